@@ -1,0 +1,3 @@
+"""Sealgate, a signing gateway for trading bots."""
+
+__version__ = "0.1.0"

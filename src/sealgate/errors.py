@@ -1,0 +1,91 @@
+"""The reasons why the gateway itself answers, in one table.
+
+A reason belongs to one of three families, by fault: the bot's, the upstream's or the gateway's. The slug is
+the contract: bots match on it, metrics are labelled with it. The advice is the fix that a person can apply.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Fault(Enum):
+    """Whose doing it is."""
+
+    BOT = "bot"
+    UPSTREAM = "upstream"
+    GATEWAY = "gateway"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One row of the table: the HTTP status, a title for people, and the advice."""
+
+    status: int
+    fault: Fault
+    title: str
+    advice: str
+
+
+_BOT, _UPSTREAM, _GATEWAY = Fault.BOT, Fault.UPSTREAM, Fault.GATEWAY
+
+REASONS: dict[str, Reason] = {
+    "bad_request": Reason(400, _BOT, "Bad request", "Send well-formed HTTP/1.1."),
+    "ambiguous_target": Reason(
+        400, _BOT, "Ambiguous target", "Send a plain path; escape only what must be escaped, and only once."
+    ),
+    "bot_unauthenticated": Reason(
+        401, _BOT, "Bot not authenticated", "Send the bot's token: Authorization: Bearer TOKEN."
+    ),
+    "bot_forbidden": Reason(403, _BOT, "Not allowed for this bot", "Extend `may` or `keys` of this bot."),
+    "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this in its mobile app only."),
+    "browser_refused": Reason(
+        403, _BOT, "Browsers are refused", "Call from a program; web pages must not reach this address."
+    ),
+    "outside_prefix": Reason(
+        404, _BOT, "Outside the prefix", "Use the exchange's own path, prefix included."
+    ),
+    "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
+    "body_timeout": Reason(408, _BOT, "Body too slow", "Send the whole body at once."),
+    "body_too_large": Reason(413, _BOT, "Body too large", "Send less, or raise `listen.max_body`."),
+    "expectation_refused": Reason(417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is known."),
+    "host_refused": Reason(421, _BOT, "Host refused", "Use a name of `listen.hosts` in the address."),
+    "headers_too_large": Reason(431, _BOT, "Headers too large", "Send fewer or shorter headers."),
+    "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Web sockets do not pass through the gateway."),
+    "rate_limited": Reason(
+        429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; nothing is sent before that."
+    ),
+    "upstream_unreachable": Reason(
+        502, _UPSTREAM, "Upstream unreachable", "Check `base_url`, the network and the exchange's status."
+    ),
+    "upstream_broken": Reason(
+        502, _UPSTREAM, "Upstream broke off", "Look up the order before you send it again."
+    ),
+    "upstream_timeout": Reason(
+        504, _UPSTREAM, "Upstream too slow", "If the outcome is unknown, look it up before you send it again."
+    ),
+    "internal_error": Reason(
+        500, _GATEWAY, "Fault in the gateway", "Report it with the request id and the log line."
+    ),
+    "clock_unsynced": Reason(
+        503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200; check `clock.path`."
+    ),
+    "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
+    "deadline_exceeded": Reason(
+        504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
+    ),
+}
+
+
+class Refusal(Exception):  # noqa: N818 - it is an answer, not an error of the program
+    """The gateway's own answer instead of the upstream's.
+
+    `slug` is a key of REASONS (an unknown one raises KeyError here, not at the bot), `detail` one sentence
+    for people without any secret, `retry_after_s` the seconds for the Retry-After header, if any.
+    """
+
+    def __init__(self, slug: str, detail: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(f"{slug}: {detail}")
+        self.slug = slug
+        self.reason = REASONS[slug]
+        self.detail = detail
+        self.retry_after_s = retry_after_s

@@ -1,0 +1,185 @@
+"""The rules of the house that no linter knows: which way imports run, how large files and functions are.
+
+Each rule is a function of a made-up or real source, so that the tests below show that it can fail.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sealgate
+
+ROOT = Path(sealgate.__file__).parent
+SOURCES = sorted(ROOT.rglob("*.py"))
+
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 50
+REASON = "# Long because"
+
+# What the modules of a part may import of ours, itself apart. "" is the package, which has only the version.
+OURS = {
+    "": frozenset({"cli"}),  # __main__ starts the program
+    "errors": frozenset(),
+    "core": frozenset({"errors"}),
+    "config": frozenset({"errors"}),
+    "sandbox": frozenset(),
+    "admin": frozenset({"", "core", "errors"}),
+    "gateway": frozenset({"", "core", "config", "errors"}),
+    "cli": frozenset({"", "gateway", "admin", "sandbox", "config", "core", "errors"}),
+}
+
+# What they may import of others; where nothing is said, anything.
+_STANDARD = frozenset(sys.stdlib_module_names)
+_OUTSIDE_WORLD = frozenset(
+    [
+        "asyncio",
+        "logging",
+        "os",
+        "pathlib",
+        "random",
+        "secrets",
+        "socket",
+        "ssl",
+        "subprocess",
+        "threading",
+        "time",
+        "uuid",
+    ]
+)
+OTHERS = {
+    "errors": _STANDARD - _OUTSIDE_WORLD,
+    "core": _STANDARD - _OUTSIDE_WORLD,
+    "config": _STANDARD | {"pydantic", "pydantic_core", "pydantic_settings"},
+}
+
+
+def part_of(module: str) -> str:
+    """Return the part that a module of ours belongs to: "core" of `sealgate.core.pause`."""
+    return [*module.split("."), ""][1]
+
+
+def imports(source: str) -> Iterator[str]:
+    """Yield every module that a source imports, wherever the statement stands."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "relative imports hide the direction"
+            # `from sealgate import core` imports a module, `from sealgate import __version__` does not.
+            is_package = node.module == "sealgate" and not node.names[0].name.startswith("__")
+            yield from (
+                (f"sealgate.{alias.name}" for alias in node.names) if is_package else [str(node.module)]
+            )
+
+
+def wrong_imports(part: str, source: str) -> list[str]:
+    """Return the modules that a source of a part imports against the rules."""
+    return [module for module in imports(source) if not may_import(part, module)]
+
+
+def may_import(part: str, module: str) -> bool:
+    package = module.partition(".")[0]
+    if package == "sealgate":
+        return part_of(module) in OURS[part] | {part}
+    return part not in OTHERS or package in OTHERS[part]
+
+
+def long_functions(source: str) -> list[str]:
+    """Return the functions that are too long and do not say why."""
+    lines = source.splitlines()
+    return [
+        node.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
+        and not any(
+            line.strip().startswith(REASON) for line in lines[max(node.lineno - 2, 0) : node.body[0].lineno]
+        )
+    ]
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def part_of_file(file: Path) -> str:
+    first = file.relative_to(ROOT).parts[0].removesuffix(".py")
+    return "" if first.startswith("__") else first
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_imports_run_downwards(file: Path) -> None:
+    assert wrong_imports(part_of_file(file), file.read_text()) == []
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_a_file_is_one_idea(file: Path) -> None:
+    assert len(file.read_text().splitlines()) <= MAX_FILE_LINES
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_a_function_fits_on_a_screen_or_says_why_not(file: Path) -> None:
+    assert long_functions(file.read_text()) == []
+
+
+WRONG = [
+    ("core", "import sealgate.config"),
+    ("core", "from sealgate.gateway.host import Host"),
+    ("core", "from sealgate import gateway"),
+    ("core", "import aiohttp"),
+    ("core", "import time"),
+    ("core", "from os import environ"),
+    ("core", "def f():\n    import asyncio.events"),
+    ("errors", "from sealgate.core import pause"),
+    ("config", "import aiohttp"),
+    ("config", "from sealgate.core import signing"),
+    ("sandbox", "from sealgate.errors import REASONS"),
+    ("sandbox", "from sealgate import __version__"),
+    ("admin", "from sealgate.gateway import pipeline"),
+    ("gateway", "from sealgate.cli.frame import fail"),
+    ("gateway", "from sealgate.admin import metrics"),
+    ("gateway", "from sealgate.sandbox import store"),
+    ("", "import sealgate.gateway"),
+]
+RIGHT = [
+    ("core", "import hmac\nfrom sealgate.errors import Refusal\nfrom sealgate.core.pause import Pause"),
+    ("config", "import pydantic\nimport os\nfrom pydantic_settings import BaseSettings"),
+    ("sandbox", "import aiohttp, time\nfrom sealgate.sandbox.store import Store"),
+    ("gateway", "import aiohttp\nfrom sealgate import __version__\nfrom sealgate.config import Config"),
+    ("cli", "import sealgate.gateway, sealgate.sandbox.server"),
+    ("", "from sealgate.cli import main"),
+]
+
+
+@pytest.mark.parametrize(("part", "source"), WRONG)
+def test_the_rule_of_imports_can_fail(part: str, source: str) -> None:
+    assert len(wrong_imports(part, source)) == 1
+
+
+@pytest.mark.parametrize(("part", "source"), RIGHT)
+def test_the_rule_of_imports_can_hold(part: str, source: str) -> None:
+    assert wrong_imports(part, source) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "is_fine"),
+    [
+        ("def f():", 49, True),
+        ("def f():", 50, False),
+        ("async def f():", 50, False),
+        ("class A:\n  def f(self):", 50, False),
+        ("# Long because it is a table.\ndef f():", 50, True),
+        ("def f():\n    # Long because it is a table.", 50, True),
+        ("def f():\n    # Long.", 50, False),
+    ],
+)
+def test_the_rule_of_long_functions_can_fail(head: str, body: int, is_fine: bool) -> None:  # noqa: FBT001
+    source = f"{head}\n" + "    x = 1\n" * body
+    assert long_functions(source) == ([] if is_fine else ["f"])
+
+
+def test_every_part_has_its_rule() -> None:
+    assert {part_of_file(file) for file in SOURCES} <= set(OURS)
