@@ -1,0 +1,191 @@
+"""Admission: who asks, and whether the rules let it through, before the body is read.
+
+Each rule is one function that returns or raises a Refusal; `guard`, `identify` and `authorise` are their
+order. Everything is decided on the raw target and fields that arrived, the same that are signed and sent.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
+from sealgate.core.target import Target, parse_target
+from sealgate.errors import Refusal
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_DEADLINE = re.compile(r"[0-9]{1,9}")
+_LENGTH = re.compile(r"[0-9]{1,15}")
+_PORT = re.compile(r":[0-9]{1,5}\Z")
+_HTTP_1 = ((1, 0), (1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Bot:
+    """A client of the gateway. `keys` are aliases, the first is the default."""
+
+    name: str
+    keys: tuple[str, ...]
+    may: frozenset[Permission]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What admission goes by, made once from the configuration.
+
+    `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot; without any, everybody is `local`.
+    """
+
+    prefix: str
+    hosts: frozenset[str]
+    bots: Mapping[bytes, Bot]
+    local: Bot | None
+    routes: RouteTable
+    headers: HeaderRules
+    max_body: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An admitted request: everything the rest of the pipeline needs but the body."""
+
+    bot: Bot
+    key: str
+    route: Route
+    method: str
+    target: Target
+    head: Head
+    deadline_s: float | None
+
+    @property
+    def is_read(self) -> bool:
+        """Whether sending it twice changes nothing."""
+        return self.route.is_read
+
+
+def request_id(head: Head) -> str | None:
+    """Return the bot's own id for the request, None where it sent none that can be taken over."""
+    text = head.text(b"x-gateway-request-id")
+    return text if text is not None and _REQUEST_ID.fullmatch(text) else None
+
+
+def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
+    """Refuse what no bot may send, whoever it is."""
+    for rule in _GUARDS:
+        rule(head, rules)
+    if version not in _HTTP_1:
+        raise Refusal("bad_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+    if method not in METHODS:
+        raise Refusal("method_refused", "This method is not forwarded.")
+
+
+def _check_host(head: Head, rules: Rules) -> None:
+    """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4)."""
+    host = head.text(b"host")
+    if host is None:
+        raise Refusal("bad_request", "The Host header is missing.")
+    if _PORT.sub("", host).lower() not in rules.hosts:
+        raise Refusal("host_refused", "The Host header has a name that is not in listen.hosts.")
+
+
+def _check_browser(head: Head, _: Rules) -> None:
+    """Programs send none of these; web pages cannot avoid them."""
+    if head.kept.keys() & {b"origin", b"referer", b"sec-fetch-site"}:
+        raise Refusal(
+            "browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site)."
+        )
+
+
+def _check_upgrade(head: Head, _: Rules) -> None:
+    """Other offers are ignored, as RFC 9110 section 7.8 allows."""
+    if b"websocket" in head.kept.get(b"upgrade", b"").lower():
+        raise Refusal("upgrade_refused", "Web sockets are not forwarded.")
+
+
+def _check_expectation(head: Head, _: Rules) -> None:
+    if head.kept.get(b"expect", b"100-continue").lower() != b"100-continue":
+        raise Refusal("expectation_refused", "The Expect header asks for something unknown.")
+
+
+def _check_framing(head: Head, rules: Rules) -> None:
+    if head.kept.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
+        raise Refusal("bad_request", "The only transfer coding spoken here is chunked.")
+    length = head.text(b"content-length") or "0"
+    if not _LENGTH.fullmatch(length):
+        raise Refusal("bad_request", "Content-Length is not a number.")
+    if int(length) > rules.max_body:
+        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({rules.max_body} bytes).")
+
+
+def _check_idempotency(head: Head, _: Rules) -> None:
+    """Refuse rather than ignore: a bot that sends a key relies on it not to double an order."""
+    if b"idempotency-key" in head.kept:
+        raise Refusal("bad_request", "Idempotency-Key is not supported by this version.")
+
+
+_GUARDS: tuple[Callable[[Head, Rules], None], ...] = (
+    _check_host,
+    _check_browser,
+    _check_upgrade,
+    _check_expectation,
+    _check_framing,
+    _check_idempotency,
+)
+
+
+def identify(head: Head, rules: Rules) -> Bot:
+    """Return the bot whose token the request carries. Raises Refusal `bot_unauthenticated`."""
+    if rules.local is not None:
+        return rules.local
+    name, token = _credentials(head.text(b"authorization") or "")
+    # Found by digest: the time it takes tells nothing about any token.
+    bot = rules.bots.get(hashlib.sha256(token).digest())
+    if bot is None or name not in (None, bot.name):
+        raise Refusal("bot_unauthenticated", "No bot has this token, or none was sent.")
+    return bot
+
+
+def _credentials(authorization: str) -> tuple[str | None, bytes]:
+    """Return (name or None, token) of a Bearer or Basic header (RFC 6750, RFC 7617)."""
+    scheme, _, value = authorization.strip().partition(" ")
+    value = value.strip()
+    if scheme.lower() == "bearer":
+        return None, value.encode("latin-1")
+    if scheme.lower() != "basic":
+        return None, b""
+    try:
+        name, _, token = base64.b64decode(value, validate=True).partition(b":")
+    except ValueError:
+        return None, b""
+    return name.decode("latin-1"), token
+
+
+def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
+    """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
+    target = parse_target(raw_target, rules.prefix)
+    route = rules.routes.find(method, target.path[len(rules.prefix) :])
+    if route.auth is Auth.APP_ONLY:
+        raise Refusal("app_only", "The exchange allows this call in its mobile app only.")
+    if route.needs not in bot.may:
+        raise Refusal("bot_forbidden", f"The bot {bot.name} may not {route.needs.value}.")
+    return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head))
+
+
+def _choose_key(bot: Bot, head: Head) -> str:
+    alias = head.text(b"x-gateway-key")
+    if alias is None:
+        return bot.keys[0]
+    if alias not in bot.keys:
+        raise Refusal("bot_forbidden", f"The bot {bot.name} has no key of the alias in X-Gateway-Key.")
+    return alias
+
+
+def _deadline_s(head: Head) -> float | None:
+    text = head.text(b"x-gateway-deadline-ms")
+    if text is None:
+        return None
+    if not _DEADLINE.fullmatch(text):
+        raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
+    return int(text) / 1000

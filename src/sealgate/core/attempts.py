@@ -1,0 +1,125 @@
+"""What follows from one attempt, as a table: pass the reply on, send again, or give up.
+
+The rule behind it: an order is sent again only where the exchange said that it did not execute, or where no
+byte of it left. When in doubt the outcome is `unknown`, and nothing is sent again.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from sealgate.core.outcome import Conclusion
+
+
+class Fate(Enum):
+    """How far an attempt came that brought no whole reply."""
+
+    UNREACHABLE = "unreachable"  # no connection: no byte was written
+    CONNECT_TIMEOUT = "connect_timeout"  # the same, too late
+    LOST = "lost"  # written, then no whole reply: reset, cut, garbage
+    LATE = "late"  # written, and no whole reply in time
+
+
+class Replay(StrEnum):
+    """What is sent again after a 429 (`limits.replay_429`)."""
+
+    ALL = "all"
+    READS = "reads"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt without a whole reply; `detail` is for people and has no secret."""
+
+    fate: Fate
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Pass the reply on."""
+
+    conclusion: Conclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Send once more, stamped and signed anew, not before `after_s`.
+
+    `reason` is a label; `conclusion` holds if the time runs out first.
+    """
+
+    reason: str
+    conclusion: Conclusion
+    after_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """Answer with a reason of our own."""
+
+    slug: str
+    detail: str
+    conclusion: Conclusion
+
+
+TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
+RESENDS = 2  # after a failure; what fails three times in a row is down
+_BACKOFF_S = 0.1
+
+# (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
+_FAILURES: dict[tuple[Fate, bool], tuple[bool, str, Conclusion]] = {
+    (Fate.UNREACHABLE, True): (True, "upstream_unreachable", Conclusion.NOT_SENT),
+    (Fate.UNREACHABLE, False): (True, "upstream_unreachable", Conclusion.NOT_SENT),
+    (Fate.CONNECT_TIMEOUT, True): (True, "upstream_timeout", Conclusion.NOT_SENT),
+    (Fate.CONNECT_TIMEOUT, False): (True, "upstream_timeout", Conclusion.NOT_SENT),
+    (Fate.LOST, True): (True, "upstream_broken", Conclusion.UNKNOWN),
+    (Fate.LOST, False): (False, "upstream_broken", Conclusion.UNKNOWN),
+    (Fate.LATE, True): (False, "upstream_timeout", Conclusion.UNKNOWN),
+    (Fate.LATE, False): (False, "upstream_timeout", Conclusion.UNKNOWN),
+}
+
+_TOO_MANY_REQUESTS = 429
+_UNAUTHORIZED = 401
+_SERVER_ERROR = 500
+_CLIENT_ERROR = 400
+# spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
+_TIMESTAMP_REFUSED = b"Timestamp outside recv_window"
+
+
+def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s: float) -> Again | GiveUp:
+    """Decide after an attempt without a whole reply; `resends` counts those for this same cause."""
+    may_repeat, slug, conclusion = _FAILURES[failure.fate, is_read]
+    after_s = _BACKOFF_S * 2**resends
+    if may_repeat and resends < RESENDS and after_s < time_left_s:
+        return Again(failure.fate.value, conclusion, after_s)
+    return GiveUp(slug, f"The exchange gave no answer: {failure.detail}.", conclusion)
+
+
+def after_reply(
+    status: int, body: bytes, *, is_read: bool, replay: Replay, has_resynced: bool
+) -> Deliver | Again:
+    """Decide after a whole reply. `has_resynced`: it was refused for its timestamp once before."""
+    if status == _TOO_MANY_REQUESTS and _may_replay(replay, is_read=is_read):
+        return Again("rate_limited", Conclusion.REFUSED)
+    if is_timestamp_refusal(status, body) and not has_resynced:
+        return Again(TIMESTAMP, Conclusion.REFUSED)
+    return Deliver(conclude(status, is_read=is_read))
+
+
+def is_timestamp_refusal(status: int, body: bytes) -> bool:
+    """Ask whether the upstream refused a request for its timestamp."""
+    return status == _UNAUTHORIZED and _TIMESTAMP_REFUSED in body
+
+
+def conclude(status: int, *, is_read: bool) -> Conclusion:
+    """Return what a reply of the upstream lets the bot conclude."""
+    if status < _CLIENT_ERROR:
+        return Conclusion.DONE
+    if status >= _SERVER_ERROR and not is_read:
+        return Conclusion.UNKNOWN
+    return Conclusion.REFUSED
+
+
+def _may_replay(replay: Replay, *, is_read: bool) -> bool:
+    return replay is Replay.ALL or (replay is Replay.READS and is_read)

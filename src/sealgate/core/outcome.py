@@ -1,0 +1,53 @@
+"""What became of a request: the one record that the pipeline ends in.
+
+Log, metrics, journal and live page are readers of `Outcome`; none of them has a line of its own in the
+pipeline. `Conclusion` is what the bot may conclude, as the header X-Gateway-Outcome says it.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sealgate.core.routes import Lane
+
+
+class Conclusion(StrEnum):
+    """What the bot may conclude."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    NOT_SENT = "not_sent"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything the readers may want to know of one request. Durations are seconds.
+
+    `bot` is None for a stranger; `key` is None where the request was refused before a key was chosen.
+    `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says that the bot
+    did not wait for the reply. `resends` holds one reason for each time it was sent again, `upstream_429s`
+    counts the upstream's 429 replies to it.
+    """
+
+    request_id: str
+    bot: str | None
+    key: str | None
+    method: str
+    route: str
+    lane: Lane | None
+    status: int
+    conclusion: Conclusion
+    reason: str | None
+    detail: str | None
+    attempts: int
+    resends: tuple[str, ...]
+    upstream_429s: int
+    queue_s: float
+    upstream_s: float
+    total_s: float
+    has_hung_up: bool
+
+    @property
+    def added_s(self) -> float:
+        """The gateway's own share of the time: neither waiting by design nor the upstream's."""
+        return max(0.0, self.total_s - self.queue_s - self.upstream_s)

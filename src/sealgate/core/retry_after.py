@@ -1,0 +1,36 @@
+"""`Retry-After` (RFC 9110 section 10.2.3): seconds, here also with a fraction, or an HTTP-date.
+
+What it says is never shortened. What it cannot mean (negative, not a number, a date in the past) counts as
+absent, so that the backoff decides.
+"""
+
+import math
+
+from sealgate.core.server_time import parse_http_date
+
+
+def parse_retry_after(value: str | None, server_now: float) -> float | None:
+    """Return the seconds to wait, None where nothing usable is said.
+
+    `server_now` is the server's time in epoch seconds, because a date is by the server's clock.
+    """
+    if value is None:
+        return None
+    seconds = _seconds(value.strip())
+    if seconds is None:
+        seconds = _until_date(value, server_now)
+    if seconds is None or not math.isfinite(seconds) or seconds < 0:
+        return None
+    return seconds
+
+
+def _seconds(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _until_date(value: str, server_now: float) -> float | None:
+    date = parse_http_date(value)
+    return None if date is None else date - server_now

@@ -1,0 +1,157 @@
+"""Routes: what a method and a path need, how they are authenticated, and which lane they take.
+
+A table, compiled once into a tree of path segments, so that a look-up costs the depth of the path and not the
+number of routes. A literal segment goes before a `{placeholder}`; `**` stands for a whole subtree. Later rows
+replace earlier ones of the same template. What no row names gets its rule from the method alone.
+
+Source: spec.md, Endpoints.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+
+class Auth(StrEnum):
+    """How a request proves itself to the upstream."""
+
+    SIGNED = "signed"
+    SESSION = "session"
+    OPEN = "open"
+    APP_ONLY = "app_only"
+
+
+class Permission(StrEnum):
+    """What a bot must be allowed to do."""
+
+    READ = "read"
+    TRADE = "trade"
+    KEYS = "keys"
+
+
+class Lane(StrEnum):
+    """Who goes first when the limit is short."""
+
+    CANCEL = "cancel"
+    ORDER = "order"
+    READ = "read"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One row. `template` is relative to the prefix and names the route in metrics and log."""
+
+    template: str
+    needs: Permission
+    auth: Auth
+    lane: Lane
+
+    @property
+    def is_read(self) -> bool:
+        """Whether sending it twice changes nothing."""
+        return self.needs is Permission.READ or self.auth is Auth.SESSION
+
+
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_READ_METHODS = frozenset({"GET", "HEAD"})
+
+# Method ("*" is all), template, how it is authenticated, and who may (None: by the method).
+_BUILT_IN: tuple[tuple[str, str, Auth, Permission | None], ...] = (
+    ("*", "/api-keys/**", Auth.APP_ONLY, None),
+    ("*", "/user/handshake/**", Auth.APP_ONLY, None),
+    ("GET", "/time", Auth.OPEN, None),
+    ("GET", "/api-keys", Auth.SESSION, Permission.KEYS),
+    ("GET", "/api-keys/{api_key}/audit", Auth.SESSION, Permission.KEYS),
+    ("GET", "/symbols/list", Auth.SIGNED, None),
+    ("GET", "/spot/symbols/list", Auth.SIGNED, None),
+    ("GET", "/spot/symbols", Auth.SIGNED, None),
+    ("GET", "/user/{address}/positions", Auth.SIGNED, None),
+    ("GET", "/user/{address}/openOrders", Auth.SIGNED, None),
+    ("GET", "/spot/balance/{address}", Auth.SIGNED, None),
+    ("POST", "/order", Auth.SIGNED, None),
+    ("POST", "/order/modify", Auth.SIGNED, None),
+    ("POST", "/order/cancel", Auth.SIGNED, None),
+)
+
+
+@dataclass(slots=True)
+class _Node:
+    children: "dict[str, _Node]" = field(default_factory=dict)
+    routes: dict[str, Route] = field(default_factory=dict)
+    subtree: dict[str, Route] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomRoute:
+    """A row of the configuration: what it changes of the rule that would hold without it."""
+
+    method: str
+    template: str
+    needs: Permission | None = None
+    lane: Lane | None = None
+
+
+class RouteTable:
+    """The compiled table. `find` never fails: an unnamed path gets the rule of its method."""
+
+    def __init__(self, custom: Iterable[CustomRoute] = ()) -> None:
+        self._root = _Node()
+        for method, template, auth, needs in _BUILT_IN:
+            for name in METHODS if method == "*" else (method,):
+                self._add(name, _route(name, template, auth, needs))
+        self._other = {method: _other(method) for method in METHODS}
+        self._other_cancel = {method: replace(self._other[method], lane=Lane.CANCEL) for method in METHODS}
+        for row in custom:
+            standing = replace(self.find(row.method, row.template), template=row.template)
+            self._add(row.method, _changed(standing, row))
+
+    def find(self, method: str, path: str) -> Route:
+        """Return the route of a method and a path relative to the prefix ("/order/cancel")."""
+        # RFC 9110 section 9.3.2: HEAD is GET without the content.
+        found = _search(self._root, path.strip("/").split("/"), "GET" if method == "HEAD" else method)
+        if found is not None:
+            return found
+        return (self._other_cancel if path.endswith("/cancel") else self._other)[method]
+
+    def _add(self, method: str, route: Route) -> None:
+        node = self._root
+        for segment in route.template.strip("/").split("/"):
+            if segment == "**":
+                node.subtree[method] = route
+                return
+            name = "{}" if segment.startswith("{") else segment
+            node = node.children.setdefault(name, _Node())
+        node.routes[method] = route
+
+
+def _search(node: _Node, segments: list[str], method: str) -> Route | None:
+    if not segments:
+        return node.routes.get(method) or node.subtree.get(method)
+    for name in (segments[0], "{}"):
+        child = node.children.get(name)
+        found = _search(child, segments[1:], method) if child else None
+        if found is not None:
+            return found
+    return node.subtree.get(method)
+
+
+def _changed(standing: Route, row: CustomRoute) -> Route:
+    """Apply a row of the configuration; how a route is authenticated stays the exchange's own."""
+    needs = row.needs or standing.needs
+    by_need = Lane.READ if row.needs is Permission.READ else standing.lane
+    return replace(standing, needs=needs, lane=row.lane or by_need)
+
+
+def _route(method: str, template: str, auth: Auth, needs: Permission | None) -> Route:
+    by_method = Permission.READ if method in _READ_METHODS else Permission.TRADE
+    return Route(template, needs or by_method, auth, _lane(method, template))
+
+
+def _other(method: str) -> Route:
+    return _route(method, "other", Auth.SIGNED, None)
+
+
+def _lane(method: str, template: str) -> Lane:
+    if method == "DELETE" or template.endswith("/cancel"):
+        return Lane.CANCEL
+    return Lane.READ if method in _READ_METHODS else Lane.ORDER

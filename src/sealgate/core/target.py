@@ -1,0 +1,86 @@
+"""The request target: one reading only.
+
+The bytes that arrive are the bytes that are signed and sent, so nothing here repairs. Whatever two parsers
+could read differently (RFC 3986 section 6 lists what normalisers do; proxies and frameworks do more) is
+refused. Policy is decided on the same string.
+"""
+
+import re
+from dataclasses import dataclass
+
+from sealgate.errors import Refusal
+
+# RFC 3986 section 3.3, without ";" (parameters are stripped by some servers) and with well-formed escapes.
+_PATH = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,=:@/]|%[0-9A-Fa-f]{2})+")
+# Section 3.4, and the square brackets that many APIs use; "#" never reaches a server.
+_QUERY = re.compile(r"(?:[A-Za-z0-9\-._~!$&'()*+,=:@/?\[\]]|%[0-9A-Fa-f]{2})+")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+# Decoded once more, or cut here, by some servers: "/", "\", "%", ";", "?", "#".
+_STRUCTURAL = frozenset(b"/\\%;?#")
+_DELETE, _SPACE = 0x7F, 0x20
+_C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A target that has one reading. `raw` is what came: `path`, or `path?query`."""
+
+    raw: str
+    path: str
+    query: str | None
+
+
+def parse_target(raw: str, prefix: str) -> Target:
+    """Check a raw request target against the grammar and the prefix.
+
+    `raw` comes straight from the request line, `prefix` is like "/v1/trade". Raises Refusal with
+    `ambiguous_target` or `outside_prefix`.
+    """
+    path, mark, query = raw.partition("?")
+    _check_path(path)
+    if mark:
+        _check_query(query)
+    if not path.startswith(prefix + "/"):
+        raise Refusal("outside_prefix", f"This gateway forwards only paths under {prefix}/.")
+    return Target(raw, path, query if mark else None)
+
+
+def _check_path(path: str) -> None:
+    if not path.startswith("/"):
+        raise _ambiguous("the target must be a path that begins with /")
+    if not _PATH.fullmatch(path):
+        raise _ambiguous("the path has a character or an escape that RFC 3986 does not allow, or a ;")
+    if "//" in path:
+        raise _ambiguous("the path has an empty segment")
+    if "/./" in path or "/../" in path or path.endswith(("/.", "/..")):
+        raise _ambiguous("the path has a dot segment")
+    if "%" in path:
+        _check_path_escapes(path)
+
+
+def _check_path_escapes(path: str) -> None:
+    octets = bytes(int(pair, 16) for pair in _ESCAPE.findall(path))
+    if any(octet in _UNRESERVED for octet in octets):
+        raise _ambiguous("the path escapes a character that needs no escape")
+    if any(octet in _STRUCTURAL or octet < _SPACE or octet == _DELETE for octet in octets):
+        raise _ambiguous("the path escapes a separator or a control character")
+    try:  # runs of escapes must be whole UTF-8; the plain characters between them are ASCII
+        text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)), path).encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        raise _ambiguous("the path's escapes are not UTF-8") from None
+    if _C1_CONTROLS.search(text):
+        raise _ambiguous("the path escapes a control character")
+
+
+def _check_query(query: str) -> None:
+    if not query:
+        raise _ambiguous("the query is empty: leave out the ?")
+    if not _QUERY.fullmatch(query):
+        raise _ambiguous("the query has a character or an escape that RFC 3986 does not allow, or a ;")
+    if "%00" in query:
+        raise _ambiguous("the query escapes a NUL")
+
+
+def _ambiguous(why: str) -> Refusal:
+    return Refusal("ambiguous_target", f"Refused because {why}.")

@@ -1,0 +1,376 @@
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.core.admission import Bot, Rules, Ticket, authorise, guard, identify, request_id
+from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.routes import METHODS, Auth, Permission, RouteTable
+from sealgate.errors import Refusal
+
+READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
+GRID = Bot("grid", ("main", "alt"), frozenset({READ, TRADE}))
+WATCH = Bot("watch", ("main",), frozenset({READ}))
+CLERK = Bot("clerk", ("main",), frozenset({KEYS}))
+TOKENS = {b"grid-token": GRID, b"watch-token": WATCH, b"p:a:s:s \xe9": CLERK}
+RULES = Rules(
+    prefix="/v1/trade",
+    hosts=frozenset({"127.0.0.1", "localhost", "[::1]"}),
+    bots={hashlib.sha256(token).digest(): bot for token, bot in TOKENS.items()},
+    local=None,
+    routes=RouteTable(),
+    headers=HeaderRules("X-SERVICE-"),
+    max_body=1000,
+)
+Fields = dict[str, str]
+
+
+def head_of(fields: Fields) -> Head:
+    return RULES.headers.sort((name.encode(), value.encode("latin-1")) for name, value in fields.items())
+
+
+def guard_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = (1, 1)) -> str | None:
+    """Return the slug with which the guards refuse, None where they let it through."""
+    try:
+        guard(head_of({"Host": "localhost"} | fields), method, version, RULES)
+    except Refusal as refusal:
+        return refusal.slug
+    return None
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        pytest.param({}, None, id="plain"),
+        pytest.param({"Host": "127.0.0.1:8787"}, None, id="host with a port"),
+        pytest.param({"Host": "LocalHost:1"}, None, id="host in capitals"),
+        pytest.param({"Host": "[::1]:8787"}, None, id="IPv6 host with a port"),
+        pytest.param({"Host": "[::1]"}, None, id="IPv6 host"),
+        pytest.param({"Host": ""}, "host_refused", id="empty host"),
+        pytest.param({"Host": "evil.example"}, "host_refused", id="other host"),
+        pytest.param({"Host": "evil.example:8787"}, "host_refused", id="other host with our port"),
+        pytest.param({"Host": "localhost.evil.example"}, "host_refused", id="host that begins like ours"),
+        pytest.param({"Host": "localhost:"}, "host_refused", id="port missing"),
+        pytest.param({"Host": "localhost:123456"}, "host_refused", id="no port"),
+        pytest.param({"Host": "localhost:80:80"}, "host_refused", id="two ports"),
+        pytest.param({"Host": "localhost:80\n"}, "host_refused", id="line end after the port"),
+        pytest.param({"Host": "me@localhost"}, "host_refused", id="host with a user"),
+        pytest.param({"Origin": "null"}, "browser_refused", id="origin"),
+        pytest.param({"Referer": ""}, "browser_refused", id="referer, though empty"),
+        pytest.param({"Sec-Fetch-Site": "none"}, "browser_refused", id="fetch site"),
+        pytest.param({"sec_fetch_site": "none"}, "browser_refused", id="fetch site with underscores"),
+        pytest.param({"Sec-Fetch-Mode": "cors"}, None, id="fetch mode, as Node sends it"),
+        pytest.param({"Upgrade": "websocket"}, "upgrade_refused", id="web socket"),
+        pytest.param({"Upgrade": "h2c, WebSocket/13"}, "upgrade_refused", id="web socket among offers"),
+        pytest.param({"Upgrade": "h2c"}, None, id="other offer"),
+        pytest.param({"Expect": "100-continue"}, None, id="continue"),
+        pytest.param({"Expect": "100-Continue"}, None, id="continue in capitals"),
+        pytest.param({"Expect": "200-ok"}, "expectation_refused", id="other expectation"),
+        pytest.param({"Expect": ""}, "expectation_refused", id="empty expectation"),
+        pytest.param({"Transfer-Encoding": "chunked"}, None, id="chunked"),
+        pytest.param({"Transfer-Encoding": " Chunked"}, None, id="chunked, spelled otherwise"),
+        pytest.param({"Transfer-Encoding": "identity, chunked"}, "bad_request", id="identity, chunked"),
+        pytest.param({"Transfer-Encoding": "gzip, chunked"}, "bad_request", id="gzip, chunked"),
+        pytest.param({"Transfer-Encoding": ""}, "bad_request", id="no coding"),
+        pytest.param({"Content-Length": "0"}, None, id="no body"),
+        pytest.param({"Content-Length": "1000"}, None, id="largest body"),
+        pytest.param({"Content-Length": "01000"}, None, id="largest body with a zero first"),
+        pytest.param({"Content-Length": "1001"}, "body_too_large", id="too large a body"),
+        pytest.param({"Content-Length": "9" * 15}, "body_too_large", id="huge body"),
+        pytest.param({"Content-Length": "9" * 5000}, "bad_request", id="absurd length"),
+        pytest.param({"Content-Length": "+5"}, "bad_request", id="signed length"),
+        pytest.param({"Content-Length": "-5"}, "bad_request", id="negative length"),
+        pytest.param({"Content-Length": "5, 5"}, "bad_request", id="two lengths"),
+        pytest.param({"Content-Length": "0x5"}, "bad_request", id="hexadecimal length"),
+        pytest.param({"Content-Length": "\xb2"}, "bad_request", id="superscript length"),
+        pytest.param({"Idempotency-Key": "k"}, "bad_request", id="idempotency key"),
+        pytest.param({"idempotency_key": "k"}, "bad_request", id="idempotency key with an underscore"),
+    ],
+)
+def test_what_no_bot_may_send(fields: Fields, reason: str | None) -> None:
+    assert guard_reason(fields) == reason
+
+
+def test_a_request_names_its_host() -> None:
+    with pytest.raises(Refusal, match="Host header is missing") as caught:
+        guard(head_of({}), "GET", (1, 1), RULES)
+    assert caught.value.slug == "bad_request"
+
+
+@pytest.mark.parametrize("version", [(1, 0), (1, 1)])
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_of_http_1_pass(method: str, version: tuple[int, int]) -> None:
+    assert guard_reason({}, method, version) is None
+
+
+@pytest.mark.parametrize("version", [(0, 9), (1, 2), (2, 0), (3, 0)])
+def test_other_versions_do_not(version: tuple[int, int]) -> None:
+    assert guard_reason({}, "GET", version) == "bad_request"
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "GETT", ""])
+def test_other_methods_do_not(method: str) -> None:
+    assert guard_reason({}, method) == "method_refused"
+
+
+def test_the_guards_stand_in_this_order() -> None:
+    """A request with every fault at once; each time the one that is told of is mended."""
+    fields = {
+        "Host": "evil.example",
+        "Origin": "https://evil.example",
+        "Upgrade": "websocket",
+        "Expect": "more",
+        "Transfer-Encoding": "gzip",
+        "Content-Length": "5000",
+        "Idempotency-Key": "k",
+    }
+    told = []
+    for name in list(fields):
+        told.append(guard_reason(fields, "TRACE", (2, 0)))
+        del fields[name]
+    told += [guard_reason(fields, "TRACE", (2, 0)), guard_reason(fields, "TRACE"), guard_reason(fields)]
+    assert told == [
+        "host_refused",
+        "browser_refused",
+        "upgrade_refused",
+        "expectation_refused",
+        "bad_request",
+        "body_too_large",
+        "bad_request",
+        "bad_request",
+        "method_refused",
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        pytest.param("a", True, id="one letter"),
+        pytest.param("Az09._-", True, id="all kinds"),
+        pytest.param("x" * 64, True, id="longest"),
+        pytest.param("x" * 65, False, id="too long"),
+        pytest.param("", False, id="empty"),
+        pytest.param("a b", False, id="space"),
+        pytest.param("a\n", False, id="line end"),
+        pytest.param("é", False, id="non-ASCII"),
+        pytest.param("a/b", False, id="slash"),
+    ],
+)
+def test_the_request_id_of_a_bot(text: str, *, taken: bool) -> None:
+    assert request_id(head_of({"X-Gateway-Request-Id": text})) == (text if taken else None)
+
+
+def test_no_request_id() -> None:
+    assert request_id(head_of({})) is None
+
+
+def basic(name: str, token: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{token}".encode("latin-1")).decode()
+
+
+@pytest.mark.parametrize(
+    ("authorization", "bot"),
+    [
+        pytest.param("Bearer grid-token", GRID, id="bearer"),
+        pytest.param("bearer grid-token", GRID, id="bearer in small letters"),
+        pytest.param("  BEARER   watch-token  ", WATCH, id="bearer with spaces"),
+        pytest.param("Bearer p:a:s:s \xe9", CLERK, id="bearer with any octets"),
+        pytest.param(basic("grid", "grid-token"), GRID, id="basic"),
+        pytest.param(basic("grid", "grid-token").replace("Basic", "bASIC  "), GRID, id="basic with spaces"),
+        pytest.param(basic("clerk", "p:a:s:s \xe9"), CLERK, id="basic with colons in the token"),
+    ],
+)
+def test_a_token_names_its_bot(authorization: str, bot: Bot) -> None:
+    assert identify(head_of({"Authorization": authorization}), RULES) is bot
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [
+        pytest.param("", id="empty"),
+        pytest.param("Bearer", id="bearer alone"),
+        pytest.param("Bearer no-such-token", id="unknown token"),
+        pytest.param("Bearer grid-token2", id="token that goes on"),
+        pytest.param("Bearer GRID-TOKEN", id="token in capitals"),
+        pytest.param("grid-token", id="no scheme"),
+        pytest.param("Digest grid-token", id="other scheme"),
+        pytest.param(basic("watch", "grid-token"), id="another bot's name with a right token"),
+        pytest.param(basic("Grid", "grid-token"), id="name in capitals"),
+        pytest.param(basic("", "grid-token"), id="no name"),
+        pytest.param(basic("grid", "watch-token"), id="another bot's token"),
+        pytest.param(basic("grid", ""), id="no token"),
+        pytest.param("Basic " + base64.b64encode(b"grid-token").decode(), id="basic without a colon"),
+        pytest.param("Basic grid:grid-token", id="basic not encoded"),
+        pytest.param("Basic Z3JpZA", id="basic cut"),
+        pytest.param("Basic \xe9\xe9\xe9\xe9", id="basic with other letters"),
+        pytest.param("Basic", id="basic alone"),
+    ],
+)
+def test_others_are_strangers(authorization: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        identify(head_of({"Authorization": authorization}), RULES)
+    assert caught.value.slug == "bot_unauthenticated"
+    assert "grid" not in caught.value.detail
+
+
+def test_without_a_header_it_is_a_stranger() -> None:
+    with pytest.raises(Refusal, match="none was sent"):
+        identify(head_of({}), RULES)
+
+
+@given(
+    st.text(st.characters(codec="latin-1")).map("Basic {}".format) | st.text(st.characters(codec="latin-1"))
+)
+def test_no_header_breaks_the_identification(authorization: str) -> None:
+    with pytest.raises(Refusal, match="bot_unauthenticated"):
+        identify(head_of({"Authorization": authorization}), RULES)
+
+
+@pytest.mark.parametrize("fields", [{}, {"Authorization": "Bearer no-such-token"}])
+def test_where_no_bots_are_configured_everybody_is_the_local_one(fields: Fields) -> None:
+    local = Bot("local", ("main",), frozenset({READ, TRADE}))
+    assert identify(head_of(fields), replace(RULES, bots={}, local=local)) is local
+
+
+def ticket(bot: Bot, call: str, fields: Fields | None = None) -> Ticket:
+    method, _, raw = call.partition(" ")
+    return authorise(bot, method, raw, head_of(fields or {}), RULES)
+
+
+def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
+    with pytest.raises(Refusal) as caught:
+        ticket(bot, call, fields)
+    return caught.value
+
+
+def test_the_ticket_has_all_that_the_pipeline_needs() -> None:
+    head = head_of({"Accept": "*/*", "X-Gateway-Deadline-Ms": "250", "X-Gateway-Key": "alt"})
+    got = authorise(GRID, "POST", "/v1/trade/order?a=%2C", head, RULES)
+    assert (got.bot, got.key, got.method, got.head, got.deadline_s) == (GRID, "alt", "POST", head, 0.25)
+    assert (got.target.raw, got.target.path) == ("/v1/trade/order?a=%2C", "/v1/trade/order")
+    assert got.route == RULES.routes.find("POST", "/order")
+    assert not got.is_read
+
+
+@pytest.mark.parametrize(
+    ("bot", "call", "auth"),
+    [
+        pytest.param(GRID, "GET /v1/trade/time", Auth.OPEN, id="time"),
+        pytest.param(WATCH, "GET /v1/trade/time", Auth.OPEN, id="time for a reader"),
+        pytest.param(WATCH, "GET /v1/trade/symbols/list", Auth.SIGNED, id="read for a reader"),
+        pytest.param(WATCH, "HEAD /v1/trade/anything", Auth.SIGNED, id="HEAD for a reader"),
+        pytest.param(GRID, "POST /v1/trade/order", Auth.SIGNED, id="order for a trader"),
+        pytest.param(GRID, "DELETE /v1/trade/order/7", Auth.SIGNED, id="cancel for a trader"),
+        pytest.param(CLERK, "GET /v1/trade/api-keys", Auth.SESSION, id="keys for a clerk"),
+        pytest.param(CLERK, "GET /v1/trade/api-keys/ak/audit?limit=5", Auth.SESSION, id="audit for a clerk"),
+    ],
+)
+def test_a_bot_gets_what_it_may(bot: Bot, call: str, auth: Auth) -> None:
+    assert ticket(bot, call).route.auth is auth
+
+
+@pytest.mark.parametrize(
+    ("bot", "call", "lacks"),
+    [
+        pytest.param(WATCH, "POST /v1/trade/order", "trade", id="order for a reader"),
+        pytest.param(WATCH, "DELETE /v1/trade/order/7", "trade", id="cancel for a reader"),
+        pytest.param(WATCH, "GET /v1/trade/api-keys", "keys", id="keys for a reader"),
+        pytest.param(GRID, "GET /v1/trade/api-keys/", "keys", id="keys for a trader"),
+        pytest.param(GRID, "HEAD /v1/trade/api-keys/ak/audit", "keys", id="audit for a trader"),
+        pytest.param(CLERK, "GET /v1/trade/symbols/list", "read", id="read for a clerk"),
+        pytest.param(CLERK, "GET /v1/trade/time", "read", id="time for a clerk"),
+    ],
+)
+def test_a_bot_does_not_get_what_it_may_not(bot: Bot, call: str, lacks: str) -> None:
+    answer = refusal(bot, call)
+    assert answer.slug == "bot_forbidden"
+    assert answer.detail == f"The bot {bot.name} may not {lacks}."
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "POST /v1/trade/api-keys",
+        "POST /v1/trade/api-keys/",
+        "PATCH /v1/trade/api-keys/ak_1",
+        "DELETE /v1/trade/api-keys/ak_1",
+        "DELETE /v1/trade/api-keys/all",
+        "DELETE /v1/trade/api-keys/all/",
+        "DELETE /v1/trade/api-keys/all?really=yes",
+        "GET /v1/trade/api-keys/ak_1",
+        "POST /v1/trade/api-keys/ak_1/audit",
+        "GET /v1/trade/api-keys/ak_1/audit/deeper/still",
+        "POST /v1/trade/user/handshake",
+        "GET /v1/trade/user/handshake/",
+        "GET /v1/trade/user/handshake/positions",
+        "PUT /v1/trade/user/handshake/deeper/still",
+    ],
+)
+def test_what_is_the_apps_is_refused_to_every_bot(call: str) -> None:
+    everything = Bot("all", ("main",), frozenset(Permission))
+    assert refusal(everything, call).slug == "app_only"
+
+
+@pytest.mark.parametrize(
+    ("fields", "key"),
+    [
+        pytest.param({}, "main", id="the first is the default"),
+        pytest.param({"X-Gateway-Key": "main"}, "main", id="the first by name"),
+        pytest.param({"X-Gateway-Key": "alt"}, "alt", id="another by name"),
+        pytest.param({"x_gateway_key": "alt"}, "alt", id="with underscores"),
+    ],
+)
+def test_a_bot_picks_its_key(fields: Fields, key: str) -> None:
+    assert ticket(GRID, "GET /v1/trade/time", fields).key == key
+
+
+@pytest.mark.parametrize("alias", ["ALT", "other", "", "main, alt"])
+def test_a_bot_gets_no_other_key(alias: str) -> None:
+    answer = refusal(GRID, "GET /v1/trade/time", {"X-Gateway-Key": alias})
+    assert answer.slug == "bot_forbidden"
+    assert "no key of the alias" in answer.detail
+
+
+@pytest.mark.parametrize(("text", "deadline_s"), [("0", 0.0), ("1", 0.001), ("999999999", 999_999.999)])
+def test_a_deadline_is_milliseconds(text: str, deadline_s: float) -> None:
+    fields = {"X-Gateway-Deadline-Ms": text}
+    assert ticket(GRID, "GET /v1/trade/time", fields).deadline_s == deadline_s
+
+
+def test_without_a_deadline_there_is_none() -> None:
+    assert ticket(GRID, "GET /v1/trade/time").deadline_s is None
+
+
+@pytest.mark.parametrize("text", ["", "-1", "+1", "1.5", "1e3", "soon", "1_0", "\xb2", "1" * 10, "1\n"])
+def test_no_other_deadline_is_understood(text: str) -> None:
+    answer = refusal(GRID, "GET /v1/trade/time", {"X-Gateway-Deadline-Ms": text})
+    assert answer.slug == "bad_request"
+    assert "X-Gateway-Deadline-Ms" in answer.detail
+
+
+def faults() -> Iterator[tuple[str, Fields]]:
+    """Yield requests with fewer faults each time."""
+    fields = {"X-Gateway-Key": "other", "X-Gateway-Deadline-Ms": "soon"}
+    yield "POST /v0/../api-keys", fields
+    yield "POST /v0/api-keys", fields
+    yield "POST /v1/trade/api-keys", fields
+    yield "POST /v1/trade/order", fields
+    yield "GET /v1/trade/order", fields
+    del fields["X-Gateway-Key"]
+    yield "GET /v1/trade/order", fields
+
+
+def test_the_rules_stand_in_this_order() -> None:
+    assert [refusal(WATCH, call, fields).slug for call, fields in faults()] == [
+        "ambiguous_target",
+        "outside_prefix",
+        "app_only",
+        "bot_forbidden",
+        "bot_forbidden",
+        "bad_request",
+    ]

@@ -1,0 +1,225 @@
+"""Virtual time: `our` clock reads t, the server's reads offset + t (1 + drift). Nothing here sleeps."""
+
+import math
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sealgate.core.clock import DRIFT, Bounds, Sample, ServerClock
+
+EPOCH = 1_790_000_000.0
+ROUNDING = 2e-6  # of sums of floats as large as an epoch
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One `/time`: the pause before it, the way there, the way back."""
+
+    gap: float
+    there: float
+    back: float
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server whose clock is off by `offset` and runs too fast by `drift`."""
+
+    offset: float
+    drift: float
+    resolution: float = 0.001
+
+    def offset_at(self, ours: float) -> float:
+        return self.offset + self.drift * ours
+
+    def sample(self, sent: float, there: float, back: float) -> Sample:
+        made = sent + there
+        time = made + self.offset_at(made)
+        return Sample(
+            sent, made + back, math.floor(time / self.resolution) * self.resolution, self.resolution
+        )
+
+
+usual = st.floats(0.001, 0.2)
+heavy_tailed = st.floats(0.0, 6.0).map(lambda power: 1e-5 * 10**power)  # 10 µs to 10 s
+gaps = st.floats(0.0, 600.0)
+exchanges = st.one_of(
+    st.builds(lambda gap, way: Exchange(gap, way, way), gaps, usual),
+    st.builds(Exchange, gaps, usual, usual),
+    st.builds(Exchange, gaps, st.just(0.0), heavy_tailed),
+    st.builds(Exchange, gaps, heavy_tailed, st.just(0.0)),
+    st.builds(Exchange, gaps, heavy_tailed, heavy_tailed),
+)
+servers = st.builds(
+    Server,
+    st.floats(EPOCH - 1e6, EPOCH + 1e6),
+    st.floats(-90e-6, 90e-6) | st.sampled_from((-90e-6, 90e-6)),
+    st.sampled_from((1e-6, 1e-3, 1.0)),
+)
+
+
+def samples_of(server: Server, course: list[Exchange], start: float = 0.0) -> list[Sample]:
+    samples, now = [], start
+    for exchange in course:
+        samples.append(server.sample(now + exchange.gap, exchange.there, exchange.back))
+        now = samples[-1].received
+    return samples
+
+
+def clock_after(samples: list[Sample]) -> ServerClock:
+    clock = ServerClock()
+    for sample in samples:
+        clock = clock.observe(sample)
+    return clock
+
+
+@given(servers, st.lists(exchanges, min_size=1, max_size=12), gaps)
+def test_the_true_offset_is_always_within_the_bounds(
+    server: Server, course: list[Exchange], later: float
+) -> None:
+    """However the delays fall, nothing true is ever taken for a step, and the truth is never shut out."""
+    clock = ServerClock()
+    for sample in samples_of(server, course):
+        clock = clock.observe(sample)
+        for now in (sample.received, sample.received + later):
+            bounds = clock.bounds(now)
+            assert bounds.low - ROUNDING <= server.offset_at(now) <= bounds.high + ROUNDING
+            assert abs(bounds.middle - server.offset_at(now)) <= bounds.error + ROUNDING
+    assert clock.steps == 0
+
+
+@given(servers, st.lists(exchanges, min_size=1, max_size=12), gaps)
+def test_the_timestamp_is_never_from_the_future(server: Server, course: list[Exchange], later: float) -> None:
+    """It is early by no more than the bounds are wide, and a millisecond cut off."""
+    samples = samples_of(server, course)
+    clock, now = clock_after(samples), samples[-1].received + later
+    signed_s, server_s = clock.timestamp_ms(now) / 1000, now + server.offset_at(now)
+    assert signed_s <= server_s + ROUNDING
+    assert signed_s >= server_s - 2 * clock.bounds(now).error - 0.001 - ROUNDING
+
+
+@given(servers, st.lists(exchanges, min_size=1, max_size=12))
+def test_the_bounds_are_no_wider_than_the_latest_round_trip(server: Server, course: list[Exchange]) -> None:
+    samples = samples_of(server, course)
+    latest = samples[-1]
+    trip = latest.received - latest.sent
+    width = 2 * clock_after(samples).bounds(latest.received).error
+    assert width <= trip * (1 + DRIFT) + latest.resolution + ROUNDING
+
+
+def interval(sample: Sample, now: float) -> tuple[float, float]:
+    """Return what one sample says of the offset at `now`."""
+    low = sample.server - sample.received - DRIFT * (now - sample.received)
+    high = sample.server + sample.resolution - sample.sent + DRIFT * (now - sample.sent)
+    return low, high
+
+
+def brute_force(samples: list[Sample]) -> tuple[list[Sample], int]:
+    """Return the samples since the last step, and how many steps there were, from all intervals each time."""
+    known: list[Sample] = []
+    steps = 0
+    for sample in samples:
+        known.append(sample)
+        intervals = [interval(one, sample.received) for one in known]
+        overlap = min(high for _, high in intervals) - max(low for low, _ in intervals)
+        assume(abs(overlap) > ROUNDING)
+        if overlap < 0:
+            known, steps = [sample], steps + 1
+    return known, steps
+
+
+@given(servers, st.lists(st.tuples(exchanges, st.sampled_from((0.0, 0.0, -0.05, 0.05, 5.0))), min_size=1))
+def test_equals_the_intersection_of_all_samples(server: Server, course: list[tuple[Exchange, float]]) -> None:
+    """With steps of the server's clock on the way, small ones too, which the bounds may or may not reveal."""
+    samples: list[Sample] = []
+    for exchange, step in course:
+        server = Server(server.offset + step, server.drift, server.resolution)
+        start = samples[-1].received if samples else 0.0
+        samples += samples_of(server, [exchange], start)
+    known, steps = brute_force(samples)
+    clock, now = clock_after(samples), samples[-1].received
+    intervals = [interval(sample, now) for sample in known]
+    assert clock.steps == steps
+    assert clock.bounds(now).low == pytest.approx(max(low for low, _ in intervals), rel=0, abs=ROUNDING)
+    assert clock.bounds(now).high == pytest.approx(min(high for _, high in intervals), rel=0, abs=ROUNDING)
+
+
+@given(
+    servers,
+    st.lists(exchanges, min_size=1, max_size=6),
+    exchanges,
+    st.floats(0.001, 1e6),
+    st.sampled_from((-1, 1)),
+)
+def test_a_step_beyond_the_bounds_is_noticed(
+    server: Server, course: list[Exchange], after: Exchange, beyond: float, sign: int
+) -> None:
+    """Whichever way it goes: what was known is void, and the bounds hold the new truth."""
+    before = samples_of(server, course)
+    clock, now = clock_after(before), before[-1].received
+    trip = after.there + after.back
+    room = 2 * clock.bounds(now + after.gap + trip).error + (trip + server.resolution) * (1 + DRIFT)
+    stepped = Server(server.offset + sign * (room + beyond), server.drift, server.resolution)
+    sample = samples_of(stepped, [after], now)[0]
+    clock = clock.observe(sample)
+    bounds = clock.bounds(sample.received)
+    assert clock.steps == 1
+    assert bounds.low - ROUNDING <= stepped.offset_at(sample.received) <= bounds.high + ROUNDING
+
+
+def test_nothing_is_known_before_the_first_sample() -> None:
+    clock = ServerClock()
+    assert not clock.is_synced
+    assert clock.bounds(5.0) == Bounds(-math.inf, math.inf)
+
+
+def test_one_sample_bounds_the_offset_by_its_round_trip() -> None:
+    clock = ServerClock().observe(Sample(sent=0.0, received=0.5, server=1000.0, resolution=0.25))
+    bounds = clock.bounds(0.0)
+    assert clock.is_synced
+    assert (clock.last, clock.steps) == (0.5, 0)
+    assert bounds.low == pytest.approx(999.5 + DRIFT * 0.5)
+    assert bounds.high == pytest.approx(1000.25)
+    assert bounds.middle == pytest.approx(999.875, abs=1e-3)
+    assert bounds.error == pytest.approx(0.375, abs=1e-3)
+
+
+def test_bounds_widen_with_age() -> None:
+    clock = ServerClock().observe(Sample(0.0, 0.0, 1000.0, 0.001))
+    assert clock.bounds(1000.0).low == pytest.approx(1000.0 - 1000 * DRIFT)
+    assert clock.bounds(1000.0).high == pytest.approx(1000.001 + 1000 * DRIFT)
+
+
+def test_the_upper_edge_ages_from_the_sending() -> None:
+    """The reply may have been made the moment we sent; on its long way back the clocks drift too."""
+    clock = ServerClock().observe(Sample(sent=0.0, received=10.0, server=1000.0, resolution=0.0))
+    bounds = clock.bounds(10.0)
+    assert (bounds.low, bounds.high) == pytest.approx((990.0, 1000.0 + 10 * DRIFT), rel=0, abs=1e-9)
+
+
+def test_a_better_sample_narrows_a_worse_one_does_nothing() -> None:
+    rough = ServerClock().observe(Sample(0.0, 1.0, 1000.5, 0.001))
+    fine = rough.observe(Sample(1.0, 1.01, 1001.505, 0.001))
+    same = fine.observe(Sample(2.0, 3.0, 1002.9, 0.001))
+    assert fine.bounds(3.0).error < 0.01 < rough.bounds(3.0).error
+    assert same.bounds(3.0) == fine.bounds(3.0)
+    assert same.last == 3.0
+
+
+def test_observing_leaves_the_earlier_clock_alone() -> None:
+    clock = ServerClock()
+    assert clock.observe(Sample(0.0, 1.0, 1000.0)) != clock
+    assert clock == ServerClock()
+
+
+def test_the_timestamp_is_the_early_edge_in_whole_milliseconds() -> None:
+    clock = ServerClock().observe(Sample(sent=10.0, received=10.25, server=1000.125))
+    assert clock.timestamp_ms(10.25) == 1_000_125
+    assert clock.timestamp_ms(11.25) == 1_001_124  # 100 ppm of a second earlier
+
+
+def test_a_widened_clock_still_contains_what_it_did() -> None:
+    clock = ServerClock().observe(Sample(0.0, 0.0, 1000.0, 0.001)).widened(1.0)
+    bounds = clock.bounds(0.0)
+    assert (bounds.low, bounds.high) == pytest.approx((999.0, 1001.001))

@@ -1,0 +1,210 @@
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.core.headers import HeaderRules, sort_reply
+from sealgate.errors import Refusal
+
+RULES = HeaderRules("X-SERVICE-")
+
+KEPT = (
+    b"authorization",
+    b"content-length",
+    b"connection",
+    b"expect",
+    b"host",
+    b"idempotency-key",
+    b"origin",
+    b"referer",
+    b"sec-fetch-site",
+    b"transfer-encoding",
+    b"upgrade",
+    b"x-gateway-deadline-ms",
+    b"x-gateway-key",
+    b"x-gateway-request-id",
+)
+DROPPED = (
+    b"cookie",
+    b"forwarded",
+    b"http2-settings",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+    b"proxy-connection",
+    b"proxy-anything",
+    b"te",
+    b"trailer",
+    b"x-forwarded-for",
+    b"x-forwarded-host",
+    b"x-forwarded-proto",
+    b"x-gateway-anything",
+    b"x-gateway-outcome",
+    b"x-http-method",
+    b"x-http-method-override",
+    b"x-method-override",
+    b"x-original-host",
+    b"x-original-url",
+    b"x-real-ip",
+    b"x-rewrite-url",
+    b"x-service-apikey",
+    b"x-service-signature",
+    b"x-service-timestamp",
+    b"x-service-anything",
+)
+FORWARDED = (
+    b"accept",
+    b"accept-encoding",
+    b"content-encoding",
+    b"content-type",
+    b"cookies",
+    b"if-none-match",
+    b"range",
+    b"sec-fetch-mode",
+    b"user-agent",
+    b"x-passkey-token",
+    b"x-request-id",
+    b"x-service",
+    b"x-servicekey",
+)
+FORBIDDEN = frozenset(KEPT + DROPPED)
+FORBIDDEN_PREFIXES = (b"x-service-", b"x-gateway-", b"x-forwarded-", b"proxy-")
+
+SPELLINGS = (
+    pytest.param(bytes.lower, id="lower"),
+    pytest.param(bytes.upper, id="upper"),
+    pytest.param(bytes.title, id="title"),
+    pytest.param(lambda name: name.replace(b"-", b"_"), id="underscores"),
+    pytest.param(lambda name: name.upper().replace(b"-", b"_", 1), id="one underscore"),
+)
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@pytest.mark.parametrize("name", KEPT)
+def test_the_gateway_keeps_what_speaks_to_it(name: bytes, spell: Callable[[bytes], bytes]) -> None:
+    head = RULES.sort([(spell(name), b"v")])
+    assert head.kept == {name: b"v"}
+    assert head.passed == []
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@pytest.mark.parametrize("name", DROPPED)
+def test_what_could_speak_for_the_gateway_ends_here(name: bytes, spell: Callable[[bytes], bytes]) -> None:
+    head = RULES.sort([(spell(name), b"v"), (b"Accept", b"*/*")])
+    assert head.kept == {}
+    assert head.passed == [(b"Accept", b"*/*")]
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@pytest.mark.parametrize("name", FORWARDED)
+def test_end_to_end_fields_pass_as_they_came(name: bytes, spell: Callable[[bytes], bytes]) -> None:
+    fields = [(spell(name), b"v1"), (b"A", b""), (spell(name), b"v2")]
+    assert RULES.sort(fields).passed == fields
+
+
+@pytest.mark.parametrize("prefix", ["X-EXCHANGE-", "x_exchange_", "X-Exchange"])
+@pytest.mark.parametrize("name", [b"X-EXCHANGE-SIGNATURE", b"x-exchange-apikey", b"X_Exchange-Timestamp"])
+def test_fields_of_a_configured_prefix_end_here_too(prefix: str, name: bytes) -> None:
+    rules = HeaderRules(prefix)
+    assert rules.sort([(name, b"v"), (b"X-Service-Signature", b"v")]).passed == []
+    assert RULES.sort([(name, b"v")]).passed == [(name, b"v")]
+
+
+@pytest.mark.parametrize(
+    ("connection", "passed"),
+    [
+        pytest.param([b"close"], [b"X-A", b"X-B", b"x-a"], id="names no field"),
+        pytest.param([b"X-A"], [b"X-B"], id="names one"),
+        pytest.param([b"keep-alive ,\tx-b,"], [b"X-A", b"x-a"], id="among options"),
+        pytest.param([b"X-A", b"x-b"], [], id="on two lines"),
+        pytest.param([b""], [b"X-A", b"X-B", b"x-a"], id="empty"),
+    ],
+)
+def test_fields_that_connection_names_end_here(connection: list[bytes], passed: list[bytes]) -> None:
+    fields = [(b"Connection", value) for value in connection]
+    fields += [(b"X-A", b"1"), (b"X-B", b"2"), (b"x-a", b"3")]
+    assert [name for name, _ in RULES.sort(fields).passed] == passed
+    assert [name for name, _ in sort_reply(fields)] == passed
+
+
+def test_connection_cannot_take_away_what_the_gateway_reads() -> None:
+    head = RULES.sort([(b"Connection", b"Authorization, Host"), (b"Authorization", b"t"), (b"Host", b"h")])
+    assert (head.text(b"authorization"), head.text(b"host")) == ("t", "h")
+
+
+@pytest.mark.parametrize("name", sorted(set(KEPT) - {b"connection", b"upgrade"}))
+def test_a_kept_field_comes_once(name: bytes) -> None:
+    with pytest.raises(Refusal) as caught:
+        RULES.sort([(name, b"v"), (name.upper().replace(b"-", b"_"), b"v")])
+    assert caught.value.slug == "bad_request"
+    assert caught.value.detail == f"The header {name.decode()} comes twice."
+
+
+@pytest.mark.parametrize("name", [b"connection", b"upgrade"])
+def test_several_lines_of_a_list_are_one_list(name: bytes) -> None:
+    head = RULES.sort([(name, b"a"), (name.upper(), b"b, c")])
+    assert head.kept == {name: b"a, b, c"}
+
+
+def test_the_text_of_a_field_is_latin_1_or_nothing() -> None:
+    head = RULES.sort([(b"Host", b"caf\xe9")])
+    assert head.text(b"host") == "café"
+    assert head.text(b"expect") is None
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"access-control-allow-origin",
+        b"access-control-expose-headers",
+        b"connection",
+        b"content-length",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"x-gateway-error",
+        b"x-gateway-outcome",
+    ],
+)
+def test_a_reply_cannot_speak_as_the_gateway(name: bytes, spell: Callable[[bytes], bytes]) -> None:
+    assert sort_reply([(spell(name), b"v"), (b"Date", b"d")]) == [(b"Date", b"d")]
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@pytest.mark.parametrize(
+    "name",
+    [b"content-encoding", b"content-type", b"date", b"retry-after", b"set-cookie", b"x-ratelimit-used"],
+)
+def test_a_reply_passes_back_as_it_came(name: bytes, spell: Callable[[bytes], bytes]) -> None:
+    fields = [(spell(name), b"v1"), (b"Age", b""), (spell(name), b"v2")]
+    assert sort_reply(iter(fields)) == fields
+
+
+def spellings(name: bytes) -> st.SearchStrategy[bytes]:
+    """Return all ways to write a name, letter by letter, and what only begins with it."""
+    letters = [bytes([octet]) for octet in name]
+    ways = [st.sampled_from((letter, letter.upper(), letter.replace(b"-", b"_"))) for letter in letters]
+    return st.tuples(*ways, st.sampled_from((b"", b"x"))).map(b"".join)
+
+
+token = b"!#$%&'*+-.^_`|~09azAZ"
+names = st.sampled_from(FORBIDDEN_PREFIXES + KEPT + DROPPED + FORWARDED).flatmap(spellings) | st.lists(
+    st.sampled_from(token), min_size=1
+).map(bytes)
+
+
+@given(names)
+def test_no_spelling_of_a_forbidden_name_passes(name: bytes) -> None:
+    """What passes is as it came, and no server can take it for a field that is the gateway's."""
+    for passed, _ in RULES.sort([(name, b"v")]).passed:
+        canonical = passed.lower().replace(b"_", b"-")
+        assert passed == name
+        assert canonical not in FORBIDDEN
+        assert not canonical.startswith(FORBIDDEN_PREFIXES)

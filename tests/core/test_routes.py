@@ -1,0 +1,207 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
+
+SIGNED, SESSION, OPEN, APP_ONLY = Auth.SIGNED, Auth.SESSION, Auth.OPEN, Auth.APP_ONLY
+READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
+TABLE = RouteTable()
+
+
+@pytest.mark.parametrize(
+    ("call", "route"),
+    [
+        pytest.param("GET /time", Route("/time", READ, OPEN, Lane.READ), id="time"),
+        pytest.param("HEAD /time", Route("/time", READ, OPEN, Lane.READ), id="time by HEAD"),
+        pytest.param("GET /time/", Route("/time", READ, OPEN, Lane.READ), id="time with a slash"),
+        pytest.param("POST /time", Route("other", TRADE, SIGNED, Lane.ORDER), id="time by POST"),
+        pytest.param("GET /time/zone", Route("other", READ, SIGNED, Lane.READ), id="below time"),
+        pytest.param("GET /api-keys", Route("/api-keys", KEYS, SESSION, Lane.READ), id="list of keys"),
+        pytest.param("HEAD /api-keys", Route("/api-keys", KEYS, SESSION, Lane.READ), id="list by HEAD"),
+        pytest.param(
+            "GET /api-keys/ak_1/audit",
+            Route("/api-keys/{api_key}/audit", KEYS, SESSION, Lane.READ),
+            id="audit log",
+        ),
+        pytest.param("GET /symbols/list", Route("/symbols/list", READ, SIGNED, Lane.READ), id="symbols"),
+        pytest.param("GET /spot/symbols", Route("/spot/symbols", READ, SIGNED, Lane.READ), id="spot pairs"),
+        pytest.param(
+            "GET /spot/symbols/list", Route("/spot/symbols/list", READ, SIGNED, Lane.READ), id="spot list"
+        ),
+        pytest.param(
+            "GET /user/0xabc/positions",
+            Route("/user/{address}/positions", READ, SIGNED, Lane.READ),
+            id="positions",
+        ),
+        pytest.param(
+            "GET /user/0xabc/openOrders",
+            Route("/user/{address}/openOrders", READ, SIGNED, Lane.READ),
+            id="open orders",
+        ),
+        pytest.param(
+            "GET /spot/balance/0xabc",
+            Route("/spot/balance/{address}", READ, SIGNED, Lane.READ),
+            id="spot balance",
+        ),
+        pytest.param("POST /order", Route("/order", TRADE, SIGNED, Lane.ORDER), id="order"),
+        pytest.param("POST /order/modify", Route("/order/modify", TRADE, SIGNED, Lane.ORDER), id="modify"),
+        pytest.param("POST /order/cancel", Route("/order/cancel", TRADE, SIGNED, Lane.CANCEL), id="cancel"),
+        pytest.param("GET /order/7", Route("other", READ, SIGNED, Lane.READ), id="unnamed GET"),
+        pytest.param("HEAD /order/7", Route("other", READ, SIGNED, Lane.READ), id="unnamed HEAD"),
+        pytest.param("PUT /order/7", Route("other", TRADE, SIGNED, Lane.ORDER), id="unnamed PUT"),
+        pytest.param("PATCH /order/7", Route("other", TRADE, SIGNED, Lane.ORDER), id="unnamed PATCH"),
+        pytest.param("DELETE /order/7", Route("other", TRADE, SIGNED, Lane.CANCEL), id="unnamed DELETE"),
+        pytest.param(
+            "POST /x/7/cancel", Route("other", TRADE, SIGNED, Lane.CANCEL), id="unnamed path that cancels"
+        ),
+        pytest.param("POST /cancel/7", Route("other", TRADE, SIGNED, Lane.ORDER), id="cancel not at the end"),
+        pytest.param("GET /", Route("other", READ, SIGNED, Lane.READ), id="nothing after the prefix"),
+    ],
+)
+def test_each_call_has_its_rule(call: str, route: Route) -> None:
+    method, path = call.split()
+    assert TABLE.find(method, path) == route
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/user/handshake",
+        "/user/handshake/",
+        "/user/handshake/positions",
+        "/user/handshake/a/b/c",
+        "/api-keys/all",
+        "/api-keys/all/",
+        "/api-keys/ak_1",
+        "/api-keys/ak_1/rotate",
+        "/api-keys/ak_1/audit/more",
+    ],
+)
+def test_the_app_keeps_what_is_its_own(method: str, path: str) -> None:
+    assert TABLE.find(method, path).auth is APP_ONLY
+
+
+@pytest.mark.parametrize("path", ["/api-keys", "/api-keys/", "/api-keys/ak_1/audit", "/api-keys/ak_1/audit/"])
+def test_session_routes_are_for_reading_alone(path: str) -> None:
+    by_method = {method: TABLE.find(method, path).auth for method in METHODS}
+    assert by_method == {"GET": SESSION, "HEAD": SESSION} | dict.fromkeys(METHODS[2:], APP_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("row", "call", "route"),
+    [
+        pytest.param(
+            CustomRoute("POST", "/orders/query", needs=READ),
+            "POST /orders/query",
+            Route("/orders/query", READ, SIGNED, Lane.READ),
+            id="a POST that reads",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/orders/query", needs=READ, lane=Lane.ORDER),
+            "POST /orders/query",
+            Route("/orders/query", READ, SIGNED, Lane.ORDER),
+            id="a POST that reads in a lane of choice",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/orders/{id}/close", lane=Lane.CANCEL),
+            "POST /orders/7/close",
+            Route("/orders/{id}/close", TRADE, SIGNED, Lane.CANCEL),
+            id="another lane",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/orders/{id}/cancel", needs=TRADE),
+            "POST /orders/7/cancel",
+            Route("/orders/{id}/cancel", TRADE, SIGNED, Lane.CANCEL),
+            id="the lane that it had",
+        ),
+        pytest.param(
+            CustomRoute("GET", "/ping", needs=TRADE),
+            "GET /ping",
+            Route("/ping", TRADE, SIGNED, Lane.READ),
+            id="a GET that trades",
+        ),
+        pytest.param(
+            CustomRoute("GET", "/time", needs=READ, lane=Lane.ORDER),
+            "GET /time",
+            Route("/time", READ, OPEN, Lane.ORDER),
+            id="in place of a built-in row",
+        ),
+        pytest.param(
+            CustomRoute("GET", "/user/{who}/positions", needs=TRADE),
+            "GET /user/0xabc/positions",
+            Route("/user/{who}/positions", TRADE, SIGNED, Lane.READ),
+            id="in place of a built-in template",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/api-keys/{api_key}/rotate", needs=READ),
+            "POST /api-keys/ak_1/rotate",
+            Route("/api-keys/{api_key}/rotate", READ, APP_ONLY, Lane.READ),
+            id="what is the app's stays the app's",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/{anyone}/handshake", needs=READ),
+            "POST /user/handshake",
+            Route("/user/handshake/**", TRADE, APP_ONLY, Lane.ORDER),
+            id="a placeholder does not reach what is the app's",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/orders/query", needs=READ),
+            "PUT /orders/query",
+            Route("other", TRADE, SIGNED, Lane.ORDER),
+            id="another method keeps its rule",
+        ),
+    ],
+)
+def test_the_configuration_changes_only_what_it_names(row: CustomRoute, call: str, route: Route) -> None:
+    method, path = call.split()
+    assert RouteTable([row]).find(method, path) == route
+
+
+def test_a_literal_goes_before_a_placeholder_and_turns_back_where_it_leads_nowhere() -> None:
+    rows = [
+        CustomRoute("GET", "/a/{x}/c", needs=TRADE),
+        CustomRoute("GET", "/a/b", needs=TRADE),
+        CustomRoute("GET", "/a/{x}", needs=TRADE),
+    ]
+    table = RouteTable(rows)
+    found = [table.find("GET", path).template for path in ("/a/b", "/a/z", "/a/b/c", "/a/b/d")]
+    assert found == ["/a/b", "/a/{x}", "/a/{x}/c", "other"]
+
+
+def test_the_last_of_two_rows_counts() -> None:
+    rows = [CustomRoute("GET", "/a", needs=TRADE), CustomRoute("GET", "/a", lane=Lane.CANCEL)]
+    assert RouteTable(rows).find("GET", "/a") == Route("/a", TRADE, SIGNED, Lane.CANCEL)
+
+
+@pytest.mark.parametrize(
+    ("row", "is_read"),
+    [
+        pytest.param(CustomRoute("POST", "/x", needs=READ), True, id="POST that reads"),
+        pytest.param(CustomRoute("POST", "/x", needs=TRADE), False, id="POST that trades"),
+        pytest.param(CustomRoute("POST", "/x", needs=KEYS), False, id="POST about keys"),
+        pytest.param(CustomRoute("POST", "/x", lane=Lane.READ), False, id="POST in the lane of reads"),
+        pytest.param(CustomRoute("GET", "/x", needs=TRADE), False, id="GET that trades"),
+        pytest.param(CustomRoute("GET", "/api-keys", lane=Lane.ORDER), True, id="list of keys"),
+    ],
+)
+def test_only_what_is_declared_or_known_to_read_may_be_sent_twice(row: CustomRoute, *, is_read: bool) -> None:
+    assert RouteTable([row]).find(row.method, row.template).is_read is is_read
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_row_the_method_decides_what_reads(method: str) -> None:
+    assert TABLE.find(method, "/unnamed").is_read is (method in {"GET", "HEAD"})
+
+
+@given(
+    st.sampled_from(METHODS),
+    st.lists(st.sampled_from(("api-keys", "user", "handshake", "audit", "{}", "**", "", "x"))).map("/".join),
+)
+def test_every_path_has_a_rule(method: str, path: str) -> None:
+    """The look-up never fails, and nothing below the app's two trees is ever signed."""
+    route = TABLE.find(method, f"/{path}")
+    segments = path.strip("/").split("/")
+    is_the_apps = segments[0] == "api-keys" or segments[:2] == ["user", "handshake"]
+    assert (route.auth in {APP_ONLY, SESSION}) is is_the_apps

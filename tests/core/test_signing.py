@@ -1,0 +1,178 @@
+import base64
+import hashlib
+import json
+import traceback
+from pathlib import Path
+from typing import TypedDict
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
+from sealgate.core.target import Target, parse_target
+
+PREFIX = "/v1/trade"
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "signatures.json").read_text("utf-8"))
+
+
+class Vector(TypedDict):
+    name: str
+    secret: str
+    secret_is: str
+    encoding: str
+    target_mode: str
+    timestamp: str
+    method: str
+    target: str
+    body_base64: str
+    message_base64: str
+    signature: str
+
+
+def vector_id(vector: Vector) -> str:
+    return f"{vector['name']}, {vector['secret_is']}, {vector['encoding']}, {vector['target_mode']}"
+
+
+def test_the_vectors_are_for_this_prefix_and_cover_every_choice() -> None:
+    vectors: list[Vector] = VECTORS["vectors"]
+    assert VECTORS["prefix"] == PREFIX
+    assert {vector["encoding"] for vector in vectors} == set(Encoding)
+    assert {vector["secret_is"] for vector in vectors} == set(SecretIs)
+    assert {vector["target_mode"] for vector in vectors} == set(SignedTarget)
+
+
+@pytest.mark.parametrize("vector", VECTORS["vectors"], ids=vector_id)
+def test_signs_as_the_vectors_do(vector: Vector) -> None:
+    scheme = Scheme(
+        PREFIX,
+        Encoding(vector["encoding"]),
+        SecretIs(vector["secret_is"]),
+        SignedTarget(vector["target_mode"]),
+    )
+    request = (
+        int(vector["timestamp"]),
+        vector["method"],
+        parse_target(vector["target"], PREFIX),
+        base64.b64decode(vector["body_base64"]),
+    )
+    assert scheme.message(*request) == base64.b64decode(vector["message_base64"])
+    signer = Signer(scheme, bytearray(vector["secret"], "utf-8"))
+    assert signer.sign(*request) == vector["signature"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "raw", "message"),
+    [
+        pytest.param(SignedTarget.PATH, "/v1/trade/", b"5PUT/{}", id="prefix alone"),
+        pytest.param(SignedTarget.PATH, "/v1/trade/a?b=1", b"5PUT/a{}", id="query left out"),
+        pytest.param(SignedTarget.PATH_AND_QUERY, "/v1/trade/a?b=1", b"5PUT/a?b=1{}", id="query signed"),
+        pytest.param(SignedTarget.PATH_AND_QUERY, "/v1/trade/a", b"5PUT/a{}", id="no query to sign"),
+        pytest.param(
+            SignedTarget.PATH_AND_QUERY,
+            "/v1/trade/v1/trade/a%2Cb?c=%2b+%20",
+            b"5PUT/v1/trade/a%2Cb?c=%2b+%20{}",
+            id="only the first prefix goes, escapes stay",
+        ),
+    ],
+)
+def test_the_message_is_what_is_sent_without_the_prefix(
+    choice: SignedTarget, raw: str, message: bytes
+) -> None:
+    scheme = Scheme(PREFIX, target=choice)
+    assert scheme.message(5, "PUT", parse_target(raw, PREFIX), b"{}") == message
+
+
+def hmac_sha256(key: bytes, message: bytes) -> bytes:
+    """HMAC as RFC 2104 section 2 writes it down."""
+    block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
+    inner = hashlib.sha256(bytes(octet ^ 0x36 for octet in block) + message).digest()
+    return hashlib.sha256(bytes(octet ^ 0x5C for octet in block) + inner).digest()
+
+
+def stored(secret_is: SecretIs, key: bytes) -> tuple[bytes, bytes]:
+    """Return (the secret as it is stored, what keys the HMAC)."""
+    return {
+        SecretIs.UTF8: (key, key),
+        SecretIs.HEX: ("".join(f"{octet:02x}" for octet in key).encode(), key),
+        SecretIs.BASE64: (base64.standard_b64encode(key), key),
+        SecretIs.SHA256HEX: (key, f"{int.from_bytes(hashlib.sha256(key).digest(), 'big'):064x}".encode()),
+    }[secret_is]
+
+
+def written(encoding: Encoding, digest: bytes) -> str:
+    plain = base64.standard_b64encode(digest).decode()
+    return {
+        Encoding.HEX: "".join(f"{octet:02x}" for octet in digest),
+        Encoding.UPPER_HEX: "".join(f"{octet:02X}" for octet in digest),
+        Encoding.BASE64: plain,
+        Encoding.BASE64URL: plain.replace("+", "-").replace("/", "_").replace("=", ""),
+    }[encoding]
+
+
+@pytest.mark.parametrize("signed", SignedTarget)
+@pytest.mark.parametrize("secret_is", SecretIs)
+@pytest.mark.parametrize("encoding", Encoding)
+@settings(max_examples=20)  # for each of the 32 schemes
+@given(
+    key=st.binary(min_size=1, max_size=100),
+    timestamp_ms=st.integers(0, 10**14),
+    method=st.sampled_from(("GET", "POST", "DELETE")),
+    query=st.none() | st.from_regex(r"[a-z0-9=&%+]{1,8}", fullmatch=True),
+    body=st.binary(max_size=80),
+)
+def test_agrees_with_an_hmac_made_by_hand(  # noqa: PLR0913 - the three choices and the four parts of a message
+    *,
+    encoding: Encoding,
+    secret_is: SecretIs,
+    signed: SignedTarget,
+    key: bytes,
+    timestamp_ms: int,
+    method: str,
+    query: str | None,
+    body: bytes,
+) -> None:
+    path = f"{PREFIX}/order"
+    raw = path if query is None else f"{path}?{query}"
+    secret, hmac_key = stored(secret_is, key)
+    signer = Signer(Scheme(PREFIX, encoding, secret_is, signed), bytearray(secret))
+    signed_part = "/order" if signed is SignedTarget.PATH or query is None else f"/order?{query}"
+    message = str(timestamp_ms).encode() + method.encode() + signed_part.encode() + body
+    signature = signer.sign(timestamp_ms, method, Target(raw, path, query), body)
+    assert signature == written(encoding, hmac_sha256(hmac_key, message))
+
+
+@pytest.mark.parametrize(
+    ("secret_is", "secret"),
+    [
+        pytest.param(SecretIs.HEX, b"c4n4ry", id="no hexadecimal"),
+        pytest.param(SecretIs.HEX, b"c4a4a", id="odd hexadecimal"),
+        pytest.param(SecretIs.HEX, b"0xc4a4", id="hexadecimal with 0x"),
+        pytest.param(SecretIs.HEX, b"c4 a4", id="hexadecimal with a space"),
+        pytest.param(SecretIs.HEX, b"\xff\xfec4", id="hexadecimal with other octets"),
+        pytest.param(SecretIs.BASE64, b"c4n4r", id="base64 cut"),
+        pytest.param(SecretIs.BASE64, b"c4n4ry", id="base64 without padding"),
+        pytest.param(SecretIs.BASE64, b"c4n4ry==c4n4", id="base64 padded inside"),
+        pytest.param(SecretIs.BASE64, b"c4n4\n", id="base64 with a line end"),
+        pytest.param(SecretIs.BASE64, b"c4n_-ry=", id="base64url"),
+        pytest.param(SecretIs.BASE64, b"\xff\xfec4", id="base64 with other octets"),
+    ],
+)
+def test_a_secret_of_another_kind_is_refused_without_telling_it(secret_is: SecretIs, secret: bytes) -> None:
+    with pytest.raises(ValueError, match=f"not {secret_is.value}, as signing.secret_is says") as caught:
+        Signer(Scheme(PREFIX, secret_is=secret_is), bytearray(secret))
+    told = "".join(traceback.format_exception(caught.value))
+    assert secret.decode("latin-1") not in told
+
+
+@pytest.mark.parametrize("secret_is", SecretIs)
+def test_the_signer_does_not_need_the_secret_again(secret_is: SecretIs) -> None:
+    """The caller wipes the buffer; what the signer keeps has no trace of it."""
+    secret, hmac_key = stored(secret_is, b"c4n4ry-0123456789abcdef")
+    buffer = bytearray(secret)
+    signer = Signer(Scheme(PREFIX, secret_is=secret_is), buffer)
+    buffer[:] = bytes(len(buffer))
+    target = parse_target(f"{PREFIX}/order", PREFIX)
+    expected = hmac_sha256(hmac_key, b"1POST/order{}").hex()
+    assert [signer.sign(1, "POST", target, b"{}") for _ in range(2)] == [expected] * 2
+    assert "c4n4ry" not in repr(vars(signer))
