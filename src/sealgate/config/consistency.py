@@ -1,0 +1,83 @@
+"""Checks across tables, each a small rule that looks at the whole tree and yields what is wrong."""
+
+from collections.abc import Iterator
+
+from sealgate.config.model import Config
+from sealgate.config.paths import Path
+from sealgate.config.problems import Problem
+
+
+def inconsistencies(config: Config) -> list[Problem]:
+    """Return every problem that a single value does not show."""
+    return [problem for check in _CHECKS for problem in check(config)]
+
+
+def _has_a_key(config: Config) -> Iterator[Problem]:
+    if not config.keys:
+        text = "names no key; add [keys.main] with api_key and secret, or set SEALGATE_KEYS__MAIN__API_KEY"
+        yield Problem(("keys",), text)
+
+
+def _listens(config: Config) -> Iterator[Problem]:
+    if config.listen.tcp is None:
+        yield Problem(("listen", "tcp"), 'turns off the only address for bots; write "127.0.0.1:8787"')
+
+
+def _listens_apart(config: Config) -> Iterator[Problem]:
+    if config.listen.tcp and config.listen.tcp.port and config.listen.tcp == config.admin.tcp:
+        yield Problem(("admin", "tcp"), "is the address of listen.tcp; choose another port")
+
+
+def _strangers_need_tokens(config: Config) -> Iterator[Problem]:
+    if config.listen.tcp and not config.listen.tcp.is_loopback and not config.bots:
+        text = "is reachable from other machines; add [bots.NAME] with a token, or listen on 127.0.0.1"
+        yield Problem(("listen", "tcp"), text)
+
+
+def _local_bot_has_one_key(config: Config) -> Iterator[Problem]:
+    if len(config.keys) > 1 and not config.bots:
+        text = "names several keys, but no bot chooses one; add [bots.NAME] with token and key"
+        yield Problem(("keys",), text)
+
+
+def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
+    for name, bot in config.bots.items():
+        if bot.key and bot.keys:
+            yield Problem(("bots", name, "keys"), "stands beside key; keep one of the two")
+        elif not bot.key and not bot.keys and len(config.keys) > 1:
+            yield Problem(("bots", name), f"chooses no key; add key, one of {_aliases(config)}")
+        else:
+            yield from _unknown_keys(
+                config, ("bots", name, "key" if bot.key else "keys"), config.keys_of(name)
+            )
+
+
+def _unknown_keys(config: Config, path: Path, aliases: tuple[str, ...]) -> Iterator[Problem]:
+    for alias in aliases:
+        if alias not in config.keys:
+            yield Problem(path, f"names {alias}, which is no key; write one of {_aliases(config)}")
+
+
+def _routes_are_inside(config: Config) -> Iterator[Problem]:
+    prefix = config.upstream.prefix
+    for index, route in enumerate(config.routes):
+        if not route.path.startswith(f"{prefix}/"):
+            text = f"is outside upstream.prefix; begin the path with {prefix}/"
+            yield Problem(("routes", index, "match"), text)
+        if route.needs is None and route.lane is None:
+            yield Problem(("routes", index), "changes nothing; add needs or lane")
+
+
+def _aliases(config: Config) -> str:
+    return ", ".join(config.keys) or "those under [keys]"
+
+
+_CHECKS = (
+    _has_a_key,
+    _listens,
+    _listens_apart,
+    _strangers_need_tokens,
+    _local_bot_has_one_key,
+    _bots_know_their_keys,
+    _routes_are_inside,
+)

@@ -1,0 +1,185 @@
+"""The tree: one frozen model per table of the configuration file, with the defaults of product.md.
+
+Every value is parsed here, once, into the type that its reader needs: an address, seconds, bytes. The checks
+that need more than one value are in consistency.py.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal, Never
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from sealgate.config.address import Address, parse_optional_address
+from sealgate.config.base_url import BaseUrl, parse_base_url
+from sealgate.config.lists import parse_aliases, parse_hosts, parse_list, parse_permissions
+from sealgate.config.names import (
+    parse_api_key,
+    parse_ca_file,
+    parse_header_prefix,
+    parse_match,
+    parse_name,
+    parse_path,
+    parse_pointer,
+    parse_prefix,
+    split_match,
+)
+from sealgate.config.quantities import parse_count, parse_seconds, parse_seconds_or_zero, parse_size
+from sealgate.config.references import parse_reference
+
+OptionalAddress = Annotated[Address | None, PlainValidator(parse_optional_address)]
+Hosts = Annotated[tuple[str, ...], PlainValidator(parse_hosts)]
+Seconds = Annotated[float, PlainValidator(parse_seconds)]
+SecondsOrZero = Annotated[float, PlainValidator(parse_seconds_or_zero)]
+Count = Annotated[int, PlainValidator(parse_count)]
+Size = Annotated[int, PlainValidator(parse_size)]
+Reference = Annotated[str, PlainValidator(parse_reference)]
+Name = Annotated[str, AfterValidator(parse_name)]
+Permissions = Annotated[frozenset[str], PlainValidator(parse_permissions)]
+Permission = Literal["read", "trade", "keys"]
+
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Listen(_Table):
+    """Where bots connect."""
+
+    tcp: OptionalAddress = Address("127.0.0.1", 8787)
+    hosts: Hosts = _LOOPBACK_HOSTS
+    max_body: Size = 1024**2
+    body_timeout: Seconds = 10.0
+
+
+class Admin(_Table):
+    """Where metrics and health are read."""
+
+    tcp: OptionalAddress = Address("127.0.0.1", 8788)
+    hosts: Hosts = _LOOPBACK_HOSTS
+
+
+class Upstream(_Table):
+    """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
+
+    prefix: Annotated[str, PlainValidator(parse_prefix)] = "/v1/trade"
+    connect_timeout: Seconds = 3.0
+    total_timeout: Seconds = 10.0
+    max_connections: Count = 32
+    ca_file: Annotated[Path | None, PlainValidator(parse_ca_file)] = None
+
+
+class Signing(_Table):
+    """What spec.md leaves open about signatures."""
+
+    header_prefix: Annotated[str, PlainValidator(parse_header_prefix)] = "X-SERVICE-"
+    encoding: Literal["hex", "HEX", "base64", "base64url"] = "hex"
+    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] = "utf8"  # noqa: S105
+    target: Literal["path", "path_and_query"] = "path"
+
+
+class Clock(_Table):
+    """How the exchange's time is followed."""
+
+    path: Annotated[str, PlainValidator(parse_path)] = "/v1/trade/time"
+    field: Annotated[str, PlainValidator(parse_pointer)] = ""
+    interval: Seconds = 30.0
+    grace: SecondsOrZero = 10.0
+    required: bool = True
+
+
+class Limits(_Table):
+    """How the shared rate limit is met."""
+
+    replay_429: Literal["all", "reads", "none"] = "all"
+    max_wait: SecondsOrZero = 30.0
+
+
+class Log(_Table):
+    """What is logged, and how."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "console", "json"] = "auto"
+
+
+class Key(_Table):
+    """An API key: its public part, and references to its secret and session token."""
+
+    api_key: Annotated[str, PlainValidator(parse_api_key)]
+    secret: Reference
+    session: Reference | None = None
+    recv_window_ms: Count = 5000
+
+
+class Bot(_Table):
+    """A client: a reference to its token, its keys as written (see `Config.keys_of`), its permissions."""
+
+    token: Reference
+    key: Name | None = None
+    keys: Annotated[tuple[str, ...], PlainValidator(parse_aliases)] = ()
+    may: Permissions = frozenset({"read", "trade"})
+
+
+class Route(_Table):
+    """A row for the route table: what it changes of the rule that would hold without it."""
+
+    match: Annotated[str, PlainValidator(parse_match)]
+    needs: Permission | None = None
+    lane: Literal["cancel", "order", "read"] | None = None
+
+    @property
+    def method(self) -> str:
+        """The method that it is about."""
+        return split_match(self.match)[0]
+
+    @property
+    def path(self) -> str:
+        """The whole path, prefix included, with its {placeholders}."""
+        return split_match(self.match)[1]
+
+
+def _none() -> Mapping[str, Never]:
+    return MappingProxyType({})
+
+
+class Config(BaseSettings):
+    """The whole configuration. Made by `load_config`, which also checks it across tables."""
+
+    # Names in the environment are matched by sources.py, hence case_sensitive here.
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
+    )
+
+    base_url: Annotated[BaseUrl, PlainValidator(parse_base_url)]
+    listen: Listen = Listen()
+    admin: Admin = Admin()
+    upstream: Upstream = Upstream()
+    signing: Signing = Signing()
+    clock: Clock = Clock()
+    limits: Limits = Limits()
+    log: Log = Log()
+    keys: Annotated[Mapping[Name, Key], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
+    bots: Annotated[Mapping[Name, Bot], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
+    routes: Annotated[tuple[Route, ...], BeforeValidator(parse_list)] = ()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take the arguments alone: sources.py reads the rest, and names it in errors."""
+        return (init_settings,)
+
+    def keys_of(self, bot: str) -> tuple[str, ...]:
+        """Return the aliases that a bot of `bots` may use, its default first."""
+        chosen = self.bots[bot]
+        named = (chosen.key,) if chosen.key else chosen.keys
+        return named or tuple(self.keys)

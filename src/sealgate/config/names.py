@@ -1,0 +1,86 @@
+"""Names and paths that users choose, and the characters they may have."""
+
+import re
+from pathlib import Path
+
+_PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")  # the unreserved characters of RFC 3986 section 2.3
+_DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")  # RFC 9110 section 5.6.2
+_API_KEY = re.compile(r"[!-~]{1,512}")
+_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")  # RFC 6901 section 3
+_MATCH = re.compile(
+    r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>(?:/(?:[A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+)"
+)
+
+
+def is_plain_path(value: str) -> bool:
+    """Whether a path has one reading only: "", or plain segments between single slashes."""
+    return _PLAIN_PATH.fullmatch(value) is not None and _DOT_SEGMENT.search(value) is None
+
+
+def parse_name(value: str) -> str:
+    """Check the name of a key or a bot."""
+    if _NAME.fullmatch(value) is None:
+        raise ValueError("is not a usable name; use 1 to 32 letters, digits, _ and -")
+    return value
+
+
+def parse_prefix(value: object) -> str:
+    """Check a path prefix and return it without a slash at its end, so that "/" becomes ""."""
+    if not isinstance(value, str) or not value.startswith("/") or not is_plain_path(value.rstrip("/")):
+        raise ValueError('is not a plain path; begin it with "/" and use letters, digits and -._~')
+    return value.rstrip("/")
+
+
+def parse_path(value: object) -> str:
+    """Check the path of one resource."""
+    if not isinstance(value, str) or not value or not is_plain_path(value):
+        raise ValueError('is not a plain path; begin it with "/" and use letters, digits and -._~')
+    return value
+
+
+def parse_header_prefix(value: object) -> str:
+    """Check what the names of the signature's headers begin with."""
+    if not isinstance(value, str) or _TOKEN.fullmatch(value) is None:
+        raise ValueError('cannot begin a header\'s name; use letters, digits and -, as in "X-SERVICE-"')
+    return value
+
+
+def parse_api_key(value: object) -> str:
+    """Check an API key, which travels as a header's value."""
+    if not isinstance(value, str) or _API_KEY.fullmatch(value) is None:
+        raise ValueError("is not an API key; it has 1 to 512 printable ASCII characters and no space")
+    return value
+
+
+def parse_pointer(value: object) -> str:
+    """Check a JSON pointer ("" is the whole document)."""
+    if not isinstance(value, str) or _POINTER.fullmatch(value) is None:
+        raise ValueError('is not a JSON pointer; write "/data/serverTime", or "" to have it found')
+    return value
+
+
+def parse_ca_file(value: object) -> Path | None:
+    """Check that a file of CA certificates is there; "" is the system's own store."""
+    if value == "":
+        return None
+    if not isinstance(value, str | Path) or not Path(value).is_file():
+        raise ValueError("is not a file that exists; name a PEM file of CA certificates")
+    return Path(value)
+
+
+def split_match(value: str) -> tuple[str, str]:
+    """Split a route's `METHOD /path/{placeholder}` into method and path template."""
+    found = _MATCH.fullmatch(value)
+    if found is None or _DOT_SEGMENT.search(value):
+        raise ValueError('is not METHOD and path; write "POST /v1/trade/orders/{id}/query"')
+    return found["method"], found["path"]
+
+
+def parse_match(value: object) -> str:
+    """Check a route's `METHOD /path/{placeholder}`."""
+    if not isinstance(value, str):
+        raise ValueError("must be a string")  # noqa: TRY004 - pydantic turns a ValueError into a problem
+    split_match(value)
+    return value

@@ -1,0 +1,100 @@
+"""Problems in a configuration, told as one line each: where, cause, fix. Values are never repeated."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from sealgate.config.model import Config
+from sealgate.config.paths import Path, variable
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used. `str()` is one line per problem: where, cause and fix."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        super().__init__("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem: the setting's path, the cause with its fix, and a setting that may be meant."""
+
+    path: Path
+    text: str
+    meant: Path | None = None
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """Translate the library's errors into problems."""
+    return [
+        _problem(details)
+        for details in error.errors(include_url=False, include_input=False, include_context=True)
+    ]
+
+
+def _problem(details: "ErrorDetails") -> Problem:
+    # The library marks a mapping's bad key with a last element of its own.
+    path = tuple(part for part in details["loc"] if part != "[key]")
+    if details["type"] == "extra_forbidden":
+        return Problem(path, "unknown setting", nearest(path))
+    if details["type"] == "missing":
+        return Problem(path, f"missing; write it in the file{_or_variable(path)}")
+    text = _TEXTS.get(details["type"])
+    return Problem(path, text(details.get("ctx", {})) if text else details["msg"])
+
+
+def _or_variable(path: Path) -> str:
+    """Name the variable that sets it, too; a member of a list has none."""
+    return "" if any(isinstance(part, int) for part in path) else f", or set {variable(path)}"
+
+
+def _same(text: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda _context: text
+
+
+_TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "literal_error": lambda context: f"is none of the choices; write {context['expected']}",
+    "value_error": lambda context: str(context["error"]),
+    "bool_parsing": _same("is not a truth value; write true or false"),
+    "bool_type": _same("is not a truth value; write true or false"),
+    "string_type": _same("is not text; write it in quotes"),
+    "model_type": _same("is not a table; set its members one by one"),
+    "dict_type": _same("is not a table; set its members one by one"),
+}
+
+
+def nearest(path: Path) -> Path | None:
+    """Return the valid setting that an unknown one probably means: in its own table, else in another one."""
+    *table, name = path
+    names = _table_at(tuple(table)).model_fields
+    close = get_close_matches(str(name).lower(), names, n=1)
+    return (*table, close[0]) if close else _elsewhere(str(name).lower())
+
+
+def _elsewhere(name: str) -> Path | None:
+    for table, field in Config.model_fields.items():
+        model = _model_in(field.annotation)
+        if isinstance(field.annotation, type) and model is not None and name in model.model_fields:
+            return (table, name)
+    return None
+
+
+def _table_at(path: Path) -> type[BaseModel]:
+    """Walk down the models; names of keys and bots, and indexes, stay in the model of their table."""
+    model: type[BaseModel] = Config
+    for part in path:
+        field = model.model_fields.get(str(part))
+        model = (_model_in(field.annotation) if field else None) or model
+    return model
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for model in map(_model_in, get_args(annotation)) if model), None)

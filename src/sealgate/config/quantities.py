@@ -1,0 +1,60 @@
+"""Quantities: seconds, sizes in bytes and counts, from numbers or text (the environment has only text)."""
+
+import math
+import re
+
+_SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 1000,
+    "MB": 1000**2,
+    "GB": 1000**3,
+    "KIB": 1024,
+    "MIB": 1024**2,
+    "GIB": 1024**3,
+}
+
+
+def parse_seconds(value: object) -> float:
+    """Parse a duration of more than nothing."""
+    seconds = _number(value)
+    if not 0 < seconds < math.inf:
+        raise ValueError("is not a duration; write a number of seconds above 0")
+    return seconds
+
+
+def parse_seconds_or_zero(value: object) -> float:
+    """Parse a duration that may be nothing."""
+    seconds = _number(value)
+    if not 0 <= seconds < math.inf:
+        raise ValueError("is not a duration; write a number of seconds, 0 or more")
+    return seconds
+
+
+def parse_count(value: object) -> int:
+    """Parse a whole number above 0."""
+    number = _number(value)
+    if not 1 <= number < math.inf or number != int(number):
+        raise ValueError("is not a count; write a whole number above 0")
+    return int(number)
+
+
+def parse_size(value: object) -> int:
+    """Parse a size in bytes: a whole number, or text with a unit such as "512 KiB" or "1 MB"."""
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    found = _SIZE.fullmatch(text.strip())
+    size = int(found["number"]) * _UNITS.get(found["unit"].upper(), 0) if found else 0
+    if size == 0:
+        raise ValueError('is not a size above 0; write bytes, or a unit as in "512 KiB" or "1 MB"')
+    return size
+
+
+def _number(value: object) -> float:
+    """Return a number, or not-a-number for all else; true and false are no numbers here."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return math.nan
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return math.nan

@@ -1,0 +1,124 @@
+"""Sources of settings: a TOML file, the environment, flags. Each becomes a layer of one shape.
+
+A layer is a tree like the configuration's own, with values as they were written, and it knows how its source
+spells a setting, so that an error names what the user typed.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path as File
+
+from sealgate.config.paths import PREFIX, Path, dotted, variable
+from sealgate.config.problems import ConfigError
+
+FILE_VARIABLE = "SEALGATE_CONFIG"
+
+# A Kubernetes service (or a linked container) that is called sealgate puts these into every neighbour's
+# environment. They are addresses, not settings.
+_SERVICE_LINK = re.compile(
+    r"SEALGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
+)
+
+_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Settings of one source; `variables` are the environment's names by path, as they are spelled there."""
+
+    tree: dict[str, object] = field(default_factory=dict)
+    origin: str = ""
+    variables: Mapping[Path, str] | None = None
+
+    def depth(self, path: Path) -> int:
+        """Return how many leading parts of a path are set here; all below a plain value counts as set."""
+        node: object = self.tree
+        for depth, part in enumerate(path):
+            if isinstance(node, dict) and part not in node:
+                return depth
+            node = node[part] if isinstance(node, dict) else None
+        return len(path)
+
+    def spell(self, path: Path) -> str:
+        """Return a setting's name with the name of its source."""
+        return f"{self.origin}{self.name(path)}"
+
+    def name(self, path: Path) -> str:
+        """Return a setting's name as this source writes it."""
+        if self.variables is None:
+            return dotted(path)
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.variables:
+                return ": ".join(filter(None, (self.variables[path[:length]], dotted(path[length:]))))
+        return variable(path)
+
+
+def read_file(file: File) -> Layer:
+    """Read a TOML file; raise ConfigError when it cannot be read or is not TOML."""
+    try:
+        with file.open("rb") as stream:
+            return Layer(tomllib.load(stream), origin=f"{file}: ")
+    except OSError as error:
+        raise ConfigError([f"{file}: cannot be read: {error.strerror}; correct the path given"]) from None
+    except UnicodeDecodeError:
+        raise ConfigError([f"{file}: is not UTF-8 text; save it as UTF-8"]) from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError([_syntax_error(file, str(error))]) from None
+
+
+def _syntax_error(file: File, message: str) -> str:
+    at = _AT_LINE.search(message)
+    line = f":{at[1]}" if at else ""
+    return f"{file}{line}: is not TOML: {_AT_LINE.sub('', message)}; correct the syntax"
+
+
+def find_file(file: File | None, environ: Mapping[str, str]) -> File | None:
+    """Return the file to read: the one given, else $SEALGATE_CONFIG, else ./sealgate.toml if it exists."""
+    if file is not None:
+        return file
+    if environ.get(FILE_VARIABLE):
+        return File(environ[FILE_VARIABLE])
+    here = File("sealgate.toml")
+    return here if here.exists() else None
+
+
+def read_environment(environ: Mapping[str, str]) -> Layer:
+    """Read the settings among the environment's variables: SEALGATE_, and `__` between levels.
+
+    Their case does not matter, so the name of a key or a bot that is set here is in lower case.
+    """
+    variables: dict[Path, str] = {_variable_path(name): name for name in environ if _is_setting(name.upper())}
+    tree: dict[str, object] = {}
+    # A table's own name comes before its members' and stays: to set both is an error, told by validation.
+    for path, name in sorted(variables.items(), key=lambda item: len(item[0])):
+        _insert(tree, path, environ[name])
+    return Layer(tree, variables=variables)
+
+
+def _is_setting(name: str) -> bool:
+    return name.startswith(PREFIX) and name != FILE_VARIABLE and not _SERVICE_LINK.fullmatch(name)
+
+
+def _variable_path(name: str) -> tuple[str, ...]:
+    return tuple(name[len(PREFIX) :].lower().split("__"))
+
+
+def read_flags(overrides: Mapping[str, object]) -> Layer:
+    """Read flags by dotted name, such as "listen.tcp"; None is a flag that was not given."""
+    tree: dict[str, object] = {}
+    for name, value in overrides.items():
+        if value is not None:
+            _insert(tree, tuple(name.split(".")), value)
+    return Layer(tree, origin="command line: ")
+
+
+def _insert(tree: dict[str, object], path: Path, value: object) -> None:
+    *tables, name = map(str, path)
+    for table in tables:
+        inner = tree.setdefault(table, {})
+        if not isinstance(inner, dict):
+            return
+        tree = inner
+    tree[name] = value

@@ -1,0 +1,300 @@
+"""The configuration as users meet it: sources in, a tree or lines of problems out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from sealgate.config import Address, Config, ConfigError, load_config
+
+ONE_KEY = {
+    "SEALGATE_BASE_URL": "https://api.example.com/",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+}
+
+WHOLE = """
+base_url = "https://api.example.com/base/"
+
+[listen]
+tcp = "127.0.0.1:1"
+hosts = ["localhost"]
+max_body = "2 MiB"
+body_timeout = 1.5
+
+[admin]
+tcp = ""
+hosts = ["metrics.example"]
+
+[upstream]
+prefix = "/api/"
+connect_timeout = 1
+total_timeout = 2
+max_connections = 3
+ca_file = "CA_FILE"
+
+[signing]
+header_prefix = "X-MINE-"
+encoding = "base64url"
+secret_is = "sha256hex"
+target = "path_and_query"
+
+[clock]
+path = "/api/now"
+field = "/serverTime"
+interval = 5
+grace = 0
+required = false
+
+[limits]
+replay_429 = "reads"
+max_wait = 0
+
+[log]
+level = "debug"
+format = "json"
+
+[keys.main]
+api_key = "ak-main"
+secret = "file:/run/secrets/main"
+session = "env:SESSION"
+recv_window_ms = 1000
+
+[keys.alt]
+api_key = "ak-alt"
+secret = "cmd:pass show alt"
+
+[bots.grid]
+token = "file:/run/secrets/grid"
+key = "alt"
+may = ["read"]
+
+[bots.scalper]
+token = "env:SCALPER"
+keys = ["main", "alt"]
+
+[[routes]]
+match = "POST /api/orders/query"
+needs = "read"
+lane = "read"
+"""
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    ca_file = tmp_path / "ca.pem"
+    ca_file.touch()
+    file = tmp_path / "sealgate.toml"
+    file.write_text(WHOLE.replace("CA_FILE", str(ca_file)))
+    return file
+
+
+def lines_of(text: str, environ: Mapping[str, str], file: Path, **overrides: object) -> list[str]:
+    """Load what must fail and return its lines, the file called FILE."""
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file, overrides, environ)
+    return str(caught.value).replace(str(file), "FILE").splitlines()
+
+
+def test_the_environment_alone_is_enough_for_one_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = load_config(None, environ=ONE_KEY)
+    assert str(config.base_url) == "https://api.example.com"
+    assert config.keys["main"].secret == "env:EXCHANGE_SECRET"
+    assert config.listen.tcp == Address("127.0.0.1", 8787)
+    assert config.listen.max_body == 1048576
+    assert config.upstream.prefix == "/v1/trade"
+    assert config.keys["main"].recv_window_ms == 5000
+    assert config.bots == {}
+
+
+def test_every_setting_of_a_file(written: Path) -> None:
+    config = load_config(written, environ={})
+    assert config.base_url.path == "/base"
+    assert config.listen.tcp == Address("127.0.0.1", 1)
+    assert config.listen.hosts == ("localhost",)
+    assert (config.listen.max_body, config.listen.body_timeout) == (2097152, 1.5)
+    assert config.admin.tcp is None
+    assert config.upstream.prefix == "/api"
+    assert config.upstream.ca_file == written.with_name("ca.pem")
+    assert config.upstream.max_connections == 3
+    assert config.signing.encoding == "base64url"
+    assert config.signing.target == "path_and_query"
+    assert (config.clock.field, config.clock.grace, config.clock.required) == ("/serverTime", 0, False)
+    assert (config.limits.replay_429, config.limits.max_wait) == ("reads", 0)
+    assert (config.log.level, config.log.format) == ("debug", "json")
+    assert config.keys["main"].session == "env:SESSION"
+    assert config.bots["grid"].may == {"read"}
+    assert config.bots["scalper"].may == {"read", "trade"}
+    assert (config.routes[0].method, config.routes[0].path) == ("POST", "/api/orders/query")
+
+
+def test_flags_go_before_environment_before_file(written: Path) -> None:
+    environ = {"SEALGATE_LISTEN__TCP": "127.0.0.1:2", "SEALGATE_LISTEN__HOSTS": "a.example, b.example"}
+    config = load_config(written, {"listen.tcp": "127.0.0.1:3", "admin.tcp": None}, environ)
+    assert config.listen.tcp == Address("127.0.0.1", 3)
+    assert config.listen.hosts == ("a.example", "b.example")
+    assert config.listen.body_timeout == 1.5
+
+
+def test_lists_and_tables_from_the_environment(written: Path) -> None:
+    environ = {
+        "SEALGATE_BOTS__SCALPER__KEYS": '["alt", "main"]',
+        "SEALGATE_ROUTES": '[{"match": "GET /api/x", "lane": "order"}]',
+        "SEALGATE_CLOCK__REQUIRED": "true",
+        "SEALGATE_LISTEN__MAX_BODY": "1 KiB",
+    }
+    config = load_config(written, environ=environ)
+    assert config.keys_of("scalper") == ("alt", "main")
+    assert [route.path for route in config.routes] == ["/api/x"]
+    assert config.clock.required is True
+    assert config.listen.max_body == 1024
+
+
+def test_which_keys_a_bot_has(written: Path) -> None:
+    config = load_config(written, environ={})
+    assert config.keys_of("grid") == ("alt",)
+    assert config.keys_of("scalper") == ("main", "alt")
+
+
+def test_a_bot_without_a_key_has_the_only_one() -> None:
+    config = load_config(None, environ={**ONE_KEY, "SEALGATE_BOTS__GRID__TOKEN": "env:GRID"})
+    assert config.keys_of("grid") == ("main",)
+
+
+def test_the_tree_is_frozen(written: Path) -> None:
+    config = load_config(written, environ={})
+    with pytest.raises(ValidationError, match="frozen"):
+        config.listen = config.listen
+    with pytest.raises(ValidationError, match="frozen"):
+        config.listen.max_body = 1
+    with pytest.raises(TypeError, match="item assignment"):
+        config.keys["more"] = config.keys["main"]  # type: ignore[index]
+
+
+def test_arguments_alone_make_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests and the demo build a Config directly; no variable of the host must get into it."""
+    monkeypatch.setenv("LISTEN", '{"max_body": 1}')
+    monkeypatch.setenv("SEALGATE_LISTEN__MAX_BODY", "1")
+    assert Config(base_url="https://x.example").listen.max_body == 1048576  # type: ignore[arg-type]
+
+
+PROBLEMS: dict[str, tuple[str, str]] = {
+    "unknown table": ("listn = 1", "FILE: listn: unknown setting; did you mean listen?"),
+    "unknown setting": ("[listen]\ntpc = 1", "FILE: listen.tpc: unknown setting; did you mean listen.tcp?"),
+    "setting in the wrong table": (
+        "[upstream]\nmax_wait = 1",
+        "FILE: upstream.max_wait: unknown setting; did you mean limits.max_wait?",
+    ),
+    "setting of a later version": ("[listen]\nunix = '/x'", "FILE: listen.unix: unknown setting"),
+    "bad value": (
+        "[clock]\ninterval = 0",
+        "FILE: clock.interval: is not a duration; write a number of seconds above 0",
+    ),
+    "bad choice": (
+        "[limits]\nreplay_429 = 'some'",
+        "FILE: limits.replay_429: is none of the choices; write 'all', 'reads' or 'none'",
+    ),
+    "bad truth value": (
+        "[clock]\nrequired = 'x'",
+        "FILE: clock.required: is not a truth value; write true or false",
+    ),
+    "value for a table": ("listen = 1", "FILE: listen: is not a table; set its members one by one"),
+    "value for all bots": ("bots = 1", "FILE: bots: is not a table; set its members one by one"),
+    "number for a name": (
+        "[bots.a]\ntoken = 'env:X'\nkey = 1",
+        "FILE: bots.a.key: is not text; write it in quotes",
+    ),
+    "bad name": ("[bots.'a b']\ntoken = 'env:X'", 'FILE: bots."a b": is not a usable name'),
+    "missing member": ("[bots.a]\nkey = 'main'", "FILE: bots.a.token: missing; write it in the file"),
+    "missing member of a row": (
+        "[[routes]]\nlane = 'read'",
+        "FILE: routes[0].match: missing; write it in the file",
+    ),
+    "row of routes": ("[[routes]]\nmatch = 'x'", "FILE: routes[0].match: is not METHOD and path"),
+    "routes as text": ("routes = ['x']", "FILE: routes[0]: is not a table"),
+    "inline secret": ("[bots.a]\ntoken = 'hunter2'", "FILE: bots.a.token: is no reference to a secret"),
+    "inline secret in a file of keys": (
+        "[keys.b]\napi_key = 'x'\nsecret = 'hunter2'",
+        "FILE: keys.b.secret: is no reference",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), PROBLEMS.values(), ids=PROBLEMS)
+def test_a_problem_is_one_line_with_file_key_cause_and_fix(text: str, told: str, tmp_path: Path) -> None:
+    lines = lines_of(text, ONE_KEY, tmp_path / "x.toml")
+    assert len(lines) == 1
+    assert lines[0].startswith(told)
+    assert "hunter2" not in lines[0]
+
+
+def test_a_variable_is_told_by_its_own_name(tmp_path: Path) -> None:
+    environ = {
+        **ONE_KEY,
+        "SEALGATE_LISTEN__TPC": "1",
+        "sealgate_admin__tcp": "x",
+        "SEALGATE_KEYS__ALT__SECRET": "env:X",
+        "SEALGATE_LOG": "debug",
+    }
+    lines = lines_of("", environ, tmp_path / "x.toml")
+    starts = (
+        "SEALGATE_LISTEN__TPC: unknown setting; did you mean SEALGATE_LISTEN__TCP?",
+        "sealgate_admin__tcp: is not host:port",
+        "SEALGATE_LOG: is not a table",
+        "SEALGATE_KEYS__ALT__API_KEY: missing",
+    )
+    assert len(lines) == len(starts)
+    assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True))
+
+
+def test_a_flag_is_told_as_one_and_wins_over_the_file(tmp_path: Path) -> None:
+    lines = lines_of("[listen]\ntcp = '127.0.0.1:1'", ONE_KEY, tmp_path / "x.toml", **{"listen.tcp": "x"})
+    assert [line.partition(": is")[0] for line in lines] == ["command line: listen.tcp"]
+
+
+def test_a_problem_across_tables_is_told_by_the_strongest_source(tmp_path: Path) -> None:
+    environ = {**ONE_KEY, "SEALGATE_LISTEN__TCP": "0.0.0.0:80"}
+    text = "[listen]\ntcp = '127.0.0.1:1'\n[bots.a]\ntoken = 'env:T'\nkey = 'alt'"
+    assert lines_of(text, environ, tmp_path / "x.toml") == [
+        "FILE: bots.a.key: names alt, which is no key; write one of main"
+    ]
+    [line] = lines_of("[listen]\ntcp = '127.0.0.1:1'", environ, tmp_path / "x.toml")
+    assert line.startswith("SEALGATE_LISTEN__TCP: is reachable from other machines; add [bots.NAME]")
+
+
+def test_nothing_configured_says_what_to_write(tmp_path: Path) -> None:
+    assert lines_of("", {}, tmp_path / "x.toml") == [
+        "base_url: missing; write it in the file, or set SEALGATE_BASE_URL"
+    ]
+
+
+def test_the_settings_debug_mode_is_refused() -> None:
+    with pytest.raises(
+        ConfigError, match="PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"
+    ):
+        load_config(None, environ={**ONE_KEY, "PYDANTIC_SETTINGS_DEBUG": "1"})
+
+
+@given(canary=st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=16, max_size=64))
+def test_no_secret_pasted_anywhere_is_repeated(canary: str) -> None:
+    environ = {
+        "SEALGATE_BASE_URL": f"https://user:{canary}@api.example.com",
+        "SEALGATE_KEYS__MAIN__API_KEY": f" {canary}",
+        "SEALGATE_KEYS__MAIN__SECRET": canary,
+        "SEALGATE_KEYS__MAIN__SESSION": f"file{canary}:x",
+        "SEALGATE_KEYS__MAIN__RECV_WINDOW_MS": canary + "x",
+        "SEALGATE_BOTS__GRID__TOKEN": f"keyring:{canary}",
+        "SEALGATE_BOTS__GRID__MAY": canary,
+        "SEALGATE_SIGNING__ENCODING": canary,
+        "SEALGATE_CLOCK": canary,
+    }
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, environ=environ)
+    assert len(str(caught.value).splitlines()) == len(environ)
+    assert canary not in str(caught.value)
+    assert caught.value.__context__ is None

@@ -1,0 +1,62 @@
+import pytest
+
+from sealgate.config.quantities import parse_count, parse_seconds, parse_seconds_or_zero, parse_size
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"), [(3, 3.0), (0.5, 0.5), ("2.5", 2.5), (" 10 ", 10.0), ("1e3", 1000.0)]
+)
+def test_seconds(value: object, seconds: float) -> None:
+    assert parse_seconds(value) == parse_seconds_or_zero(value) == seconds
+
+
+@pytest.mark.parametrize("value", [0, "0", 0.0])
+def test_zero_seconds_only_where_it_means_something(value: object) -> None:
+    assert parse_seconds_or_zero(value) == 0
+    with pytest.raises(ValueError, match="above 0"):
+        parse_seconds(value)
+
+
+@pytest.mark.parametrize("value", [-1, "inf", "nan", "", "10s", True, None, [1], 10**400])
+@pytest.mark.parametrize("parse", [parse_seconds, parse_seconds_or_zero])
+def test_what_is_no_duration(parse: type, value: object) -> None:
+    with pytest.raises(ValueError, match="is not a duration"):
+        parse(value)
+
+
+@pytest.mark.parametrize(("value", "count"), [(1, 1), ("32", 32), (5000.0, 5000)])
+def test_counts(value: object, count: int) -> None:
+    assert parse_count(value) == count
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "1.5", "x", True, "inf", None])
+def test_what_is_no_count(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a count"):
+        parse_count(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "size"),
+    [
+        (1, 1),
+        ("1048576", 1048576),
+        ("1 MiB", 1048576),
+        ("1MiB", 1048576),
+        ("512 kib", 524288),
+        ("2 GiB", 2147483648),
+        ("10 B", 10),
+        ("1 KB", 1000),
+        ("5 MB", 5000000),
+        ("1 GB", 1000000000),
+    ],
+)
+def test_sizes(value: object, size: int) -> None:
+    assert parse_size(value) == size
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, "0 MiB", "1.5 MiB", "1 MiBB", "MiB", "", "1e6", True, 1.5, None, "9" * 30]
+)
+def test_what_is_no_size(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a size"):
+        parse_size(value)
