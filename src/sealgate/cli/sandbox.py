@@ -1,0 +1,164 @@
+"""`sealgate sandbox`: the exchange of spec.md on this machine.
+
+The options are made from `SandboxSettings`, which imports only the standard library; the sandbox itself is
+imported when the command runs.
+"""
+
+import asyncio
+import json
+import math
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+import click
+
+from sealgate.cli.frame import fail
+from sealgate.sandbox.settings import Option, SandboxSettings
+
+if TYPE_CHECKING:
+    from sealgate.sandbox.server import Sandbox
+
+MAX_COST = 10**6
+
+
+class HostPort(click.ParamType[tuple[str, int]]):
+    """`HOST:PORT`, or `[HOST]:PORT` for IPv6."""
+
+    name = "host:port"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Split at the last colon."""
+        if isinstance(value, tuple):
+            return value
+        host, _, port = str(value).rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 0xFFFF:  # noqa: PLR2004 - the largest port
+            self.fail(f"{value!r} is not HOST:PORT, as in 127.0.0.1:8790", param, ctx)
+        return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+class Cost(click.ParamType[tuple[str, int]]):
+    """`METHOD /path=N`."""
+
+    name = "'method /path=n'"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Split at the last equals sign."""
+        if isinstance(value, tuple):
+            return value
+        route, _, cost = str(value).rpartition("=")
+        if not route or not cost.isdecimal() or int(cost) > MAX_COST:
+            self.fail(f"{value!r} is not METHOD /path=N, as in 'POST /v1/trade/order=2'", param, ctx)
+        return route, int(cost)
+
+
+class FiniteRange(click.FloatRange):
+    """A range that `nan` is not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what is no number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+def settings_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add one option per setting."""
+    hints = get_type_hints(SandboxSettings, include_extras=True)
+    for setting in reversed(fields(SandboxSettings)):
+        kind, about = get_args(hints[setting.name])
+        command = _option(setting.name, kind, about, setting.default)(command)
+    return command
+
+
+def _option(name: str, kind: Any, about: Option, default: object) -> Callable[[Any], Any]:
+    flag = f"--{name.replace('_', '-')}"
+    if kind is bool:
+        flag = f"{flag}/--no-{name.replace('_', '-')}"
+    is_many = get_origin(kind) is tuple
+    return click.option(
+        flag,
+        name,
+        type=_type(kind, about),
+        default=default,
+        show_default=not is_many,
+        multiple=is_many,
+        help=about.help,
+    )
+
+
+def _type(kind: Any, about: Option) -> Any:
+    types: dict[Any, Any] = {
+        Literal: lambda: click.Choice(get_args(kind)),
+        tuple: Cost,
+        int: lambda: click.IntRange(int(about.least), int(about.most)),
+        float: lambda: FiniteRange(about.least, about.most),
+        bool: lambda: click.BOOL,
+        str: lambda: click.STRING,
+    }
+    return types[get_origin(kind) or kind]()
+
+
+@click.command("sandbox")
+@click.option(
+    "--listen", type=HostPort(), default="127.0.0.1:8790", show_default=True, help="Port 0: a free one."
+)
+@click.option(
+    "--db", default="", metavar="FILE", help="Keep keys and sessions in this file.  [default: in memory]"
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it listens.")
+@settings_options
+def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) -> None:
+    """Run the exchange of the specification on this machine.
+
+    It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults
+    and the clock can be changed while it runs, under /_sandbox; /openapi.json describes all of it.
+    """
+    from sealgate.sandbox.store import StoreError  # noqa: PLC0415 - heavy, and only needed now
+
+    settings = SandboxSettings(**choices)
+    try:
+        asyncio.run(_run(settings, listen, db, as_json=as_json))
+    except StoreError as error:
+        fail(str(error))
+    except OSError as error:
+        host, port = listen
+        fail(f"cannot listen on {host}:{port} ({error.strerror}); choose another with --listen HOST:PORT")
+
+
+async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:
+    from sealgate.sandbox.server import running_sandbox  # noqa: PLC0415 - heavy, and only needed now
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C still ends it there
+            loop.add_signal_handler(number, stop.set)
+    async with running_sandbox(settings, listen=listen, db=db) as sandbox:
+        print(_json_line(sandbox) if as_json else _for_people(sandbox), flush=True)  # noqa: T201 - its output
+        await stop.wait()
+
+
+def _json_line(sandbox: "Sandbox") -> str:
+    names = ("base_url", "api_key", "api_secret", "session_token", "user_address")
+    return json.dumps({name: getattr(sandbox, name) for name in names})
+
+
+def _for_people(sandbox: "Sandbox") -> str:
+    return f"""\
+base_url       {sandbox.base_url}
+api_key        {sandbox.api_key}
+api_secret     {sandbox.api_secret}
+session_token  {sandbox.session_token}
+user_address   {sandbox.user_address}
+
+A passkey token, good for one key change:
+  curl -X POST -H 'Authorization: Bearer {sandbox.session_token}' {sandbox.base_url}/_sandbox/passkey
+What it serves: {sandbox.base_url}/openapi.json   Ctrl-C ends it."""

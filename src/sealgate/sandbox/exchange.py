@@ -1,0 +1,191 @@
+"""The exchange: one request passes `answer` from top to bottom. No sockets; the time comes from `Conditions`.
+
+    find the route -> count it -> authenticate -> validate -> address in the body -> execute
+
+Refusals of any step, and the unexpected, become replies in the stated shape here and nowhere else.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from pydantic import BaseModel
+
+from sealgate.sandbox.access import KEY_HEADER, Attempt, Doorman, check_same_address
+from sealgate.sandbox.account import Accounts
+from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.clock import Moment, http_date, iso
+from sealgate.sandbox.control import Conditions, KeyControl, UserDesk
+from sealgate.sandbox.host import Host
+from sealgate.sandbox.journal import Journal, Receipt
+from sealgate.sandbox.key_rules import KeyOptions
+from sealgate.sandbox.keys import KeyDesk
+from sealgate.sandbox.message import Call, Reply, Request
+from sealgate.sandbox.models.control import Fault, NewUser
+from sealgate.sandbox.numbering import Numbering
+from sealgate.sandbox.openapi import build_document
+from sealgate.sandbox.orders import OrderDesk
+from sealgate.sandbox.positions import PositionDesk
+from sealgate.sandbox.registry import Registry
+from sealgate.sandbox.router import Found, Router
+from sealgate.sandbox.routes import CONTROL, Desks, build_routes
+from sealgate.sandbox.sessions import PasskeyDesk, SessionDesk
+from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.spot import SpotDesk
+from sealgate.sandbox.store import Store
+from sealgate.sandbox.validation import read_body, read_query
+from sealgate.sandbox.wallet import WalletDesk
+
+logger = logging.getLogger("sealgate.sandbox")
+
+OPENAPI_PATH = "/openapi.json"
+DOCUMENT_VERSION = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The ready-made user, printed at the start."""
+
+    api_key: str
+    api_secret: str
+    session_token: str
+    user_address: str
+
+
+class Exchange:
+    """All of spec.md behind two calls: `receive` a request, then `answer` it."""
+
+    def __init__(self, settings: SandboxSettings, host: Host, store: Store) -> None:
+        self._settings = settings
+        self._store = store
+        self._registry = Registry(store, settings.secret_is)
+        self.conditions = Conditions(settings, host)
+        self.journal = Journal()
+        desks = self._build_desks(host)
+        self._desks = desks
+        self._doorman = Doorman(self._registry, desks.passkeys, settings)
+        self._routes = build_routes(desks, settings)
+        self._router = Router(self._routes)
+
+    def _build_desks(self, host: Host) -> Desks:
+        settings, registry = self._settings, self._registry
+        accounts = Accounts(settings.usdc)
+        next_id = Numbering(self._store, "order_id").next_id
+        sessions = SessionDesk(registry, settings, host)
+        keys = KeyDesk(registry, settings, host)
+        return Desks(
+            keys=keys,
+            sessions=sessions,
+            passkeys=PasskeyDesk(settings, host.token),
+            orders=OrderDesk(accounts, settings, next_id),
+            positions=PositionDesk(accounts, settings, next_id),
+            spot=SpotDesk(accounts, next_id),
+            wallet=WalletDesk(accounts),
+            conditions=self.conditions,
+            users=UserDesk(registry, sessions, accounts, host),
+            key_control=KeyControl(registry, keys),
+            journal=self.journal,
+        )
+
+    @cached_property
+    def _document(self) -> bytes:
+        return build_document(self._routes, self._settings, DOCUMENT_VERSION)
+
+    def make_credentials(self) -> Credentials:
+        """Make a user who has done all in the app, with a session and a key for everything."""
+        now = self.conditions.now()
+        grant = self._desks.users.make(NewUser(), now)
+        options = KeyOptions("ready-made", ("read", "trade"), (), None)
+        key = self._desks.keys.make(grant.user_address, options, now, "127.0.0.1")
+        return Credentials(key.api_key, key.secret, grant.session_token, grant.user_address)
+
+    def receive(self, request: Request) -> Receipt | None:
+        """Write a request down. None for calls that are the sandbox's own."""
+        if request.path.startswith(f"{CONTROL}/") or request.path == OPENAPI_PATH:
+            return None
+        return self.journal.receive(request, self._template(request), self.conditions.now())
+
+    def enter(self, receipt: Receipt) -> Callable[[], None] | Reply:
+        """Count a request against the rate limit: what to call at its end, or the 429."""
+        gate, request = self.conditions.gate, receipt.request
+        cost = gate.cost(request.method, receipt.template, request.path)
+        try:
+            return gate.enter(self._caller(request), cost, receipt.now)
+        except Refused as refused:
+            return self._refusal(refused, receipt.now)
+
+    def strike(self, receipt: Receipt) -> Fault | None:
+        """Draw the fault that this request will meet, if any."""
+        request = receipt.request
+        fault = self.conditions.plan.strike(request.method, receipt.template, request.path)
+        receipt.fault = fault.kind if fault else None
+        return fault
+
+    def answer(self, request: Request, now: Moment) -> Reply:
+        """Answer a request; never raises."""
+        try:
+            if request.path == OPENAPI_PATH and request.method in {"GET", "HEAD"}:
+                return Reply(200, self._document, "ok", _dated(now))
+            return _ok(self._execute(request, now), now)
+        except Refused as refused:
+            return self._refusal(refused, now)
+        except Exception as error:
+            logger.error("%s %s failed: %r", request.method, request.path, error)  # noqa: TRY400 - see below
+            logger.debug("The traceback", exc_info=error)  # for those who asked for it
+            return self._refusal(Refused("internal"), now)
+
+    def refuse(self, refused: Refused) -> Reply:
+        """Make the reply to something that never became a request."""
+        return self._refusal(refused, self.conditions.now())
+
+    def flush(self) -> None:
+        """Write what was batched; to be called at the end."""
+        self._registry.flush()
+
+    def _execute(self, request: Request, now: Moment) -> BaseModel:
+        found = self._router.find(request.method, request.path)
+        address = self._doorman.admit(found.route.access, Attempt(request, found.params, now))
+        value = self._read(found, request)
+        named = getattr(value, "user_address", None)
+        if address and named is not None:
+            check_same_address(named, address)
+        return found.route.call(Call(now, address, request.client_ip, found.params, value))
+
+    def _read(self, found: Found, request: Request) -> Any:
+        if found.route.reads_body:
+            return read_body(found.route.takes, request.body, self._settings.unknown_fields)
+        return read_query(found.route.takes, request.target.partition("?")[2])
+
+    def _template(self, request: Request) -> str:
+        try:
+            return self._router.find(request.method, request.path).route.template
+        except Refused:
+            return request.path
+
+    def _caller(self, request: Request) -> str:
+        """Name who shares a limit. Unknown keys count by IP, so that inventing keys gains nothing."""
+        api_key = request.header(KEY_HEADER)
+        names = {
+            "all": "",
+            "ip": request.client_ip,
+            "key": api_key if api_key in self._registry.keys else request.client_ip,
+        }
+        return names[self._settings.limit_by] or ""
+
+    def _refusal(self, refused: Refused, now: Moment) -> Reply:
+        at = iso(now.server_ms) if self._settings.error_timestamp == "iso" else now.server_ms
+        body = json.dumps({"detail": refused.detail, "timestamp": at}).encode()
+        return Reply(refused.status, body, refused.slug, _dated(now) | refused.headers)
+
+
+def _ok(value: BaseModel, now: Moment) -> Reply:
+    order_id = getattr(value, "order_id", None)
+    return Reply(200, value.model_dump_json().encode(), "ok", _dated(now), order_id)
+
+
+def _dated(now: Moment) -> dict[str, str]:
+    """Give the Date header by the exchange's own clock, skew and all."""
+    return {"Date": http_date(now.server_ms // 1000)}

@@ -1,0 +1,82 @@
+"""A journal of everything received, in memory, the oldest dropped first. Of bodies it keeps the hash only."""
+
+import hashlib
+from collections import deque
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from sealgate.sandbox.clock import Moment
+from sealgate.sandbox.message import Call, Reply, Request
+from sealgate.sandbox.models.control import JournalEntry, JournalQuery, JournalReply
+
+KEPT = 100_000
+
+
+@dataclass(slots=True)
+class Receipt:
+    """One line of the journal, written while its request runs. `request` is without its body."""
+
+    n: int
+    now: Moment
+    request: Request
+    body_sha256: str
+    template: str
+    status: int = 0
+    verdict: str = "pending"
+    fault: str | None = None
+    executed: bool = False
+    order_id: int | None = None
+
+    def settle(self, reply: Reply) -> None:
+        """Write down what the exchange decided."""
+        self.status = reply.status
+        self.verdict = reply.verdict
+        self.executed = reply.verdict == "ok"
+        self.order_id = reply.order_id
+
+    def replace_reply(self, reply: Reply) -> None:
+        """Write down a reply that took the place of the exchange's own."""
+        self.status = reply.status
+        if not self.executed:
+            self.verdict = reply.verdict
+
+    def entry(self) -> JournalEntry:
+        """Show it."""
+        request = self.request
+        return JournalEntry(
+            n=self.n,
+            at_ms=self.now.wall_ms,
+            server_ms=self.now.server_ms,
+            method=request.method,
+            target=request.target,
+            headers={name: ", ".join(request.headers.getall(name)) for name in request.headers},
+            body_sha256=self.body_sha256,
+            client_ip=request.client_ip,
+            status=self.status,
+            verdict=self.verdict,
+            fault=self.fault,
+            executed=self.executed,
+            order_id=self.order_id,
+        )
+
+
+class Journal:
+    """Numbers what is received, from 1."""
+
+    def __init__(self) -> None:
+        self._receipts: deque[Receipt] = deque(maxlen=KEPT)
+        self._last = 0
+
+    def receive(self, request: Request, template: str, now: Moment) -> Receipt:
+        """Open a line for a request that has been read."""
+        self._last += 1
+        body_sha256 = hashlib.sha256(request.body).hexdigest()
+        receipt = Receipt(self._last, now, replace(request, body=b""), body_sha256, template)
+        self._receipts.append(receipt)
+        return receipt
+
+    def since(self, call: Call[JournalQuery]) -> JournalReply:
+        """Read what was received, with verdicts: the lines with a number above `since`."""
+        wanted = min(self._last - call.input.since, len(self._receipts))
+        newest = islice(reversed(self._receipts), max(wanted, 0))
+        return JournalReply(entries=[receipt.entry() for receipt in newest][::-1])

@@ -1,0 +1,1 @@
+"""What travels in bodies and queries: pydantic models validate requests and make the OpenAPI document."""

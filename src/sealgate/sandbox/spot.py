@@ -1,0 +1,44 @@
+"""Spot: pairs, orders that fill at once, balances."""
+
+from collections.abc import Callable
+
+from sealgate.sandbox.account import Accounts
+from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.market import MIN_NOTIONAL, PAIRS, plain
+from sealgate.sandbox.message import Call
+from sealgate.sandbox.models.trading import OrderReply, SpotBalance, SpotOrder
+from sealgate.sandbox.models.wire import Nothing
+from sealgate.sandbox.orders import checked_size
+
+
+class SpotDesk:
+    """The spot calls."""
+
+    def __init__(self, accounts: Accounts, next_id: Callable[[], int]) -> None:
+        self._accounts = accounts
+        self._next_id = next_id
+
+    def order(self, call: Call[SpotOrder]) -> OrderReply:
+        """Buy or sell spot."""
+        account = self._accounts.of(call.address)
+        pair = PAIRS.get(call.input.symbol)
+        if pair is None:
+            raise Refused("spot_unknown")
+        size = checked_size(call.input.size, pair.size_decimals)
+        value = size * pair.mark
+        if value < MIN_NOTIONAL:
+            raise Refused("below_minimum")
+        is_buy = call.input.side == "buy"
+        has, wants = (account.free(), value) if is_buy else (account.tokens[pair.base], size)
+        if wants > has:
+            raise Refused("spot_short")
+        sign = 1 if is_buy else -1
+        account.tokens[pair.base] += sign * size
+        account.usdc -= sign * value
+        return OrderReply(order_id=self._next_id(), status="filled", client_order_id=None)
+
+    def balance(self, call: Call[Nothing]) -> SpotBalance:
+        """Show the spot balance."""
+        account = self._accounts.of(call.address)
+        tokens = {pair.base: plain(account.tokens[pair.base]) for pair in PAIRS.values()}
+        return SpotBalance(balances={"USDC": plain(account.free()), **tokens})

@@ -1,0 +1,166 @@
+"""SQLite, in WAL mode: what must survive a kill -9. A write is durable when `save` returns.
+
+Users, keys, sessions, audit entries and the order-id counter are kept; orders, positions and balances live
+as long as the process. The file holds API secrets, so it is created readable by its owner only.
+"""
+
+import json
+import os
+import sqlite3
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sealgate.sandbox.records import AuditEntry, Key, Session, User
+
+SCHEMA_VERSION = 1
+LOCK_WAIT_S = 0.5
+
+SCHEMA = """
+CREATE TABLE users (address TEXT PRIMARY KEY, onboarded INTEGER NOT NULL, traded INTEGER NOT NULL) STRICT;
+CREATE TABLE keys (
+    api_key TEXT PRIMARY KEY, address TEXT NOT NULL REFERENCES users, secret TEXT NOT NULL,
+    label TEXT NOT NULL, permissions TEXT NOT NULL, ip_whitelist TEXT NOT NULL, created_ms INTEGER NOT NULL,
+    expires_ms INTEGER, last_used_ms INTEGER, recv_window_ms INTEGER NOT NULL, is_revoked INTEGER NOT NULL
+) STRICT;
+CREATE TABLE sessions (
+    token_sha256 TEXT PRIMARY KEY, address TEXT NOT NULL, expires_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE audit (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, api_key TEXT NOT NULL REFERENCES keys, action TEXT NOT NULL,
+    ip_address TEXT NOT NULL, created_ms INTEGER NOT NULL, details TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_by_key ON audit (api_key, n);
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+"""
+
+Record = User | Key | Session | AuditEntry
+R = TypeVar("R", bound=Record)
+
+
+class StoreError(Exception):
+    """The database cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    write: str
+    lists: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+
+
+def _upsert(name: str, columns: int) -> str:
+    # Not INSERT OR REPLACE: that deletes the old row first and would orphan what refers to it.
+    marks = ", ".join("?" * columns)
+    return f"INSERT INTO {name} VALUES ({marks}) ON CONFLICT DO UPDATE SET "  # noqa: S608 - our own names
+
+
+def _replacing(record: type[Record], name: str) -> str:
+    names = [field.name for field in fields(record)]
+    return _upsert(name, len(names)) + ", ".join(f"{column} = excluded.{column}" for column in names[1:])
+
+
+TABLES: Mapping[type, _Table] = {
+    User: _Table("users", _replacing(User, "users"), flags=frozenset({"onboarded", "traded"})),
+    Key: _Table(
+        "keys",
+        _replacing(Key, "keys"),
+        lists=frozenset({"permissions", "ip_whitelist"}),
+        flags=frozenset({"is_revoked"}),
+    ),
+    Session: _Table("sessions", _replacing(Session, "sessions")),
+    AuditEntry: _Table("audit", "INSERT INTO audit VALUES (nullif(?, 0), ?, ?, ?, ?, ?)"),
+}
+
+
+class Store:
+    """The database. `path` empty keeps everything in memory."""
+
+    def __init__(self, path: str = "") -> None:
+        self._db = _open(path)
+        self._prepare(path)
+
+    def _prepare(self, path: str) -> None:
+        try:
+            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # its readers keep copies in memory
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.execute("PRAGMA foreign_keys = ON")
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                self._db.executescript(
+                    f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                )
+        except sqlite3.Error as error:
+            self.close()
+            raise StoreError(f"{path}: cannot be used as a database ({error}); name another file") from error
+        if version not in {0, SCHEMA_VERSION}:
+            self.close()
+            raise StoreError(
+                f"{path}: has schema {version}, this program knows {SCHEMA_VERSION};"
+                " use the program that made it, or another file"
+            )
+
+    def save(self, *records: Record) -> None:
+        """Insert or replace records, all or none; durable on return."""
+        with self._db:
+            for record in records:
+                self._db.execute(TABLES[type(record)].write, [_encode(value) for value in astuple(record)])
+
+    def load(self, kind: type[R]) -> list[R]:
+        """Read all records of a kind."""
+        table = TABLES[kind]
+        names = [field.name for field in fields(kind)]
+        rows = self._db.execute(f"SELECT {', '.join(names)} FROM {table.name}")  # noqa: S608 - our own names
+        return [kind(**_decode(table, dict(zip(names, row, strict=True)))) for row in rows]
+
+    def audit(self, api_key: str, limit: int, order: str) -> list[AuditEntry]:
+        """Read a key's audit entries, `newest` or `oldest` first."""
+        direction = {"newest": "DESC", "oldest": "ASC"}[order]
+        rows = self._db.execute(
+            f"SELECT * FROM audit WHERE api_key = ? ORDER BY n {direction} LIMIT ?",  # noqa: S608 - see above
+            (api_key, limit),
+        )
+        return [AuditEntry(*row) for row in rows]
+
+    def reserve(self, name: str, count: int) -> int:
+        """Reserve numbers that are never given again; returns the first of `count`, from 1."""
+        with self._db:
+            (value,) = self._db.execute(
+                "INSERT INTO counters VALUES (?, ?)"
+                " ON CONFLICT DO UPDATE SET value = value + excluded.value RETURNING value",
+                (name, count),
+            ).fetchone()
+        return int(value) - count + 1
+
+    def close(self) -> None:
+        """Close it; everything saved is on disk already."""
+        self._db.close()
+
+
+def _open(path: str) -> sqlite3.Connection:
+    if not path:
+        return sqlite3.connect(":memory:")
+    try:
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        return sqlite3.connect(Path(path), timeout=LOCK_WAIT_S)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{path}: cannot be opened ({error}); name a file in a folder that can be written"
+        ) from error
+
+
+def _encode(value: object) -> object:
+    return json.dumps(value) if isinstance(value, tuple) else value
+
+
+def _decode(table: _Table, row: dict[str, Any]) -> dict[str, Any]:
+    for name in table.lists:
+        row[name] = tuple(json.loads(str(row[name])))
+    for name in table.flags:
+        row[name] = bool(row[name])
+    return row

@@ -1,0 +1,40 @@
+"""Reading inputs: bodies and queries into models, and what is wrong with them into a 422."""
+
+from typing import Any, Literal, TypeVar
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ValidationError
+
+from sealgate.sandbox.catalogue import Refused
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_body(model: type[Model], body: bytes, unknown_fields: Literal["forbid", "ignore"]) -> Model:
+    """Parse and validate a JSON body; raise `Refused` with a 422."""
+    try:
+        return model.model_validate_json(body, extra=unknown_fields)
+    except ValidationError as error:
+        raise _invalid("body", error) from None
+
+
+def read_query(model: type[Model], query: str) -> Model:
+    """Validate a query; of a name given twice the last counts, unknown names are passed over."""
+    values = dict(parse_qsl(query, keep_blank_values=True))
+    try:
+        return model.model_validate(values, strict=False, extra="ignore")
+    except ValidationError as error:
+        raise _invalid("query", error) from None
+
+
+def invalid_field(where: str, name: str, message: str) -> Refused:
+    """Make a 422 for one field."""
+    return Refused("validation", detail=[{"loc": [where, name], "msg": message, "type": "value_error"}])
+
+
+def _invalid(where: str, error: ValidationError) -> Refused:
+    detail: list[dict[str, Any]] = [
+        {"loc": [where, *found["loc"]], "msg": found["msg"], "type": found["type"]}
+        for found in error.errors(include_url=False, include_context=False, include_input=False)
+    ]
+    return Refused("validation", detail=detail)

@@ -1,0 +1,202 @@
+"""spec.md, "Errors": key management, authentication, rate limiting, general."""
+
+import json
+from typing import Any
+
+from sandbox.client import BUY, PREFIX, Bot
+from sandbox.statements.table import Part
+
+refusals = Part("Errors: key management, authentication, rate limiting, general")
+
+
+@refusals.states("The human-readable message is in the `detail` field, with a `timestamp` field.")
+async def errors_have_detail_and_timestamp(bot: Bot) -> None:
+    answer = await bot.order(price="0")
+    assert answer.body == {"detail": "Order has invalid price", "timestamp": "2033-05-18T03:33:20.000Z"}
+
+
+@refusals.states("For 422, `detail` is an array of field-level errors.")
+async def validation_errors_are_an_array(bot: Bot) -> None:
+    answer = await bot.post("/order", {"symbol": 7, "side": "hold", "size": "1", "price": "1"})
+    assert answer.status == 422
+    assert [found["loc"] for found in answer.detail] == [["body", "symbol"], ["body", "side"]]
+
+
+@refusals.states("Key management 400: invalid permission value.")
+async def invalid_permission(bot: Bot) -> None:
+    answer = await bot.app("PATCH", f"/api-keys/{bot.key.api_key}", {"permissions": ["read", "Trade"]})
+    bot.check(answer, 400, "Invalid permission: 'Trade'. Use 'read' or 'trade'")
+
+
+@refusals.states("Key management 400: invalid IP or CIDR.")
+async def invalid_whitelist(bot: Bot) -> None:
+    for block in ("10.0.0.256", "10.0.0.0/33", "localhost", "", "10.0.0.1/8", "::g"):
+        answer = await bot.app("POST", "/api-keys", {"ip_whitelist": [block]})
+        bot.check(answer, 400, f"Invalid IP or CIDR: {block!r}")
+
+
+@refusals.states("Key management 400: maximum key limit reached.")
+async def key_limit(bot: Bot) -> None:
+    for _ in range(9):
+        await bot.create()
+    bot.check(await bot.app("POST", "/api-keys", {}), 400, "Maximum key limit reached (10 per user)")
+
+
+@refusals.states("Key management 401: missing session token.")
+async def keys_without_session(bot: Bot) -> None:
+    answer = await bot.send("POST", f"{PREFIX}/api-keys", b"{}")
+    bot.check(answer, 401, "Missing API key auth headers")
+
+
+@refusals.states("Key management 401: expired session token.", session_ttl_s=1.0)
+async def keys_with_expired_session(bot: Bot) -> None:
+    bot.host.advance(1)
+    answer = await bot.session("POST", "/api-keys", {})
+    bot.check(answer, 401, "Invalid or expired session token")
+
+
+@refusals.states("Key management 403: passkey step-up failed.")
+async def keys_without_passkey(bot: Bot) -> None:
+    bot.check(await bot.session("DELETE", "/api-keys/all"), 403, "Passkey step-up failed")
+
+
+@refusals.states("Key management 403: trading handshake not completed (for `trade`), on update too.")
+async def update_without_handshake(bot: Bot) -> None:
+    user = await bot.other_user(traded=False)
+    created = await user.create()
+    answer = await user.app("PATCH", f"/api-keys/{created['api_key']}", {"permissions": ["trade"]})
+    bot.check(answer, 403, "Trading handshake not completed")
+
+
+@refusals.states("Key management 503: API key system not available.")
+async def key_system_down(bot: Bot) -> None:
+    await bot.control("PUT", "key_system", {"available": False})
+    answers = [await bot.app("POST", "/api-keys", {}), await bot.session("GET", "/api-keys")]
+    for answer in answers:
+        bot.check(answer, 503, "API key system not available")
+    await bot.control("PUT", "key_system", {"available": True})
+    assert (await bot.session("GET", "/api-keys")).status == 200
+
+
+@refusals.states("Authentication 401: Missing API key auth headers, where a signing header is absent.")
+async def signing_headers_missing(bot: Bot) -> None:
+    bot.check(await bot.send("GET", f"{PREFIX}/symbols/list"), 401, "Missing API key auth headers")
+
+
+@refusals.states(
+    "Authentication 401: Missing API key auth headers, where no Bearer token is on a session path."
+)
+async def bearer_missing(bot: Bot) -> None:
+    bot.check(await bot.get("/api-keys"), 401, "Missing API key auth headers")
+
+
+@refusals.states("Authentication 401: Invalid API key.")
+async def invalid_key(bot: Bot) -> None:
+    ghost = bot.using({"api_key": "nobody", "api_secret": "x"})
+    bot.check(await ghost.order(), 401, "Invalid API key")
+
+
+@refusals.states("Authentication 401: Invalid HMAC signature.")
+async def invalid_signature(bot: Bot) -> None:
+    forger = bot.using({"api_key": bot.key.api_key, "api_secret": "x"})
+    bot.check(await forger.order(), 401, "Invalid HMAC signature")
+
+
+@refusals.states("Authentication 401: the timestamp message names recv_window and server time.", skew_ms=250)
+async def timestamp_message(bot: Bot) -> None:
+    answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() - 6000)
+    server_ms = bot.host.wall_ms() + 250
+    assert answer.detail == f"Timestamp outside recv_window (5000ms). Server time: {server_ms}"
+
+
+@refusals.states("Authentication 401: a timestamp that is no number is outside the window.")
+async def timestamp_is_a_number(bot: Bot) -> None:
+    for timestamp in ("now", "-5", "1e13", "٣", "9" * 40):
+        headers = bot.headers_for(timestamp, b"") | {"X-SERVICE-SIGNATURE": "x"}
+        answer = await bot.send("GET", f"{PREFIX}/symbols/list", headers=headers)
+        assert answer.detail.startswith("Timestamp outside recv_window (5000ms)")
+
+
+@refusals.states("Authentication 401: Invalid or expired session token.")
+async def invalid_session(bot: Bot) -> None:
+    answer = await bot.send("GET", f"{PREFIX}/api-keys", headers={"Authorization": "Bearer x"})
+    bot.check(answer, 401, "Invalid or expired session token")
+
+
+@refusals.states("Authentication 403: Address mismatch.")
+async def address_mismatch(bot: Bot) -> None:
+    bot.check(await bot.get("/spot/balance/0x0"), 403, "Address mismatch")
+
+
+@refusals.states("Authentication 403: API key lacks 'read' permission.")
+async def lacks_read(bot: Bot) -> None:
+    mine = bot.using(await bot.create(permissions=["trade"]))
+    answer = await mine.get(f"/user/{bot.address}/openOrders")
+    bot.check(answer, 403, "API key lacks 'read' permission")
+
+
+@refusals.states("Authentication 403: API key lacks 'trade' permission.")
+async def lacks_trade(bot: Bot) -> None:
+    mine = bot.using(await bot.create())
+    answer = await mine.signed("DELETE", "/order/1")
+    bot.check(answer, 403, "API key lacks 'trade' permission")
+
+
+@refusals.states("Authentication 403: IP {client_ip} not in API key whitelist.")
+async def ip_refused(bot: Bot) -> None:
+    mine = bot.using(await bot.create(ip_whitelist=["10.0.0.0/8"]))
+    bot.check(await mine.get("/symbols/list"), 403, "IP 127.0.0.1 not in API key whitelist")
+
+
+@refusals.states("Invalid signature: the signed path includes the /v1/trade prefix.")
+async def digest_with_prefix(bot: Bot) -> None:
+    body = json.dumps(BUY).encode()
+    headers = bot.signing_headers("POST", f"{PREFIX}/order", body)
+    bot.check(await bot.send("POST", f"{PREFIX}/order", body, headers), 401, "Invalid HMAC signature")
+
+
+@refusals.states("Invalid signature: the signed timestamp is in seconds while the header's is not.")
+async def digest_with_seconds(bot: Bot) -> None:
+    now_ms = bot.host.wall_ms()
+    headers = bot.headers_for(str(now_ms), f"{now_ms // 1000}GET/symbols/list".encode())
+    answer = await bot.send("GET", f"{PREFIX}/symbols/list", headers=headers)
+    bot.check(answer, 401, "Invalid HMAC signature")
+
+
+@refusals.states("Invalid timestamp: the client's clock is more than 5 seconds off.")
+async def clock_off(bot: Bot) -> None:
+    await bot.control("PATCH", f"keys/{bot.key.api_key}", {"recv_window_ms": 9000})
+    answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() + 6000)
+    bot.check(answer, 401, "Invalid timestamp")
+
+
+@refusals.states("Rate limiting 429: Rate limit exceeded.", limit_kind="fixed", limit_requests=1)
+async def rate_limited(bot: Bot) -> None:
+    await bot.get("/symbols/list")
+    bot.check(await bot.get("/symbols/list"), 429, "Rate limit exceeded")
+
+
+async def _handshakes(bot: Bot, count: int) -> list[Any]:
+    body = json.dumps({"user_address": bot.address}).encode()
+    return [await bot.send("POST", f"{PREFIX}/user/handshake", body) for _ in range(count)]
+
+
+@refusals.states("Rate limiting 429: Handshake rate limit.", handshake_requests=2)
+async def handshake_limited(bot: Bot) -> None:
+    answers = await _handshakes(bot, 3)
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    bot.check(answers[-1], 429, "Handshake rate limit")
+
+
+@refusals.states("General 422: the body failed schema validation; see the `detail` array.")
+async def validation(bot: Bot) -> None:
+    answer = await bot.post("/order", {})
+    assert answer.status == 422
+    assert [found["loc"][1] for found in answer.detail] == ["symbol", "side", "size", "price"]
+    assert {frozenset(found) for found in answer.detail} == {frozenset({"loc", "msg", "type"})}
+
+
+@refusals.states("General 500: Internal server error.")
+async def internal(bot: Bot) -> None:
+    await bot.control("PUT", "faults", {"faults": [{"kind": "status", "status": 500}]})
+    bot.check(await bot.get("/symbols/list"), 500, "Internal server error")

@@ -1,0 +1,240 @@
+"""What is acknowledged survives: a restart, a kill -9, a second program on the file."""
+
+import json
+import os
+import sqlite3
+import stat
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from sandbox.client import Bot, Credential, ManualHost
+from sandbox.process import Process, sandbox_process
+from sealgate.sandbox.exchange import Exchange
+from sealgate.sandbox.keys import KeyDesk
+from sealgate.sandbox.numbering import AT_ONCE, Numbering
+from sealgate.sandbox.records import Key, User
+from sealgate.sandbox.server import running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.store import SCHEMA_VERSION, Store, StoreError
+
+
+def _call(process: Process, method: str, target: str, value: Any = None, passkey: str = "") -> Any:
+    headers = {"Authorization": f"Bearer {process.session_token}", "X-PASSKEY-TOKEN": passkey}
+    body = None if value is None else json.dumps(value).encode()
+    request = urllib.request.Request(process.base_url + target, body, headers, method=method)  # noqa: S310
+    with urllib.request.urlopen(request) as response:  # noqa: S310
+        return json.load(response)
+
+
+def _app(process: Process, method: str, target: str, value: Any = None) -> Any:
+    passkey = _call(process, "POST", "/_sandbox/passkey")["passkey_token"]
+    return _call(process, method, f"/v1/trade/api-keys{target}", value, passkey)
+
+
+def test_a_kill_9_loses_no_acknowledged_key_change(tmp_path: Path) -> None:
+    """Every change is followed by a kill -9 as soon as its reply has arrived."""
+    options = ("--db", str(tmp_path / "s.db"), "--limit-kind", "none")
+    with sandbox_process(*options) as process:
+        session = process.session_token
+        created = _app(process, "POST", "", {"label": "kept"})
+        process.popen.kill()
+    path = f"/{created['api_key']}"
+    seen = []
+    for change in (
+        lambda process: _app(process, "PATCH", path, {"label": "changed", "ip_whitelist": ["10.0.0.1"]}),
+        lambda process: _app(process, "DELETE", path),
+        lambda _: None,
+    ):
+        with sandbox_process(*options) as started:
+            process = Process(**(vars(started) | {"session_token": session}))
+            keys = _call(process, "GET", "/v1/trade/api-keys")["keys"]
+            seen += [
+                (key["label"], key["ip_whitelist"], key["is_active"])
+                for key in keys
+                if key["api_key"] in path
+            ]
+            change(process)
+            process.popen.kill()
+    assert seen == [("kept", [], True), ("changed", ["10.0.0.1"], True), ("changed", ["10.0.0.1"], False)]
+
+
+async def test_keys_sessions_and_audit_survive_a_restart(tmp_path: Path) -> None:
+    db, host = str(tmp_path / "s.db"), ManualHost()
+    settings = SandboxSettings(limit_kind="none")
+    async with aiohttp.ClientSession() as http:
+        async with running_sandbox(settings, db=db, host=host) as sandbox:
+            key = Credential(sandbox.api_key, sandbox.api_secret)
+            first = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+            placed = await first.order()
+            record = (await first.records())[key.api_key]
+        async with running_sandbox(settings, db=db, host=host) as again:
+            bot = Bot(again, host, http, key, first.session_token, first.address)
+            assert (await bot.records())[key.api_key] == record
+            assert (await bot.audit(key.api_key))["count"] == 1
+            assert (await bot.order()).body["order_id"] > placed.body["order_id"]
+
+
+def test_last_use_is_written_at_the_end(tmp_path: Path) -> None:
+    db = str(tmp_path / "s.db")
+    first = Store(db)
+    exchange = Exchange(SandboxSettings(), ManualHost(), first)
+    key = exchange.make_credentials()
+    live = exchange._registry.keys[key.api_key]
+    exchange._registry.touch(live, 1234, 0)
+    exchange._registry.touch(live, 5678, 1)
+    exchange.flush()
+    first.close()
+    store = Store(db)
+    assert [found.last_used_ms for found in store.load(Key)] == [5678]
+    store.close()
+
+
+def test_a_change_is_all_or_nothing() -> None:
+    store = Store()
+    user = User("0x1", onboarded=True, traded=True)
+    orphan = Key("k", "0x2", "s", "", ("read",), (), 0, None, None, 5000, is_revoked=False)
+    with pytest.raises(sqlite3.IntegrityError):
+        store.save(user, orphan)
+    assert (store.load(User), store.load(Key)) == ([], [])
+    store.close()
+
+
+def test_numbers_are_never_reserved_twice() -> None:
+    store = Store()
+    assert [store.reserve("order_id", 10) for _ in range(3)] == [1, 11, 21]
+    store.close()
+
+
+def test_numbers_run_on_from_range_to_range_and_after_a_restart() -> None:
+    store = Store()
+    first = Numbering(store, "order_id")
+    given = [first.next_id() for _ in range(AT_ONCE + 2)]
+    assert given == list(range(1, AT_ONCE + 3))
+    assert Numbering(store, "order_id").next_id() == 2 * AT_ONCE + 1
+    store.close()
+
+
+def test_a_failed_reservation_gives_no_number_and_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store()
+    numbering = Numbering(store, "order_id")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Store, "reserve", fail)
+        with pytest.raises(sqlite3.OperationalError):
+            numbering.next_id()
+    assert numbering.next_id() == 1
+    store.close()
+
+
+def test_the_file_is_its_owners_only(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    Store(str(path)).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    Store(str(path)).close()
+    db = sqlite3.connect(path)
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    db.close()
+
+
+def _text_file(path: Path) -> None:
+    path.write_text("this is no database, but it is long enough to be looked at " * 20, "utf-8")
+
+
+def _future_schema(path: Path) -> None:
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    db.close()
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+BAD_FILES = [
+    ("no database", _text_file, "cannot be used as a database"),
+    (
+        "a newer schema",
+        _future_schema,
+        f"has schema {SCHEMA_VERSION + 1}, this program knows {SCHEMA_VERSION}",
+    ),
+    ("a folder", _folder, "cannot be opened"),
+]
+
+
+@pytest.mark.parametrize(("name", "make", "said"), BAD_FILES, ids=[row[0] for row in BAD_FILES])
+def test_a_file_that_cannot_be_used(name: str, make: Any, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    make(path)
+    with pytest.raises(StoreError, match=said):
+        Store(str(path))
+    assert os.path.lexists(path), name
+
+
+async def test_a_file_made_with_another_kind_of_secret(tmp_path: Path) -> None:
+    db = str(tmp_path / "s.db")
+    store = Store(db)
+    user = User("0x1", onboarded=True, traded=True)
+    store.save(user, Key("k", "0x1", "no hex", "", ("read",), (), 0, None, None, 5000, is_revoked=False))
+    store.close()
+    with pytest.raises(StoreError, match="a secret that is not hex; start with the --secret-is"):
+        async with running_sandbox(SandboxSettings(secret_is="hex"), db=db):
+            pytest.fail("it started")
+
+
+def test_two_programs_do_not_share_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "s.db")
+    first = Store(path)
+    first.save(User("0x1", onboarded=True, traded=True))
+    with pytest.raises(StoreError, match="locked"):
+        Store(path)
+    first.close()
+
+
+async def test_a_failing_database_is_a_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row of the catalogue is deserved when the storage fails, and nothing is changed then."""
+    host = ManualHost()
+    async with (
+        running_sandbox(SandboxSettings(limit_kind="none"), host=host) as sandbox,
+        aiohttp.ClientSession() as http,
+    ):
+        key = Credential(sandbox.api_key, sandbox.api_secret)
+        bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+
+        def fail(*_: object) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Store, "save", fail)
+            answer = await bot.app("POST", "/api-keys", {})
+        bot.check(answer, 503, "API key system not available")
+        assert len(await bot.records()) == 1
+
+
+async def test_the_unexpected_is_a_500_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = ManualHost()
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(KeyDesk, "list_keys", fail)
+    async with running_sandbox(host=host) as sandbox, aiohttp.ClientSession() as http:
+        key = Credential(sandbox.api_key, sandbox.api_secret)
+        bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+        bot.check(await bot.session("GET", "/api-keys"), 500, "Internal server error")
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
+        "GET /v1/trade/api-keys failed: RuntimeError('a bug')"
+    ]
