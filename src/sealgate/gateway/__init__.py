@@ -1,0 +1,1 @@
+"""The shell around core: sockets, timers and files, and one visible pipeline."""

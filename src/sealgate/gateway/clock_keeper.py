@@ -1,0 +1,108 @@
+"""Keeps the clock on the exchange's: asks `/time` again and again, and at once when it is wanted.
+
+It has a connection of its own, kept open over the interval, so that a sample neither waits behind orders nor
+takes the place of one.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from sealgate.core.attempts import Failure
+from sealgate.core.clock import Sample
+from sealgate.core.sampling import Sampling
+from sealgate.core.server_time import UnreadableTimeError, parse_http_date, parse_server_time
+from sealgate.gateway.host import Host
+from sealgate.gateway.kept_clock import KeptClock
+from sealgate.gateway.upstream import Answer, Outgoing, Upstream
+
+_OK = 200
+
+log = structlog.get_logger("sealgate.clock")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSource:
+    """Where the time is asked for, and how often. `field` is a JSON pointer, "" finds the time by itself."""
+
+    path: str
+    field: str
+    interval_s: float
+
+
+class ClockKeeper:
+    """Feeds a clock. `upstream` is the keeper's own, and is closed with it."""
+
+    def __init__(self, source: TimeSource, clock: KeptClock, upstream: Upstream, host: Host) -> None:
+        self._source = source
+        self._clock = clock
+        self._upstream = upstream
+        self._host = host
+        self._sampling = Sampling()
+        self._field: str | None = None
+
+    async def run(self) -> None:
+        """Take samples until cancelled."""
+        try:
+            while True:
+                self._clock.due.clear()
+                await self._take_sample()
+                await self._rest()
+        finally:
+            await self._upstream.close()
+
+    async def _rest(self) -> None:
+        error_s = None if self._clock.trouble else self._clock.error_s()
+        try:
+            async with asyncio.timeout(self._sampling.gap_s(self._source.interval_s, error_s)):
+                await self._clock.due.wait()
+        except TimeoutError:
+            return
+
+    async def _take_sample(self) -> None:
+        sent = self._host.now()
+
+        def note_the_time() -> bytes:
+            nonlocal sent
+            sent = self._host.now()
+            return b""
+
+        request = Outgoing("GET", self._source.path, b"", note_the_time)
+        answer = await self._upstream.send(request, self._upstream.destination.total_timeout_s)
+        trouble = self._read(answer, sent, self._host.now())
+        if trouble != self._clock.trouble:
+            self._say(trouble)
+        self._clock.trouble = trouble
+
+    def _read(self, answer: Answer | Failure, sent: float, received: float) -> str | None:
+        """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
+        if isinstance(answer, Failure):
+            return answer.detail
+        if answer.rest is not None:
+            answer.rest.abandon()
+        if answer.status != _OK:
+            self._try_date(answer, sent, received)
+            return f"{self._source.path} answered {answer.status}"
+        try:
+            found = parse_server_time(answer.body, self._source.field)
+        except UnreadableTimeError as error:
+            self._try_date(answer, sent, received)
+            return f"{self._source.path}: {error}"
+        self._sampling = self._sampling.taken((received - sent) / 2)
+        self._field = found.field
+        self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+        return None
+
+    def _try_date(self, answer: Answer, sent: float, received: float) -> None:
+        date = next((value for name, value in answer.fields if name.lower() == b"date"), b"")
+        seconds = parse_http_date(date.decode("latin-1"))
+        if seconds is not None:
+            self._clock.observe_date(Sample(sent, received, seconds, 1.0))
+
+    def _say(self, trouble: str | None) -> None:
+        if trouble is not None:
+            log.warning("clock_trouble", cause=trouble, fix="check clock.path, clock.field and the upstream")
+            return
+        offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms()
+        log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)

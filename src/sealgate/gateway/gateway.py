@@ -1,0 +1,133 @@
+"""The gateway as a whole: it listens, keeps the clock, says how it is, and ends without losing a reply."""
+
+import asyncio
+import contextlib
+import errno
+import os
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+import aiohttp.http_parser
+import structlog
+
+from sealgate import __version__
+from sealgate.config import Address, Config
+from sealgate.core.status import Status
+from sealgate.gateway.build import build_tree
+from sealgate.gateway.host import Host
+from sealgate.gateway.pipeline import Pipeline, Reader
+from sealgate.gateway.server import BotServer
+from sealgate.gateway.tree import Tree
+
+log = structlog.get_logger("sealgate.gateway")
+
+_BACKLOG = 1024
+_CLOSING_S = 1.0
+
+
+class StartError(Exception):
+    """The gateway cannot start here. `str()` is one line: cause and fix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway. `address` is where it really listens (a free port may have been asked for)."""
+
+    config: Config
+    address: Address
+    host: Host
+    started: float
+    tree: Tree
+    pipeline: Pipeline
+    server: BotServer
+    socket: asyncio.Server
+
+    def status(self) -> Status:
+        """Return the state of everything at this moment."""
+        return Status(
+            version=__version__,
+            base_url=str(self.config.base_url),
+            uptime_s=self.host.now() - self.started,
+            not_ready=self._not_ready(),
+            is_draining=self.pipeline.is_draining,
+            inflight=self.pipeline.inflight,
+            connections=len(self.server.connections),
+            clock=self.tree.clock.status(),
+            keys=tuple(desk.turnstile.status() for desk in self.tree.desks.values()),
+        )
+
+    def _not_ready(self) -> tuple[str, ...]:
+        reasons = []
+        if self.pipeline.is_draining:
+            reasons.append("shutting down")
+        if (clock := self.tree.clock.not_ready) is not None:
+            reasons.append(clock)
+        return tuple(reasons)
+
+    async def wait_until_ready(self, seconds: float) -> None:
+        """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
+        shortest_ms = min(key.recv_window_ms for key in self.config.keys.values())
+        await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
+
+    async def drain(self) -> None:
+        """Stop accepting connections, answer what is in flight and what still comes on them, close them."""
+        self.pipeline.is_draining = True
+        self.socket.close()
+        limits = self.tree.limits
+        await self.pipeline.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        self.server.pre_shutdown()
+        await self.server.shutdown(_CLOSING_S)
+
+
+@contextlib.asynccontextmanager
+async def running_gateway(
+    config: Config, readers: tuple[Reader, ...] = (), environ: Mapping[str, str] | None = None
+) -> AsyncIterator[Gateway]:
+    """Run a gateway as long as the block lasts; it drains at its end.
+
+    Raises SecretError where a secret cannot be read, StartError where it cannot listen.
+    """
+    _check_parser()
+    host = Host()
+    tree = build_tree(config, os.environ if environ is None else environ, host)
+    pipeline = Pipeline(tree, host, readers)
+    server = BotServer(pipeline.handle, pipeline.refuse_malformed)
+    clock = asyncio.create_task(tree.clock_keeper.run())
+    try:
+        socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
+        address = Address(*socket.sockets[0].getsockname()[:2])
+        gateway = Gateway(config, address, host, host.now(), tree, pipeline, server, socket)
+        try:
+            yield gateway
+        finally:
+            await gateway.drain()
+    finally:
+        clock.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await clock
+        await tree.upstream.close()
+
+
+async def listen(server: BotServer, address: Address, setting: str) -> asyncio.Server:
+    """Listen at an address. Raises StartError naming the setting."""
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.create_server(server, address.host, address.port, backlog=_BACKLOG)
+    except OSError as error:
+        raise StartError(
+            f"cannot listen on {address}: {_cause(error)}; set {setting} to another one"
+        ) from None
+
+
+def _cause(error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return "another program listens there"
+    return error.strerror or str(error)
+
+
+def _check_parser() -> None:
+    """Refuse aiohttp's pure-Python parser, which judges some malformed requests otherwise."""
+    if aiohttp.http_parser.HttpRequestParser is aiohttp.http_parser.HttpRequestParserPy:
+        raise StartError(
+            "aiohttp runs without its C parser here; install its binary wheel, unset AIOHTTP_NO_EXTENSIONS"
+        )

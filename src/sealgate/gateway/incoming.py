@@ -1,0 +1,47 @@
+"""Reading a bot's body: whole, bounded in size and time, and as it came (nothing is unpacked)."""
+
+import asyncio
+
+from aiohttp import web
+from aiohttp.web import RequestPayloadError
+
+from sealgate.errors import Refusal
+
+_HTTP_11 = (1, 1)
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+async def read_body(request: web.BaseRequest, max_body: int, timeout_s: float) -> bytes:
+    """Return the body of at most `max_body` bytes.
+
+    Raises Refusal `body_too_large`, `body_timeout` or `bad_request` (cut, or framed wrongly).
+    """
+    if request.content.is_eof():
+        body = request.content.read_nowait()
+        _check_size(len(body), max_body)
+        return body
+    # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+    if "Expect" in request.headers and request.version >= _HTTP_11:
+        await request.writer.write(_CONTINUE)
+    try:
+        async with asyncio.timeout(timeout_s):
+            return await _read_all(request, max_body)
+    except TimeoutError:
+        raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
+    except RequestPayloadError:
+        raise Refusal("bad_request", "The body is cut short or framed wrongly.") from None
+
+
+async def _read_all(request: web.BaseRequest, max_body: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        _check_size(size, max_body)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _check_size(size: int, max_body: int) -> None:
+    if size > max_body:
+        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")

@@ -1,0 +1,255 @@
+"""The pipeline: the way of one request, top to bottom, in `Pipeline._carry`.
+
+Every request ends in one `Outcome`, handed to the readers (log, metrics) after the reply has left.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import structlog
+from aiohttp import web
+
+from sealgate.core import admission
+from sealgate.core.admission import Ticket
+from sealgate.core.attempts import (
+    TIMESTAMP,
+    Again,
+    Deliver,
+    Failure,
+    GiveUp,
+    after_failure,
+    after_reply,
+    conclude,
+    is_timestamp_refusal,
+)
+from sealgate.core.outcome import Outcome
+from sealgate.core.retry_after import parse_retry_after
+from sealgate.core.routes import Auth, Lane
+from sealgate.errors import Refusal
+from sealgate.gateway.host import Host
+from sealgate.gateway.incoming import read_body
+from sealgate.gateway.journey import Journey
+from sealgate.gateway.replies import Reply, Written, closing_bytes, passed_on, problem, write_reply
+from sealgate.gateway.sealing import check_session, sealed_fields
+from sealgate.gateway.tree import Tree
+from sealgate.gateway.upstream import Answer, BrokenReplyError, Outgoing, Seal
+
+log = structlog.get_logger("sealgate.pipeline")
+
+Reader = Callable[[Outcome], None]
+_GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+_TOO_MANY_REQUESTS = 429
+
+
+class Pipeline:
+    """Carries the requests of one tree; each of `readers` gets every Outcome."""
+
+    def __init__(self, tree: Tree, host: Host, readers: tuple[Reader, ...]) -> None:
+        self._tree = tree
+        self._host = host
+        self._readers = readers
+        self.inflight = 0
+        self.is_draining = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Serve one request of a bot: aiohttp's request handler."""
+        journey = Journey(self._host.request_id(), self._host.now(), request.method)
+        status = _GONE
+        self._enter()
+        try:
+            reply = await self._answer(request, journey)
+            status = reply.status
+            written = await write_reply(request, reply, journey.fields(), is_last=self.is_draining)
+        except (ConnectionError, asyncio.CancelledError):
+            journey.has_hung_up = True
+            return Written(keep_alive=False)
+        except BrokenReplyError as error:
+            journey.cut(str(error))
+            return Written(keep_alive=False)
+        else:
+            return written
+        finally:
+            self._leave()
+            self._report(journey.outcome(status, self._host.now()))
+
+    def _enter(self) -> None:
+        self.inflight += 1
+        self._idle.clear()
+
+    def _leave(self) -> None:
+        self.inflight -= 1
+        if self.inflight == 0:
+            self._idle.set()
+
+    async def wait_until_idle(self, at_most_s: float) -> None:
+        """Return when no request is under way, those of bots that are gone included, or the time is over."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                await self._idle.wait()
+
+    def refuse_malformed(self, refusal: Refusal) -> bytes:
+        """Return the reply to what could not even be parsed, and report it."""
+        journey = Journey(self._host.request_id(), self._host.now(), "other", refusal=refusal)
+        reply = problem(refusal, journey.request_id, self._host.wall())
+        self._report(journey.outcome(reply.status, self._host.now()))
+        return closing_bytes(reply, journey.fields())
+
+    async def _answer(self, request: web.BaseRequest, journey: Journey) -> Reply:
+        """Carry the request; what stops it on the way becomes a problem document."""
+        try:
+            return await self._carry(request, journey)
+        except Refusal as refusal:
+            journey.refusal = refusal
+        except ConnectionError:
+            raise
+        except Exception:
+            log.exception("internal_error", request_id=journey.request_id)
+            journey.refusal = Refusal("internal_error", "The gateway failed on this request.")
+        return problem(journey.refusal, journey.request_id, self._host.wall())
+
+    async def _carry(self, request: web.BaseRequest, journey: Journey) -> Reply:
+        """Admit -> read -> wait -> stamp and sign -> send -> learn -> reply.
+
+        Sealing happens inside the send, on a connection that is ready: no wait may age the timestamp.
+        """
+        ticket = self._admit(request, journey)
+        body = await read_body(request, self._tree.rules.max_body, self._tree.limits.body_timeout_s)
+        seal = partial(self._stamp_and_sign, ticket, body, journey)
+        while True:
+            await self._wait(ticket, journey)
+            attempt = await self._send(ticket, body, seal, journey)
+            answer = self._learn(ticket, attempt, journey)
+            if answer is not None:
+                return passed_on(answer)
+
+    def _admit(self, request: web.BaseRequest, journey: Journey) -> Ticket:
+        rules = self._tree.rules
+        head = rules.headers.sort(request.raw_headers)
+        journey.request_id = admission.request_id(head) or journey.request_id
+        admission.guard(head, request.method, request.version, rules)
+        journey.bot = admission.identify(head, rules)
+        ticket = admission.authorise(journey.bot, request.method, request.raw_path, head, rules)
+        check_session(ticket, self._tree.desks[ticket.key].key)
+        journey.admitted(ticket, self._tree.limits.max_wait_s, self._tree.limits.total_timeout_s)
+        if self.is_draining and ticket.route.lane is Lane.ORDER:
+            raise Refusal("draining", "The gateway is shutting down.")
+        return ticket
+
+    async def _wait(self, ticket: Ticket, journey: Journey) -> None:
+        since = self._host.now()
+        try:
+            await self._hold_back(journey)
+            if ticket.route.auth is not Auth.OPEN:
+                desk = self._tree.desks[ticket.key]
+                await desk.turnstile.pass_through(ticket.route.lane, journey.give_up_at)
+                await self._tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
+        finally:
+            journey.queue_s += self._host.now() - since
+
+    async def _hold_back(self, journey: Journey) -> None:
+        """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
+        if journey.resends and journey.resends[-1] == TIMESTAMP:
+            await self._tree.clock.wait_for_resync(journey.give_up_at)
+        elif (left := journey.not_before - self._host.now()) > 0:
+            await self._host.sleep(left)
+
+    def _stamp_and_sign(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
+        key = self._tree.desks[ticket.key].key
+        journey.sent_at = self._host.now()
+        timestamp_ms = self._tree.clock.timestamp_ms()
+        journey.fence_ms = timestamp_ms + key.recv_window_ms + self._tree.clock.error_ms()
+        return sealed_fields(ticket, key, timestamp_ms, body)
+
+    async def _send(self, ticket: Ticket, body: bytes, seal: Seal, journey: Journey) -> Answer | Failure:
+        since = self._host.now()
+        timeout_s = min(self._tree.limits.total_timeout_s, journey.ends_at - since)
+        if timeout_s <= 0:
+            raise Refusal("deadline_exceeded", "The time for this request is over.")
+        journey.attempts += 1
+        journey.is_under_way = True
+        request = Outgoing(ticket.method, ticket.target.raw, body, seal)
+        sending = self._tree.upstream.send(request, timeout_s)
+        answer = await (sending if ticket.is_read else _to_the_end(sending, journey))
+        journey.is_under_way = False
+        journey.upstream_s += self._host.now() - since
+        return answer
+
+    def _learn(self, ticket: Ticket, attempt: Answer | Failure, journey: Journey) -> Answer | None:
+        """Take in what the attempt says; return the reply to pass on, None to go round once more.
+
+        Raises Refusal where it is given up.
+        """
+        verdict = self._verdict(ticket, attempt, journey)
+        journey.concludes(verdict.conclusion)
+        if isinstance(verdict, GiveUp):
+            raise Refusal(verdict.slug, verdict.detail)
+        if isinstance(verdict, Again):
+            self._prepare_resend(verdict, attempt, journey)
+            return None
+        return attempt if isinstance(attempt, Answer) else None
+
+    def _verdict(
+        self, ticket: Ticket, attempt: Answer | Failure, journey: Journey
+    ) -> Deliver | Again | GiveUp:
+        if isinstance(attempt, Failure):
+            resends = journey.resends.count(attempt.fate.value)
+            time_left_s = journey.give_up_at - self._host.now()
+            return after_failure(attempt, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)
+        if ticket.route.auth is Auth.OPEN:
+            return Deliver(conclude(attempt.status, is_read=ticket.is_read))
+        self._observe(ticket, attempt, journey)
+        return after_reply(
+            attempt.status,
+            attempt.body,
+            is_read=ticket.is_read,
+            replay=self._tree.limits.replay,
+            has_resynced=TIMESTAMP in journey.resends,
+        )
+
+    def _observe(self, ticket: Ticket, answer: Answer, journey: Journey) -> None:
+        """Let the pause and the clock learn from a reply."""
+        if answer.status == _TOO_MANY_REQUESTS:
+            journey.upstream_429s += 1
+            stated = parse_retry_after(_header(answer, b"retry-after"), self._tree.clock.server_now())
+            self._tree.desks[ticket.key].turnstile.pause_for(stated)
+        elif is_timestamp_refusal(answer.status, answer.body):
+            self._tree.clock.refused(answer.body, journey.sent_at, is_second=TIMESTAMP in journey.resends)
+
+    def _prepare_resend(self, again: Again, attempt: Answer | Failure, journey: Journey) -> None:
+        if isinstance(attempt, Answer) and attempt.rest is not None:
+            attempt.rest.abandon()
+        if journey.has_hung_up:
+            raise asyncio.CancelledError
+        journey.resends.append(again.reason)
+        journey.not_before = self._host.now() + again.after_s
+
+    def _report(self, outcome: Outcome) -> None:
+        for reader in self._readers:
+            try:
+                reader(outcome)
+            except Exception:
+                with contextlib.suppress(OSError):
+                    log.exception("reader_failed", id=outcome.request_id)
+
+
+async def _to_the_end(sending: Coroutine[Any, Any, Answer | Failure], journey: Journey) -> Answer | Failure:
+    """Finish what may execute, even where the bot does not wait for the reply."""
+    task = asyncio.ensure_future(sending)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if task.cancelled() or (current := asyncio.current_task()) is None:
+            raise
+        current.uncancel()
+        journey.has_hung_up = True
+        return await task
+
+
+def _header(answer: Answer, name: bytes) -> str | None:
+    values = (value for field, value in answer.fields if field.lower() == name)
+    return next((value.decode("latin-1") for value in values), None)

@@ -1,0 +1,70 @@
+"""The bots' listener: aiohttp's low-level server, with our answers where it cannot parse a request.
+
+aiohttp would echo the bad header into its error page and log it, and would leave an idle connection open for
+an hour; both are replaced here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
+
+from sealgate.errors import Refusal
+from sealgate.gateway.replies import Written
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+OnMalformed = Callable[[Refusal], bytes]
+
+_LINE_BYTES = 8190
+_FIELDS = 128
+_IDLE_S = 75.0  # longer than the usual client keeps an idle connection
+_LINGER_S = 2.0
+
+
+class _Connection(web.RequestHandler):
+    """One connection of a bot."""
+
+    def __init__(self, server: "BotServer", **settings: Any) -> None:
+        super().__init__(server, **settings)
+        self._on_malformed = server.on_malformed
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature
+        status: int = 500,  # noqa: ARG002
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is not HTTP: one problem document, then the connection closes."""
+        too_long = isinstance(exc, LineTooLong) or "Too many" in (message or "")
+        slug = "headers_too_large" if too_long else "bad_request"
+        refusal = Refusal(slug, "A line or the header is too long." if too_long else "This is not HTTP/1.1.")
+        return Written(keep_alive=False, late=self._on_malformed(refusal))
+
+
+class BotServer(web.Server):
+    """Accepts connections and hands each request to `handler`.
+
+    `on_malformed` gets what could not be parsed and returns the reply's bytes. A handler is cancelled when
+    its bot hangs up.
+    """
+
+    def __init__(self, handler: Handler, on_malformed: OnMalformed) -> None:
+        super().__init__(handler, handler_cancellation=True)
+        self.on_malformed = on_malformed
+
+    def __call__(self) -> web.RequestHandler:
+        """Make the protocol of a new connection."""
+        return _Connection(
+            self,
+            loop=asyncio.get_running_loop(),
+            access_log=None,
+            auto_decompress=False,
+            keepalive_timeout=_IDLE_S,
+            lingering_time=_LINGER_S,
+            max_line_size=_LINE_BYTES,
+            max_field_size=_LINE_BYTES,
+            max_headers=_FIELDS,
+        )

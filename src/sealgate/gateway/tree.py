@@ -1,0 +1,42 @@
+"""All that one configuration makes of the gateway's parts, as one frozen tree."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.core.admission import Rules
+from sealgate.core.attempts import Replay
+from sealgate.gateway.clock_keeper import ClockKeeper
+from sealgate.gateway.kept_clock import KeptClock
+from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.turnstile import Turnstile
+from sealgate.gateway.upstream import Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long things may take, in seconds, and what is sent again after a 429."""
+
+    max_wait_s: float
+    total_timeout_s: float
+    body_timeout_s: float
+    replay: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One key and the turnstile before it."""
+
+    key: SigningKey
+    turnstile: Turnstile
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What the pipeline works with. A reload makes another one and swaps it whole."""
+
+    rules: Rules
+    limits: Limits
+    desks: Mapping[str, Desk]
+    upstream: Upstream
+    clock: KeptClock
+    clock_keeper: ClockKeeper

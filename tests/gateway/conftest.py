@@ -1,0 +1,26 @@
+"""A raw upstream, and a gateway before it, for each test that asks."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rig.station import Station, running_station
+from rig.tls import Authority
+from rig.upstream import Upstream, running_upstream
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with running_upstream() as running:
+        yield running
+
+
+@pytest.fixture
+async def station(upstream: Upstream) -> AsyncIterator[Station]:
+    async with running_station(upstream) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def authority() -> Authority:
+    return Authority()

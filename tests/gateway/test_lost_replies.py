@@ -1,0 +1,475 @@
+"""What a lost reply means: every fault with a read and with an order, over real sockets.
+
+A read goes again, stamped and signed anew; an order never, and its outcome is `unknown` as soon as a byte of
+it may have arrived. A part of a reply never passes as the whole.
+"""
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.bot import Reply, request
+from rig.history import check_history
+from rig.station import API_KEY, SECRET, Station, running_station
+from rig.tls import Authority
+from rig.upstream import (
+    Act,
+    Upstream,
+    Wire,
+    drip,
+    running_upstream,
+    say,
+    say_and_abort,
+    say_and_close,
+    say_and_reset,
+    say_and_stall,
+)
+from rig.wire import OK, chunked, reply
+
+READ = request()
+ORDERS = {
+    "POST": request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}'),
+    "PUT": request(b"PUT", b"/v1/trade/order/1", body=b'{"id":"1"}'),
+    "PATCH": request(b"PATCH", b"/v1/trade/order/1", body=b'{"id":"1"}'),
+    "DELETE": request(b"DELETE", b"/v1/trade/order/1"),
+}
+CLOSE_DELIMITED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nall of it"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+LOST = {
+    "closed after the request": say_and_close(),
+    "reset after the request": say_and_reset(),
+    "half a status line": say_and_close(b"HTTP/1.1 20"),
+    "half a status line, reset": say_and_reset(b"HTTP/1.1 20"),
+    "half a header": say_and_close(b"HTTP/1.1 200 OK\r\nContent-Le"),
+    "header without its end": say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"),
+    "garbage": say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+    "garbage, closed": say_and_close(b"SSH-2.0-OpenSSH_9.6\r\n"),
+    "no number in the length": say(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"),
+    "two lengths": say(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+    "a header line of 70 kB": say(reply(b"200 OK", b"x", b"X-Long: " + b"x" * 70_000)),
+    "body shorter than its length": say_and_close(OK[:-1]),
+    "body shorter than its length, reset": say_and_reset(OK[:-1]),
+    "no body where one is stated": say_and_close(OK[: OK.index(b"{")]),
+    "cut in a chunk": say_and_close(CHUNKED + b"5\r\nab"),
+    "cut in a chunk size": say_and_close(CHUNKED + b"5"),
+    "cut between chunks": say_and_close(CHUNKED + b"2\r\nab\r\n"),
+    "last chunk without its end": say_and_close(CHUNKED + b"2\r\nab\r\n0\r\n"),
+    "cut between chunks, reset": say_and_reset(CHUNKED + b"2\r\nab\r\n"),
+    "a chunk size that is none": say(CHUNKED + b"zz\r\nab\r\n0\r\n\r\n"),
+    "close-delimited and reset": say_and_reset(CLOSE_DELIMITED),
+    "interim replies without end": say(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50),
+    "switched protocols": say(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
+    ),
+}
+
+
+def met(answer: Reply) -> tuple[int, str | None, str | None]:
+    """Return what a bot concludes from: status, outcome, reason."""
+    assert answer.is_whole
+    return answer.status, answer.outcome, answer.reason
+
+
+@pytest.mark.parametrize("fault", LOST.values(), ids=LOST)
+async def test_a_lost_reply(station: Station, fault: Act) -> None:
+    upstream = station.upstream
+    upstream.answers.extend([fault, say(OK)])
+    answer = await station.ask(READ)
+    assert met(answer) == (200, "done", None)
+    assert answer.attempts == len(upstream.received) == 2
+
+    for receipts, order in enumerate(ORDERS.values(), 3):
+        upstream.answers.append(fault)
+        answer = await station.ask(order)
+        assert met(answer) == (502, "unknown", "upstream_broken")
+        assert answer.attempts == 1
+        assert len(upstream.received) == receipts
+    check_history(upstream.received, SECRET, API_KEY)
+
+
+@pytest.mark.parametrize("fault", [say_and_close(), say_and_reset()], ids=["closed", "reset"])
+async def test_a_connection_that_ends_before_the_request_is_read(station: Station, fault: Act) -> None:
+    upstream = station.upstream
+    upstream.unread_acts.append(fault)
+    assert met(await station.ask(READ)) == (200, "done", None)
+    assert len(upstream.received) == upstream.unread == 1
+
+    for unread, order in enumerate(ORDERS.values(), 2):
+        upstream.unread_acts.append(fault)
+        assert met(await station.ask(order)) == (502, "unknown", "upstream_broken")
+        assert upstream.unread == unread
+    assert len(upstream.received) == 1
+
+
+async def test_a_read_is_given_up_after_three_lost_replies(station: Station) -> None:
+    station.upstream.otherwise = say_and_reset()
+    answer = await station.ask(READ)
+    assert met(answer) == (502, "unknown", "upstream_broken")
+    assert answer.attempts == len(station.upstream.received) == 3
+    check_history(station.upstream.received, SECRET, API_KEY)
+    outcome = await station.outcomes.until(1)
+    assert outcome.resends == ("lost", "lost")
+
+
+LATE = {
+    "nothing": say_and_stall(),
+    "half a header": say_and_stall(b"HTTP/1.1 200 OK\r\nContent-Le"),
+    "half a body": say_and_stall(OK[:-1]),
+    "close-delimited and open": say_and_stall(CLOSE_DELIMITED),
+    "a header that drips": drip(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: x\r\n" * 1000),
+    "a body that drips": drip(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000),
+    "interim replies that drip": drip(b"HTTP/1.1 102 Processing\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("fault", LATE.values(), ids=LATE)
+async def test_a_late_reply(upstream: Upstream, fault: Act) -> None:
+    upstream.otherwise = fault
+    async with running_station(upstream, upstream={"total_timeout": 0.25}) as station:
+        answers = await asyncio.gather(*map(station.ask, (READ, *ORDERS.values())))
+        for answer in answers:
+            assert met(answer) == (504, "unknown", "upstream_timeout")
+            assert answer.attempts == 1
+        assert len(upstream.received) == 5
+
+
+async def test_a_deadline_ends_the_attempt_under_way(station: Station) -> None:
+    station.upstream.otherwise = say_and_stall()
+    answer = await station.ask(
+        request(b"POST", b"/v1/trade/order", b"X-Gateway-Deadline-Ms: 200", body=b"{}")
+    )
+    assert met(answer) == (504, "unknown", "upstream_timeout")
+    assert len(station.upstream.received) == 1
+
+
+@pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
+async def test_no_time_at_all_sends_nothing(station: Station, message: bytes) -> None:
+    hurried = message.replace(b"Host:", b"X-Gateway-Deadline-Ms: 0\r\nHost:", 1)
+    answer = await station.ask(hurried)
+    assert met(answer) == (504, "not_sent", "deadline_exceeded")
+    assert station.upstream.received == []
+
+
+def status_reply(status: bytes) -> Act:
+    return say(reply(status, b'{"detail":"as the exchange says"}'))
+
+
+# act -> status, outcome of a read, outcome of an order; sent once each and passed back as it is.
+WHOLE: dict[str, tuple[Act, int, str, str]] = {
+    "with a length": (say(OK), 200, "done", "done"),
+    "with a length, then closed": (say_and_close(OK), 200, "done", "done"),
+    "with a length, then aborted": (say_and_abort(OK), 200, "done", "done"),
+    "with a length, then reset": (say_and_reset(OK), 200, "done", "done"),
+    "chunked": (say(CHUNKED + chunked(b"ab", b"cd")), 200, "done", "done"),
+    "chunked, then reset": (say_and_reset(CHUNKED + chunked(b"ab", b"cd")), 200, "done", "done"),
+    "close-delimited": (say_and_close(CLOSE_DELIMITED), 200, "done", "done"),
+    "close-delimited and empty": (say_and_close(b"HTTP/1.1 200 OK\r\n\r\n"), 200, "done", "done"),
+    "HTTP/1.0": (say_and_close(b"HTTP/1.0 200 OK\r\n\r\nold"), 200, "done", "done"),
+    "after an interim reply": (
+        say(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK),
+        200,
+        "done",
+        "done",
+    ),
+    "no content": (say(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, "done", "done"),
+    "a redirect": (say(reply(b"302 Found", b"", b"Location: /elsewhere")), 302, "done", "done"),
+    "bad request": (status_reply(b"400 Bad Request"), 400, "refused", "refused"),
+    "signature refused": (status_reply(b"401 Unauthorized"), 401, "refused", "refused"),
+    "needs a transfer": (status_reply(b"449 Retry With"), 449, "refused", "refused"),
+    "server error": (status_reply(b"500 Internal Server Error"), 500, "refused", "unknown"),
+    "bad gateway": (status_reply(b"502 Bad Gateway"), 502, "refused", "unknown"),
+    "unavailable": (status_reply(b"503 Service Unavailable"), 503, "refused", "unknown"),
+    "a phrase in UTF-8": (say(reply("200 für dich ✓".encode())), 200, "done", "done"),
+    "a phrase in Latin-1": (say(reply(b"200 f\xfcr dich")), 200, "done", "done"),
+    "a status nobody knows": (say(reply(b"799 Whatever", b"x")), 799, "refused", "unknown"),
+}
+
+
+@pytest.mark.parametrize(("act", "status", "of_read", "of_order"), WHOLE.values(), ids=WHOLE)
+async def test_a_whole_reply(station: Station, act: Act, status: int, of_read: str, of_order: str) -> None:
+    station.upstream.otherwise = act
+    assert met(await station.ask(READ)) == (status, of_read, None)
+    for order in ORDERS.values():
+        assert met(await station.ask(order)) == (status, of_order, None)
+    assert len(station.upstream.received) == 5
+
+
+async def test_an_idle_connection_that_closes_as_the_next_request_comes(station: Station) -> None:
+    """Each pair: a reply that leaves the connection open, then a close instead of reading."""
+    upstream = station.upstream
+    for message, expected in ((READ, 200), (ORDERS["POST"], 502), (ORDERS["DELETE"], 502)):
+        for act in (say_and_close(), say_and_reset()):
+            assert (await station.ask(READ)).status == 200
+            upstream.unread_acts.append(act)
+            assert (await station.ask(message)).status == expected
+    assert upstream.unread == 6
+    assert upstream.receipts(b"/v1/trade/order") == upstream.receipts(b"/v1/trade/order/1") == 0
+
+
+async def test_what_comes_unasked_on_an_idle_connection_answers_nobody(station: Station) -> None:
+    """Some servers write a 408 before they close an idle connection; it is no reply to the next order."""
+    upstream = station.upstream
+    unasked = reply(b"408 Request Timeout", b"unasked")
+    answered, said = asyncio.Event(), asyncio.Event()
+
+    async def answer_twice(wire: Wire) -> None:
+        await wire.write(OK)
+        await answered.wait()
+        await wire.write(unasked)
+        said.set()
+
+    upstream.answers.extend([answer_twice, say(OK)])
+    assert met(await station.ask(READ)) == (200, "done", None)
+    answered.set()
+    await said.wait()
+    answer = await station.ask(ORDERS["POST"])
+    assert met(answer) == (200, "done", None)
+    assert upstream.receipts(b"/v1/trade/order") == 1
+    assert upstream.received[-1].connection != upstream.received[0].connection
+
+
+# Nothing was sent.
+
+
+async def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        gone = Upstream(port=reserved.getsockname()[1])
+    async with running_station(gone, synced=False, clock={"required": False, "grace": 0}) as station:
+        for answer in await asyncio.gather(*map(station.ask, (READ, *ORDERS.values()))):
+            assert met(answer) == (502, "not_sent", "upstream_unreachable")
+            assert answer.attempts == 3
+
+
+@pytest.fixture
+def dns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return a function that makes the next name look-ups fail."""
+    failures = 0
+    genuine = asyncio.BaseEventLoop.getaddrinfo
+
+    async def getaddrinfo(loop: asyncio.BaseEventLoop, host: str, *rest: Any, **more: Any) -> Any:
+        nonlocal failures
+        if host == "localhost" and failures:
+            failures -= 1
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return await genuine(loop, host, *rest, **more)
+
+    def fail(count: int) -> None:
+        nonlocal failures
+        failures = count
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    return fail
+
+
+class Named(Upstream):
+    """The same upstream, by a name that must be looked up."""
+
+    @property
+    def base_url(self) -> str:
+        return super().base_url.replace("127.0.0.1", "localhost")
+
+
+@pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
+async def test_a_name_that_cannot_be_looked_up_at_first(
+    upstream: Upstream, dns: Callable[[int], None], message: bytes
+) -> None:
+    async def tell_the_time(wire: Wire) -> None:
+        await wire.write(upstream.time_reply(b"Connection: close"))
+        await wire.close()
+
+    upstream.time = tell_the_time
+    named = Named(port=upstream.port)
+    async with running_station(named) as station:
+        dns(2)
+        station.gateway.tree.upstream._connector.clear_dns_cache()
+        answer = await station.ask(message)
+        assert met(answer) == (200, "done", None)
+        assert len(upstream.received) == 1
+        assert (await station.outcomes.until(1)).resends[:1] == ("unreachable",)
+
+
+async def test_a_connect_that_nobody_answers() -> None:
+    """A full backlog drops what comes further, as a firewall does."""
+    with socket.socket() as silent, socket.socket() as first, socket.socket() as second:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        for filler in (first, second):
+            filler.setblocking(False)
+            assert filler.connect_ex(silent.getsockname()) in (0, errno.EINPROGRESS)
+        gone = Upstream(port=silent.getsockname()[1])
+        settings: Mapping[str, Any] = {
+            "upstream": {"connect_timeout": 0.1},
+            "clock": {"required": False, "grace": 0},
+        }
+        async with running_station(gone, synced=False, **settings) as station:
+            for answer in await asyncio.gather(*map(station.ask, (READ, ORDERS["POST"]))):
+                assert met(answer) == (504, "not_sent", "upstream_timeout")
+                assert answer.attempts == 3
+
+
+async def test_no_connection_free_in_time(upstream: Upstream) -> None:
+    go = asyncio.Event()
+
+    async def hold(wire: Wire) -> None:
+        await go.wait()
+        await wire.write(OK)
+
+    upstream.answers.append(hold)
+    settings = {"max_connections": 1, "connect_timeout": 0.1, "total_timeout": 15}
+    async with running_station(upstream, upstream=settings, clock={"interval": 3600}) as station:
+        await station.until(lambda: len(upstream.asked_time) >= 5)
+        async with station.bot() as bot:
+            await bot.send(ORDERS["POST"])
+            await upstream.until_received(1)
+            assert met(await station.ask(ORDERS["DELETE"])) == (504, "not_sent", "upstream_timeout")
+            go.set()
+            assert met(await bot.reply(b"POST")) == (200, "done", None)
+        assert len(upstream.received) == 1
+
+
+# The same over TLS.
+
+
+@pytest.fixture
+def tls_settings(authority: Authority, tmp_path: Path) -> Mapping[str, Any]:
+    return {"upstream": {"ca_file": authority.write(tmp_path), "total_timeout": 15}}
+
+
+CUT_TLS = {
+    "close-delimited without close_notify": say_and_abort(CLOSE_DELIMITED),
+    "close-delimited and reset": say_and_reset(CLOSE_DELIMITED),
+    "close-delimited, head only": say_and_abort(b"HTTP/1.1 200 OK\r\n\r\n"),
+    "body shorter than its length": say_and_close(OK[:-1]),
+    "body shorter than its length, aborted": say_and_abort(OK[:-1]),
+    "cut between chunks": say_and_abort(CHUNKED + b"2\r\nab\r\n"),
+    "half a header": say_and_abort(b"HTTP/1.1 200 OK\r\nContent-Le"),
+}
+WHOLE_TLS = {
+    "with a length": say(OK),
+    "with a length, then closed": say_and_close(OK),
+    "with a length, then aborted": say_and_abort(OK),
+    "chunked, then aborted": say_and_abort(CHUNKED + chunked(b"ab")),
+    "close-delimited": say_and_close(CLOSE_DELIMITED),
+}
+
+
+@pytest.mark.parametrize("fault", CUT_TLS.values(), ids=CUT_TLS)
+async def test_a_reply_cut_inside_tls(
+    authority: Authority, tls_settings: Mapping[str, Any], fault: Act
+) -> None:
+    async with (
+        running_upstream(authority.server_context()) as upstream,
+        running_station(upstream, **tls_settings) as station,
+    ):
+        upstream.answers.extend([fault, say(OK), fault])
+        assert met(await station.ask(READ)) == (200, "done", None)
+        assert met(await station.ask(ORDERS["POST"])) == (502, "unknown", "upstream_broken")
+        assert len(upstream.received) == 3
+
+
+@pytest.mark.parametrize("act", WHOLE_TLS.values(), ids=WHOLE_TLS)
+async def test_a_whole_reply_inside_tls(
+    authority: Authority, tls_settings: Mapping[str, Any], act: Act
+) -> None:
+    async with (
+        running_upstream(authority.server_context()) as upstream,
+        running_station(upstream, **tls_settings) as station,
+    ):
+        upstream.otherwise = act
+        for message in (READ, ORDERS["POST"]):
+            assert met(await station.ask(message)) == (200, "done", None)
+        assert len(upstream.received) == 2
+
+
+@pytest.mark.parametrize("name", ["127.0.0.2", None], ids=["another name", "another authority"])
+async def test_a_certificate_that_is_not_the_upstreams(
+    authority: Authority, tls_settings: Mapping[str, Any], name: str | None
+) -> None:
+    context = authority.server_context(name) if name else Authority().server_context()
+    async with running_upstream(context) as upstream:
+        settings = {**tls_settings, "clock": {"required": False, "grace": 0}}
+        async with running_station(upstream, synced=False, **settings) as station:
+            answer = await station.ask(ORDERS["POST"])
+        assert met(answer) == (502, "not_sent", "upstream_unreachable")
+        assert upstream.received == upstream.asked_time == []
+
+
+# Large replies are passed on while they come: what breaks off later must show.
+
+LARGE = b"x" * 600_000
+
+
+def drip_after(raw: bytes) -> Act:
+    async def act(wire: Wire) -> None:
+        await wire.write(raw)
+        await drip(b"x", 0.05)(wire)
+
+    return act
+
+
+LARGE_CUT = {
+    "a length, closed": (reply(b"200 OK", LARGE)[:-1], say_and_close()),
+    "a length, reset": (reply(b"200 OK", LARGE)[:-1], say_and_reset()),
+    "chunked": (CHUNKED + chunked(LARGE)[:-5], say_and_close()),
+    "close-delimited, reset": (CLOSE_DELIMITED + LARGE, say_and_reset()),
+}
+
+
+@pytest.mark.parametrize(("part", "fault"), LARGE_CUT.values(), ids=LARGE_CUT)
+async def test_a_large_reply_that_is_cut_does_not_look_whole(
+    station: Station, part: bytes, fault: Act
+) -> None:
+    begun = asyncio.Event()
+
+    async def cut(wire: Wire) -> None:
+        await wire.write(part)
+        await begun.wait()
+        await fault(wire)
+
+    station.upstream.otherwise = cut
+    async with station.bot() as bot:
+        await bot.send(ORDERS["POST"])
+        first = await bot.line()
+        begun.set()
+        answer = await bot.reply(b"POST", first)
+    assert answer.status == 200
+    assert not answer.is_whole
+    outcome = await station.outcomes.until(1)
+    assert (outcome.conclusion.value, outcome.reason) == ("unknown", "upstream_broken")
+    assert len(station.upstream.received) == 1
+
+
+async def test_a_large_reply_cut_inside_tls_does_not_look_whole(
+    authority: Authority, tls_settings: Mapping[str, Any]
+) -> None:
+    async with (
+        running_upstream(authority.server_context()) as upstream,
+        running_station(upstream, **tls_settings) as station,
+    ):
+        upstream.answers.extend(
+            [say_and_abort(CLOSE_DELIMITED + LARGE), say_and_close(CLOSE_DELIMITED + LARGE)]
+        )
+        assert not (await station.ask(READ)).is_whole
+        whole = await station.ask(READ)
+        assert whole.is_whole
+        assert whole.body == b"all of it" + LARGE
+
+
+async def test_a_large_reply_that_stalls_is_given_up(upstream: Upstream) -> None:
+    upstream.otherwise = say_and_stall(reply(b"200 OK", LARGE)[:-1])
+    async with running_station(upstream, upstream={"total_timeout": 0.25}) as station:
+        assert not (await station.ask(READ)).is_whole
+        assert (await station.outcomes.until(1)).conclusion == "unknown"
+
+
+async def test_a_large_reply_that_drips_is_given_up(upstream: Upstream) -> None:
+    upstream.otherwise = drip_after(reply(b"200 OK", LARGE)[:-1000])
+    async with running_station(upstream, upstream={"total_timeout": 0.4}) as station:
+        assert not (await station.ask(READ)).is_whole
+        assert (await station.outcomes.until(1)).conclusion == "unknown"

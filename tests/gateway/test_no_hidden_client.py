@@ -1,0 +1,324 @@
+"""Nothing happens behind the pipeline's back: no resend, redirect, unpacking, cookie, proxy or foreign host.
+
+An ordinary `aiohttp.ClientSession` does all of it. Each check is run against one as well, where it must find
+what the gateway does not do: that proves that the check can fail.
+"""
+
+import asyncio
+import gzip
+import logging
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+from yarl import URL
+
+from rig.bot import bot_at, request
+from rig.history import check_history
+from rig.station import API_KEY, SECRET, Station, running_station
+from rig.upstream import Act, Upstream, running_upstream, say, say_and_close, say_and_reset
+from rig.wire import OK, reply
+
+TARGET = b"/v1/trade/order/1"
+SEALED = {"X-SERVICE-APIKEY": "ak", "X-SERVICE-TIMESTAMP": "1", "X-SERVICE-SIGNATURE": "00"}
+BROKEN = {
+    "closed": say_and_close(),
+    "reset": say_and_reset(),
+    "half a header": say_and_close(b"HTTP/1.1 200 OK\r\nContent-"),
+}
+
+
+@pytest.fixture
+async def naive() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(headers=SEALED) as session:
+        yield session
+
+
+def url_of(upstream: Upstream, host: str = "127.0.0.1") -> URL:
+    return URL.build(scheme="http", host=host, port=upstream.port, path=TARGET.decode())
+
+
+# Resends.
+
+
+@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("method", [b"POST", b"PUT", b"PATCH", b"DELETE"], ids=bytes.decode)
+@pytest.mark.parametrize("is_fresh", [True, False], ids=["fresh connection", "used connection"])
+async def test_an_order_is_received_once(
+    station: Station, fault: Act, method: bytes, *, is_fresh: bool
+) -> None:
+    upstream = station.upstream
+    if is_fresh:
+        upstream.answers.append(say_and_close(reply(b"200 OK", b"", b"Connection: close")))
+        await station.ask(request())
+    upstream.answers.extend([fault, say(OK)])
+    answer = await station.ask(request(method, TARGET, body=b"{}"))
+    assert (answer.status, answer.outcome, answer.attempts) == (502, "unknown", 1)
+    assert upstream.receipts(TARGET) == 1
+
+
+@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("method", [b"GET", b"HEAD"], ids=bytes.decode)
+async def test_a_read_is_sent_again_by_the_gateways_own_decision(
+    station: Station, fault: Act, method: bytes
+) -> None:
+    upstream = station.upstream
+    upstream.answers.append(fault)
+    answer = await station.ask(request(method, TARGET))
+    assert (answer.status, answer.outcome, answer.attempts) == (200, "done", 2)
+    assert (await station.outcomes.until(1)).resends == ("lost",)
+    check_history(upstream.received, SECRET, API_KEY)
+    stamps = [int(item.head.value(b"X-SERVICE-TIMESTAMP") or 0) for item in upstream.received]
+    assert len(stamps) == 2
+    assert stamps[0] < stamps[1]
+
+
+@pytest.mark.parametrize("fault", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
+async def test_the_check_sees_the_hidden_resend(
+    upstream: Upstream, naive: aiohttp.ClientSession, fault: Act, method: str
+) -> None:
+    upstream.answers.append(fault)
+    async with naive.request(method, url_of(upstream)) as answer:
+        assert answer.status == 200
+    assert upstream.receipts(TARGET) == 2
+    with pytest.raises(AssertionError):
+        check_history(upstream.received, SECRET, b"ak")
+
+
+# Redirects.
+
+REDIRECTS = {
+    301: b"301 Moved Permanently",
+    302: b"302 Found",
+    303: b"303 See Other",
+    307: b"307 Temporary Redirect",
+    308: b"308 Permanent Redirect",
+}
+
+
+@pytest.fixture
+async def elsewhere() -> AsyncIterator[Upstream]:
+    async with running_upstream() as running:
+        yield running
+
+
+def redirect(status: int, elsewhere: Upstream) -> Act:
+    return say(reply(REDIRECTS[status], b"", b"Location: " + str(url_of(elsewhere)).encode()))
+
+
+@pytest.mark.parametrize("status", REDIRECTS)
+@pytest.mark.parametrize("method", [b"GET", b"POST"], ids=bytes.decode)
+async def test_a_redirect_passes_back(
+    station: Station, elsewhere: Upstream, status: int, method: bytes
+) -> None:
+    station.upstream.answers.append(redirect(status, elsewhere))
+    answer = await station.ask(request(method, TARGET))
+    assert (answer.status, answer.outcome) == (status, "done")
+    assert answer.text("Location") == str(url_of(elsewhere))
+    assert len(station.upstream.received) == 1
+    assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_the_check_sees_a_redirect_followed(
+    upstream: Upstream, elsewhere: Upstream, naive: aiohttp.ClientSession, status: int
+) -> None:
+    upstream.answers.append(redirect(status, elsewhere))
+    async with naive.get(url_of(upstream)) as answer:
+        assert answer.status == 200
+    (received,) = elsewhere.received
+    assert received.head.value(b"X-SERVICE-APIKEY") == b"ak"
+
+
+# Unpacking.
+
+PACKED = gzip.compress(b'{"ok":true}', mtime=0)
+GZIPPED = reply(b"200 OK", PACKED, b"Content-Encoding: gzip")
+
+
+async def test_a_packed_reply_stays_packed(station: Station) -> None:
+    station.upstream.answers.append(say(GZIPPED))
+    answer = await station.ask(request())
+    assert (answer.body, answer.text("Content-Encoding")) == (PACKED, "gzip")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "br", "zstd"])
+async def test_a_reply_that_is_packed_in_name_only_passes(station: Station, encoding: str) -> None:
+    station.upstream.answers.append(
+        say(reply(b"200 OK", b"plain", b"Content-Encoding: " + encoding.encode()))
+    )
+    answer = await station.ask(request())
+    assert (answer.status, answer.body) == (200, b"plain")
+
+
+async def test_the_check_sees_unpacking(upstream: Upstream, naive: aiohttp.ClientSession) -> None:
+    upstream.answers.append(say(GZIPPED))
+    async with naive.get(url_of(upstream)) as answer:
+        assert await answer.read() != PACKED
+
+
+# Cookies.
+
+
+class Named(Upstream):
+    """By name: cookies are not kept for addresses."""
+
+    @property
+    def base_url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+
+COOKIE = say(reply(b"200 OK", b"", b"Set-Cookie: session=1; Path=/"))
+
+
+async def test_cookies_are_not_kept(upstream: Upstream) -> None:
+    upstream.otherwise = COOKIE
+    async with running_station(Named(port=upstream.port)) as station:
+        for _ in range(2):
+            answer = await station.ask(request())
+            assert answer.text("Set-Cookie") == "session=1; Path=/"
+    assert [received.head.value(b"Cookie") for received in upstream.received] == [None, None]
+
+
+async def test_the_check_sees_a_cookie_kept(upstream: Upstream, naive: aiohttp.ClientSession) -> None:
+    upstream.otherwise = COOKIE
+    for _ in range(2):
+        async with naive.get(url_of(upstream, "localhost")) as answer:
+            assert answer.status == 200
+    assert [received.head.value(b"Cookie") for received in upstream.received] == [None, b"session=1"]
+
+
+# Proxies.
+
+
+@pytest.fixture
+def proxy(elsewhere: Upstream, monkeypatch: pytest.MonkeyPatch) -> Upstream:
+    """Return an upstream that the environment names as everybody's proxy."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, elsewhere.base_url)
+        monkeypatch.setenv(name.lower(), elsewhere.base_url)
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    return elsewhere
+
+
+async def test_proxies_of_the_environment_are_ignored(proxy: Upstream, upstream: Upstream) -> None:
+    async with running_station(upstream) as station:
+        assert (await station.ask(request())).status == 200
+    assert len(upstream.received) == 1
+    assert proxy.connections == 0
+
+
+async def test_the_check_sees_a_proxy_used(proxy: Upstream, upstream: Upstream) -> None:
+    async with aiohttp.ClientSession(trust_env=True) as session, session.get(url_of(upstream)) as answer:
+        assert answer.status == 200
+    assert upstream.connections == 0
+    assert proxy.received[0].target == str(url_of(upstream)).encode()
+
+
+# Targets that name another host.
+
+
+def foreign_targets(elsewhere: Upstream) -> dict[str, str]:
+    there = f"127.0.0.1:{elsewhere.port}"
+    return {
+        "two slashes": f"//{there}/v1/trade/x",
+        "absolute": f"http://{there}/v1/trade/x",
+        "absolute, the gateway's own": "http://127.0.0.1/v1/trade/x",
+        "user part": f"/v1/trade/@{there}/../x",
+        "backslashes": f"/\\{there}/v1/trade/x",
+    }
+
+
+@pytest.mark.parametrize("name", foreign_targets(Upstream()))
+async def test_a_target_cannot_name_another_host(station: Station, elsewhere: Upstream, name: str) -> None:
+    target = foreign_targets(elsewhere)[name]
+    answer = await station.ask(request(b"GET", target.encode()))
+    assert (answer.status, answer.outcome) == (400, "not_sent")
+    assert answer.reason in ("ambiguous_target", "bad_request")
+    assert station.upstream.received == []
+    assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize("name", ["two slashes", "absolute"])
+async def test_the_check_sees_another_host_reached(
+    upstream: Upstream, elsewhere: Upstream, naive: aiohttp.ClientSession, name: str
+) -> None:
+    target = foreign_targets(elsewhere)[name]
+    async with naive.get(URL(upstream.base_url).join(URL(target))) as answer:
+        assert answer.status == 200
+    assert len(elsewhere.received) == 1
+
+
+# What the server below would do by itself.
+
+CANARY = b"c4n4ry-0123456789"
+MALFORMED = {
+    "a field without a colon": b"GET /v1/trade/x HTTP/1.1\r\nHost: localhost\r\n%b\r\n\r\n" % CANARY,
+    "a field name with a space": b"GET /v1/trade/x HTTP/1.1\r\nHost: localhost\r\n%b x: 1\r\n\r\n" % CANARY,
+    "a value with a NUL": b"GET /v1/trade/x HTTP/1.1\r\nAuthorization: %b\0\r\n\r\n" % CANARY,
+    "a length that is none": b"POST /v1/trade/x HTTP/1.1\r\nContent-Length: %b\r\n\r\n" % CANARY,
+    "a method that is none": b"%b /v1/trade/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    % CANARY.replace(b"-", b"("),
+    "a version that is none": b"GET /v1/trade/x %b\r\nHost: localhost\r\n\r\n" % CANARY,
+    "a line that is too long": b"GET /v1/trade/x HTTP/1.1\r\nX-Long: %b\r\n\r\n" % (CANARY * 1000),
+    "a chunk size that is none": (
+        b"POST /v1/trade/x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%b\r\n" % CANARY
+    ),
+}
+
+
+@pytest.mark.parametrize("raw", MALFORMED.values(), ids=MALFORMED)
+async def test_what_cannot_be_parsed_is_not_echoed(
+    station: Station, raw: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with capture_logs() as structured:
+        async with station.bot() as bot:
+            await bot.send(raw)
+            answer = await bot.rest()
+    assert answer.startswith((b"HTTP/1.1 400 Bad Request\r\n", b"HTTP/1.1 431 "))
+    for canary in (CANARY, CANARY.replace(b"-", b"(")):
+        assert canary not in answer
+        assert canary.decode() not in caplog.text
+        assert canary.decode() not in str(structured)
+    assert station.upstream.received == []
+
+
+async def test_the_check_sees_the_echo() -> None:
+    async def handler(_: web.BaseRequest) -> web.StreamResponse:
+        return web.Response()
+
+    server = await asyncio.get_running_loop().create_server(web.Server(handler), "127.0.0.1", 0)
+    async with server, bot_at(*server.sockets[0].getsockname()) as bot:
+        await bot.send(MALFORMED["a field name with a space"])
+        assert CANARY in await bot.rest()
+
+
+@pytest.mark.parametrize("framing", [b"Content-Length: 10", b"Transfer-Encoding: chunked"], ids=bytes.decode)
+async def test_a_body_that_stalls_is_given_up(upstream: Upstream, framing: bytes) -> None:
+    async with running_station(upstream, listen={"body_timeout": 0.2}) as station, station.bot() as bot:
+        await bot.send(request(b"POST", b"/v1/trade/order", framing) + b"1\r\n{\r\n")
+        answer = await bot.reply(b"POST")
+        assert (answer.status, answer.reason, answer.outcome) == (408, "body_timeout", "not_sent")
+        assert answer.closes
+    assert upstream.received == []
+
+
+async def test_a_body_that_drips_is_given_up(upstream: Upstream) -> None:
+    async with running_station(upstream, listen={"body_timeout": 0.3}) as station, station.bot() as bot:
+        await bot.send(request(b"POST", b"/v1/trade/order", b"Content-Length: 100000"))
+        dripping = asyncio.ensure_future(bot.drip(b"x", 0.02))
+        answer = await bot.reply(b"POST")
+        dripping.cancel()
+        assert (answer.status, answer.reason) == (408, "body_timeout")
+
+
+async def test_an_idle_bot_is_not_kept_for_an_hour(station: Station) -> None:
+    async with station.bot() as bot:
+        assert (await bot.ask(request())).status == 200
+        (connection,) = station.gateway.server.connections
+        assert connection.keepalive_timeout <= 120

@@ -1,0 +1,209 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from sealgate.gateway import secret_sources
+from sealgate.gateway.secret_sources import MAX_BYTES, SecretError, read_secret, wipe
+
+CANARY = "c4n4ry-0123456789abcdef"
+
+
+@pytest.fixture
+def secret_file(tmp_path: Path) -> Path:
+    file = tmp_path / "secret"
+    file.touch(mode=0o600)
+    file.write_text(f"{CANARY}\n")
+    return file
+
+
+def refusal(reference: str) -> str:
+    """Return the one line that is told about a reference, after a look that it tells nothing else."""
+    with pytest.raises(SecretError) as caught:
+        read_secret(reference, os.environ)
+    told = str(caught.value)
+    assert CANARY not in told
+    assert "\n" not in told
+    assert "; " in told
+    return told
+
+
+@pytest.mark.parametrize(
+    ("content", "secret"),
+    [
+        (b"abc", b"abc"),
+        (b"abc\n", b"abc"),
+        (b"abc\r\n", b"abc"),
+        (b"abc\n\n", b"abc\n"),
+        (b"abc\r", b"abc\r"),
+        (b" a b \n", b" a b "),
+        (b"\x00\xff\n", b"\x00\xff"),
+        (b"x" * MAX_BYTES, b"x" * MAX_BYTES),
+    ],
+)
+def test_a_file_without_its_last_line_end(secret_file: Path, content: bytes, secret: bytes) -> None:
+    secret_file.write_bytes(content)
+    assert read_secret(f"file:{secret_file}", {}) == bytearray(secret)
+
+
+def test_a_relative_path_is_relative_to_the_working_directory(
+    secret_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(secret_file.parent)
+    assert read_secret("file:secret", {}) == CANARY.encode()
+    assert refusal("file:nothing") == (
+        f"file:nothing: there is no file {secret_file.parent}/nothing; correct the path"
+    )
+
+
+def test_a_link_is_followed_and_its_target_checked(secret_file: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(secret_file)
+    assert read_secret(f"file:{link}", {}) == CANARY.encode()
+    secret_file.chmod(0o644)
+    assert refusal(f"file:{link}") == f"file:{link}: is open to others (mode 0644); chmod 600 {link}"
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o444])
+def test_a_file_open_to_others_is_refused_with_the_fix(secret_file: Path, mode: int) -> None:
+    # Group 1 is none of root's, so that 0640 is no mount for our group when root runs the tests.
+    if os.geteuid() == 0:
+        os.chown(secret_file, -1, 1)
+    secret_file.chmod(mode)
+    assert refusal(f"file:{secret_file}").endswith(f"(mode {mode:04o}); chmod 600 {secret_file}")
+
+
+def status(mode: int, uid: int, gid: int, size: int = 10) -> os.stat_result:
+    return os.stat_result((mode, 0, 0, 1, uid, gid, size, 0, 0, 0))
+
+
+REGULAR, FOLDER = 0o100000, 0o040000
+US, OUR_GROUP, OTHERS = 1000, 1001, 2000
+
+ALLOWED = {
+    "ours": status(REGULAR | 0o600, US, OUR_GROUP),
+    "ours, read only": status(REGULAR | 0o400, US, OTHERS),
+    "root's": status(REGULAR | 0o400, 0, 0),
+    "mounted by Kubernetes or Docker": status(REGULAR | 0o440, 0, OUR_GROUP),
+}
+REFUSED = {
+    "a folder": (status(FOLDER | 0o700, US, OUR_GROUP), "is not a regular file"),
+    "another user's": (status(REGULAR | 0o600, OTHERS, OUR_GROUP), f"chown {US} /s"),
+    "our group may read ours": (status(REGULAR | 0o640, US, OUR_GROUP), "chmod 600 /s"),
+    "root's, for another group": (
+        status(REGULAR | 0o440, 0, OTHERS),
+        f"chgrp {OUR_GROUP} /s && chmod 440 /s",
+    ),
+    "root's, group may write": (status(REGULAR | 0o460, 0, OUR_GROUP), "chmod 440 /s"),
+    "root's, for everybody": (status(REGULAR | 0o444, 0, OUR_GROUP), "chmod 440 /s"),
+    "too large": (status(REGULAR | 0o600, US, OUR_GROUP, MAX_BYTES + 1), "is larger than 65536 bytes"),
+}
+
+
+@pytest.fixture
+def somebody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: US)
+    monkeypatch.setattr(os, "getegid", lambda: OUR_GROUP)
+    monkeypatch.setattr(os, "getgroups", lambda: [OUR_GROUP])
+
+
+@pytest.mark.usefixtures("somebody")
+@pytest.mark.parametrize("found", ALLOWED.values(), ids=ALLOWED)
+def test_allowed_owners_and_modes(found: os.stat_result) -> None:
+    secret_sources._check_file("file:/s", "/s", found)
+
+
+@pytest.mark.usefixtures("somebody")
+@pytest.mark.parametrize(("found", "told"), REFUSED.values(), ids=REFUSED)
+def test_refused_owners_and_modes(found: os.stat_result, told: str) -> None:
+    with pytest.raises(SecretError, match=r"^file:/s: .+; ") as caught:
+        secret_sources._check_file("file:/s", "/s", found)
+    assert told in str(caught.value)
+
+
+def test_what_is_no_secret_file(tmp_path: Path, secret_file: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, mode=0o600)
+    assert "is not a regular file" in refusal(f"file:{pipe}")
+    assert "is not a regular file" in refusal(f"file:{tmp_path}")
+    assert "cannot be opened: Not a directory" in refusal(f"file:{secret_file}/x")
+    for content in (b"", b"\n", b"\r\n"):
+        secret_file.write_bytes(content)
+        assert "is empty" in refusal(f"file:{secret_file}")
+
+
+def test_a_file_that_grows_past_the_limit_while_it_is_read(secret_file: Path) -> None:
+    secret_file.write_bytes(b"x" * (MAX_BYTES + 1))
+    descriptor = os.open(secret_file, os.O_RDONLY)
+    try:
+        with pytest.raises(SecretError, match="is larger than 65536 bytes"):
+            secret_sources._read_all("file:x", descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_variable() -> None:
+    assert read_secret("env:S", {"S": f"{CANARY}ü"}) == f"{CANARY}ü".encode()
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [({}, "the variable is not set; set S"), ({"S": ""}, "is empty; put the secret there")],
+)
+def test_a_variable_that_is_not_there(environ: dict[str, str], told: str) -> None:
+    with pytest.raises(SecretError) as caught:
+        read_secret("env:S", environ)
+    assert str(caught.value) == f"env:S: {told}"
+
+
+def test_a_command_runs_without_a_shell_and_with_nothing_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CANARY", CANARY)
+    assert read_secret("cmd:printenv CANARY", os.environ) == CANARY.encode()
+    assert read_secret("cmd:echo '$HOME  *;'", os.environ) == b"$HOME  *;"
+    assert "cmd:cat: is empty" in refusal("cmd:cat")
+
+
+def test_a_command_may_leave_a_process_behind() -> None:
+    assert read_secret("cmd:sh -c 'sleep 2 2>/dev/null & echo x'", os.environ) == b"x"
+
+
+def test_a_large_secret_of_a_command() -> None:
+    assert read_secret("cmd:printf %20000d 7", os.environ) == b" " * 19999 + b"7"
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (f"no-such-program {CANARY}", "cmd:no-such-program: cannot be run: No such file or directory; "),
+        (f"sh -c 'echo {CANARY}; exit 3'", "cmd:sh: ended with exit code 3; run it by hand"),
+        (f"sh -c 'echo why >&2; echo {CANARY} >&2; exit 1'", "cmd:sh: ended with exit code 1 (why); "),
+        ("sh -c 'kill -9 $$'", "cmd:sh: ended with exit code -9; "),
+        ("true", "cmd:true: is empty; "),
+    ],
+)
+def test_a_command_that_fails(command: str, told: str) -> None:
+    assert refusal(f"cmd:{command}").startswith(told)
+
+
+def test_an_error_names_a_command_without_its_arguments() -> None:
+    assert str(SecretError("cmd:'a b' --password=x", "cause", "fix")) == "cmd:a b: cause; fix"
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 60", "sh -c 'trap \"\" TERM; sleep 60'", "sh -c 'sleep 60 & echo x'", "yes"]
+)
+def test_a_command_that_does_not_end(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secret_sources, "COMMAND_TIMEOUT_S", 0.1)
+    assert "did not end within 0.1 s" in refusal(f"cmd:{command}")
+
+
+@pytest.mark.parametrize("reference", [CANARY, f"systemd:{CANARY}", f"{CANARY}:x"])
+def test_what_is_no_reference_is_not_repeated(reference: str) -> None:
+    assert refusal(reference).startswith("secret: ")
+
+
+def test_a_wiped_secret_is_zeros_in_the_same_place(secret_file: Path) -> None:
+    secret = read_secret(f"file:{secret_file}", {})
+    with memoryview(secret) as place:
+        wipe(secret)
+        assert bytes(place) == bytes(len(CANARY))

@@ -1,0 +1,41 @@
+"""The admin address of a gateway, on a real socket, and a raw client for it."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from rig.bot import Reply, bot_at
+from sealgate.admin.metrics import Metrics
+from sealgate.admin.server import admin_app
+from sealgate.core.status import Status
+
+HOSTS = frozenset({"127.0.0.1", "localhost"})
+
+
+@dataclass
+class Admin:
+    """A running admin address."""
+
+    port: int
+
+    async def ask(self, path: str, *fields: str, method: str = "GET", host: str = "127.0.0.1") -> Reply:
+        """Send one request."""
+        lines = (f"{method} {path} HTTP/1.1", f"Host: {host}", *fields, "Connection: close")
+        async with bot_at("127.0.0.1", self.port) as bot:
+            return await bot.ask("\r\n".join(lines).encode() + b"\r\n\r\n")
+
+
+@contextlib.asynccontextmanager
+async def running_admin(
+    status: Callable[[], Status], metrics: Metrics, *, is_loopback: bool = True
+) -> AsyncIterator[Admin]:
+    """Run the admin address as long as the block lasts."""
+    runner = web.AppRunner(admin_app(status, metrics, HOSTS, is_loopback=is_loopback), access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield Admin(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,100 @@
+"""A gateway between a raw upstream and raw bots, in this process and on real sockets."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rig.bot import Bot, Reply, bot_at
+from rig.upstream import Upstream
+from rig.wire import PATIENCE_S, let_pass
+from sealgate.config import Config
+from sealgate.core.outcome import Outcome
+from sealgate.gateway.gateway import Gateway, running_gateway
+
+SECRET = b"correct horse battery staple"
+API_KEY = b"ak-public-1"
+ENVIRON = {"EXCHANGE_SECRET": SECRET.decode()}
+KEY = {"api_key": API_KEY.decode(), "secret": "env:EXCHANGE_SECRET"}
+
+Settings = Mapping[str, Any]
+
+
+def make_config(upstream_url: str, /, **tables: Settings) -> Config:
+    """Return a configuration with free ports; `tables` are merged over it, table by table."""
+    tree: dict[str, Any] = {
+        "base_url": upstream_url,
+        "listen": {"tcp": "127.0.0.1:0"},
+        "admin": {"tcp": "127.0.0.1:0"},
+        "keys": {"main": KEY},
+    }
+    for name, settings in tables.items():
+        tree[name] = {**tree[name], **settings} if isinstance(tree.get(name), dict) else settings
+    return Config.model_validate(tree)
+
+
+class Outcomes:
+    """A reader of the pipeline that can be waited for."""
+
+    def __init__(self) -> None:
+        self.all: list[Outcome] = []
+        self._waiting: list[tuple[int, asyncio.Event]] = []
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Take an outcome in."""
+        self.all.append(outcome)
+        for count, event in self._waiting:
+            if len(self.all) >= count:
+                event.set()
+
+    async def until(self, count: int) -> Outcome:
+        """Wait for the outcome of that number, from 1."""
+        event = asyncio.Event()
+        self._waiting.append((count, event))
+        if len(self.all) < count:
+            async with asyncio.timeout(PATIENCE_S):
+                await event.wait()
+        return self.all[count - 1]
+
+
+@dataclass(repr=False)
+class Station:
+    """A running gateway with its upstream and what it reported."""
+
+    gateway: Gateway
+    upstream: Upstream
+    outcomes: Outcomes = field(default_factory=Outcomes)
+
+    def bot(self) -> contextlib.AbstractAsyncContextManager[Bot]:
+        """Connect a bot."""
+        return bot_at(self.gateway.address.host, self.gateway.address.port)
+
+    async def ask(self, raw: bytes) -> Reply:
+        """Send one request on a connection of its own."""
+        async with self.bot() as bot:
+            return await bot.ask(raw)
+
+    async def until_all_hung_up(self) -> None:
+        """Wait until the gateway has noticed that no bot is connected any more."""
+        await self.until(lambda: all(bot.transport is None for bot in self.gateway.server.connections))
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for a state that nobody announces, by going round the loop."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_so():
+                await let_pass(0.002)
+
+
+@contextlib.asynccontextmanager
+async def running_station(
+    upstream: Upstream, environ: Mapping[str, str] = ENVIRON, /, *, synced: bool = True, **tables: Settings
+) -> AsyncIterator[Station]:
+    """Run a gateway before an upstream; return when its clock has a first sample."""
+    outcomes = Outcomes()
+    config = make_config(upstream.base_url, **tables)
+    async with running_gateway(config, (outcomes,), environ) as gateway:
+        station = Station(gateway, upstream, outcomes)
+        if synced:
+            await station.until(lambda: gateway.status().clock.offset_s is not None)
+        yield station

@@ -1,0 +1,25 @@
+"""Certificates for an upstream on this machine, made for each run."""
+
+import ssl
+from pathlib import Path
+
+import trustme
+
+
+class Authority:
+    """A certificate authority of the tests' own."""
+
+    def __init__(self) -> None:
+        self._authority = trustme.CA()
+
+    def server_context(self, name: str = "127.0.0.1") -> ssl.SSLContext:
+        """Return a server's context with a certificate for that name."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._authority.issue_cert(name).configure_cert(context)
+        return context
+
+    def write(self, folder: Path) -> str:
+        """Write the authority's own certificate for `upstream.ca_file`."""
+        file = folder / "ca.pem"
+        self._authority.cert_pem.write_to_path(file)
+        return str(file)
