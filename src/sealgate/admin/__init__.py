@@ -1,0 +1,1 @@
+"""Readers of what the pipeline reports: log, metrics, health, status."""

@@ -1,0 +1,84 @@
+"""The log: one structured line per request, on the console or as JSON."""
+
+import logging
+import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any
+
+import structlog
+
+from sealgate.core.outcome import Outcome
+from sealgate.errors import REASONS, Fault
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+Event = MutableMapping[str, Any]
+
+
+def configure_log(level: str, style: str) -> None:
+    """Set up structlog. `level` is a name, `style` is console, json or auto (console on a terminal)."""
+    is_console = style == "console" or (style == "auto" and sys.stderr.isatty())
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _without_none,
+            *(_console() if is_console else _json()),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    # aiohttp and asyncio speak through the standard library, in sentences that may quote what a peer sent.
+    logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+
+def _console() -> list[Callable[..., Any]]:
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+
+
+def _json() -> list[Callable[..., Any]]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+
+
+def _without_none(_logger: object, _method: str, event: Event) -> Event:
+    """Keep the line short: what is None says nothing."""
+    return {name: value for name, value in event.items() if value is not None}
+
+
+class RequestLog:
+    """Writes one line for each Outcome."""
+
+    def __init__(self) -> None:
+        self._log = structlog.get_logger("sealgate.request")
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Write the line; what is the gateway's or the upstream's fault stands out."""
+        write = self._log.warning if _is_alarming(outcome) else self._log.info
+        write(
+            "request",
+            id=outcome.request_id,
+            bot=outcome.bot,
+            key=outcome.key,
+            method=outcome.method,
+            route=outcome.route,
+            status=outcome.status,
+            outcome=outcome.conclusion.value,
+            reason=outcome.reason,
+            detail=outcome.detail,
+            attempts=outcome.attempts,
+            resends=",".join(outcome.resends) or None,
+            queue_ms=_ms(outcome.queue_s),
+            upstream_ms=_ms(outcome.upstream_s),
+            added_ms=_ms(outcome.added_s),
+            hung_up=outcome.has_hung_up or None,
+        )
+
+
+def _is_alarming(outcome: Outcome) -> bool:
+    return outcome.reason is not None and REASONS[outcome.reason].fault is not Fault.BOT
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

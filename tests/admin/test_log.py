@@ -1,0 +1,213 @@
+"""The log: one line for each request, for machines or for people, and nothing secret in it."""
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+import structlog
+
+from sealgate.admin.log import RequestLog, configure_log
+from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.routes import Lane
+
+DONE = Outcome(
+    request_id="r-1",
+    bot="grid",
+    key="main",
+    method="POST",
+    route="/order",
+    lane=Lane.ORDER,
+    status=200,
+    conclusion=Conclusion.DONE,
+    reason=None,
+    detail=None,
+    attempts=2,
+    resends=("rate_limited",),
+    upstream_429s=1,
+    queue_s=0.25,
+    upstream_s=0.0125,
+    total_s=0.2635,
+    has_hung_up=False,
+)
+
+
+@pytest.fixture(autouse=True)
+def defaults() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
+def log_as(level: str, style: str) -> RequestLog:
+    """Set the log up within the test, where stderr is the captured one."""
+    configure_log(level, style)
+    return RequestLog()
+
+
+def variant(**changes: object) -> Outcome:
+    values = {name: getattr(DONE, name) for name in Outcome.__dataclass_fields__}
+    return Outcome(**{**values, **changes})
+
+
+FAILED = variant(reason="upstream_broken", detail="The exchange gave no answer.", status=502)
+REFUSED = variant(reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
+
+
+@pytest.mark.parametrize("style", ["json", "auto"])
+def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log = log_as("info", style)
+    log(DONE)
+    log(REFUSED)
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", first.pop("timestamp"))
+    assert first == {
+        "event": "request",
+        "level": "info",
+        "id": "r-1",
+        "bot": "grid",
+        "key": "main",
+        "method": "POST",
+        "route": "/order",
+        "status": 200,
+        "outcome": "done",
+        "attempts": 2,
+        "resends": "rate_limited",
+        "queue_ms": 250.0,
+        "upstream_ms": 12.5,
+        "added_ms": 1.0,
+    }
+    assert second["reason"] == "outside_prefix"
+    assert "bot" not in second
+
+
+def test_one_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as("info", "console")(DONE)
+    (line,) = capsys.readouterr().err.splitlines()
+    for part in ("request", "id=r-1", "bot=grid", "route=/order", "status=200", "outcome=done"):
+        assert part in line
+    assert "\x1b" not in line
+
+
+def test_only_the_gateways_and_the_upstreams_faults_are_warnings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log = log_as("warning", "json")
+    log(DONE)
+    log(REFUSED)
+    log(FAILED)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (json.loads(line)["level"], json.loads(line)["reason"]) == ("warning", "upstream_broken")
+
+
+def test_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as("error", "json")(FAILED)
+    assert capsys.readouterr().err == ""
+
+
+# A whole gateway, in a process of its own, with everything that could give a secret away.
+
+SECRET = "c4n4ry+secret/0123456789=abcdef"
+SESSION = "c4n4ry-session-0123456789abcdef"
+TOKEN = "c4n4ry-token-0123456789abcdef"
+
+PROGRAM = """
+import asyncio, json, sys
+from rig.bot import request
+from rig.station import KEY, make_config
+from rig.upstream import running_upstream, say, say_and_close
+from rig.bot import bot_at
+from rig.wire import OK, reply
+from sealgate.admin.log import RequestLog, configure_log
+from sealgate.admin.metrics import Metrics
+from sealgate.gateway.gateway import running_gateway
+from dataclasses import asdict
+
+configure_log("debug", sys.argv[1])
+TOKEN = sys.argv[2].encode()
+FIELD = b"Authorization: Bearer " + TOKEN
+REQUESTS = [
+    request(b"GET", b"/v1/trade/x?" + TOKEN, FIELD),
+    request(b"POST", b"/v1/trade/order", FIELD, body=TOKEN),
+    request(b"GET", b"/v1/trade/api-keys", FIELD),
+    request(b"GET", b"/v1/trade/" + TOKEN),
+    request(b"GET", b"/v1/wallet", FIELD),
+    b"GET /v1/trade/x HTTP/1.1\\r\\nHost: localhost\\r\\n" + TOKEN + b" x: 1\\r\\n\\r\\n",
+    b"GET /v1/trade/x HTTP/1.1\\r\\nHost: " + TOKEN + b"\\r\\n\\r\\n",
+    request(b"GET", b"/v1/trade/lost", FIELD),
+    request(b"GET", b"/v1/trade/garbage", FIELD),
+]
+ACTS = {b"/v1/trade/lost": say_and_close(), b"/v1/trade/garbage": say(b"garbage " + TOKEN + b"\\r\\n\\r\\n")}
+
+async def main():
+    async with running_upstream() as upstream:
+        upstream.script = lambda received: ACTS.get(received.target, say(OK))
+        config = make_config(
+            upstream.base_url,
+            keys={"main": {**KEY, "session": "env:SESSION"}},
+            bots={"grid": {"token": "env:TOKEN", "may": ["read", "trade", "keys"]}},
+        )
+        seen = []
+        async with running_gateway(config, (RequestLog(), seen.append)) as gateway:
+            while gateway.status().clock.offset_s is None:
+                await asyncio.wait((asyncio.ensure_future(asyncio.Event().wait()),), timeout=0.01)
+            for raw in REQUESTS:
+                async with bot_at(gateway.address.host, gateway.address.port) as bot:
+                    print((await bot.ask(raw)).raw)
+            metrics = Metrics(gateway.status)
+            for outcome in seen:
+                metrics(outcome)
+            print(metrics.render().decode(), json.dumps(asdict(gateway.status())), gateway)
+        sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
+        print("requests", len(seen), "sealed", sealed)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+
+asyncio.run(main())
+"""
+
+
+def spellings(secret: str) -> set[str]:
+    raw = secret.encode()
+    return {
+        secret,
+        secret[:16],
+        quote(secret, safe=""),
+        raw.hex(),
+        raw.hex().upper(),
+        base64.b64encode(raw).decode(),
+        base64.urlsafe_b64encode(raw).decode(),
+        json.dumps(secret),
+        repr(raw),
+    }
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_nothing_secret_is_told_anywhere(style: str) -> None:
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, style, TOKEN],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={
+            "PYTHONPATH": f"{root / 'tests'}:{root / 'src'}",
+            "EXCHANGE_SECRET": SECRET,
+            "SESSION": SESSION,
+            "TOKEN": TOKEN,
+        },
+    )
+    assert done.returncode == 0, done.stderr
+    # The reads that got no reply were sent three times each; the session route goes unsigned.
+    assert done.stdout.splitlines()[-1] == "requests 9 sealed 8"
+    lines = [line for line in done.stderr.splitlines() if "attempts" in line]
+    assert len(lines) == 9
+    told = done.stdout + done.stderr
+    for secret in (SECRET, SESSION, TOKEN):
+        for spelling in spellings(secret):
+            assert spelling not in told

@@ -1,0 +1,172 @@
+"""The exposition: a known mix of requests must come out as exactly these figures."""
+
+import asyncio
+from collections.abc import Iterable
+
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from rig.admin import Admin
+from rig.bot import request
+from rig.station import ENVIRON, Station, running_station
+from rig.upstream import Upstream, hold_until, say, say_and_close
+from rig.wire import OK, reply
+from sealgate.admin.metrics import Metrics
+from sealgate.core.outcome import Outcome
+
+BOT = b"Authorization: Bearer token-of-grid"
+POSITIONS = request(b"GET", b"/v1/trade/user/0xabc/positions", BOT)
+OTHER = request(b"GET", b"/v1/trade/anything/at/all", BOT)
+ORDER = request(b"POST", b"/v1/trade/order", BOT, body=b"{}")
+CANCEL = request(b"DELETE", b"/v1/trade/order/7", BOT)
+
+Labels = dict[str, str]
+Sample = tuple[str, frozenset[tuple[str, str]]]
+
+
+def parsed(text: str) -> dict[str, Metric]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def figures(text: str) -> dict[Sample, float]:
+    """Return each sample by name and labels, after a look that none comes twice."""
+    found: dict[Sample, float] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        assert family.type != "unknown"
+        for sample in family.samples:
+            key = (sample.name, frozenset(sample.labels.items()))
+            assert key not in found
+            found[key] = sample.value
+    return found
+
+
+def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float]:
+    """Return a counter's values by its label values, in the order of the label names."""
+    return {
+        tuple(value for _, value in sorted(labels)): value
+        for (sample, labels), value in found.items()
+        if sample == f"sealgate_{name}"
+    }
+
+
+def rendered(outcomes: Iterable[Outcome], metrics: Metrics) -> str:
+    for outcome in outcomes:
+        metrics(outcome)
+    return metrics.render().decode()
+
+
+async def test_a_known_mix(upstream: Upstream) -> None:
+    bots = {"grid": {"token": "env:TOKEN"}}
+    async with running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station:
+        for _ in range(3):
+            await station.ask(POSITIONS)
+        await station.ask(OTHER)
+        upstream.answers.extend([say_and_close(), say(OK)])
+        await station.ask(POSITIONS)
+        upstream.answers.append(say(reply(b"400 Bad Request", b"{}")))
+        await station.ask(ORDER)
+        upstream.answers.append(say_and_close())
+        await station.ask(ORDER)
+        upstream.answers.extend([say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")), say(OK)])
+        await station.ask(CANCEL)
+        upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 3600")))
+        await station.ask(ORDER)
+        await station.ask(request(b"GET", b"/v1/wallet", BOT))
+        await station.ask(request())
+        await station.ask(b"garbage\r\n\r\n")
+        text = rendered(station.outcomes.all, Metrics(station.gateway.status))
+
+    found = figures(text)
+    # sorted label names: bot, key, method, route, status
+    assert counts(found, "requests_total") == {
+        ("grid", "main", "GET", "/user/{address}/positions", "200"): 4,
+        ("grid", "main", "GET", "other", "200"): 1,
+        ("grid", "main", "POST", "/order", "400"): 1,
+        ("grid", "main", "POST", "/order", "502"): 1,
+        ("grid", "main", "DELETE", "other", "200"): 1,
+        ("grid", "main", "POST", "/order", "429"): 1,
+        ("grid", "", "GET", "other", "404"): 1,
+    }
+    assert counts(found, "outcomes_total") == {
+        ("grid", "done"): 6,
+        ("grid", "refused"): 2,
+        ("grid", "unknown"): 1,
+        ("grid", "not_sent"): 1,
+    }
+    # sorted label names: bot, reason
+    assert counts(found, "refusals_total") == {
+        ("grid", "upstream_broken"): 1,
+        ("grid", "rate_limited"): 1,
+        ("grid", "outside_prefix"): 1,
+        ("unknown", "bot_unauthenticated"): 1,
+        ("unknown", "bad_request"): 1,
+    }
+    # The order that was to wait for longer than it could was not sent again.
+    assert counts(found, "retries_total") == {("main", "lost"): 1, ("main", "rate_limited"): 1}
+    assert counts(found, "rate_limited_total") == {("main", "upstream"): 2, ("main", "gateway"): 1}
+    assert counts(found, "queue_wait_seconds_count") == {
+        ("main", "read"): 5,
+        ("main", "order"): 3,
+        ("main", "cancel"): 1,
+    }
+    assert counts(found, "upstream_duration_seconds_count") == {(): 9}
+    assert counts(found, "added_latency_seconds_count") == {(): 10}
+    assert 3500 < counts(found, "pause_seconds")[("main",)] <= 3601
+
+
+async def test_no_series_has_a_name_that_a_bot_chose(station: Station) -> None:
+    """Paths, ids and header values that bots make up must not become labels."""
+    for number in range(30):
+        raw = request(b"GET", b"/v1/trade/made/up/%d" % number, b"X-Gateway-Request-Id: made-up-%d" % number)
+        await station.ask(raw)
+        await station.ask(request(b"MADEUP%d" % number, b"/v1/trade/x"))
+    text = rendered(station.outcomes.all, Metrics(station.gateway.status))
+    assert "made-up" not in text
+    assert "made/up" not in text
+    assert "MADEUP" not in text
+    assert len(counts(figures(text), "requests_total")) <= 2
+
+
+async def test_the_state_shows_as_gauges(station: Station) -> None:
+    go = asyncio.Event()
+    metrics = Metrics(station.gateway.status)
+    station.upstream.answers.append(hold_until(go, say(OK)))
+    async with station.bot() as bot:
+        await bot.send(request())
+        await station.upstream.until_received(1)
+        found = figures(metrics.render().decode())
+        assert counts(found, "inflight") == counts(found, "connections") == {(): 1}
+        go.set()
+        await bot.reply()
+    assert counts(found, "clock_steps_total") == {(): 0}
+    assert abs(counts(found, "clock_offset_seconds")[()]) < 5
+    assert 0 < counts(found, "clock_error_seconds")[()] < 5
+    assert 0 <= counts(found, "clock_age_seconds")[()] < 60
+    assert set(counts(found, "queue_depth")) == {("main", lane) for lane in ("cancel", "order", "read")}
+    assert counts(found, "pause_seconds") == {("main",): 0}
+    assert list(counts(found, "build_info").values()) == [1]
+    await station.until(lambda: counts(figures(metrics.render().decode()), "connections") == {(): 0})
+
+
+async def test_a_clock_without_a_sample_has_no_offset(upstream: Upstream) -> None:
+    upstream.time = say(reply(b"404 Not Found"))
+    async with running_station(upstream, synced=False) as station:
+        found = figures(Metrics(station.gateway.status).render().decode())
+    assert counts(found, "clock_offset_seconds") == counts(found, "clock_error_seconds") == {}
+
+
+async def test_names_and_units(station: Station) -> None:
+    families = parsed(Metrics(station.gateway.status).render().decode())
+    assert families
+    for name, family in families.items():
+        assert name.startswith("sealgate_")
+        assert not name.endswith(("_ms", "_milliseconds"))
+        assert all(sample.name.startswith(name) for sample in family.samples)
+
+
+async def test_a_scrape(admin: Admin) -> None:
+    answer = await admin.ask("/metrics")
+    assert answer.status == 200
+    assert (answer.text("Content-Type") or "").startswith("text/plain; version=0.0.4")
+    assert "sealgate_build_info" in parsed(answer.body.decode()) or b"sealgate_build_info" in answer.body

@@ -1,0 +1,138 @@
+"""The admin address: health, readiness, status, and who may read them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rig.admin import Admin, running_admin
+from rig.station import Station, running_station
+from rig.upstream import Upstream, Wire
+from sealgate import __version__
+from sealgate.admin.metrics import Metrics
+
+PATHS = ("/", "/metrics", "/-/healthy", "/-/ready", "/status.json")
+FOR_SCRAPERS = ("/metrics", "/-/healthy", "/-/ready")
+
+
+async def test_ready_only_with_the_exchanges_time(upstream: Upstream) -> None:
+    go = asyncio.Event()
+
+    async def tell(wire: Wire) -> None:
+        await go.wait()
+        await wire.write(upstream.time_reply())
+
+    upstream.time = tell
+    async with running_station(upstream, synced=False) as station:
+        status = station.gateway.status
+        async with running_admin(status, Metrics(status)) as admin:
+            before = await admin.ask("/-/ready")
+            assert before.status == 503
+            assert b"clock not synced" in before.body
+            assert (await admin.ask("/-/healthy")).status == 200
+            go.set()
+            await station.until(lambda: status().not_ready == ())
+            assert (await admin.ask("/-/ready")).status == 200
+
+
+async def test_not_ready_while_draining(station: Station, admin: Admin) -> None:
+    assert (await admin.ask("/-/ready")).status == 200
+    async with asyncio.timeout(20):
+        await station.gateway.drain()
+    answer = await admin.ask("/-/ready")
+    assert answer.status == 503
+    assert b"shutting down" in answer.body
+    assert (await admin.ask("/-/healthy")).status == 200
+
+
+async def test_the_status_as_json(station: Station, admin: Admin) -> None:
+    answer = await admin.ask("/status.json")
+    assert (answer.status, answer.text("Content-Type")) == (200, "application/json; charset=utf-8")
+    status = json.loads(answer.body)
+    assert status["version"] == __version__
+    assert status["base_url"] == station.upstream.base_url
+    assert status["not_ready"] == []
+    assert status["is_draining"] is False
+    assert (status["inflight"], status["connections"]) == (0, 0)
+    assert status["uptime_s"] > 0
+    clock = status["clock"]
+    assert clock["trouble"] is None
+    assert clock["steps"] == 0
+    assert abs(clock["offset_s"]) < 5
+    assert 0 < clock["error_s"] < 5
+    (key,) = status["keys"]
+    assert key["alias"] == "main"
+    assert key["pause_s"] == 0
+    assert key["waiting"] == {"cancel": 0, "order": 0, "read": 0}
+
+
+# Who may read.
+
+
+@pytest.fixture
+async def public(station: Station) -> AsyncIterator[Admin]:
+    """Run an admin address that says it is reachable from other machines."""
+    status = station.gateway.status
+    async with running_admin(status, Metrics(status), is_loopback=False) as running:
+        yield running
+
+
+ALLOWED_HOSTS = ("127.0.0.1", "localhost", "LOCALHOST:8788", "127.0.0.1:1")
+REFUSED_HOSTS = ("evil.com", "localhost.evil.com", "127.0.0.1.evil.com:8788", "sealgate", "", "[::1]")
+
+
+@pytest.mark.parametrize("host", ALLOWED_HOSTS)
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_host_that_is_listed(admin: Admin, path: str, host: str) -> None:
+    assert (await admin.ask(path, host=host)).status == 200
+
+
+@pytest.mark.parametrize("host", REFUSED_HOSTS)
+@pytest.mark.parametrize("path", [*PATHS, "/nothing"])
+async def test_a_host_that_is_not(admin: Admin, path: str, host: str) -> None:
+    answer = await admin.ask(path, host=host)
+    assert answer.status == 421
+    assert b"sealgate_" not in answer.body
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_scrapers_may_call_a_public_address_by_any_name(public: Admin, path: str) -> None:
+    answer = await public.ask(path, host="sealgate.monitoring.svc")
+    assert answer.status == (200 if path in FOR_SCRAPERS else 421)
+
+
+CROSS_SITE = (
+    "Origin: https://evil.com",
+    "Origin: null",
+    "Sec-Fetch-Site: cross-site",
+    "Sec-Fetch-Site: same-site",
+)
+SAME_SITE = ("Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: none", "Sec-Fetch-Mode: cors")
+
+
+@pytest.mark.parametrize("field", CROSS_SITE)
+@pytest.mark.parametrize("path", PATHS)
+async def test_another_sites_page_is_refused(admin: Admin, path: str, field: str) -> None:
+    assert (await admin.ask(path, field)).status == 403
+
+
+@pytest.mark.parametrize("field", SAME_SITE)
+async def test_the_own_page_is_served(admin: Admin, field: str) -> None:
+    assert (await admin.ask("/status.json", field)).status == 200
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("path", [*PATHS, "/-/reload", "/-/halt"])
+async def test_nothing_can_be_changed_here(admin: Admin, path: str, method: str) -> None:
+    assert (await admin.ask(path, method=method)).status in (404, 405)
+
+
+@pytest.mark.parametrize("path", [*PATHS, "/nothing"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "evil.com"])
+async def test_every_reply_is_guarded(admin: Admin, path: str, host: str) -> None:
+    answer = await admin.ask(path, host=host)
+    assert "default-src 'none'" in (answer.text("Content-Security-Policy") or "")
+    assert answer.text("X-Content-Type-Options") == "nosniff"
+    assert answer.text("Cache-Control") == "no-store"
+    assert not [name for name, _ in answer.fields if name.lower().startswith(b"access-control-")]
