@@ -1,0 +1,27 @@
+"""The command line: one table of commands, each in a module of its own that is imported when it is called.
+
+`sealgate --help` and `--version` import click and nothing heavier, as people type them often.
+
+Exit codes (product.md, section 1): 0 success, 1 a failed check or run, 2 wrong usage or configuration.
+"""
+
+import click
+
+from sealgate import __version__
+from sealgate.cli.frame import Program
+
+# Name, the module with the attribute `command`, and the line that --help shows.
+COMMANDS = {
+    "serve": ("sealgate.cli.serve", "Run the gateway."),
+    "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
+    "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
+    "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
+    "healthcheck": ("sealgate.cli.healthcheck", "Exit with 0 if the running gateway is ready."),
+    "token": ("sealgate.cli.token", "Make tokens for bots."),
+}
+
+
+@click.group(cls=Program, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="sealgate %(version)s")
+def main() -> None:
+    """Sign, pace and forward the requests of trading bots, whose API secrets stay here."""

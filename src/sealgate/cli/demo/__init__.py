@@ -1,0 +1,42 @@
+"""`sealgate demo`: an exchange, the gateway and four example bots on this machine, to look at.
+
+bots.py      the four bots: example code for your own
+client.py    what a bot holds: a plain HTTP client; through Sealgate, or signing by itself
+stage.py     the programs that it all runs on: two sandboxes and a gateway, with a configuration
+children.py  child processes, which never outlive the demo
+teams.py     the same bots twice, and what happens to them
+gauges.py    what the exchanges' journals and the gateway's status say
+screen.py    the table, live or in plain lines
+summary.py   the contrast at the end
+show.py      the whole, from start to end
+"""
+
+import click
+
+PORT = click.IntRange(0, 65535)
+
+
+@click.command("demo")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End by itself; else Ctrl-C does.")
+@click.option("--port", type=PORT, default=0, help="Where bots connect.  [default: a free port]")
+@click.option("--admin-port", type=PORT, default=0, help="Metrics and status.  [default: a free port]")
+@click.option("--sandbox-port", type=PORT, default=0, help="The exchange.  [default: a free port]")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON, all else to stderr.")
+def command(seconds: float | None, port: int, admin_port: int, sandbox_port: int, *, as_json: bool) -> None:
+    """Run an exchange, the gateway and four example bots, and show what the shared rate limit does to them.
+
+    The same four bots also run without the gateway, against a second exchange with the same limit; the
+    summary at the end contrasts the two.
+    """
+    import asyncio  # noqa: PLC0415 - `sealgate --help` must stay light
+
+    from sealgate.cli.demo.children import ChildError  # noqa: PLC0415
+    from sealgate.cli.demo.show import show  # noqa: PLC0415
+    from sealgate.cli.demo.stage import Ports  # noqa: PLC0415
+
+    try:
+        # Not on uvloop: its child processes would not inherit the signal mask (see children.py).
+        asyncio.run(show(Ports(port, admin_port, sandbox_port), seconds, as_json=as_json))
+    except ChildError as error:
+        click.echo(f"sealgate: error: {error}", err=True)
+        raise click.exceptions.Exit(1) from None

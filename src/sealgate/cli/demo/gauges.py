@@ -1,0 +1,65 @@
+"""What the demo reads: the journals of the exchanges, and the gateway's status."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+
+_UNSIGNED = "/v1/trade/time"
+
+
+class Journal:
+    """Counts the signed requests that one exchange received, by its own journal."""
+
+    def __init__(self, session: aiohttp.ClientSession, base_url: str) -> None:
+        self.accepted = 0
+        self.limited = 0
+        self._session = session
+        self._url = f"{base_url}/_sandbox/journal"
+        self._last = 0
+
+    async def read(self) -> None:
+        """Count what is new; what cannot be read stays as it was."""
+        with suppress(aiohttp.ClientError, TimeoutError):
+            async with self._session.get(self._url, params={"since": self._last}) as reply:
+                for entry in (await reply.json())["entries"]:
+                    if entry["verdict"] == "pending":
+                        return  # and count it next time
+                    self._count(entry)
+
+    def _count(self, entry: dict[str, Any]) -> None:
+        self._last = entry["n"]
+        if entry["target"] != _UNSIGNED:
+            self.accepted += entry["executed"]
+            self.limited += entry["verdict"] == "rate_limited"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyState:
+    """The key and the clock as the gateway sees them. The clock is None until it is synced."""
+
+    pause_s: float = 0.0
+    waiting: int = 0
+    offset_s: float | None = None
+    error_s: float | None = None
+
+
+class Gateway:
+    """Reads the gateway's status."""
+
+    def __init__(self, session: aiohttp.ClientSession, admin_url: str) -> None:
+        self.key = KeyState()
+        self._session = session
+        self._url = f"{admin_url}/status.json"
+
+    async def read(self) -> None:
+        """Take the state of now; what cannot be read stays as it was."""
+        with suppress(aiohttp.ClientError, TimeoutError):
+            async with self._session.get(self._url) as reply:
+                self.key = _key_state(await reply.json())
+
+
+def _key_state(status: dict[str, Any]) -> KeyState:
+    key, clock = status["keys"][0], status["clock"]
+    return KeyState(key["pause_s"], sum(key["waiting"].values()), clock["offset_s"], clock["error_s"])

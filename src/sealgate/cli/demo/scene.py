@@ -1,0 +1,62 @@
+"""The scene at one moment: both teams, the exchanges' journals, the key and the clock."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.cli.demo.gauges import Gateway, Journal, KeyState
+from sealgate.cli.demo.summary import Count
+from sealgate.cli.demo.tally import Tally
+from sealgate.cli.demo.teams import Team
+from sealgate.gateway.host import Host
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One team at one moment: what its bots counted, and what the exchange's journal says."""
+
+    tallies: Mapping[str, Tally]
+    count: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that is shown at one moment, `elapsed_s` after the start."""
+
+    elapsed_s: float
+    key: KeyState
+    through: Column
+    alone: Column
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A team and the journal of its exchange."""
+
+    team: Team
+    journal: Journal
+
+    def column(self) -> Column:
+        """Return its part of the picture."""
+        return Column(self.team.tallies, Count(self.journal.accepted, self.journal.limited))
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the pictures are taken of; `started` is a reading of `host.now`."""
+
+    host: Host
+    started: float
+    gateway: Gateway
+    through: Side
+    alone: Side
+
+    async def picture(self) -> Picture:
+        """Ask everybody, and put the answers together."""
+        await asyncio.gather(self.gateway.read(), self.through.journal.read(), self.alone.journal.read())
+        return Picture(
+            elapsed_s=self.host.now() - self.started,
+            key=self.gateway.key,
+            through=self.through.column(),
+            alone=self.alone.column(),
+        )

@@ -1,0 +1,115 @@
+"""What the demo prints: addresses first, then a live table or plain lines, and the summary."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
+
+from sealgate.cli.demo.bots import BOTS
+from sealgate.cli.demo.gauges import KeyState
+from sealgate.cli.demo.scene import Picture
+from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, Stage
+from sealgate.cli.demo.summary import ROWS, Summary
+from sealgate.cli.demo.tally import Tally
+
+GUEST = "you"  # a bot of the user's own, for the curl line
+THROUGH, ALONE = "through Sealgate", "each on its own"
+
+
+def print_addresses(console: Console, stage: Stage) -> None:
+    """Print where everything is, and a line to try."""
+    host = stage.bots_url.removeprefix("http://")
+    lines = (
+        f"Four bots share one API key and its limit of {LIMIT_REQUESTS} requests in {LIMIT_WINDOW_S} s.",
+        f"  bots      {stage.bots_url}",
+        f"  status    {stage.admin_url}/status.json",
+        f"  metrics   {stage.admin_url}/metrics",
+        f"  exchange  {stage.exchange.base_url}/openapi.json",
+        "Try it, while it runs (the gateway signs it):",
+        f"  curl http://{GUEST}:{stage.tokens[GUEST]}@{host}/v1/trade/symbols/list",
+        "",
+    )
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def live(picture: Picture) -> Group:
+    """Return the live view."""
+    table = _table("bot")
+    table.add_column("does", style="dim", no_wrap=True)
+    for title in ("requests", "accepted", "429s", "wait p50", "max"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for title, column in ((THROUGH, picture.through), (ALONE, picture.alone)):
+        table.add_section()
+        table.add_row(Text(title, style="bold"))
+        for row in _rows(column.tallies):
+            table.add_row(*row)
+    # A short last line, so that the ^C that a terminal echoes does not wrap.
+    return Group(_state_line(picture), Text(), table, Text("Ctrl-C ends it", style="dim"))
+
+
+def _table(first: str) -> Table:
+    """Return a table that fits into 80 columns; its first column's title is given."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
+    table.add_column(first, no_wrap=True)
+    return table
+
+
+def _rows(tallies: Mapping[str, Tally]) -> Iterator[tuple[str | Text, ...]]:
+    for name, tally in tallies.items():
+        yield (
+            f"  {name}",
+            BOTS[name].does,
+            str(tally.requests),
+            str(tally.accepted),
+            Text(str(tally.limited), style="red" if tally.limited else ""),
+            _seconds(tally.usual_wait_s),
+            _seconds(tally.longest_wait_s),
+        )
+
+
+def _state_line(picture: Picture) -> Text:
+    key = picture.key
+    line = Text(f"{picture.elapsed_s:4.0f} s   ")
+    line.append(f"key paused {key.pause_s:.2f} s", style="yellow" if key.pause_s else "")
+    line.append(f"   requests waiting {key.waiting:<3}   {_clock(key)}")
+    return line
+
+
+def plain(picture: Picture) -> str:
+    """Return one line for a log."""
+    key, through, alone = picture.key, picture.through.count, picture.alone.count
+    return (
+        f"{picture.elapsed_s:4.0f} s  accepted {through.accepted}  429s {through.limited}"
+        f"  pause {key.pause_s:.2f} s  waiting {key.waiting}  {_clock(key)}"
+        f"  | on its own: accepted {alone.accepted}  429s {alone.limited}"
+    )
+
+
+def _clock(key: KeyState) -> str:
+    if key.offset_s is None or key.error_s is None:
+        return "clock not synced yet"
+    return f"clock {key.offset_s * 1000:+.1f} ms \u00b1 {key.error_s * 1000:.1f} ms"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def print_summary(console: Console, summary: Summary) -> None:
+    """Print the contrast as a table."""
+    table = _table(f"four bots, {summary.seconds:.1f} s")
+    for title in (THROUGH, ALONE):
+        table.add_column(title, justify="right", min_width=18)
+    for label, text_of in ROWS:
+        table.add_row(label, text_of(summary.through_sealgate), text_of(summary.on_its_own))
+    console.print(table)
+
+
+def summary_json(summary: Summary) -> str:
+    """Return the contrast for programs."""
+    return json.dumps(asdict(summary))

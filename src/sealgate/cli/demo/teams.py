@@ -1,0 +1,92 @@
+"""A team: the four bots on one way to the exchange. The demo runs two, with Sealgate and without."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import aiohttp
+
+from sealgate.cli.demo.bots import BOTS, Bot
+from sealgate.cli.demo.client import Client, Headers, Over, Setback, signed_by, with_token
+from sealgate.cli.demo.stage import Exchange
+from sealgate.cli.demo.tally import Tally
+from sealgate.core.signing import Scheme, Signer
+from sealgate.gateway.host import Host
+from sealgate.gateway.keys import SigningKey
+
+_FINISH_S = 5.0
+_AFTER_SETBACK_S = 0.5
+_HEADER_PREFIX = "X-SERVICE-"
+_RECV_WINDOW_MS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Four running bots, each with a client of its own."""
+
+    clients: Mapping[str, Client]
+    over: asyncio.Event
+    tasks: tuple[asyncio.Task[None], ...]
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """What each bot counted so far."""
+        return {name: client.tally for name, client in self.clients.items()}
+
+    async def finish(self) -> None:
+        """Let each bot have the answers that it waits for, and end."""
+        self.over.set()
+        _, late = await asyncio.wait(self.tasks, timeout=_FINISH_S)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
+def through_sealgate(tokens: Mapping[str, str]) -> Callable[[str], Headers]:
+    """Return what gives each bot its headers: its own token."""
+    return lambda name: with_token(tokens[name])
+
+
+def on_its_own(exchange: Exchange, host: Host) -> Callable[[str], Headers]:
+    """Return what gives each bot its headers: signatures, by the secret that every one of them must know."""
+    signer = Signer(Scheme(prefix="/v1/trade"), bytearray(exchange.api_secret, "utf-8"))
+    key = SigningKey("main", exchange.api_key, _HEADER_PREFIX, _RECV_WINDOW_MS, signer)
+    return lambda _name: signed_by(key, host)
+
+
+@asynccontextmanager
+async def playing(base_url: str, headers_of: Callable[[str], Headers], host: Host) -> AsyncIterator[Team]:
+    """Run the four bots until the block ends."""
+    over = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        clients = {
+            name: Client(
+                await stack.enter_async_context(_session(base_url, name)), headers_of(name), host, over
+            )
+            for name in BOTS
+        }
+        tasks = [
+            asyncio.create_task(_play(bot, clients[name]))
+            for name, bot in BOTS.items()
+            for _ in range(bot.at_once)
+        ]
+        team = Team(clients, over, tuple(tasks))
+        try:
+            yield team
+        finally:
+            await team.finish()
+
+
+def _session(base_url: str, name: str) -> aiohttp.ClientSession:
+    # The name is passed on by the gateway, so that the exchange's journal has it.
+    return aiohttp.ClientSession(base_url, headers={"User-Agent": name})
+
+
+async def _play(bot: Bot, client: Client) -> None:
+    """Run a bot until it is over; after a setback it begins anew."""
+    with suppress(Over):
+        while True:
+            with suppress(Setback):
+                await bot.run(client)
+            await client.rest(_AFTER_SETBACK_S)

@@ -1,0 +1,110 @@
+"""What all commands share: lazy loading, and errors of the user's setting told in one line."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_FIXES = {
+    errno.EADDRINUSE: "stop the program that has it, or choose another port",
+    errno.EADDRNOTAVAIL: "choose an address of this machine",
+    errno.EACCES: "choose a port above 1023, or give this user the permission",
+}
+
+
+class Program(click.Group):
+    """A group whose commands are rows of a table: name -> (module, help). Only the called one is imported."""
+
+    def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Return the names in the table's order."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import a command's module."""
+        if cmd_name not in self.table:
+            return None
+        command: click.Command = import_module(self.table[cmd_name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command to one that does not exist."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self.table, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"{error.message}{hint}", ctx) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands by the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command inside the one place that reports errors."""
+        with told_in_one_line():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """Turn an error that the user can fix into `sealgate: error: …` and exit code 2, without a traceback."""
+    try:
+        yield
+    except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+        raise  # click's own, and it knows what to do
+    except _told_as_they_are() as error:
+        fail(str(error))
+    except OSError as error:
+        fail(_told(error))
+
+
+def fail(text: str) -> NoReturn:
+    """Print each line of an error to stderr and leave with exit code 2."""
+    for line in text.splitlines():
+        click.echo(f"sealgate: error: {line}", err=True)
+    raise click.exceptions.Exit(2)
+
+
+def _told_as_they_are() -> tuple[type[Exception], ...]:
+    """Return the errors whose text already has cause and fix."""
+    # Python evaluates this only once something was raised, so --help does not pay for the imports.
+    from sealgate.config import ConfigError  # noqa: PLC0415
+    from sealgate.gateway.gateway import StartError  # noqa: PLC0415
+    from sealgate.gateway.secret_sources import SecretError  # noqa: PLC0415
+
+    return ConfigError, SecretError, StartError
+
+
+def _told(error: OSError) -> str:
+    """Return the cause and, where there is one, the fix. asyncio puts the address into the cause."""
+    cause = error.strerror or str(error)
+    where = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str) else ""
+    fix = _FIXES.get(error.errno or 0) if error.filename is None else None
+    return f"{where}{cause}" + (f"; {fix}" if fix else "")
+
+
+def config_option(command: _Command) -> _Command:
+    """Add `--config FILE`, which arrives as the argument `config_file`, for `load_config`."""
+    option = click.option(
+        "--config",
+        "config_file",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Configuration file. Default: $SEALGATE_CONFIG, else ./sealgate.toml if it exists.",
+    )
+    return option(command)

@@ -1,0 +1,65 @@
+"""`sealgate healthcheck`: asks the running gateway whether it is ready, as containers want to know."""
+
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sealgate.cli.frame import config_option, fail
+
+if TYPE_CHECKING:
+    from sealgate.config import Address, Admin
+
+_TIMEOUT_S = 5.0
+_OK, _NOT_READY = 200, 503
+# A gateway that listens on every address is asked on this machine's own.
+_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+
+
+@click.command("healthcheck")
+@config_option
+def command(config_file: Path | None) -> None:
+    """Exit with 0 if the running gateway is ready, else with 1 and the reasons on stderr.
+
+    It asks /-/ready at admin.tcp of the configuration that the gateway runs with.
+    """
+    from sealgate.config import load_config  # noqa: PLC0415 - `sealgate --help` must stay light
+
+    admin = load_config(config_file).admin
+    reasons = _reasons(_address(admin), admin.hosts[0])
+    for reason in reasons:
+        click.echo(f"sealgate: {reason}", err=True)
+    if reasons:
+        raise click.exceptions.Exit(1)
+    click.echo("ready")
+
+
+def _address(admin: "Admin") -> "Address":
+    if admin.tcp is None:
+        fail("admin.tcp is off, so nobody can be asked; give it an address")
+    if admin.tcp.port == 0:
+        fail("admin.tcp has port 0, which is another one at each start; give it a fixed port")
+    return admin.tcp
+
+
+def _reasons(address: "Address", host_name: str) -> list[str]:
+    """Return why the gateway is not ready, nothing if it is."""
+    try:
+        status, text = _ask(address, host_name)
+    except (OSError, HTTPException) as error:
+        return [f"no gateway answers at {address}: {error}; start it with `sealgate serve`"]
+    if status == _NOT_READY:
+        return text.splitlines()
+    is_ready = status == _OK
+    return [] if is_ready else [f"{address} answers {status} to /-/ready; is it the gateway's admin.tcp?"]
+
+
+def _ask(address: "Address", host_name: str) -> tuple[int, str]:
+    connection = HTTPConnection(_OWN.get(address.host, address.host), address.port, timeout=_TIMEOUT_S)
+    try:
+        connection.request("GET", "/-/ready", headers={"Host": host_name})
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode(errors="replace")
+    finally:
+        connection.close()

@@ -1,0 +1,30 @@
+"""Running a coroutine as the whole program: on uvloop where it is installed, until it is told to stop."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Coroutine
+from typing import Any
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run `main` to its end."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(main)
+
+
+def _loop_factory() -> Any:
+    with contextlib.suppress(ImportError):
+        import uvloop  # noqa: PLC0415 - an extra that may not be installed
+
+        return uvloop.new_event_loop
+    return None
+
+
+def stop_event() -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    return stop

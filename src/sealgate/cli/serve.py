@@ -1,0 +1,36 @@
+"""`sealgate serve`: the gateway."""
+
+from pathlib import Path
+
+import click
+
+from sealgate.cli.frame import config_option
+
+
+@click.command("serve")
+@config_option
+@click.option("--listen", "listen_tcp", metavar="HOST:PORT", help="Where bots connect (listen.tcp).")
+@click.option(
+    "--admin", "admin_tcp", metavar="HOST:PORT", help="Where metrics and health are read (admin.tcp)."
+)
+@click.option("--base-url", metavar="URL", help="The exchange (base_url).")
+@click.option("--log-level", metavar="LEVEL", help="debug, info, warning or error (log.level).")
+def command(
+    config_file: Path | None,
+    listen_tcp: str | None,
+    admin_tcp: str | None,
+    base_url: str | None,
+    log_level: str | None,
+) -> None:
+    """Run the gateway until SIGTERM or Ctrl-C; it then answers what is in flight and exits with 0."""
+    from sealgate.cli.loop import run  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.cli.serving import serve  # noqa: PLC0415
+    from sealgate.config import load_config  # noqa: PLC0415
+
+    flags = {
+        "listen.tcp": listen_tcp,
+        "admin.tcp": admin_tcp,
+        "base_url": base_url,
+        "log.level": log_level,
+    }
+    run(serve(load_config(config_file, flags)))

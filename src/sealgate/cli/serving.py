@@ -1,0 +1,74 @@
+"""The gateway and its readers, put together: what `serve` and `demo` run."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import structlog
+from aiohttp import web
+
+from sealgate.admin.log import RequestLog, configure_log
+from sealgate.admin.metrics import Metrics
+from sealgate.admin.server import admin_app
+from sealgate.cli.loop import stop_event
+from sealgate.config import Address, Config
+from sealgate.core.outcome import Outcome
+from sealgate.errors import Refusal
+from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.hardening import forbid_core_dumps
+
+log = structlog.get_logger("sealgate.serve")
+
+
+async def serve(config: Config) -> None:
+    """Run the gateway until a signal asks it to stop."""
+    configure_log(config.log.level, config.log.format)
+    forbid_core_dumps()
+    stop = stop_event()
+    async with running_with_admin(config) as (gateway, admin):
+        log.info("listening", bots=f"http://{gateway.address}", admin=admin and f"http://{admin}")
+        ready = asyncio.create_task(_say_ready(gateway))
+        await stop.wait()
+        ready.cancel()
+        log.info("draining", inflight=gateway.pipeline.inflight)
+    log.info("stopped")
+
+
+async def _say_ready(gateway: Gateway) -> None:
+    try:
+        await gateway.wait_until_ready(gateway.config.clock.grace)
+        log.info("ready")
+    except Refusal:
+        log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
+
+
+@contextlib.asynccontextmanager
+async def running_with_admin(config: Config) -> AsyncIterator[tuple[Gateway, Address | None]]:
+    """Run the gateway and its admin address; yield both, the address as it really is."""
+    metrics: Metrics | None = None
+
+    def count(outcome: Outcome) -> None:
+        if metrics is not None:
+            metrics(outcome)
+
+    async with running_gateway(config, (count, RequestLog())) as gateway:
+        metrics = Metrics(gateway.status)
+        async with _running_admin(config, gateway, metrics) as address:
+            yield gateway, address
+
+
+@contextlib.asynccontextmanager
+async def _running_admin(config: Config, gateway: Gateway, metrics: Metrics) -> AsyncIterator[Address | None]:
+    address = config.admin.tcp
+    if address is None:
+        yield None
+        return
+    app = admin_app(gateway.status, metrics, frozenset(config.admin.hosts), is_loopback=address.is_loopback)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, address.host, address.port)
+        await site.start()
+        yield Address(*runner.addresses[0][:2])
+    finally:
+        await runner.cleanup()

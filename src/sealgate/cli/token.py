@@ -1,0 +1,16 @@
+"""`sealgate token`: bot tokens."""
+
+import click
+
+from sealgate.gateway.host import random_token
+
+
+@click.group("token")
+def command() -> None:
+    """Make tokens for bots."""
+
+
+@command.command()
+def new() -> None:
+    """Print a new random token of 256 bits."""
+    click.echo(random_token())

@@ -1,0 +1,101 @@
+"""The benchmark's programs: upstream, bare proxy, gateway and client, each a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bench.load import TOKEN
+
+DIRECT, BARE, GATEWAY = WAYS = ("direct", "bare proxy", "gateway")
+_HERE = Path(__file__).parent
+_MOST_REQUESTS = 50_000  # of one measurement
+_PATIENCE_S = 20.0
+
+Measurement = dict[str, float]
+
+
+@contextmanager
+def running_ways(folder: Path) -> Iterator[dict[str, int]]:
+    """Run all but the client; yield each way's port."""
+    with ExitStack() as stack:
+        upstream = stack.enter_context(_running("upstream.py"))
+        base_url = f"http://127.0.0.1:{upstream}"
+        bare = stack.enter_context(_running("bare_proxy.py", base_url))
+        gateway = stack.enter_context(_running_gateway(base_url, folder / "gateway.log"))
+        yield {DIRECT: upstream, BARE: bare, GATEWAY: gateway}
+
+
+def measure(port: int, connections: int, seconds: float) -> Measurement:
+    """Let the client run against a port."""
+    arguments = (str(_HERE / "load.py"), str(port), str(connections), str(seconds), str(_MOST_REQUESTS))
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=seconds + _PATIENCE_S,
+        text=True,
+    )
+    figures: Measurement = json.loads(done.stdout)
+    return figures
+
+
+@contextmanager
+def _running(*arguments: str) -> Iterator[int]:
+    """Run a program of this folder; yield the port that it prints."""
+    command = [sys.executable, str(_HERE / arguments[0]), *arguments[1:]]
+    with _ended(subprocess.Popen(command, stdout=subprocess.PIPE, text=True)) as process:
+        assert process.stdout is not None
+        yield int(process.stdout.readline())
+
+
+@contextmanager
+def _running_gateway(base_url: str, log: Path) -> Iterator[int]:
+    command = [sys.executable, "-m", "sealgate", "serve"]
+    with (
+        log.open("wb") as stderr,
+        _ended(
+            subprocess.Popen(command, env=_gateway_environ(base_url), stderr=stderr, text=True)
+        ) as process,
+    ):
+        yield _gateway_port(process, log)
+
+
+@contextmanager
+def _ended(process: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    with process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _gateway_environ(base_url: str) -> Mapping[str, str]:
+    return {
+        **os.environ,
+        "SEALGATE_BASE_URL": base_url,
+        "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+        "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+        "SEALGATE_LOG__FORMAT": "json",
+        "SEALGATE_KEYS__MAIN__API_KEY": "bench",
+        "SEALGATE_KEYS__MAIN__SECRET": "env:BENCH_SECRET",
+        "SEALGATE_BOTS__BENCH__TOKEN": "env:BENCH_TOKEN",
+        "BENCH_SECRET": "bench-secret",
+        "BENCH_TOKEN": TOKEN,
+    }
+
+
+def _gateway_port(process: "subprocess.Popen[str]", log: Path) -> int:
+    """Wait until the log says where it listens, and that it is ready."""
+    while process.poll() is None:
+        events = {line["event"]: line for line in map(json.loads, _whole_lines(log))}
+        if "clock_synced" in events and "listening" in events:
+            return int(events["listening"]["bots"].rpartition(":")[2])
+    raise SystemExit(log.read_text())
+
+
+def _whole_lines(log: Path) -> list[str]:
+    return log.read_text().split("\n")[:-1]

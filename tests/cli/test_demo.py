@@ -1,0 +1,111 @@
+"""The whole demo, as its user meets it: real programs, real ports, and nothing left behind."""
+
+import json
+import os
+import re
+import signal
+import socket
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from rig.program import Program, ended_program, running_program
+
+CURL = re.compile(r"  curl (http://you:[\w-]+@127\.0\.0\.1:\d+/v1/trade/symbols/list)")
+
+
+def is_group_gone(program: Program) -> bool:
+    """Whether no process of the demo's group is left, itself included."""
+    try:
+        os.killpg(program.process.pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def left_in(folder: Path) -> list[Path]:
+    """Return the temporary files that the demo has left behind."""
+    return list(folder.iterdir())
+
+
+def environ(folder: Path) -> dict[str, str]:
+    """Return an environment whose temporary files are under the test's eyes, with a setting to be ignored."""
+    return {"TMPDIR": str(folder), "SEALGATE_BASE_URL": "https://exchange.example"}
+
+
+def children(program: Program) -> list[int]:
+    """Return the ids of its child processes, the oldest first."""
+    pid = program.process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+async def test_it_ends_by_itself_with_a_summary_for_programs(tmp_path: Path) -> None:
+    code, program = await ended_program("demo", "--seconds", "2.5", "--json", environ=environ(tmp_path))
+    assert code == 0
+    summary = json.loads("".join(program.out))
+    assert summary["seconds"] >= 2.5
+    for side in ("through_sealgate", "on_its_own"):
+        assert summary[side]["accepted_per_s"] > 0
+        assert summary[side]["unknown_orders"] == 0
+    assert summary["on_its_own"]["limited"] > 0
+    assert any("accepted" in line and "on its own" in line for line in program.err)
+    assert is_group_gone(program)
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_the_line_to_try_works_and_a_signal_ends_it_with_the_summary(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    async with running_program("demo", environ=environ(tmp_path)) as program:
+        found = CURL.fullmatch(await program.line("  curl "))
+        assert found is not None
+        async with aiohttp.ClientSession() as session, session.get(found[1]) as reply:
+            assert reply.status == 200
+            assert (await reply.json())["symbols"]
+        await program.line("429s")
+        os.killpg(program.process.pid, number)  # as a terminal does: to all of the group
+        assert await program.end() == 0
+        assert is_group_gone(program)
+    assert program.err == []
+    assert program.out[-1].startswith("orders of unknown fate ")
+    assert left_in(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--port", "the gateway did not start: cannot listen on "),
+        ("--admin-port", "the gateway did not start: "),
+        ("--sandbox-port", "the sandbox did not start: cannot listen on "),
+    ],
+)
+async def test_a_part_that_cannot_start_is_told_in_one_line(tmp_path: Path, option: str, told: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        code, program = await ended_program("demo", option, port, environ=environ(tmp_path))
+    assert code == 1
+    assert program.out == []
+    assert len(program.err) == 1
+    assert program.err[0].startswith(f"sealgate: error: {told}")
+    assert port in program.err[0]
+    assert is_group_gone(program)
+    assert left_in(tmp_path) == []
+
+
+async def test_a_part_that_ends_by_itself_ends_the_demo(tmp_path: Path) -> None:
+    async with running_program("demo", environ=environ(tmp_path)) as program:
+        await program.line("429s")
+        os.kill(children(program)[-1], signal.SIGKILL)
+        assert await program.end() == 1
+        assert is_group_gone(program)
+    assert program.err == ["sealgate: error: the gateway ended by itself (exit code -9)"]
+
+
+async def test_ports_are_those_asked_for(tmp_path: Path) -> None:
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    async with running_program("demo", "--port", str(port), environ=environ(tmp_path)) as program:
+        assert f"127.0.0.1:{port}/" in await program.line("  curl ")

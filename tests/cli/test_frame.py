@@ -1,0 +1,147 @@
+import errno
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from sealgate import __version__
+from sealgate.cli import COMMANDS, main
+from sealgate.cli.frame import Program, config_option
+from sealgate.config import ConfigError
+from sealgate.gateway.gateway import StartError
+from sealgate.gateway.secret_sources import SecretError
+
+HEAVY = ("aiohttp", "asyncio", "prometheus_client", "pydantic", "rich", "structlog")
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    return command
+
+
+@click.group(cls=Program, table={})
+def program() -> None:
+    """Stand in for the whole program, with a command that fails in one way each."""
+
+
+@pytest.fixture
+def fail(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], tuple[int, str]]:
+    """Return a function that runs a command which raises an error, and returns exit code and stderr."""
+
+    def run(error: BaseException) -> tuple[int, str]:
+        command = click.Command("fails", callback=raising(error))
+        monkeypatch.setattr(program, "get_command", lambda _ctx, _name: command)
+        result = CliRunner().invoke(program, ["fails"])
+        return result.exit_code, result.stderr
+
+    return run
+
+
+@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
+def test_help_and_version_import_nothing_heavy(option: str) -> None:
+    code = (
+        "import sys; from sealgate.cli import main\n"
+        f"main(['{option}'], standalone_mode=False)\n"
+        f"print('heavy:', *sorted(set(sys.modules) & set({HEAVY!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "heavy:"
+
+
+def test_help_lists_each_command_with_its_line_of_the_table() -> None:
+    lines = CliRunner().invoke(main, ["--help"]).stdout.splitlines()
+    listed = dict(line.split(maxsplit=1) for line in lines[lines.index("Commands:") + 1 :])
+    assert listed == {name: text for name, (_, text) in COMMANDS.items()}
+
+
+def test_a_shell_completes_the_commands_of_the_table() -> None:
+    assert main.list_commands(click.Context(main)) == list(COMMANDS)
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"sealgate {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [("tokn", "No such command 'tokn'. Did you mean 'token'?"), ("qqq", "No such command 'qqq'.\n")],
+)
+def test_an_unknown_command_names_the_nearest(typed: str, told: str) -> None:
+    result = CliRunner().invoke(main, [typed])
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+def test_it_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sealgate", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"sealgate {__version__}\n"
+
+
+ERRORS: dict[str, tuple[BaseException, str]] = {
+    "configuration": (
+        ConfigError(["a.toml: listn: unknown setting", "SEALGATE_X: unknown setting"]),
+        "sealgate: error: a.toml: listn: unknown setting\nsealgate: error: SEALGATE_X: unknown setting\n",
+    ),
+    "secret": (
+        SecretError("env:S", "the variable is not set", "set S"),
+        "sealgate: error: env:S: the variable is not set; set S\n",
+    ),
+    "start": (
+        StartError("cannot listen on 127.0.0.1:1: another program listens there; set listen.tcp"),
+        "sealgate: error: cannot listen on 127.0.0.1:1: another program listens there; set listen.tcp\n",
+    ),
+    "occupied port": (
+        OSError(errno.EADDRINUSE, "address already in use"),
+        "sealgate: error: address already in use; stop the program that has it, or choose another port\n",
+    ),
+    "privileged port": (
+        PermissionError(errno.EACCES, "permission denied"),
+        "sealgate: error: permission denied; choose a port above 1023, or give this user the permission\n",
+    ),
+    "file": (
+        FileNotFoundError(errno.ENOENT, "No such file or directory", "body.json"),
+        "sealgate: error: body.json: No such file or directory\n",
+    ),
+    "without a number": (OSError("name resolution failed"), "sealgate: error: name resolution failed\n"),
+}
+
+
+@pytest.mark.parametrize(("error", "told"), ERRORS.values(), ids=ERRORS)
+def test_an_error_that_the_user_can_fix_is_told_without_a_traceback(
+    fail: Callable[[BaseException], tuple[int, str]], error: BaseException, told: str
+) -> None:
+    assert fail(error) == (2, told)
+
+
+def test_clicks_own_ways_out_stay_as_they_are(fail: Callable[[BaseException], tuple[int, str]]) -> None:
+    assert fail(click.exceptions.Exit(0)) == (0, "")
+    assert fail(click.exceptions.Exit(1)) == (1, "")
+    assert fail(click.Abort()) == (1, "Aborted!\n")
+    assert fail(click.ClickException("no"))[0] == 1
+    assert fail(click.UsageError("no"))[0] == 2
+
+
+def test_a_fault_of_the_program_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    command = click.Command("fails", callback=raising(ZeroDivisionError()))
+    monkeypatch.setattr(program, "get_command", lambda _ctx, _name: command)
+    assert isinstance(CliRunner().invoke(program, ["fails"]).exception, ZeroDivisionError)
+
+
+def test_the_configuration_option_hands_over_a_path() -> None:
+    @click.command()
+    @config_option
+    def command(config_file: object) -> None:
+        click.echo(repr(config_file))
+
+    run = CliRunner().invoke
+    assert run(command, []).stdout == "None\n"
+    assert run(command, ["--config", "a.toml"]).stdout == "PosixPath('a.toml')\n"
+    assert run(command, ["--config", "/"]).exit_code == 2

@@ -1,0 +1,103 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+from click.testing import CliRunner
+
+from sealgate.admin.metrics import Metrics
+from sealgate.admin.server import admin_app
+from sealgate.cli import main
+from sealgate.core.status import ClockStatus, Status
+
+ENVIRON = {
+    "SEALGATE_BASE_URL": "http://127.0.0.1:9",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
+}
+Told = tuple[int, str, str]
+
+
+async def healthcheck(admin: str, **environ: str) -> Told:
+    """Return exit code, stdout and stderr; it runs in a thread, as what it asks runs here."""
+    env = ENVIRON | {"SEALGATE_ADMIN__TCP": admin} | environ
+    result = await asyncio.to_thread(CliRunner().invoke, main, ["healthcheck"], env=env)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def status(*reasons: str) -> Status:
+    return Status(
+        version="0",
+        base_url="http://127.0.0.1:9",
+        uptime_s=0.0,
+        not_ready=reasons,
+        is_draining=False,
+        inflight=0,
+        connections=0,
+        clock=ClockStatus(offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble=None),
+        keys=(),
+    )
+
+
+class Answers:
+    """An admin address whose answer the test sets."""
+
+    def __init__(self) -> None:
+        self.status = status()
+        self.port = 0
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+
+@pytest.fixture
+async def admin() -> AsyncIterator[Answers]:
+    answers = Answers()
+    metrics = Metrics(lambda: answers.status)
+    hosts = frozenset({"127.0.0.1", "gate.example"})
+    app = admin_app(lambda: answers.status, metrics, hosts, is_loopback=True)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    answers.port = runner.addresses[0][1]
+    yield answers
+    await runner.cleanup()
+
+
+async def test_a_ready_gateway(admin: Answers) -> None:
+    assert await healthcheck(admin.address) == (0, "ready\n", "")
+
+
+async def test_it_calls_the_gateway_by_a_name_of_admin_hosts(admin: Answers) -> None:
+    assert (await healthcheck(admin.address, SEALGATE_ADMIN__HOSTS="gate.example"))[0] == 0
+
+
+async def test_a_gateway_on_every_address_is_asked_on_this_machines_own(admin: Answers) -> None:
+    assert (await healthcheck(f"0.0.0.0:{admin.port}"))[0] == 0
+
+
+async def test_reasons_why_it_is_not_ready(admin: Answers) -> None:
+    admin.status = status("shutting down", "clock not synced: no sample yet")
+    told = "sealgate: not ready: shutting down\nsealgate: not ready: clock not synced: no sample yet\n"
+    assert await healthcheck(admin.address) == (1, "", told)
+
+
+async def test_somebody_else_at_the_address(admin: Answers) -> None:
+    code, out, err = await healthcheck(admin.address, SEALGATE_ADMIN__HOSTS="other.example")
+    assert (code, out) == (1, "")
+    assert err == f"sealgate: {admin.address} answers 421 to /-/ready; is it the gateway's admin.tcp?\n"
+
+
+async def test_nobody_at_the_address() -> None:
+    code, out, err = await healthcheck("127.0.0.1:9")
+    assert (code, out) == (1, "")
+    assert err.startswith("sealgate: no gateway answers at 127.0.0.1:9: ")
+    assert "sealgate serve" in err
+
+
+@pytest.mark.parametrize(("address", "told"), [("", "is off"), ("127.0.0.1:0", "has port 0")])
+async def test_an_address_that_nobody_can_ask(address: str, told: str) -> None:
+    code, out, err = await healthcheck(address)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"sealgate: error: admin.tcp {told}")

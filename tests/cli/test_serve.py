@@ -1,0 +1,174 @@
+"""`sealgate serve` as its operator meets it: each trouble is one clear line, and none has a secret."""
+
+import asyncio
+import json
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from rig.program import Program, ended_program, running_program
+from rig.upstream import running_upstream
+
+SECRET = "correct-horse-battery-staple"
+TARGET = "/v1/trade/symbols/list"
+BASE = {
+    "SEALGATE_BASE_URL": "http://127.0.0.1:9",
+    "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+    "EXCHANGE_SECRET": SECRET,
+}
+
+
+async def refusal(folder: Path, **environ: str) -> str:
+    """Return the one line that `serve` ends with, under BASE and these variables."""
+    code, program = await ended_program("serve", environ=BASE | environ, folder=folder)
+    assert code == 2
+    assert program.out == []
+    assert SECRET not in program.output
+    (line,) = (line for line in program.err if not line.startswith("{"))  # the log may have begun
+    return line
+
+
+def event(program: Program, name: str) -> dict[str, Any]:
+    """Return a log line by its event."""
+    return next(line for text in program.err if (line := json.loads(text))["event"] == name)
+
+
+@pytest.fixture
+def occupied() -> Iterator[str]:
+    """Return an address at which somebody listens already."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+async def test_an_occupied_port_for_bots(tmp_path: Path, occupied: str) -> None:
+    line = await refusal(tmp_path, SEALGATE_LISTEN__TCP=occupied)
+    assert line.startswith(f"sealgate: error: cannot listen on {occupied}: another program listens there;")
+    assert "listen.tcp" in line
+
+
+async def test_an_occupied_admin_port(tmp_path: Path, occupied: str) -> None:
+    line = await refusal(tmp_path, SEALGATE_ADMIN__TCP=occupied)
+    assert line.startswith("sealgate: error: ")
+    assert occupied.rpartition(":")[2] in line
+
+
+CONFIGURATIONS = {
+    "unknown setting": (
+        {"SEALGATE_LISTN__TCP": "127.0.0.1:0"},
+        "sealgate: error: SEALGATE_LISTN: ",
+        "did you mean SEALGATE_LISTEN?",
+    ),
+    "plain http to another machine": (
+        {"SEALGATE_BASE_URL": "http://exchange.example"},
+        "sealgate: error: SEALGATE_BASE_URL: ",
+        "use https",
+    ),
+    "the secret itself where a reference belongs": (
+        {"SEALGATE_KEYS__MAIN__SECRET": SECRET},
+        "sealgate: error: SEALGATE_KEYS__MAIN__SECRET: ",
+        "write file:/path, env:NAME",
+    ),
+    "a variable that is not set": (
+        {"SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE"},
+        "sealgate: error: env:NOWHERE: ",
+        "set NOWHERE",
+    ),
+    "a file that is not there": (
+        {"SEALGATE_KEYS__MAIN__SECRET": "file:secret"},
+        "sealgate: error: file:secret: there is no file ",
+        "correct the path",
+    ),
+    "a secret of the wrong kind": (
+        {"SEALGATE_SIGNING__SECRET_IS": "hex"},
+        "sealgate: error: env:EXCHANGE_SECRET: ",
+        "signing.secret_is",
+    ),
+    "a configuration file that is not there": (
+        {"SEALGATE_CONFIG": "nowhere.toml"},
+        "sealgate: error: ",
+        "nowhere.toml",
+    ),
+}
+
+
+@pytest.mark.parametrize(("environ", "start", "fix"), CONFIGURATIONS.values(), ids=CONFIGURATIONS)
+async def test_what_is_wrong_with_the_configuration(
+    tmp_path: Path, environ: dict[str, str], start: str, fix: str
+) -> None:
+    line = await refusal(tmp_path, **environ)
+    assert line.startswith(start)
+    assert fix in line
+
+
+async def test_a_secret_file_that_others_can_read(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text(SECRET)
+    file.chmod(0o644)
+    line = await refusal(tmp_path, SEALGATE_KEYS__MAIN__SECRET=f"file:{file}")
+    assert line == f"sealgate: error: file:{file}: is open to others (mode 0644); chmod 600 {file}"
+
+
+async def status(url: str, deadline_ms: int = 20_000) -> tuple[int, str | None]:
+    """Return the status of a reply, and the gateway's reason."""
+    headers = {"X-Gateway-Deadline-Ms": str(deadline_ms)}
+    async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as reply:
+        return reply.status, reply.headers.get("X-Gateway-Error")
+
+
+async def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
+    """It starts, says why it is not ready, answers for the upstream, and needs no help once that is there."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+        environ = BASE | {
+            "SEALGATE_BASE_URL": f"http://127.0.0.1:{port}",
+            "SEALGATE_CLOCK__GRACE": "0.1",
+        }
+        async with running_program("serve", environ=environ, folder=tmp_path) as program:
+            await program.line('"not_ready"')
+            assert "clock not synced: cannot connect: " in event(program, "not_ready")["reasons"]
+            listening = event(program, "listening")
+            bots, ready = listening["bots"], f"{listening['admin']}/-/ready"
+            assert await status(f"{bots}{TARGET}", 50) == (503, "clock_unsynced")
+            assert await status(f"{bots}/v1/trade/time") == (502, "upstream_unreachable")
+            assert await status(ready) == (503, None)
+            reserved.close()
+            async with running_upstream(port=port):
+                await program.line('"clock_synced"')
+                assert await status(ready) == (200, None)
+                assert await status(f"{bots}{TARGET}") == (200, None)
+                program.tell(signal.SIGTERM)
+                assert await program.end() == 0
+    assert "Traceback" not in program.output
+    assert SECRET not in program.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_with_success(tmp_path: Path, number: signal.Signals) -> None:
+    async with running_upstream() as upstream:
+        environ = BASE | {"SEALGATE_BASE_URL": upstream.base_url}
+        async with running_program("serve", environ=environ, folder=tmp_path) as program:
+            await program.line('"ready"')
+            program.tell(number)
+            assert await program.end() == 0
+    assert [json.loads(line)["event"] for line in program.err][-2:] == ["draining", "stopped"]
+    assert program.out == []
+
+
+async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> None:
+    async with running_upstream() as upstream:
+        environ = BASE | {"SEALGATE_BASE_URL": upstream.base_url}
+        async with running_program("serve", environ=environ, folder=tmp_path) as program:
+            await program.line('"ready"')
+            address = event(program, "listening")["bots"].removeprefix("http://")
+            assert "another program" in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
+            async with asyncio.timeout(20):
+                assert await status(f"http://{address}{TARGET}") == (200, None)

@@ -1,0 +1,143 @@
+import asyncio
+import json
+import shutil
+import subprocess
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from rig import oracle
+from rig.upstream import running_upstream
+from sealgate.cli import main
+
+VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "signatures.json").read_text())["vectors"]
+SECRET = "correct-horse-battery-staple"
+TARGET = "/v1/trade/symbols/list"
+ENVIRON = {
+    "SEALGATE_BASE_URL": "https://exchange.example/api/",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+    "EXCHANGE_SECRET": SECRET,
+}
+TWO_KEYS = {
+    "SEALGATE_KEYS__ALT__API_KEY": "ak-public-2",
+    "SEALGATE_KEYS__ALT__SECRET": "env:EXCHANGE_SECRET",
+    "SEALGATE_BOTS__GRID__TOKEN": "env:NOWHERE",
+    "SEALGATE_BOTS__GRID__KEY": "main",
+}
+
+
+def sign(*arguments: str, **environ: str) -> Result:
+    result = CliRunner().invoke(main, ["sign", *arguments], env=ENVIRON | environ)
+    assert environ.get("EXCHANGE_SECRET", SECRET) not in result.output
+    return result
+
+
+def signed(*arguments: str, **environ: str) -> dict[str, Any]:
+    result = sign(*arguments, "--json", **environ)
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+def test_the_shared_vectors(tmp_path: Path, vector: dict[str, str]) -> None:
+    body = tmp_path / "body"
+    body.write_bytes(b64decode(vector["body_base64"]))
+    document = signed(
+        *(vector["method"], vector["target"], "--body", str(body), "--timestamp", vector["timestamp"]),
+        EXCHANGE_SECRET=vector["secret"],
+        SEALGATE_SIGNING__ENCODING=vector["encoding"],
+        SEALGATE_SIGNING__SECRET_IS=vector["secret_is"],
+        SEALGATE_SIGNING__TARGET=vector["target_mode"],
+    )
+    assert document["headers"] == {
+        "X-SERVICE-APIKEY": "ak-public-1",
+        "X-SERVICE-TIMESTAMP": vector["timestamp"],
+        "X-SERVICE-SIGNATURE": vector["signature"],
+    }
+    assert bytes.fromhex(document["string_to_sign_hex"]) == b64decode(vector["message_base64"])
+
+
+def test_what_people_read(tmp_path: Path) -> None:
+    """A binary body stays on one line, and every byte of it can be told."""
+    body = tmp_path / "body"
+    body.write_bytes(b"\x00\n\xff'")
+    result = sign("put", "/v1/trade/blob", "--body", str(body), "--timestamp", "1790000000000")
+    message = b"1790000000000PUT/blob\x00\n\xff'"
+    signature = oracle.hmac_sha256(SECRET.encode(), message)
+    assert result.stdout.splitlines() == [
+        "X-SERVICE-APIKEY: ak-public-1",
+        "X-SERVICE-TIMESTAMP: 1790000000000",
+        f"X-SERVICE-SIGNATURE: {signature}",
+        "",
+        f"signed, 25 bytes: {message!r}",
+    ]
+    assert result.stderr == "sealgate: nothing was sent; the timestamp is by --timestamp\n"
+
+
+def test_the_url_has_the_path_of_the_base_url_in_front() -> None:
+    assert signed("GET", f"{TARGET}?a=%2C")["url"] == f"https://exchange.example/api{TARGET}?a=%2C"
+
+
+def test_it_says_that_the_clock_is_the_hosts() -> None:
+    assert "this host's clock" in sign("GET", TARGET).stderr
+
+
+def test_a_key_is_chosen_by_its_alias() -> None:
+    assert signed("GET", TARGET, "--key", "alt", **TWO_KEYS)["headers"]["X-SERVICE-APIKEY"] == "ak-public-2"
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
+async def test_the_curl_command_sends_what_was_signed(tmp_path: Path, method: str) -> None:
+    body = tmp_path / "bo dy's"
+    body.write_bytes(b'{"symbol":\x00}\n')
+    with_body = ("--body", str(body)) if method == "POST" else ()
+    target = "/v1/trade/orders?ids[]=1&at=%2C~"
+    async with running_upstream() as upstream:
+        result = sign(method, target, *with_body, "--curl", SEALGATE_BASE_URL=upstream.base_url)
+        curl = await asyncio.create_subprocess_exec("sh", "-c", result.stdout, stdout=subprocess.DEVNULL)
+        assert await curl.wait() == 0
+    (received,) = upstream.received
+    assert (received.method, received.target) == (method.encode(), target.encode())
+    assert received.body == (body.read_bytes() if with_body else b"")
+    stamp = received.head.value(b"X-SERVICE-TIMESTAMP") or b""
+    expected = oracle.signature(SECRET.encode(), stamp, received.method, received.target, received.body)
+    assert received.head.value(b"X-SERVICE-SIGNATURE") == expected.encode()
+
+
+WRONG = {
+    "dot segment": (["GET", "/v1/trade/../x"], {}, "ambiguous_target: Refused because the path has a dot"),
+    "outside the prefix": (["GET", "/other"], {}, "outside_prefix: "),
+    "unknown key": (["GET", TARGET, "--key", "b"], {}, "--key: there is no key 'b'; choose one of main"),
+    "no key chosen": (
+        ["GET", TARGET],
+        TWO_KEYS,
+        "there are several keys; choose one with --key: ",
+    ),
+    "no configuration": (["GET", TARGET], {"SEALGATE_BASE_URL": "ftp://x"}, "SEALGATE_BASE_URL: "),
+    "no secret": (["GET", TARGET], {"SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE"}, "env:NOWHERE: "),
+}
+
+
+@pytest.mark.parametrize(("arguments", "environ", "told"), WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_told_in_one_line(arguments: list[str], environ: dict[str, str], told: str) -> None:
+    result = sign(*arguments, **environ)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"sealgate: error: {told}")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["FETCH", TARGET], ["GET", TARGET, "--body", "nowhere"], ["GET", TARGET, "--curl", "--json"]],
+)
+def test_wrong_usage(arguments: list[str]) -> None:
+    result = sign(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Error: " in result.stderr

@@ -1,0 +1,95 @@
+"""What is shipped: the locks, the version, the program and the wheel."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import sealgate
+from sealgate.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+LOCKS = [ROOT / "deploy/requirements.txt", ROOT / "deploy/requirements-dev.txt"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+_PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?P<rest>(?:.*\\\n)*.*)$", re.MULTILINE)
+_INDEX = re.compile(r"://|--index-url|--extra-index-url|--find-links|--trusted-host|^-[if] ", re.MULTILINE)
+
+
+def pins(lock: Path) -> dict[str, str]:
+    return {pin["name"]: pin["version"] for pin in _PIN.finditer(lock.read_text())}
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_pin_has_hashes(lock: Path) -> None:
+    found = list(_PIN.finditer(lock.read_text()))
+    assert len(found) > 20
+    assert [pin["name"] for pin in found if "--hash=sha256:" not in pin["rest"]] == []
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_names_no_index(lock: Path) -> None:
+    assert _INDEX.findall(lock.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "line", ["--index-url https://x/simple", "-i x", "-f wheels", "--find-links x", "a @ https://x/a.whl"]
+)
+def test_the_search_for_an_index_can_fail(line: str) -> None:
+    assert _INDEX.search(f"a==1 \\\n    --hash=sha256:0\n{line}\n")
+
+
+@pytest.mark.parametrize("file", ["scripts/venv", ".ci/run", "Dockerfile", "pyproject.toml"])
+def test_no_script_chooses_an_index(file: str) -> None:
+    assert not re.search(r"index-url|find-links|trusted-host|/simple", (ROOT / file).read_text())
+
+
+def test_the_development_lock_holds_the_other_one() -> None:
+    base, dev = map(pins, LOCKS)
+    assert base.items() <= dev.items()
+
+
+def test_what_the_project_needs_is_locked() -> None:
+    needed = [re.split(r"[<>=!~ \[]", text)[0] for text in PROJECT["project"]["dependencies"]]
+    assert set(needed) <= set(pins(LOCKS[0]))
+
+
+def test_the_version_stands_in_one_place() -> None:
+    assert "version" not in PROJECT["project"]
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/sealgate/__init__.py"
+    assert re.fullmatch(r"\d+\.\d+\.\d+", sealgate.__version__)
+    files = [*ROOT.glob("src/**/*.py"), ROOT / "pyproject.toml"]
+    assert [file.name for file in files if f'"{sealgate.__version__}"' in file.read_text()] == ["__init__.py"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_of_the_table_has_help(name: str) -> None:
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith(f"Usage: main {name}")
+
+
+def test_the_installed_program_is_the_command_line() -> None:
+    [script] = entry_points(group="console_scripts", name="sealgate")
+    assert script.load() is main
+
+
+def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    [wheel] = tmp_path.iterdir()
+    assert wheel.name == f"sealgate-{sealgate.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        info = f"sealgate-{sealgate.__version__}.dist-info"
+        assert "sealgate = sealgate.cli:main" in archive.read(f"{info}/entry_points.txt").decode()
+        assert "License-Expression: MIT" in archive.read(f"{info}/METADATA").decode()
+    assert f"{info}/licenses/LICENSE" in names
+    files = (file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix != ".pyc")
+    assert {str(file.relative_to(ROOT / "src")) for file in files} <= names
