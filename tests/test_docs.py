@@ -1,0 +1,71 @@
+"""The documents against the code: whatever one side names, the other side has."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+from pydantic import BaseModel
+
+from sealgate.admin.metrics import Metrics
+from sealgate.cli import COMMANDS
+from sealgate.config import Config
+from sealgate.core.status import ClockStatus, KeyStatus, Status
+from sealgate.errors import REASONS
+
+ROOT = Path(__file__).parent.parent
+STATUS = Status(
+    "1", "", 0.0, (), False, 0, 0, ClockStatus(0.0, 0.0, 0.0, 0, 0, None), (KeyStatus("main", 0.0, {}),)
+)
+TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}
+
+
+def first_cells(name: str) -> set[str]:
+    """Return what stands in backquotes at the start of each table row of a document."""
+    return set(re.findall(r"^\| `([^`]+)`", (ROOT / name).read_text(), re.MULTILINE))
+
+
+def settings(model: type[BaseModel], path: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        where = path + name if path else TABLES.get(name, name)
+        inner = [kind for kind in _classes(field.annotation) if issubclass(kind, BaseModel)]
+        yield from settings(inner[0], f"{where}.") if inner else (where,)
+
+
+def _classes(annotation: object) -> Iterator[type]:
+    if isinstance(annotation, type):
+        yield annotation
+    for part in getattr(annotation, "__args__", ()):
+        yield from _classes(part)
+
+
+def test_every_setting_is_documented_and_exists() -> None:
+    documented = {name for name in first_cells("docs/configuration.md") if ":" not in name}
+    assert documented == set(settings(Config))
+
+
+def test_every_reason_is_documented_with_its_status() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\d{3}) \|", (ROOT / "docs/reasons.md").read_text(), re.MULTILINE)
+    assert {slug: int(status) for slug, status in rows} == {slug: row.status for slug, row in REASONS.items()}
+
+
+def test_every_metric_is_documented_with_its_type() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE)
+    families = text_string_to_metric_families(Metrics(lambda: STATUS).render().decode())
+    exposed = {
+        family.name + ("_total" if family.type == "counter" else ""): family.type
+        for family in families
+        if not family.name.endswith("_created")
+    }
+    assert dict(rows) == exposed
+
+
+def test_every_command_is_in_the_readme() -> None:
+    named = {cell.split()[1] for cell in first_cells("README.md") if cell.startswith("sealgate ")}
+    assert named == set(COMMANDS)
+
+
+def test_links_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert (page.parent / link).exists(), f"{page.name}: {link}"
