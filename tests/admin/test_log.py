@@ -61,8 +61,8 @@ REFUSED = variant(reason="outside_prefix", detail="Outside.", status=404, bot=No
 @pytest.mark.parametrize("style", ["json", "auto"])
 def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFixture[str]) -> None:
     log = log_as("info", style)
-    log(DONE)
-    log(REFUSED)
+    log([DONE])
+    log([REFUSED])
     first, second = map(json.loads, capsys.readouterr().err.splitlines())
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", first.pop("timestamp"))
     assert first == {
@@ -86,7 +86,7 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
 
 
 def test_one_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("info", "console")(DONE)
+    log_as("info", "console")([DONE])
     (line,) = capsys.readouterr().err.splitlines()
     for part in ("request", "id=r-1", "bot=grid", "route=/order", "status=200", "outcome=done"):
         assert part in line
@@ -97,15 +97,15 @@ def test_only_the_gateways_and_the_upstreams_faults_are_warnings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log = log_as("warning", "json")
-    log(DONE)
-    log(REFUSED)
-    log(FAILED)
+    log([DONE])
+    log([REFUSED])
+    log([FAILED])
     (line,) = capsys.readouterr().err.splitlines()
     assert (json.loads(line)["level"], json.loads(line)["reason"]) == ("warning", "upstream_broken")
 
 
 def test_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("error", "json")(FAILED)
+    log_as("error", "json")([FAILED])
     assert capsys.readouterr().err == ""
 
 
@@ -152,15 +152,15 @@ async def main():
             bots={"grid": {"token": "env:TOKEN", "may": ["read", "trade", "keys"]}},
         )
         seen = []
-        async with running_gateway(config, (RequestLog(), seen.append)) as gateway:
+        async with running_gateway(config, (RequestLog(), seen.extend)) as gateway:
             while gateway.status().clock.offset_s is None:
                 await asyncio.wait((asyncio.ensure_future(asyncio.Event().wait()),), timeout=0.01)
             for raw in REQUESTS:
                 async with bot_at(gateway.address.host, gateway.address.port) as bot:
                     print((await bot.ask(raw)).raw)
             metrics = Metrics(gateway.status)
-            for outcome in seen:
-                metrics(outcome)
+            gateway.reporter.flush()
+            metrics(seen)
             print(metrics.render().decode(), json.dumps(asdict(gateway.status())), gateway)
         sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
         print("requests", len(seen), "sealed", sealed)

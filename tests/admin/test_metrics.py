@@ -1,7 +1,7 @@
 """The exposition: a known mix of requests must come out as exactly these figures."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -50,9 +50,8 @@ def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float
     }
 
 
-def rendered(outcomes: Iterable[Outcome], metrics: Metrics) -> str:
-    for outcome in outcomes:
-        metrics(outcome)
+def rendered(outcomes: Sequence[Outcome], metrics: Metrics) -> str:
+    metrics(outcomes)
     return metrics.render().decode()
 
 

@@ -91,17 +91,17 @@ async def main(port: int, connections: int, seconds: float, requests: int) -> No
     ]
     async with asyncio.timeout(seconds + PATIENCE_S):
         await asyncio.gather(*(client.done for client in clients))
-    elapsed = time.perf_counter() - started
-    hundredths = quantiles(course.latencies, n=100)
-    print(
-        json.dumps(
-            {
-                "p50_ms": hundredths[49] * 1000,
-                "p99_ms": hundredths[98] * 1000,
-                "per_s": len(course.latencies) / elapsed,
-            }
-        )
-    )
+    print(json.dumps(summary(course.latencies, time.perf_counter() - started)))
+
+
+def summary(latencies: list[float], elapsed_s: float) -> dict[str, float]:
+    hundredths = quantiles(latencies, n=100)
+    return {
+        "p50_ms": hundredths[49] * 1000,
+        "p99_ms": hundredths[98] * 1000,
+        "per_s": len(latencies) / elapsed_s,
+        "requests": len(latencies),
+    }
 
 
 if __name__ == "__main__":

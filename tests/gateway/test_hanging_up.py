@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from rig.bot import request
-from rig.station import Station
-from rig.upstream import Wire, hold_until, say
-from rig.wire import OK, reply
+from rig.station import Station, running_station
+from rig.upstream import Upstream, Wire, hold_until, say
+from rig.wire import OK, PATIENCE_S, reply
 
 READ = request()
 ORDERS = {
@@ -73,23 +73,28 @@ async def test_an_order_is_not_sent_again_for_a_bot_that_is_gone(station: Statio
     assert len(upstream.received) == 2
 
 
-async def test_a_read_that_was_sent_is_dropped(station: Station) -> None:
+async def test_a_read_that_was_sent_is_dropped(upstream: Upstream) -> None:
+    """At once: the time for it is longer than any test's patience."""
     gave_up = asyncio.Event()
 
     async def watch(wire: Wire) -> None:
         await wire.peer_gone()
         gave_up.set()
 
-    station.upstream.answers.append(watch)
-    async with station.bot() as bot:
-        await bot.send(READ)
-        await station.upstream.until_received(1)
-        bot.hang_up()
-    async with asyncio.timeout(20):
-        await gave_up.wait()
-    outcome = await station.outcomes.until(1)
-    assert (outcome.has_hung_up, outcome.conclusion) == (True, "unknown")
-    assert len(station.upstream.received) == 1
+    upstream.answers.append(watch)
+    async with running_station(upstream, upstream={"total_timeout": 600}) as station:
+        async with station.bot() as bot:
+            await bot.send(READ)
+            await upstream.until_received(1)
+            bot.hang_up()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await gave_up.wait()
+        finally:
+            upstream.cut_all()
+        outcome = await station.outcomes.until(1)
+        assert (outcome.has_hung_up, outcome.conclusion) == (True, "unknown")
+    assert len(upstream.received) == 1
 
 
 async def test_a_bot_that_is_gone_in_the_middle_of_its_body(station: Station) -> None:

@@ -1,7 +1,7 @@
 """A simulated pair of clocks and the network between them: the truth that an estimate is held against.
 
-Theirs runs at `1 + drift` of ours from an offset, and may be stepped. A delay is drawn for each way apart: half
-of the base round trip each, unevenly split if asked for, with jitter and, now and then, a spike on one way.
+Theirs runs at `1 + drift` of ours from an offset, and may be stepped. A delay is drawn for each way apart:
+half of the base round trip each, unevenly split if asked for, with jitter and, now and then, a spike.
 """
 
 from collections.abc import Iterator

@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rig.bot import Bot, Reply, bot_at
@@ -41,9 +41,9 @@ class Outcomes:
         self.all: list[Outcome] = []
         self._waiting: list[tuple[int, asyncio.Event]] = []
 
-    def __call__(self, outcome: Outcome) -> None:
-        """Take an outcome in."""
-        self.all.append(outcome)
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take outcomes in."""
+        self.all.extend(outcomes)
         for count, event in self._waiting:
             if len(self.all) >= count:
                 event.set()
@@ -64,7 +64,13 @@ class Station:
 
     gateway: Gateway
     upstream: Upstream
-    outcomes: Outcomes = field(default_factory=Outcomes)
+    _outcomes: Outcomes
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What was reported, up to this moment."""
+        self.gateway.reporter.flush()
+        return self._outcomes
 
     def bot(self) -> contextlib.AbstractAsyncContextManager[Bot]:
         """Connect a bot."""

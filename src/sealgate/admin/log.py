@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any
 
 import structlog
@@ -48,36 +48,54 @@ def _without_none(_logger: object, _method: str, event: Event) -> Event:
 
 
 class RequestLog:
-    """Writes one line for each Outcome."""
+    """Writes one line for each Outcome, and a batch of them at once.
+
+    The lines go through structlog's processors, but not through its loggers, which write and flush each one.
+    """
 
     def __init__(self) -> None:
-        self._log = structlog.get_logger("sealgate.request")
+        self._processors = structlog.get_config()["processors"]
+        logger = structlog.get_logger()
+        self._is_shown = {level: logger.is_enabled_for(_LEVELS[level]) for level in ("info", "warning")}
 
-    def __call__(self, outcome: Outcome) -> None:
-        """Write the line; what is the gateway's or the upstream's fault stands out."""
-        write = self._log.warning if _is_alarming(outcome) else self._log.info
-        write(
-            "request",
-            id=outcome.request_id,
-            bot=outcome.bot,
-            key=outcome.key,
-            method=outcome.method,
-            route=outcome.route,
-            status=outcome.status,
-            outcome=outcome.conclusion.value,
-            reason=outcome.reason,
-            detail=outcome.detail,
-            attempts=outcome.attempts,
-            resends=",".join(outcome.resends) or None,
-            queue_ms=_ms(outcome.queue_s),
-            upstream_ms=_ms(outcome.upstream_s),
-            added_ms=_ms(outcome.added_s),
-            hung_up=outcome.has_hung_up or None,
-        )
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Write the lines; what is the gateway's or the upstream's fault is a warning."""
+        lines = [self._render(outcome) for outcome in outcomes if self._is_shown[_level(outcome)]]
+        if lines:
+            sys.stderr.write("\n".join((*lines, "")))
+            sys.stderr.flush()
+
+    def _render(self, outcome: Outcome) -> str:
+        event: Any = _event(outcome)
+        for processor in self._processors:
+            event = processor(None, _level(outcome), event)
+        return str(event)
 
 
-def _is_alarming(outcome: Outcome) -> bool:
-    return outcome.reason is not None and REASONS[outcome.reason].fault is not Fault.BOT
+def _event(outcome: Outcome) -> Event:
+    return {
+        "event": "request",
+        "id": outcome.request_id,
+        "bot": outcome.bot,
+        "key": outcome.key,
+        "method": outcome.method,
+        "route": outcome.route,
+        "status": outcome.status,
+        "outcome": outcome.conclusion.value,
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "attempts": outcome.attempts,
+        "resends": ",".join(outcome.resends) or None,
+        "queue_ms": _ms(outcome.queue_s),
+        "upstream_ms": _ms(outcome.upstream_s),
+        "added_ms": _ms(outcome.added_s),
+        "hung_up": outcome.has_hung_up or None,
+    }
+
+
+def _level(outcome: Outcome) -> str:
+    is_alarming = outcome.reason is not None and REASONS[outcome.reason].fault is not Fault.BOT
+    return "warning" if is_alarming else "info"
 
 
 def _ms(seconds: float) -> float:

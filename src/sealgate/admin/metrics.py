@@ -3,7 +3,7 @@
 Children are looked up once per combination of labels and kept: that is four times as fast as `labels()`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -49,8 +49,12 @@ class Metrics:
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
         return Histogram(f"sealgate_{name}_seconds", text, labels, buckets=buckets, registry=self._registry)
 
-    def __call__(self, outcome: Outcome) -> None:
-        """Take one Outcome in."""
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take a batch in."""
+        for outcome in outcomes:
+            self._take(outcome)
+
+    def _take(self, outcome: Outcome) -> None:
         key = outcome.key or ""
         if outcome.bot is not None:
             self._count_request(outcome, outcome.bot, key)

@@ -12,10 +12,11 @@ from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
-from sealgate.core.outcome import Outcome
 from sealgate.errors import Refusal
 from sealgate.gateway.gateway import Gateway, running_gateway
 from sealgate.gateway.hardening import forbid_core_dumps
+
+_FOR_EVER_S = 1e9
 
 log = structlog.get_logger("sealgate.serve")
 
@@ -35,24 +36,24 @@ async def serve(config: Config) -> None:
 
 
 async def _say_ready(gateway: Gateway) -> None:
-    try:
-        await gateway.wait_until_ready(gateway.config.clock.grace)
-        log.info("ready")
-    except Refusal:
-        log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
+    patience_s = gateway.config.clock.grace
+    while True:
+        try:
+            await gateway.wait_until_ready(patience_s)
+        except Refusal:
+            log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
+            patience_s = _FOR_EVER_S
+        else:
+            log.info("ready")
+            return
 
 
 @contextlib.asynccontextmanager
 async def running_with_admin(config: Config) -> AsyncIterator[tuple[Gateway, Address | None]]:
     """Run the gateway and its admin address; yield both, the address as it really is."""
-    metrics: Metrics | None = None
-
-    def count(outcome: Outcome) -> None:
-        if metrics is not None:
-            metrics(outcome)
-
-    async with running_gateway(config, (count, RequestLog())) as gateway:
+    async with running_gateway(config, (RequestLog(),)) as gateway:
         metrics = Metrics(gateway.status)
+        gateway.reporter.add(metrics)
         async with _running_admin(config, gateway, metrics) as address:
             yield gateway, address
 

@@ -15,7 +15,8 @@ from sealgate.config import Address, Config
 from sealgate.core.status import Status
 from sealgate.gateway.build import build_tree
 from sealgate.gateway.host import Host
-from sealgate.gateway.pipeline import Pipeline, Reader
+from sealgate.gateway.pipeline import Pipeline
+from sealgate.gateway.reporter import Reader, Reporter
 from sealgate.gateway.server import BotServer
 from sealgate.gateway.tree import Tree
 
@@ -39,6 +40,7 @@ class Gateway:
     started: float
     tree: Tree
     pipeline: Pipeline
+    reporter: Reporter
     server: BotServer
     socket: asyncio.Server
 
@@ -77,6 +79,7 @@ class Gateway:
         await self.pipeline.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
         self.server.pre_shutdown()
         await self.server.shutdown(_CLOSING_S)
+        self.reporter.flush()
 
 
 @contextlib.asynccontextmanager
@@ -90,13 +93,14 @@ async def running_gateway(
     _check_parser()
     host = Host()
     tree = build_tree(config, os.environ if environ is None else environ, host)
-    pipeline = Pipeline(tree, host, readers)
+    reporter = Reporter(readers)
+    pipeline = Pipeline(tree, host, reporter.report)
     server = BotServer(pipeline.handle, pipeline.refuse_malformed)
     clock = asyncio.create_task(tree.clock_keeper.run())
     try:
         socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
         address = Address(*socket.sockets[0].getsockname()[:2])
-        gateway = Gateway(config, address, host, host.now(), tree, pipeline, server, socket)
+        gateway = Gateway(config, address, host, host.now(), tree, pipeline, reporter, server, socket)
         try:
             yield gateway
         finally:

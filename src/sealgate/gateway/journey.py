@@ -1,5 +1,6 @@
 """One request under way: what the pipeline has found out about it so far. It ends as an `Outcome`."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 from sealgate.core.admission import Bot, Ticket
@@ -38,6 +39,14 @@ class Journey:
     upstream_s: float = 0.0
     refusal: Refusal | None = None
     has_hung_up: bool = False
+    may_be_stopped: bool = True
+    task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
+
+    def hang_up(self) -> None:
+        """Note that the bot is gone, and stop where that is allowed."""
+        self.has_hung_up = True
+        if self.may_be_stopped and self.task is not None:
+            self.task.cancel()
 
     def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
         """Note the ticket and what its deadline bounds."""

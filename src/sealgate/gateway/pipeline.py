@@ -1,13 +1,12 @@
 """The pipeline: the way of one request, top to bottom, in `Pipeline._carry`.
 
-Every request ends in one `Outcome`, handed to the readers (log, metrics) after the reply has left.
+Every request ends in one `Outcome`, reported after the reply has left; log and metrics are its readers.
 """
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import structlog
 from aiohttp import web
@@ -34,23 +33,24 @@ from sealgate.gateway.incoming import read_body
 from sealgate.gateway.journey import Journey
 from sealgate.gateway.replies import Reply, Written, closing_bytes, passed_on, problem, write_reply
 from sealgate.gateway.sealing import check_session, sealed_fields
+from sealgate.gateway.server import on_hang_up
 from sealgate.gateway.tree import Tree
 from sealgate.gateway.upstream import Answer, BrokenReplyError, Outgoing, Seal
 
 log = structlog.get_logger("sealgate.pipeline")
 
-Reader = Callable[[Outcome], None]
+Report = Callable[[Outcome], None]
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
 _TOO_MANY_REQUESTS = 429
 
 
 class Pipeline:
-    """Carries the requests of one tree; each of `readers` gets every Outcome."""
+    """Carries the requests of one tree; `report` gets every Outcome."""
 
-    def __init__(self, tree: Tree, host: Host, readers: tuple[Reader, ...]) -> None:
+    def __init__(self, tree: Tree, host: Host, report: Report) -> None:
         self._tree = tree
         self._host = host
-        self._readers = readers
+        self._report = report
         self.inflight = 0
         self.is_draining = False
         self._idle = asyncio.Event()
@@ -59,6 +59,7 @@ class Pipeline:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Serve one request of a bot: aiohttp's request handler."""
         journey = Journey(self._host.request_id(), self._host.now(), request.method)
+        on_hang_up(request, journey.hang_up)
         status = _GONE
         self._enter()
         try:
@@ -75,6 +76,7 @@ class Pipeline:
             return written
         finally:
             self._leave()
+            on_hang_up(request, None)
             self._report(journey.outcome(status, self._host.now()))
 
     def _enter(self) -> None:
@@ -173,8 +175,9 @@ class Pipeline:
         journey.attempts += 1
         journey.is_under_way = True
         request = Outgoing(ticket.method, ticket.target.raw, body, seal)
-        sending = self._tree.upstream.send(request, timeout_s)
-        answer = await (sending if ticket.is_read else _to_the_end(sending, journey))
+        journey.may_be_stopped = ticket.is_read  # what may execute is finished, also for a bot that hung up
+        answer = await self._tree.upstream.send(request, timeout_s)
+        journey.may_be_stopped = True
         journey.is_under_way = False
         journey.upstream_s += self._host.now() - since
         return answer
@@ -227,27 +230,6 @@ class Pipeline:
             raise asyncio.CancelledError
         journey.resends.append(again.reason)
         journey.not_before = self._host.now() + again.after_s
-
-    def _report(self, outcome: Outcome) -> None:
-        for reader in self._readers:
-            try:
-                reader(outcome)
-            except Exception:
-                with contextlib.suppress(OSError):
-                    log.exception("reader_failed", id=outcome.request_id)
-
-
-async def _to_the_end(sending: Coroutine[Any, Any, Answer | Failure], journey: Journey) -> Answer | Failure:
-    """Finish what may execute, even where the bot does not wait for the reply."""
-    task = asyncio.ensure_future(sending)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if task.cancelled() or (current := asyncio.current_task()) is None:
-            raise
-        current.uncancel()
-        journey.has_hung_up = True
-        return await task
 
 
 def _header(answer: Answer, name: bytes) -> str | None:

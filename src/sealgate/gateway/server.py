@@ -29,6 +29,13 @@ class _Connection(web.RequestHandler):
     def __init__(self, server: "BotServer", **settings: Any) -> None:
         super().__init__(server, **settings)
         self._on_malformed = server.on_malformed
+        self.on_hang_up: Callable[[], None] | None = None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Tell who serves this connection that nobody waits any more."""
+        super().connection_lost(exc)
+        if self.on_hang_up is not None:
+            self.on_hang_up()
 
     def handle_error(
         self,
@@ -44,15 +51,20 @@ class _Connection(web.RequestHandler):
         return Written(keep_alive=False, late=self._on_malformed(refusal))
 
 
+def on_hang_up(request: web.BaseRequest, call: Callable[[], None] | None) -> None:
+    """Have `call` made when the bot of this request hangs up; None: no more."""
+    if isinstance(request.protocol, _Connection):
+        request.protocol.on_hang_up = call
+
+
 class BotServer(web.Server):
     """Accepts connections and hands each request to `handler`.
 
-    `on_malformed` gets what could not be parsed and returns the reply's bytes. A handler is cancelled when
-    its bot hangs up.
+    `on_malformed` gets what could not be parsed and returns the reply's bytes.
     """
 
     def __init__(self, handler: Handler, on_malformed: OnMalformed) -> None:
-        super().__init__(handler, handler_cancellation=True)
+        super().__init__(handler)
         self.on_malformed = on_malformed
 
     def __call__(self) -> web.RequestHandler:

@@ -9,6 +9,7 @@ between having a connection and writing to it: before it nothing was sent, after
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,18 +78,21 @@ class Answer:
 
 
 class Rest:
-    """What is left of a large reply. Read it to the end or `abandon` it: it holds a connection."""
+    """What is left of a large reply. Read it to the end or `abandon` it: it holds a connection.
 
-    def __init__(self, connection: Connection, content: StreamReader, end: "_End", idle_s: float) -> None:
+    `ends_at` is when the time for it is over, on the loop's clock.
+    """
+
+    def __init__(self, connection: Connection, content: StreamReader, end: "_End", ends_at: float) -> None:
         self._connection = connection
         self._content = content
         self._end = end
-        self._idle_s = idle_s
+        self._ends_at = ends_at
 
     async def read(self) -> bytes:
-        """Return the next bytes, b"" at the end. Raises BrokenReplyError where the reply is cut or stalls."""
+        """Return the next bytes, b"" at the end. Raises BrokenReplyError where it is cut or too slow."""
         try:
-            async with asyncio.timeout(self._idle_s):
+            async with asyncio.timeout_at(self._ends_at):
                 chunk = await self._content.readany()
             if not chunk:
                 self._end.check()
@@ -168,17 +172,17 @@ class Upstream:
     async def send(self, request: Outgoing, timeout_s: float) -> Answer | Failure:
         """Make one attempt, and never a second one.
 
-        All of it, up to a reply or its first HELD_BYTES, takes at most `timeout_s`.
+        All of it, the rest of a large reply included, takes at most `timeout_s`.
         """
         connection: Connection | None = None
         is_written = False
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as bound:
                 connection = await self._connector.connect(self._where, [], self._connect_timeout)
                 protocol, transport = _prepare(connection, request.method)
                 transport.write(self._bytes_of(request))
                 is_written = True
-                return await self._receive(connection, protocol)
+                return await self._receive(connection, protocol, bound.when() or 0.0)
         except TimeoutError:
             if is_written:
                 return _failed(connection, Fate.LATE, "no whole reply in time")
@@ -194,7 +198,7 @@ class Upstream:
         line = f"{request.method} {self._base_path}{request.target} HTTP/1.1\r\nHost: {self.authority}\r\n"
         return b"".join((line.encode("ascii"), request.seal(), b"\r\n", request.body))
 
-    async def _receive(self, connection: Connection, protocol: ResponseHandler) -> Answer:
+    async def _receive(self, connection: Connection, protocol: ResponseHandler, ends_at: float) -> Answer:
         tls = connection.transport.get_extra_info("ssl_object") if connection.transport else None
         message, content = await _final_message(protocol)
         end = _End(protocol, tls, _is_ended_by_close(message, content))
@@ -204,7 +208,7 @@ class Upstream:
             end.check()
             connection.release()
         else:
-            answer.rest = Rest(connection, content, end, self.destination.total_timeout_s)
+            answer.rest = Rest(connection, content, end, ends_at)
         return answer
 
 
@@ -271,7 +275,12 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
 def _words(error: BaseException) -> str:
     """Say in a few words what went wrong, without what the peer sent."""
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect: {error.os_error.strerror or error.os_error}"
+        return f"cannot connect: {_cause(error.os_error)}"
     if isinstance(error, HttpProcessingError):
         return "the reply is not HTTP"
     return type(error).__name__ if not isinstance(error, OSError) or not error.strerror else error.strerror
+
+
+def _cause(error: OSError) -> str:
+    """Return the system's words for an error; asyncio's own repeat the address."""
+    return os.strerror(error.errno) if error.errno else str(error)

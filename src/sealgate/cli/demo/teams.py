@@ -37,10 +37,12 @@ class Team:
     async def finish(self) -> None:
         """Let each bot have the answers that it waits for, and end."""
         self.over.set()
-        _, late = await asyncio.wait(self.tasks, timeout=_FINISH_S)
+        done, late = await asyncio.wait(self.tasks, timeout=_FINISH_S)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+        for task in done:
+            task.result()  # a bot that failed is a fault of the demo
 
 
 def through_sealgate(tokens: Mapping[str, str]) -> Callable[[str], Headers]:
