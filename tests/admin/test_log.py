@@ -49,13 +49,8 @@ def log_as(level: str, style: str) -> RequestLog:
     return RequestLog()
 
 
-def variant(**changes: object) -> Outcome:
-    values = {name: getattr(DONE, name) for name in Outcome.__dataclass_fields__}
-    return Outcome(**{**values, **changes})
-
-
-FAILED = variant(reason="upstream_broken", detail="The exchange gave no answer.", status=502)
-REFUSED = variant(reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
+FAILED = DONE._replace(reason="upstream_broken", detail="The exchange gave no answer.", status=502)
+REFUSED = DONE._replace(reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
 
 
 @pytest.mark.parametrize("style", ["json", "auto"])

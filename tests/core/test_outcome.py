@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from sealgate.core.outcome import Conclusion, Outcome
@@ -42,5 +40,5 @@ def test_the_conclusions_are_the_words_of_the_header() -> None:
 def test_the_gateways_own_share_of_the_time(
     queue_s: float, upstream_s: float, total_s: float, added_s: float
 ) -> None:
-    outcome = replace(OUTCOME, queue_s=queue_s, upstream_s=upstream_s, total_s=total_s)
+    outcome = OUTCOME._replace(queue_s=queue_s, upstream_s=upstream_s, total_s=total_s)
     assert outcome.added_s == added_s

@@ -69,7 +69,6 @@ async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: 
         assert all(0 < wait <= 20_000 for wait in queue_ms)
 
 
-@pytest.mark.xfail(strict=True, reason="the pause is not looked at again once a connection is free")
 async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) -> None:
     """It passed before the 429 came, and gets the very connection on which that came."""
     go = asyncio.Event()

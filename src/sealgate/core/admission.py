@@ -19,6 +19,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _PORT = re.compile(r":[0-9]{1,5}\Z")
+_BROWSERS_OWN = frozenset({b"origin", b"referer", b"sec-fetch-site"})
 _HTTP_1 = ((1, 0), (1, 1))
 
 
@@ -92,7 +93,7 @@ def _check_host(head: Head, rules: Rules) -> None:
 
 def _check_browser(head: Head, _: Rules) -> None:
     """Programs send none of these; web pages cannot avoid them."""
-    if head.kept.keys() & {b"origin", b"referer", b"sec-fetch-site"}:
+    if not _BROWSERS_OWN.isdisjoint(head.kept):
         raise Refusal(
             "browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site)."
         )

@@ -4,8 +4,8 @@ Log, metrics, journal and live page are readers of `Outcome`; none of them has a
 pipeline. `Conclusion` is what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from sealgate.core.routes import Lane
 
@@ -19,8 +19,7 @@ class Conclusion(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """Everything the readers may want to know of one request. Durations are seconds.
 
     `bot` is None for a stranger; `key` is None where the request was refused before a key was chosen.

@@ -21,6 +21,7 @@ class Journey:
     request_id: str
     started: float
     method: str
+    task: asyncio.Task[None] | None = None
     bot: Bot | None = None
     key: str | None = None
     route: str = "other"
@@ -40,7 +41,6 @@ class Journey:
     refusal: Refusal | None = None
     has_hung_up: bool = False
     may_be_stopped: bool = True
-    task: asyncio.Task[object] | None = field(default_factory=asyncio.current_task)
 
     def hang_up(self) -> None:
         """Note that the bot is gone, and stop where that is allowed."""

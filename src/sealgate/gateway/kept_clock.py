@@ -17,6 +17,7 @@ from sealgate.core.status import ClockStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
 
+_LOOK_AGAIN_S = 0.05
 _RESYNC_S = 2.0  # the longest that a resend waits for a fresh sample
 # A suspend may leave the clock that counts it off by what the machine's battery clock resolves.
 _RESUME_SLACK_S = 1.0
@@ -84,8 +85,10 @@ class KeptClock:
 
     def timestamp_ms(self) -> int:
         """Return the timestamp to sign with now."""
-        self._notice_jumps()
         now = self._host.now()
+        # A suspend is itself a gap of that length, so it never slips through.
+        if now - self._host_clocks.boot > _LOOK_AGAIN_S:
+            self._notice_jumps()
         return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)
 
     def _notice_jumps(self) -> None:

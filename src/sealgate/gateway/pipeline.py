@@ -35,7 +35,7 @@ from sealgate.gateway.replies import Reply, Written, closing_bytes, passed_on, p
 from sealgate.gateway.sealing import check_session, sealed_fields
 from sealgate.gateway.server import on_hang_up
 from sealgate.gateway.tree import Tree
-from sealgate.gateway.upstream import Answer, BrokenReplyError, Outgoing, Seal
+from sealgate.gateway.upstream import Answer, BrokenReplyError, NotNow, Outgoing, Seal
 
 log = structlog.get_logger("sealgate.pipeline")
 
@@ -58,7 +58,7 @@ class Pipeline:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Serve one request of a bot: aiohttp's request handler."""
-        journey = Journey(self._host.request_id(), self._host.now(), request.method)
+        journey = Journey(self._host.request_id(), self._host.now(), request.method, request.task)
         on_hang_up(request, journey.hang_up)
         status = _GONE
         self._enter()
@@ -125,7 +125,7 @@ class Pipeline:
         while True:
             await self._wait(ticket, journey)
             attempt = await self._send(ticket, body, seal, journey)
-            answer = self._learn(ticket, attempt, journey)
+            answer = self._learn(ticket, attempt, journey) if attempt is not None else None
             if answer is not None:
                 return passed_on(answer)
 
@@ -161,24 +161,33 @@ class Pipeline:
             await self._host.sleep(left)
 
     def _stamp_and_sign(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
-        key = self._tree.desks[ticket.key].key
+        desk = self._tree.desks[ticket.key]
+        if ticket.route.auth is not Auth.OPEN and desk.turnstile.is_paused:
+            raise NotNow
+        key = desk.key
         journey.sent_at = self._host.now()
         timestamp_ms = self._tree.clock.timestamp_ms()
         journey.fence_ms = timestamp_ms + key.recv_window_ms + self._tree.clock.error_ms()
         return sealed_fields(ticket, key, timestamp_ms, body)
 
-    async def _send(self, ticket: Ticket, body: bytes, seal: Seal, journey: Journey) -> Answer | Failure:
+    async def _send(
+        self, ticket: Ticket, body: bytes, seal: Seal, journey: Journey
+    ) -> Answer | Failure | None:
+        """Make one attempt; None: a pause began before there was a connection, so wait once more."""
         since = self._host.now()
         timeout_s = min(self._tree.limits.total_timeout_s, journey.ends_at - since)
         if timeout_s <= 0:
             raise Refusal("deadline_exceeded", "The time for this request is over.")
-        journey.attempts += 1
         journey.is_under_way = True
         request = Outgoing(ticket.method, ticket.target.raw, body, seal)
         journey.may_be_stopped = ticket.is_read  # what may execute is finished, also for a bot that hung up
-        answer = await self._tree.upstream.send(request, timeout_s)
+        try:
+            answer = await self._tree.upstream.send(request, timeout_s)
+        except NotNow:
+            answer = None
         journey.may_be_stopped = True
         journey.is_under_way = False
+        journey.attempts += answer is not None
         journey.upstream_s += self._host.now() - since
         return answer
 

@@ -40,6 +40,11 @@ class Turnstile:
             finally:
                 self._waiting[lane] -= 1
 
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing may be sent at this moment."""
+        return self._pause.left(self._host.now()) > 0
+
     def pause_for(self, retry_after_s: float | None) -> None:
         """Pause after a 429; `retry_after_s` is what it stated, None for nothing usable."""
         self._pause = self._pause.after_429(self._host.now(), retry_after_s, self._host.chance())

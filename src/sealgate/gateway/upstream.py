@@ -139,6 +139,10 @@ def _has_said_goodbye(tls: ssl.SSLObject) -> bool:
         return False
 
 
+class NotNow(Exception):  # noqa: N818 - an answer, not an error
+    """Raised by a `seal`: nothing may be sent at this moment. The connection stays open for the next."""
+
+
 class BrokenReplyError(Exception):
     """A streamed reply ended before its end."""
 
@@ -189,6 +193,10 @@ class Upstream:
             return _failed(connection, Fate.CONNECT_TIMEOUT, "no connection in time")
         except _TROUBLE as error:
             return _failed(connection, Fate.LOST if is_written else Fate.UNREACHABLE, _words(error))
+        except NotNow:
+            if connection is not None:
+                connection.release()
+            raise
         except BaseException:  # the bot hung up
             if connection is not None:
                 connection.close()
