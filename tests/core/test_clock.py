@@ -85,7 +85,7 @@ def test_the_true_offset_is_always_within_the_bounds(
         for now in (sample.received, sample.received + later):
             bounds = clock.bounds(now)
             assert bounds.low - ROUNDING <= server.offset_at(now) <= bounds.high + ROUNDING
-            assert abs(bounds.middle - server.offset_at(now)) <= bounds.error + ROUNDING
+            assert abs(bounds.middle - server.offset_at(now)) <= clock.error(now) + ROUNDING
     assert clock.steps == 0
 
 
@@ -96,7 +96,7 @@ def test_the_timestamp_is_never_from_the_future(server: Server, course: list[Exc
     clock, now = clock_after(samples), samples[-1].received + later
     signed_s, server_s = clock.timestamp_ms(now) / 1000, now + server.offset_at(now)
     assert signed_s <= server_s + ROUNDING
-    assert signed_s >= server_s - 2 * clock.bounds(now).error - 0.001 - ROUNDING
+    assert signed_s >= server_s - 2 * clock.error(now) - 0.001 - ROUNDING
 
 
 @given(servers, st.lists(exchanges, min_size=1, max_size=12))
@@ -104,7 +104,7 @@ def test_the_bounds_are_no_wider_than_the_latest_round_trip(server: Server, cour
     samples = samples_of(server, course)
     latest = samples[-1]
     trip = latest.received - latest.sent
-    width = 2 * clock_after(samples).bounds(latest.received).error
+    width = 2 * clock_after(samples).error(latest.received)
     assert width <= trip * (1 + DRIFT) + latest.resolution + ROUNDING
 
 
@@ -159,7 +159,7 @@ def test_a_step_beyond_the_bounds_is_noticed(
     before = samples_of(server, course)
     clock, now = clock_after(before), before[-1].received
     trip = after.there + after.back
-    room = 2 * clock.bounds(now + after.gap + trip).error + (trip + server.resolution) * (1 + DRIFT)
+    room = 2 * clock.error(now + after.gap + trip) + (trip + server.resolution) * (1 + DRIFT)
     stepped = Server(server.offset + sign * (room + beyond), server.drift, server.resolution)
     sample = samples_of(stepped, [after], now)[0]
     clock = clock.observe(sample)
@@ -182,7 +182,7 @@ def test_one_sample_bounds_the_offset_by_its_round_trip() -> None:
     assert bounds.low == pytest.approx(999.5 + DRIFT * 0.5)
     assert bounds.high == pytest.approx(1000.25)
     assert bounds.middle == pytest.approx(999.875, abs=1e-3)
-    assert bounds.error == pytest.approx(0.375, abs=1e-3)
+    assert clock.error(0.0) == pytest.approx(0.375, abs=1e-3)
 
 
 def test_bounds_widen_with_age() -> None:
@@ -202,7 +202,7 @@ def test_a_better_sample_narrows_a_worse_one_does_nothing() -> None:
     rough = ServerClock().observe(Sample(0.0, 1.0, 1000.5, 0.001))
     fine = rough.observe(Sample(1.0, 1.01, 1001.505, 0.001))
     same = fine.observe(Sample(2.0, 3.0, 1002.9, 0.001))
-    assert fine.bounds(3.0).error < 0.01 < rough.bounds(3.0).error
+    assert fine.error(3.0) < 0.01 < rough.error(3.0)
     assert same.bounds(3.0) == fine.bounds(3.0)
     assert same.last == 3.0
 

@@ -19,7 +19,6 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _PORT = re.compile(r":[0-9]{1,5}\Z")
-_BROWSERS_OWN = frozenset({b"origin", b"referer", b"sec-fetch-site"})
 _HTTP_1 = ((1, 0), (1, 1))
 
 
@@ -74,66 +73,68 @@ def request_id(head: Head) -> str | None:
 
 def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
     """Refuse what no bot may send, whoever it is."""
-    for rule in _GUARDS:
-        rule(head, rules)
+    if b"host" not in head.kept:
+        raise Refusal("bad_request", "The Host header is missing.")
+    for name, check in _CHECKS.items():
+        if name in head.kept:
+            check(head.kept[name].decode("latin-1"), rules)
     if version not in _HTTP_1:
         raise Refusal("bad_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
     if method not in METHODS:
         raise Refusal("method_refused", "This method is not forwarded.")
 
 
-def _check_host(head: Head, rules: Rules) -> None:
+def _check_host(value: str, rules: Rules) -> None:
     """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4)."""
-    host = head.text(b"host")
-    if host is None:
-        raise Refusal("bad_request", "The Host header is missing.")
-    if _PORT.sub("", host).lower() not in rules.hosts:
+    if _PORT.sub("", value).lower() not in rules.hosts:
         raise Refusal("host_refused", "The Host header has a name that is not in listen.hosts.")
 
 
-def _check_browser(head: Head, _: Rules) -> None:
-    """Programs send none of these; web pages cannot avoid them."""
-    if not _BROWSERS_OWN.isdisjoint(head.kept):
-        raise Refusal(
-            "browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site)."
-        )
+def _refuse_browser(_: str, __: Rules) -> None:
+    """Programs send none of these headers; web pages cannot avoid them."""
+    raise Refusal("browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site).")
 
 
-def _check_upgrade(head: Head, _: Rules) -> None:
+def _check_upgrade(value: str, _: Rules) -> None:
     """Other offers are ignored, as RFC 9110 section 7.8 allows."""
-    if b"websocket" in head.kept.get(b"upgrade", b"").lower():
+    if "websocket" in value.lower():
         raise Refusal("upgrade_refused", "Web sockets are not forwarded.")
 
 
-def _check_expectation(head: Head, _: Rules) -> None:
-    if head.kept.get(b"expect", b"100-continue").lower() != b"100-continue":
+def _check_expectation(value: str, _: Rules) -> None:
+    if value.lower() != "100-continue":
         raise Refusal("expectation_refused", "The Expect header asks for something unknown.")
 
 
-def _check_framing(head: Head, rules: Rules) -> None:
-    if head.kept.get(b"transfer-encoding", b"chunked").strip().lower() != b"chunked":
+def _check_coding(value: str, _: Rules) -> None:
+    if value.strip().lower() != "chunked":
         raise Refusal("bad_request", "The only transfer coding spoken here is chunked.")
-    length = head.text(b"content-length") or "0"
-    if not _LENGTH.fullmatch(length):
+
+
+def _check_length(value: str, rules: Rules) -> None:
+    if not _LENGTH.fullmatch(value):
         raise Refusal("bad_request", "Content-Length is not a number.")
-    if int(length) > rules.max_body:
+    if int(value) > rules.max_body:
         raise Refusal("body_too_large", f"The body is larger than listen.max_body ({rules.max_body} bytes).")
 
 
-def _check_idempotency(head: Head, _: Rules) -> None:
+def _refuse_idempotency(_: str, __: Rules) -> None:
     """Refuse rather than ignore: a bot that sends a key relies on it not to double an order."""
-    if b"idempotency-key" in head.kept:
-        raise Refusal("bad_request", "Idempotency-Key is not supported by this version.")
+    raise Refusal("bad_request", "Idempotency-Key is not supported by this version.")
 
 
-_GUARDS: tuple[Callable[[Head, Rules], None], ...] = (
-    _check_host,
-    _check_browser,
-    _check_upgrade,
-    _check_expectation,
-    _check_framing,
-    _check_idempotency,
-)
+# By header, in the order in which they are looked at.
+_CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
+    b"host": _check_host,
+    b"origin": _refuse_browser,
+    b"referer": _refuse_browser,
+    b"sec-fetch-site": _refuse_browser,
+    b"upgrade": _check_upgrade,
+    b"expect": _check_expectation,
+    b"transfer-encoding": _check_coding,
+    b"content-length": _check_length,
+    b"idempotency-key": _refuse_idempotency,
+}
 
 
 def identify(head: Head, rules: Rules) -> Bot:

@@ -39,11 +39,6 @@ class Bounds:
         """The best single guess of the offset."""
         return (self.low + self.high) / 2
 
-    @property
-    def error(self) -> float:
-        """How far off the middle can be at most."""
-        return (self.high - self.low) / 2
-
 
 @dataclass(frozen=True, slots=True)
 class ServerClock:
@@ -73,6 +68,10 @@ class ServerClock:
         if max(low, self.low) - widening <= min(high, self.high) + widening:
             return ServerClock(max(low, self.low), min(high, self.high), sample.received, self.steps)
         return ServerClock(low, high, sample.received, self.steps + 1)
+
+    def error(self, now: float) -> float:
+        """Return how far off the middle of the interval can be at `now`, infinite before the first sample."""
+        return (self.high - self.low) / 2 + DRIFT * now
 
     def bounds(self, now: float) -> Bounds:
         """Return the interval of the offset at `now`."""

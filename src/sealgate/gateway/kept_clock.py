@@ -105,7 +105,7 @@ class KeptClock:
 
     def error_s(self) -> float | None:
         """Return how far off the offset can be at most, None before the first sample."""
-        return self._clock.bounds(self._host.now()).error if self._clock.is_synced else None
+        return self._clock.error(self._host.now()) if self._clock.is_synced else None
 
     def error_ms(self) -> int:
         """Return the same in milliseconds, rounded up; 0 as long as the host's clock stands in."""

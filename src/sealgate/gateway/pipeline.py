@@ -179,15 +179,16 @@ class Pipeline:
         if timeout_s <= 0:
             raise Refusal("deadline_exceeded", "The time for this request is over.")
         journey.is_under_way = True
+        journey.attempts += 1
         request = Outgoing(ticket.method, ticket.target.raw, body, seal)
         journey.may_be_stopped = ticket.is_read  # what may execute is finished, also for a bot that hung up
         try:
             answer = await self._tree.upstream.send(request, timeout_s)
         except NotNow:
             answer = None
+            journey.attempts -= 1
         journey.may_be_stopped = True
         journey.is_under_way = False
-        journey.attempts += answer is not None
         journey.upstream_s += self._host.now() - since
         return answer
 
