@@ -140,9 +140,15 @@ async def gateway_process(sandbox: Sandbox) -> AsyncIterator[tuple[asyncio.subpr
     )
     assert process.stderr is not None
     try:
-        async with asyncio.timeout(60):
-            line = json.loads(await process.stderr.readline())
-        yield process, line["bots"]
+        yield process, await bots_address(process.stderr)
     finally:
         process.terminate()
         await process.communicate()
+
+
+async def bots_address(log: asyncio.StreamReader) -> str:
+    """Read the log up to the line that says where bots connect."""
+    async with asyncio.timeout(60):
+        while "bots" not in (line := json.loads(await log.readline())):
+            pass
+    return str(line["bots"])

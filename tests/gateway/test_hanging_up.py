@@ -93,7 +93,7 @@ async def test_a_read_that_was_sent_is_dropped(upstream: Upstream) -> None:
         finally:
             upstream.cut_all()
         outcome = await station.outcomes.until(1)
-        assert (outcome.has_hung_up, outcome.conclusion) == (True, "unknown")
+        assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "unknown", 1)
     assert len(upstream.received) == 1
 
 
