@@ -1,0 +1,65 @@
+"""What goes into the pacing of a key, and what comes out: frozen values.
+
+Times are absolute seconds on the clock that `now` is read from. A cost is what the limit counts, 1 for most.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from sealgate.core.pacing.stated import Quota
+from sealgate.core.routes import Lane
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once."""
+
+    id: str
+    bot: str
+    lane: Lane
+    give_up_at: float
+    weight: float = 1.0
+    cost: float = 1.0
+    is_read: bool = False
+    is_again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a claim is not sent: `slug` is a key of the table of reasons."""
+
+    claim: Claim
+    slug: str
+    detail: str
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What to do now: send `go`, tell `refused`, look again at `look_again_at` (None: at the next event)."""
+
+    go: tuple[Claim, ...]
+    refused: tuple[Refused, ...]
+    look_again_at: float | None
+
+
+class Fate(StrEnum):
+    """How a sent claim ended, as far as the limit is concerned."""
+
+    ACCEPTED = "accepted"
+    LIMITED = "limited"
+    LOST = "lost"  # nobody knows whether it was counted: taken as counted
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back.
+
+    `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
+    fraction. `quotas` are what the header fields said.
+    """
+
+    fate: Fate
+    retry_after_s: float | None = None
+    resolution_s: float = 1.0
+    quotas: tuple[Quota, ...] = ()

@@ -1,0 +1,46 @@
+"""The gate: after a 429 nobody is sent until the pause is over.
+
+What `Retry-After` states is never shortened and jitter only ever adds. Without it the pause is exponential
+backoff (spec.md, Rate limiting) whose upper half is random. After a pause one request goes first, the scout,
+and the others follow once it was accepted. A scout that is refused says that the pause was too short: the
+next one lasts twice as long.
+"""
+
+import math
+from dataclasses import dataclass
+
+FIRST_S = 0.5  # shorter than the shortest window that is common, so that little is lost
+LONGEST_BACKOFF_S = 60.0  # the longest window that is common
+_SPREAD_S = 0.005  # added at random to what is stated, so that several gateways do not come back as one
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """Nothing is sent before `until`; the last pause took `length_s`. Immutable: `refused` gives the next."""
+
+    until: float = float("-inf")
+    length_s: float = 0.0
+
+    def left_s(self, now: float) -> float:
+        """Return the seconds until requests may go again, 0 when they may."""
+        return max(0.0, self.until - now)
+
+    def refused(self, now: float, stated_s: float | None, chance: float, *, is_scout: bool) -> "Gate":
+        """Return the gate after a 429 at `now` that stated a usable wait or none; `chance` is in [0, 1)."""
+        if stated_s is None and now < self.until and not is_scout:
+            return self  # of the burst that began this pause: it says nothing new
+        least_s = min(2 * self.length_s, LONGEST_BACKOFF_S) if is_scout else 0.0
+        if stated_s is None:
+            length_s = max(FIRST_S, least_s)
+            wait_s = length_s * (1 + chance) / 2
+        else:
+            length_s = max(stated_s, least_s)
+            wait_s = length_s + chance * _SPREAD_S
+        return Gate(max(self.until, now + wait_s), length_s)
+
+
+def usable(stated_s: float | None) -> float | None:
+    """Return the stated seconds, None for what no pause can mean (negative, NaN, infinite)."""
+    if stated_s is None or not math.isfinite(stated_s) or stated_s < 0:
+        return None
+    return stated_s

@@ -1,0 +1,44 @@
+"""What is kept over a restart: the limits, as plain values.
+
+They are trusted slowly: pacing starts below what held, and the search for the true height ends at it,
+unless the upstream refuses before. The times of a monotonic clock mean nothing after a restart, so the last
+429 is kept as its age.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from sealgate.core.pacing.limit import Limit
+
+Snapshot = list[dict[str, float]]
+
+_TRUST = 0.8  # of what held
+_MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ours
+
+
+def snapshot(limits: Sequence[Limit], now: float) -> Snapshot:
+    """Return the learned limits as plain values; published ones come from where they are published."""
+    return [
+        {"n": limit.n, "window": limit.window, "seen": limit.seen, "age": now - limit.last_seen}
+        for limit in limits
+        if limit.most == math.inf
+    ]
+
+
+def restore(kept: Sequence[Mapping[str, float]], now: float) -> list[Limit]:
+    """Return limits from a snapshot; what is not plausible is left out."""
+    return [_restored(one, now) for one in kept[:_MOST_KEPT] if _is_plausible(one)]
+
+
+def _is_plausible(one: Mapping[str, float]) -> bool:
+    values = [one.get(name) for name in ("n", "window", "seen", "age")]
+    numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
+    return len(numbers) == len(values) and min(numbers[:2]) > 0 and min(numbers) >= 0
+
+
+def _restored(one: Mapping[str, float], now: float) -> Limit:
+    limit = Limit(_TRUST * one["n"], one["window"], seen=int(one["seen"]), last_seen=now - one["age"])
+    limit.search(now, 0.0)
+    # Twice as far as it held, as the search halves the bracket: its first step ends where it held.
+    limit.failed = limit.n * (2 / _TRUST - 1)
+    return limit

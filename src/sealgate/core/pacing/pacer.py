@@ -1,0 +1,163 @@
+"""The pacing of one API key: all its bots go through one Pacer.
+
+The shell asks and obeys. It calls `enter` for a request, then `release`, which says what to send, what to
+refuse and when to look again; `release` is called after every other call, too, and when that time has come.
+What was let go is either `answered` or, if its bot hung up before it was sent, told by `leave`.
+
+Nothing here waits, sleeps or reads a clock: `now` comes in, and `chance` (a source of numbers in [0, 1)) is
+handed in for the jitter of the pauses.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sealgate.core.pacing import memory
+from sealgate.core.pacing.claims import Claim, Fate, Refused, Release, Reply
+from sealgate.core.pacing.envelope import Envelope
+from sealgate.core.pacing.gate import Gate, usable
+from sealgate.core.pacing.line import Line
+from sealgate.core.pacing.stated import Quota
+from sealgate.core.pacing.status import PacerStatus, limit_status
+
+_SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
+
+
+@dataclass(frozen=True, slots=True)
+class PacerSettings:
+    """How many may wait, and the limits that are published."""
+
+    queue: int = 1000
+    known: tuple[Quota, ...] = ()
+
+
+class Pacer:
+    """Who of one key's bots may send when."""
+
+    def __init__(self, settings: PacerSettings, chance: Callable[[], float]) -> None:
+        self._settings = settings
+        self._chance = chance
+        self._gate = Gate()
+        self._line = Line()
+        self._envelope = Envelope(settings.known)
+        self._sent: dict[str, float] = {}
+        self._is_paced = False  # somebody had to wait, and the line has not been empty since
+        self._scout_until = -math.inf
+
+    def enter(self, claim: Claim, now: float) -> Refused | None:
+        """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
+        pause_s = self._gate.left_s(now)
+        if self._gate.until > claim.give_up_at and pause_s:
+            return _paused(claim, pause_s)
+        wait_s = pause_s + self._line.cost_ahead(claim) * self._envelope.wait_per_cost_s()
+        if now + wait_s > claim.give_up_at:
+            return Refused(claim, "deadline_exceeded", "The line is longer than you can wait.", wait_s)
+        if len(self._line) >= self._settings.queue:
+            return Refused(claim, "queue_full", "Too many requests wait for this key.", wait_s)
+        self._line.add(claim)
+        return None
+
+    def leave(self, claim: Claim) -> None:
+        """Forget a claim whose bot hung up: from the line, or let go and not sent."""
+        if claim in self._line:
+            self._line.remove(claim)
+        elif claim.id in self._sent:
+            sent_at = self._sent.pop(claim.id)
+            self._envelope.untook(claim, sent_at)
+            self._is_scout_back(sent_at)
+
+    def release(self, now: float) -> Release:
+        """Return what to do now. Claims in `go` count as sent."""
+        refused = [_late(claim) for claim in self._line.ended(now)]
+        pause_s = self._gate.left_s(now)
+        if pause_s:
+            refused += [_paused(claim, pause_s) for claim in self._line.ended(self._gate.until)]
+        go, again_at = self._let_go(now)
+        ends = [at for at in (again_at, self._line.next_end()) if at is not None and at < math.inf]
+        return Release(tuple(go), tuple(refused), min(ends, default=None))
+
+    def answered(self, claim: Claim, now: float, reply: Reply) -> None:
+        """Learn from what came back for a claim that was let go."""
+        sent_at = self._sent.pop(claim.id)
+        is_scout = self._is_scout_back(sent_at)
+        if reply.fate is Fate.LIMITED:
+            self._refused(claim, sent_at, now, reply, is_scout=is_scout)
+        elif reply.fate is Fate.LOST:
+            self._envelope.lost(claim)
+        else:
+            self._envelope.accepted(claim, sent_at, now, is_scout=is_scout)
+        self._envelope.stated(reply.quotas, now)
+
+    def is_paused(self, now: float) -> bool:
+        """Return whether nothing may be sent, not even what was let go a moment ago."""
+        return self._gate.left_s(now) > 0
+
+    def status(self, now: float) -> PacerStatus:
+        """Return what there is to see."""
+        envelope = self._envelope
+        return PacerStatus(
+            self._gate.left_s(now),
+            self._line.depths(),
+            tuple(limit_status(limit, envelope.used(limit, now), now) for limit in envelope.limits),
+            envelope.in_flight.cap,
+        )
+
+    def snapshot(self, now: float) -> memory.Snapshot:
+        """Return what was learned, as plain values."""
+        return memory.snapshot(self._envelope.limits, now)
+
+    def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
+        """Start from a snapshot, where no limit is published."""
+        if not self._settings.known:
+            self._envelope.limits = memory.restore(kept, now)
+
+    def _let_go(self, now: float) -> tuple[list[Claim], float | None]:
+        """Take from the line what may go; return it, and when the next one may."""
+        go: list[Claim] = []
+        while (claim := self._line.head()) is not None:
+            at = self._ready_at(claim, now)
+            if at > now and self._is_paced:
+                return go, at
+            if at > now:
+                self._is_paced = True
+                continue
+            self._take(claim, now)
+            go.append(claim)
+        self._is_paced = False
+        return go, None
+
+    def _ready_at(self, claim: Claim, now: float) -> float:
+        if self._gate.left_s(now):
+            return self._gate.until
+        if now < self._scout_until:
+            return self._scout_until
+        return self._envelope.ready_at(claim, now, is_paced=self._is_paced)
+
+    def _take(self, claim: Claim, now: float) -> None:
+        self._line.take(claim, is_probing=self._envelope.is_probing)
+        self._envelope.took(claim, now, is_paced=self._is_paced)
+        self._sent[claim.id] = now
+        if self._envelope.needs_scout:
+            self._scout_until = now + _SCOUT_S
+
+    def _is_scout_back(self, sent_at: float) -> bool:
+        """Return whether what was sent then is the scout; if so, nobody waits for it any longer."""
+        is_scout = self._envelope.needs_scout and sent_at >= self._gate.until
+        if is_scout:
+            self._scout_until = -math.inf
+        return is_scout
+
+    def _refused(self, claim: Claim, sent_at: float, now: float, reply: Reply, *, is_scout: bool) -> None:
+        stated_s = usable(reply.retry_after_s)
+        self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
+        self._envelope.refused(claim, sent_at, stated_s, reply.resolution_s)
+        self._is_paced = True
+
+
+def _paused(claim: Claim, pause_s: float) -> Refused:
+    detail = "The exchange paused this key for longer than you can wait."
+    return Refused(claim, "rate_limited", detail, pause_s)
+
+
+def _late(claim: Claim) -> Refused:
+    return Refused(claim, "deadline_exceeded", "The time for this request was over before its turn came.")

@@ -1,0 +1,65 @@
+"""What there is to see of a key's pacing, and the learned limit in words."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.routes import Lane
+
+_RECENTLY_S = 600.0  # for so long a fall counts as foreign use: by then the search has been there again
+_UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+
+
+@dataclass(frozen=True, slots=True)
+class LimitStatus:
+    """One limit: `n` per `window_s` s, the part in use, how often it was met, and all of that in words."""
+
+    n: float
+    window_s: float
+    used_ratio: float
+    seen: int
+    last_429_s: float | None
+    is_published: bool
+    is_foreign_use: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PacerStatus:
+    """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known."""
+
+    pause_s: float
+    waiting: Mapping[tuple[Lane, str], int]
+    limits: tuple[LimitStatus, ...]
+    at_a_time: int | None
+
+
+def limit_status(limit: Limit, used_ratio: float, now: float) -> LimitStatus:
+    """Return what there is to see of a limit."""
+    last_s = now - limit.last_seen if limit.seen else None
+    return LimitStatus(
+        limit.n,
+        limit.window,
+        used_ratio,
+        limit.seen,
+        last_s,
+        is_published=limit.most < math.inf,
+        is_foreign_use=now - limit.fell_at < _RECENTLY_S,
+        words=in_words(limit, now),
+    )
+
+
+def in_words(limit: Limit, now: float) -> str:
+    """Return "about 20 per 1 s, seen 14 times, last 429 3 min ago"."""
+    height = f"{round(limit.n, 1):g} per {_span(limit.window)}"
+    first = f"{height}, published" if limit.most < math.inf else f"about {height}"
+    if not limit.seen:
+        return f"{first}, not met yet"
+    times = "once" if limit.seen == 1 else f"{limit.seen} times"
+    return f"{first}, seen {times}, last 429 {_span(now - limit.last_seen)} ago"
+
+
+def _span(seconds: float) -> str:
+    size, unit = next((one for one in _UNITS if seconds > one[0]), _UNITS[-1])
+    return f"{round(seconds / size, 2 if seconds < 1 else 0):g} {unit}"

@@ -1,0 +1,111 @@
+"""The benchmark of pacing under an unknown limit: `python -m bench.limits [--quick] [--write docs/]`.
+
+Everything runs in virtual time: bots that ask for three times what the limiter grants, a network of 40 ms
+with jitter, and a server whose limiter was written without a look at the core. The gateway's core runs beside
+what bots do without it. See limits_matrix for the cells and limits_figures for what is measured.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from bench import limits_matrix as matrix
+from bench.limits_figures import Figures, figures
+from bench.limits_gateway import Gateway
+from bench.limits_report import Row, plot, table
+from bench.limits_rivals import Aimd, Botocore, OnlyRetryAfter
+from bench.limits_world import Client, Scenario, World
+
+CLIENTS: dict[str, Callable[[Scenario, int], Client]] = {
+    "gateway": lambda scenario, seed: Gateway(seed, is_exact=scenario.retry_after in ("exact", "wrong")),
+    "only Retry-After": lambda _, seed: OnlyRetryAfter(seed),
+    "AIMD": lambda _, seed: Aimd(seed),
+    "botocore adaptive": lambda _, seed: Botocore(seed),
+}
+BOTH = ("gateway", "only Retry-After")
+INTRO = """\
+# Pacing under an unknown limit, measured
+
+Virtual time, {seeds} seeds per cell (means; stall, cancels and sends in a pause are the worst). The bots ask
+for three times what the limiter grants, over a network of 40 ms with jitter. Goodput, 429s, stall, shares
+(Jain's index) and the wait of cancels are taken after learning: three windows, and at least ten seconds.
+"Sent in a pause" counts, over the whole run, requests sent before the time of a `Retry-After` was over.
+
+`python -m bench.limits --write docs/` writes this page, with `tests` on `PYTHONPATH`.
+
+![429s and stalls by limiter](limits.svg)
+"""
+
+
+def run(scenario: Scenario, client: str, seeds: Sequence[int]) -> Figures:
+    """Return the figures over all seeds: the mean, or the worst where the worst counts."""
+    runs = [figures(scenario, World(scenario, CLIENTS[client](scenario, seed), seed).run()) for seed in seeds]
+    worst = {"stall", "inside_pause", "cancel_p99", "windows"}
+    values = {field.name: [getattr(one, field.name) for one in runs] for field in fields(Figures)}
+    return Figures(
+        **{name: max(found) if name in worst else sum(found) / len(found) for name, found in values.items()}
+    )
+
+
+def sections(*, is_quick: bool) -> Iterable[tuple[str, list[Scenario], tuple[str, ...]]]:
+    """Yield the parts of the report: title, scenarios, clients."""
+    kinds = matrix.FEW if is_quick else tuple(matrix.KINDS)
+    yield "The kinds of limiter", [matrix.saturated(name) for name in kinds], tuple(CLIENTS)
+    yield (
+        "Bursts under the limit",
+        [matrix.under_limit(name, is_learned=known) for known in (False, True) for name in matrix.FEW],
+        BOTH,
+    )
+    if is_quick:
+        yield "Rounded Retry-After", [matrix.stating("fixed 20/1s", "rounded")], BOTH
+        return
+    styles = [
+        matrix.stating(n, style) for style in ("rounded", "date", "absent", "wrong") for n in matrix.SOME
+    ]
+    yield "What a 429 says", styles, BOTH
+    yield "Rejects that count", [matrix.counting(name) for name in matrix.SOME], BOTH
+    yield (
+        "One bot, and somebody else",
+        [f(n) for f in (matrix.alone, matrix.shared) for n in matrix.FEW],
+        BOTH,
+    )
+    changes = [matrix.changing(name, factor) for factor in (0.5, 2.0) for name in matrix.FEW]
+    yield "A limit that changes", changes, ("gateway",)
+
+
+def measure(seeds: Sequence[int], *, is_quick: bool) -> list[tuple[str, list[Row]]]:
+    report = []
+    for title, scenarios, clients in sections(is_quick=is_quick):
+        rows = [(one.name, client, run(one, client, seeds)) for one in scenarios for client in clients]
+        print(f"\n## {title}\n\n{table(rows)}", flush=True)
+        report.append((title, rows))
+    return report
+
+
+def write(folder: Path, report: list[tuple[str, list[Row]]], seeds: int) -> None:
+    kinds: dict[str, dict[str, Figures]] = {}
+    for name, client, found in report[0][1]:
+        kinds.setdefault(name, {})[client] = found
+    parts = [INTRO.format(seeds=seeds), *(f"## {title}\n\n{table(rows)}\n" for title, rows in report)]
+    (folder / "limits.md").write_text("\n".join(parts))
+    (folder / "limits.svg").write_text(plot(kinds))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Pacing under an unknown limit, in virtual time.")
+    parser.add_argument("--quick", action="store_true", help="a few cells, one seed")
+    parser.add_argument("--seeds", type=int, default=2, help="runs per cell")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="write limits.md and limits.svg there")
+    options = parser.parse_args()
+    seeds = range(1, 2 if options.quick else options.seeds + 1)
+    since = time.monotonic()
+    report = measure(seeds, is_quick=options.quick)
+    print(f"\n{time.monotonic() - since:.0f} s")
+    if options.write:
+        write(options.write, report, len(seeds))
+
+
+if __name__ == "__main__":
+    main()

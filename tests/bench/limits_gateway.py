@@ -1,0 +1,53 @@
+"""The gateway's core as a client of the virtual world."""
+
+import random
+
+from bench.limits_world import Answer, Job
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.routes import Lane
+
+_MAX_WAIT_S = 30.0  # the default of `limits.max_wait`
+
+
+class Gateway:
+    """One Pacer for all bots. `is_exact`: the server's `Retry-After` has a fraction."""
+
+    def __init__(
+        self,
+        seed: int,
+        *,
+        is_exact: bool = True,
+        settings: PacerSettings | None = None,
+        wait_s: float = _MAX_WAIT_S,
+    ) -> None:
+        self.pacer = Pacer(settings or PacerSettings(), random.Random(seed).random)
+        self.resolution_s = 0.0 if is_exact else 1.0
+        self.wait_s = wait_s
+        self.jobs: dict[str, Job] = {}
+
+    def enter(self, job: Job, now: float) -> bool:
+        self.jobs[str(job.id)] = job
+        return self.pacer.enter(self.claim(job), now) is None
+
+    def answered(self, job: Job, now: float, answer: Answer) -> bool:
+        fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
+        self.pacer.answered(self.claim(job), now, Reply(fate, answer.retry_after_s, self.resolution_s))
+        return answer.is_accepted or self.pacer.enter(self.claim(job), now) is not None
+
+    def due(self, now: float) -> tuple[list[Job], list[Job], float | None]:
+        release = self.pacer.release(now)
+        dropped = [self.jobs.pop(refused.claim.id) for refused in release.refused]
+        return [self.jobs[claim.id] for claim in release.go], dropped, release.look_again_at
+
+    def claim(self, job: Job) -> Claim:
+        return Claim(
+            str(job.id),
+            job.bot,
+            Lane(job.lane),
+            job.born + self.wait_s,
+            job.weight,
+            job.cost,
+            is_read=job.is_read,
+            is_again=job.attempts > 0,
+        )

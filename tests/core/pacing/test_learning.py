@@ -1,0 +1,83 @@
+"""One case per row of the table in the module."""
+
+import math
+
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.learning import Context, learn
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import SentLog
+
+
+def sent(rate: float, since: float, until: float) -> SentLog:
+    log = SentLog(3600.0)
+    for index in range(round((until - since) * rate)):
+        log.add(since + index / rate, 1.0)
+    return log
+
+
+def test_the_first_episode_finds_a_limit() -> None:
+    limits: list[Limit] = []
+    learn(limits, Episode(0.34, 1.0, 1.0), Context(sent(60, 0.001, 0.334), -math.inf, None), 1.1)
+    assert [(limit.n, limit.window, limit.seen) for limit in limits] == [(20.0, 1.0, 1)]
+
+
+def test_an_episode_without_anything_accepted_teaches_nothing() -> None:
+    limits: list[Limit] = []
+    learn(limits, Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0), -math.inf, None), 1.1)
+    assert limits == []
+
+
+def test_a_much_longer_wait_is_that_of_a_stacked_limit() -> None:
+    limits = [Limit(20.0, 1.0)]
+    learn(limits, Episode(30.0, 60.0, 60.0), Context(sent(20, 0.001, 30.0), -math.inf, 0.0), 60.1)
+    assert [(limit.n, limit.window) for limit in limits] == [(20.0, 1.0), (600.0, 60.0)]
+
+
+def test_of_several_limits_the_fullest_is_the_one_that_refused() -> None:
+    short, long = Limit(40.0, 1.0), Limit(600.0, 30.0)
+    learn([short, long], Episode(30.5, 31.0, 31.0), Context(sent(20, 0.001, 30.5), 0.0, 0.0), 31.1)
+    assert (short.n, short.seen, long.seen) == (40.0, 0, 1)
+
+
+def test_a_refusal_while_probing_was_the_probe() -> None:
+    limit = Limit(20.0, 1.0, step=0.1)
+    learn([limit], Episode(9.9, 10.0, 10.0), Context(sent(22, 0, 9.9), 0.0, 0.0), 10.1)
+    assert (limit.n, limit.failed) == (20.0, 22.0)
+
+
+def test_a_refusal_at_the_pace_lowers_it_towards_what_was_delivered() -> None:
+    limit = Limit(21.0, 1.0)
+    learn([limit], Episode(9.95, 10.0, 10.0), Context(sent(21, 0.001, 9.9), 0.0, 0.0), 10.1)
+    assert 20.4 < limit.n < 20.6
+    assert limit.failed == 21.0
+
+
+def test_a_refusal_far_below_the_pace_is_a_fall() -> None:
+    limit = Limit(20.0, 1.0)
+    learn([limit], Episode(10.5, 11.0, 11.0), Context(sent(20, 0.001, 10.5), 0.0, 0.0), 11.1)
+    assert (limit.n, limit.fell_at) == (10.0, 11.1)
+
+
+def test_a_blurred_end_is_not_taken_for_a_fall() -> None:
+    limit = Limit(20.0, 1.0)
+    learn([limit], Episode(10.5, 10.5, 11.5), Context(sent(20, 0.001, 10.5), 0.0, 0.0), 11.6)
+    assert limit.n > 18.0
+    assert limit.fell_at == -math.inf
+
+
+def test_a_refusal_in_a_burst_reads_window_and_number_again() -> None:
+    limit = Limit(1200.0, 60.0)
+    learn([limit], Episode(0.34, 1.0, 1.0), Context(sent(60, 0.001, 0.334), -math.inf, None), 1.1)
+    assert (limit.n, limit.window) == (20.0, 1.0)
+
+
+def test_a_published_limit_keeps_its_window() -> None:
+    limit = Limit(1200.0, 60.0, most=1200.0)
+    learn([limit], Episode(0.34, 1.0, 1.0), Context(sent(60, 0.001, 0.334), -math.inf, None), 1.1)
+    assert (limit.n, limit.window) == (1195.0, 60.0)
+
+
+def test_a_burst_of_nothing_leaves_the_limit() -> None:
+    limit = Limit(1200.0, 60.0)
+    learn([limit], Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0), -math.inf, None), 1.1)
+    assert (limit.n, limit.window, limit.last_seen) == (1200.0, 60.0, 1.1)

@@ -1,0 +1,127 @@
+import pytest
+
+from sealgate.core.pacing.claims import Claim
+from sealgate.core.pacing.line import Line
+from sealgate.core.routes import Lane
+
+CANCEL, ORDER, READ = Lane.CANCEL, Lane.ORDER, Lane.READ
+
+
+def claim(name: str, lane: Lane = ORDER, bot: str = "a", **more: float) -> Claim:
+    return Claim(name, bot, lane, more.pop("give_up_at", 100.0), **more)  # type: ignore[arg-type] # ids and times
+
+
+def served(line: Line, count: int, *, is_probing: bool = False) -> list[Claim]:
+    heads = []
+    for _ in range(count):
+        head = line.head()
+        assert head is not None
+        line.take(head, is_probing=is_probing)
+        heads.append(head)
+    return heads
+
+
+def test_cancels_before_orders_before_reads() -> None:
+    line = Line()
+    for name, lane in (("r", READ), ("o", ORDER), ("c", CANCEL)):
+        line.add(claim(name, lane))
+    assert [one.id for one in served(line, 3)] == ["c", "o", "r"]
+    assert line.head() is None
+
+
+def test_no_lane_starves() -> None:
+    line = Line()
+    for index in range(200):
+        for lane in Lane:
+            line.add(claim(f"{lane}{index}", lane))
+    lanes = [one.lane for one in served(line, 100)]
+    assert lanes.count(ORDER) >= 8
+    assert lanes.count(READ) >= 8
+    assert lanes.count(CANCEL) >= 79
+
+
+def test_reads_get_more_while_the_limit_is_probed() -> None:
+    line = Line()
+    for index in range(100):
+        line.add(claim(f"o{index}", ORDER))
+        line.add(claim(f"r{index}", READ))
+    lanes = [one.lane for one in served(line, 100, is_probing=True)]
+    assert 20 <= lanes.count(READ) <= 40
+
+
+def test_shares_go_by_weight_and_cost() -> None:
+    line = Line()
+    for index in range(300):
+        line.add(claim(f"a{index}", bot="a", weight=1.0))
+        line.add(claim(f"b{index}", bot="b", weight=2.0))
+        line.add(claim(f"c{index}", bot="c", weight=1.0, cost=2.0))
+    bots = [one.bot for one in served(line, 70)]
+    assert [bots.count(bot) for bot in "abc"] == pytest.approx([20, 40, 10], abs=2)
+
+
+def test_a_bot_that_asks_little_is_not_behind_one_that_floods() -> None:
+    line = Line()
+    for index in range(500):
+        line.add(claim(f"a{index}", bot="a"))
+    served(line, 100)
+    line.add(claim("b", bot="b"))
+    assert "b" in [one.id for one in served(line, 2)]
+
+
+def test_nobody_saves_up_while_away() -> None:
+    line = Line()
+    line.add(claim("b0", bot="b"))
+    served(line, 1)
+    for index in range(300):
+        line.add(claim(f"a{index}", bot="a"))
+    served(line, 100)
+    for index in range(300):
+        line.add(claim(f"b{index}", bot="b"))
+    bots = [one.bot for one in served(line, 20)]
+    assert bots.count("a") == pytest.approx(10, abs=1)
+
+
+def test_what_was_refused_once_goes_before_its_bots_others() -> None:
+    line = Line()
+    line.add(claim("1"))
+    line.add(claim("2", is_again=True))
+    assert [one.id for one in served(line, 2)] == ["2", "1"]
+
+
+def test_claims_end_when_their_time_is_over() -> None:
+    line = Line()
+    line.add(claim("late", give_up_at=1.0))
+    line.add(claim("long", give_up_at=9.0))
+    line.add(claim("gone", give_up_at=2.0))
+    line.remove(claim("gone"))
+    assert line.next_end() == 1.0
+    assert [one.id for one in line.ended(5.0)] == ["late"]
+    assert line.next_end() == 9.0
+    assert claim("long") in line
+    served(line, 1)
+    assert line.next_end() is None
+    assert len(line) == 0
+
+
+def test_depths_by_lane_and_bot() -> None:
+    line = Line()
+    for name, lane, bot in (("1", ORDER, "a"), ("2", ORDER, "a"), ("3", READ, "b")):
+        line.add(claim(name, lane, bot))
+    assert dict(line.depths()) == {(ORDER, "a"): 2, (READ, "b"): 1}
+
+
+@pytest.mark.parametrize(
+    ("lane", "bot", "expected"),
+    [
+        (CANCEL, "b", 1.0),  # behind the other cancel only
+        (ORDER, "a", 5.0),  # of its own two and two more bots' as much, but there are only five
+        (ORDER, "c", 3.0),  # its cancel, and as much for each of three
+        (READ, "d", 0.0),  # by its share it is next
+    ],
+)
+def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: float) -> None:
+    line = Line()
+    waiting = [(CANCEL, "c"), (ORDER, "a"), (ORDER, "a"), (ORDER, "b"), (ORDER, "b"), (READ, "b")]
+    for index, (its_lane, its_bot) in enumerate(waiting):
+        line.add(claim(str(index), its_lane, its_bot))
+    assert line.cost_ahead(claim("x", lane, bot)) == expected

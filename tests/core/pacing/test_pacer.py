@@ -1,0 +1,283 @@
+"""The pacer as the shell sees it: transcripts of enter, release and answered, in virtual time."""
+
+import json
+import math
+
+import pytest
+
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.pacing.stated import Quota
+from sealgate.core.routes import Lane
+
+ACCEPTED = Reply(Fate.ACCEPTED)
+LOST = Reply(Fate.LOST)
+YEARS_10_S = 10 * 365 * 86400.0
+
+
+def limited(retry_after_s: float | None = None, resolution_s: float = 0.0) -> Reply:
+    return Reply(Fate.LIMITED, retry_after_s, resolution_s)
+
+
+class Desk:
+    """A pacer and the claims made at it."""
+
+    def __init__(self, *known: Quota, queue: int = 1000) -> None:
+        settings = PacerSettings(queue, known)
+        self.pacer = Pacer(settings, lambda: 0.5)
+        self.count = 0
+
+    def claim(self, lane: Lane = Lane.ORDER, *, give_up_at: float = 1e12, bot: str = "a") -> Claim:
+        self.count += 1
+        return Claim(f"{lane}{self.count}", bot, lane, give_up_at, is_read=lane is Lane.READ)
+
+    def enter(
+        self, now: float, count: int = 1, lane: Lane = Lane.ORDER, *, give_up_at: float = 1e12
+    ) -> list[Claim]:
+        claims = [self.claim(lane, give_up_at=give_up_at) for _ in range(count)]
+        assert [self.pacer.enter(claim, now) for claim in claims] == [None] * count
+        return claims
+
+    def go(self, now: float) -> list[Claim]:
+        return list(self.pacer.release(now).go)
+
+    def send(self, now: float, count: int = 1, lane: Lane = Lane.ORDER) -> list[Claim]:
+        self.enter(now, count, lane)
+        return self.go(now)
+
+    def answer(self, now: float, claims: list[Claim], reply: Reply = ACCEPTED) -> None:
+        for claim in claims:
+            self.pacer.answered(claim, now, reply)
+
+    def paused(self, stated_s: float | None, now: float = 0.0) -> "Desk":
+        self.answer(now, self.send(now), limited(stated_s))
+        return self
+
+
+def test_without_a_known_limit_all_go_at_once() -> None:
+    desk = Desk()
+    assert len(desk.send(0.0, 500)) == 500
+    assert desk.pacer.release(0.0).look_again_at is None
+
+
+def test_a_burst_inside_a_published_limit_goes_at_once_and_the_rest_is_spaced() -> None:
+    desk = Desk(Quota(20, 1))
+    assert len(desk.send(0.0, 25)) == 20
+    first = desk.pacer.release(0.0).look_again_at
+    assert first == pytest.approx(1.005, abs=1e-6)
+    assert len(desk.go(1.0051)) == 1
+    assert desk.pacer.release(1.0051).look_again_at == pytest.approx(1.0503, abs=1e-3)
+
+
+def test_a_burst_may_take_a_long_window_whole() -> None:
+    desk = Desk(Quota(1200, 60), queue=2000)
+    assert len(desk.send(0.0, 1500)) == 1200
+
+
+def test_a_flood_is_spread_before_a_long_window_is_full() -> None:
+    desk, went, tenth = Desk(Quota(1200, 60)), 0, 0
+    while len(desk.send(tenth / 10, 6)) == 6:
+        tenth += 1
+        went += 6
+    assert went == 960
+    again_at = desk.pacer.release(tenth / 10).look_again_at
+    assert again_at is not None
+    assert again_at - tenth / 10 < 0.5
+
+
+def test_all_bots_wait_while_the_key_is_paused_and_a_scout_goes_first() -> None:
+    desk = Desk().paused(2.0)
+    desk.enter(0.5, 3)
+    assert desk.pacer.release(0.5).look_again_at == pytest.approx(2.0025)
+    scout = desk.go(2.01)
+    assert len(scout) == 1
+    assert desk.pacer.release(2.02).go == ()
+    desk.answer(2.05, scout)
+    assert len(desk.go(2.2)) == 2
+
+
+def test_a_scout_that_does_not_come_back_is_followed_by_another() -> None:
+    desk = Desk().paused(1.0)
+    desk.enter(0.5, 3)
+    assert len(desk.go(1.1)) == 1
+    assert desk.pacer.release(1.2).look_again_at == pytest.approx(3.1)
+    assert len(desk.go(3.1)) == 1
+
+
+def test_a_lost_scout_is_followed_at_once() -> None:
+    desk = Desk().paused(1.0)
+    desk.enter(0.5, 3)
+    desk.answer(1.5, desk.go(1.1), LOST)
+    assert len(desk.go(1.5)) == 1
+
+
+def test_a_refused_scout_lengthens_the_pause() -> None:
+    desk = Desk().paused(1.0)
+    desk.enter(0.5, 2)
+    desk.answer(1.2, desk.go(1.1), limited(0.1))
+    assert desk.pacer.status(1.2).pause_s == pytest.approx(2.01, abs=0.01)
+
+
+def test_an_answer_from_before_the_pause_does_not_end_it() -> None:
+    desk = Desk()
+    early, late = desk.send(0.0, 2)
+    desk.answer(0.04, [late], limited(1.0))
+    desk.answer(0.05, [early])
+    assert desk.pacer.status(0.05).pause_s > 0.9
+
+
+def test_who_cannot_wait_for_the_end_of_the_pause_is_told_at_once() -> None:
+    desk = Desk().paused(60.0)
+    refused = desk.pacer.enter(desk.claim(give_up_at=30.0), 0.0)
+    assert refused is not None
+    assert refused.slug == "rate_limited"
+    assert refused.retry_after_s == pytest.approx(60.0, abs=0.01)
+
+
+def test_a_pause_that_comes_refuses_those_who_wait_already() -> None:
+    desk = Desk(Quota(1, 1))
+    under_way = desk.send(0.0, 3)
+    waiting = desk.enter(0.0, 1, give_up_at=30.0)
+    desk.answer(0.1, under_way, limited(60.0))
+    assert [(one.claim, one.slug) for one in desk.pacer.release(0.1).refused] == [
+        (waiting[0], "rate_limited")
+    ]
+
+
+def test_who_cannot_wait_in_line_is_told_at_once() -> None:
+    desk = Desk(Quota(10, 10))
+    desk.send(0.0, 40)
+    refused = desk.pacer.enter(desk.claim(give_up_at=5.0), 0.0)
+    assert refused is not None
+    assert refused.slug == "deadline_exceeded"
+
+
+def test_who_waited_too_long_is_told() -> None:
+    desk = Desk(Quota(1, 10))
+    desk.send(0.0)
+    (late,) = desk.enter(0.0, 1, give_up_at=5.0)
+    assert desk.pacer.release(0.0).look_again_at == 5.0
+    assert [(one.claim, one.slug) for one in desk.pacer.release(5.0).refused] == [(late, "deadline_exceeded")]
+
+
+def test_the_line_is_bounded() -> None:
+    desk = Desk(Quota(1, 1), queue=3)
+    desk.send(0.0, 1)
+    desk.enter(0.0, 3)
+    refused = desk.pacer.enter(desk.claim(), 0.0)
+    assert refused is not None
+    assert refused.slug == "queue_full"
+
+
+def test_a_bot_that_leaves_leaves_no_trace() -> None:
+    desk = Desk(Quota(1, 1))
+    gone, staying = desk.enter(0.0, 2)
+    desk.pacer.leave(gone)
+    assert desk.go(0.0) == [staying]
+    desk.pacer.leave(staying)
+    desk.pacer.leave(staying)
+    assert len(desk.send(0.0)) == 1
+
+
+def test_what_was_let_go_before_a_pause_can_see_it() -> None:
+    desk = Desk()
+    early, late = desk.send(0.0, 2)
+    assert not desk.pacer.is_paused(0.1)
+    desk.answer(0.1, [early], limited(1.0))
+    assert desk.pacer.is_paused(0.1)
+    desk.pacer.leave(late)
+    assert not desk.pacer.is_paused(1.2)
+
+
+def test_a_scout_that_leaves_unsent_is_followed_at_once() -> None:
+    desk = Desk().paused(1.0)
+    desk.enter(0.5, 2)
+    desk.pacer.leave(desk.go(1.1)[0])
+    assert len(desk.go(1.1)) == 1
+
+
+@pytest.mark.parametrize("hostile", [-1.0, math.nan, math.inf, -math.inf, None])
+def test_a_wait_that_means_nothing_neither_hangs_nor_unpauses(hostile: float | None) -> None:
+    desk = Desk().paused(hostile)
+    assert desk.send(0.0) == []
+    assert 0.2 < desk.pacer.status(0.0).pause_s <= 0.5
+    assert len(desk.go(1.0)) == 1
+
+
+def test_ten_years_are_kept_and_cost_each_bot_no_more_than_its_deadline() -> None:
+    desk = Desk()
+    under_way = desk.send(0.0, 2)
+    (waiting,) = desk.enter(0.0, 1, give_up_at=30.0)
+    desk.pacer.answered(under_way[0], 0.1, limited(YEARS_10_S))
+    assert [one.claim for one in desk.pacer.release(0.1).refused] == [waiting]
+    assert desk.send(YEARS_10_S - 1) == []
+    assert len(desk.go(YEARS_10_S + 1)) == 1
+
+
+def test_a_limit_learned_shows_in_words_and_survives_a_restart() -> None:
+    desk = Desk()
+    flood = desk.send(0.3, 21)
+    desk.answer(0.34, flood[:20])
+    desk.answer(0.34, flood[20:], limited(0.7))
+    desk.enter(0.4)
+    desk.answer(1.1, desk.go(1.06))
+    (limit,) = desk.pacer.status(2.0).limits
+    assert limit.words == "about 20 per 1 s, seen once, last 429 0.9 s ago"
+    assert limit.used_ratio == pytest.approx(0.0, abs=0.06)
+    kept = json.loads(json.dumps(desk.pacer.snapshot(2.0)))
+    other = Desk()
+    other.pacer.restore(kept, 0.0)
+    assert len(other.send(0.0, 30)) == 16
+
+
+def test_published_limits_are_not_overwritten_by_memory() -> None:
+    desk = Desk(Quota(5, 1))
+    desk.pacer.restore([{"n": 100.0, "window": 1.0, "seen": 1, "age": 1.0}], 0.0)
+    assert len(desk.send(0.0, 9)) == 5
+
+
+def test_the_fields_of_a_reply_beat_what_was_learned() -> None:
+    desk = Desk()
+    desk.pacer.restore([{"n": 100.0, "window": 1.0, "seen": 1, "age": 1.0}], 0.0)
+    said = Reply(Fate.ACCEPTED, quotas=(Quota(5, 1.0),))
+    desk.answer(0.1, desk.send(0.0, 2), said)
+    assert [(limit.n, limit.is_published) for limit in desk.pacer.status(0.1).limits] == [(5.0, True)]
+    assert len(desk.send(0.2, 9)) == 3
+
+
+def test_nothing_left_is_waited_for() -> None:
+    desk = Desk()
+    said = Reply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=1.0, reset_s=10.0), Quota(math.inf)))
+    desk.answer(0.1, desk.send(0.0), said)
+    assert len(desk.send(0.2, 3)) == 1
+    assert desk.pacer.release(0.2).look_again_at == pytest.approx(10.1)
+    assert len(desk.go(10.1)) == 2
+
+
+def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
+    desk, now = Desk(), 0.0
+    for _ in range(2):
+        now += 100.0
+        flood = desk.send(now, 5)
+        while len(flood) < 5:
+            now += 100.0
+            flood += desk.go(now)
+        desk.answer(now + 0.1, flood[4:], limited(1.0))
+        desk.answer(now + 0.1, flood[:4])
+        desk.enter(now + 0.2)
+        desk.answer(now + 3.1, desk.go(now + 3.0))
+    status = desk.pacer.status(now + 3.1)
+    assert status.at_a_time == 4
+    assert status.limits == ()
+    running = desk.send(now + 10.0, 9)
+    assert len(running) == 4
+    assert desk.pacer.release(now + 10.0).look_again_at == 1e12
+    desk.answer(now + 10.1, running[:1])
+    assert len(desk.go(now + 10.1)) == 1
+
+
+def test_what_waits_is_shown_by_lane_and_bot() -> None:
+    desk = Desk(Quota(1, 1))
+    desk.send(0.0)
+    desk.enter(0.0, 2, Lane.READ)
+    assert dict(desk.pacer.status(0.0).waiting) == {(Lane.READ, "a"): 2}

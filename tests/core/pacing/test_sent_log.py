@@ -1,0 +1,64 @@
+"""The log against the plain definition: a list that is summed anew each time."""
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.core.pacing import sent_log
+from sealgate.core.pacing.sent_log import SentLog
+
+ENTRIES = st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3)), max_size=30)
+
+
+def filled(steps: list[tuple[int, int]]) -> tuple[SentLog, list[tuple[float, float]]]:
+    log, entries, now = SentLog(1e9), [], 0.0
+    for later, cost in steps:
+        now += later
+        log.add(now, float(cost))
+        entries.append((now, float(cost)))
+    return log, entries
+
+
+@given(ENTRIES, st.integers(-1, 100), st.none() | st.integers(-1, 100))
+def test_a_window_holds_what_was_sent_in_it(
+    steps: list[tuple[int, int]], since: int, until: int | None
+) -> None:
+    log, entries = filled(steps)
+    end = math.inf if until is None else until
+    assert log.count(since, until) == sum(cost for at, cost in entries if since < at <= end)
+
+
+@given(ENTRIES, st.integers(0, 40))
+def test_the_earliest_window_with_room(steps: list[tuple[int, int]], room: int) -> None:
+    log, entries = filled(steps)
+    since = log.room_since(room)
+    assert log.count(since) <= room
+    assert all(log.count(at - 1e-6) > room for at, _ in entries if at <= since)
+
+
+@given(ENTRIES, st.data())
+def test_what_is_taken_back_never_was(steps: list[tuple[int, int]], data: st.DataObject) -> None:
+    log, entries = filled(steps)
+    gone = data.draw(st.sampled_from(entries) if entries else st.just((1.0, 9.0)))
+    log.remove(*gone)
+    if entries:
+        entries.remove(gone)
+    for since in range(-1, 30):
+        assert log.count(since) == sum(cost for at, cost in entries if at > since)
+
+
+def test_what_is_unknown_is_not_taken_back() -> None:
+    log, _ = filled([(1, 1), (0, 2)])
+    log.remove(1.0, 3.0)
+    log.remove(0.5, 1.0)
+    assert log.count(0.0) == 3.0
+
+
+def test_the_old_is_forgotten_in_steps() -> None:
+    log = SentLog(10.0)
+    for second in range(2 * sent_log._PRUNE_EVERY + 2):
+        log.add(float(second), 1.0)
+    now = float(2 * sent_log._PRUNE_EVERY + 1)
+    assert len(log._times) <= 20
+    assert log.count(now - 10.0) == 10.0

@@ -1,0 +1,44 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.core.pacing.stated import Quota, parse_quota_fields
+
+NOW = 1_700_000_000.0
+
+
+LEFT = Quota(math.inf, left=50.0, reset_s=30.0)
+FIELDS = [
+    ({}, ()),
+    ({"ratelimit-policy": '"a";q=100;w=60, "b";q=5;w=1'}, (Quota(100, 60.0), Quota(5, 1.0))),
+    ({"ratelimit-policy": '"a";q=100'}, ()),
+    ({"ratelimit-policy": '"a";q=0;w=60'}, ()),
+    ({"ratelimit": '"a";r=50;t=30'}, (LEFT,)),
+    ({"ratelimit": '"a";r=50'}, ()),
+    ({"ratelimit-remaining": "50", "ratelimit-reset": "30"}, (LEFT,)),
+    ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "1700000030"}, (LEFT,)),
+    (
+        {"x-ratelimit-remaining": "50", "x-ratelimit-reset": "1699999999"},
+        (Quota(math.inf, left=50.0, reset_s=0.0),),
+    ),
+    ({"x-ratelimit-remaining": "many", "x-ratelimit-reset": "30"}, ()),
+    ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "nan"}, ()),
+    ({"x-ratelimit-remaining": "-1", "x-ratelimit-reset": "30"}, ()),
+]
+
+
+@pytest.mark.parametrize(("fields", "expected"), FIELDS)
+def test_fields_say_what_they_say(fields: dict[str, str], expected: tuple[Quota, ...]) -> None:
+    assert parse_quota_fields(fields, NOW) == expected
+
+
+NAMES = ["ratelimit", "ratelimit-policy", "ratelimit-remaining", "ratelimit-reset", "x-ratelimit-reset"]
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.text()))
+def test_no_field_breaks_the_parser(fields: dict[str, str]) -> None:
+    for quota in parse_quota_fields(fields, NOW):
+        assert quota.n > 0
+        assert quota.window_s > 0
