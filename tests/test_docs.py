@@ -10,12 +10,24 @@ from pydantic import BaseModel
 from sealgate.admin.metrics import Metrics
 from sealgate.cli import COMMANDS
 from sealgate.config import Config
+from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.status import ClockStatus, KeyStatus, Status
 from sealgate.errors import REASONS
 
 ROOT = Path(__file__).parent.parent
+LIMIT = LimitStatus(
+    20.0, 1.0, 0.5, 3, 1.0, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
+)
 STATUS = Status(
-    "1", "", 0.0, (), False, 0, 0, ClockStatus(0.0, 0.0, 0.0, 0, 0, None), (KeyStatus("main", 0.0, {}),)
+    "1",
+    "",
+    0.0,
+    (),
+    False,
+    0,
+    0,
+    ClockStatus(0.0, 0.0, 0.0, 0, 0, None),
+    (KeyStatus("main", 0.0, {}, {}, (LIMIT,), None),),
 )
 TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}
 

@@ -70,6 +70,7 @@ REASONS: dict[str, Reason] = {
         503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200; check `clock.path`."
     ),
     "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
+    "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise `limits.queue`."),
     "deadline_exceeded": Reason(
         504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
     ),

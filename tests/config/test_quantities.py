@@ -1,6 +1,12 @@
 import pytest
 
-from sealgate.config.quantities import parse_count, parse_seconds, parse_seconds_or_zero, parse_size
+from sealgate.config.quantities import (
+    parse_count,
+    parse_seconds,
+    parse_seconds_or_zero,
+    parse_size,
+    parse_weight,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,6 +28,17 @@ def test_zero_seconds_only_where_it_means_something(value: object) -> None:
 def test_what_is_no_duration(parse: type, value: object) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse(value)
+
+
+@pytest.mark.parametrize(("value", "weight"), [(2, 2.0), ("0.5", 0.5), (100, 100.0)])
+def test_weights(value: object, weight: float) -> None:
+    assert parse_weight(value) == weight
+
+
+@pytest.mark.parametrize("value", [0, -1, 101, "x", "nan", True, None])
+def test_what_is_no_weight(value: object) -> None:
+    with pytest.raises(ValueError, match="is not a weight"):
+        parse_weight(value)
 
 
 @pytest.mark.parametrize(("value", "count"), [(1, 1), ("32", 32), (5000.0, 5000)])

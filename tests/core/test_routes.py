@@ -205,3 +205,9 @@ def test_every_path_has_a_rule(method: str, path: str) -> None:
     segments = path.strip("/").split("/")
     is_the_apps = segments[0] == "api-keys" or segments[:2] == ["user", "handshake"]
     assert (route.auth in {APP_ONLY, SESSION}) is is_the_apps
+
+
+def test_a_configured_cost_replaces_the_usual_one() -> None:
+    table = RouteTable([CustomRoute("POST", "/batch", cost=5)])
+    assert table.find("POST", "/batch").cost == 5
+    assert table.find("POST", "/order").cost == 1

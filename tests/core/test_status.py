@@ -1,7 +1,20 @@
 import json
 from dataclasses import asdict
 
-from sealgate.core.status import ClockStatus, KeyStatus, Status
+from sealgate.core.pacing.status import LimitStatus, PacerStatus
+from sealgate.core.routes import Lane
+from sealgate.core.status import ClockStatus, Status, key_status
+
+LIMIT = LimitStatus(
+    20.0, 1.0, 0.5, 3, 2.5, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
+)
+WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "grid"): 1}
+
+
+def test_who_waits_is_counted_by_lane_and_by_bot() -> None:
+    key = key_status("main", PacerStatus(0.25, WAITING, (LIMIT,), None))
+    assert key.waiting == {"cancel": 1, "order": 3, "read": 0}
+    assert key.waiting_by_bot == {"grid": 3, "maker": 1}
 
 
 def test_the_status_can_be_written_as_json() -> None:
@@ -17,11 +30,18 @@ def test_the_status_can_be_written_as_json() -> None:
         clock=ClockStatus(
             offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
         ),
-        keys=(KeyStatus("main", 0.25, {"cancel": 0, "order": 1, "read": 0}),),
+        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None)),),
     )
     read = json.loads(json.dumps(asdict(status), allow_nan=False))
     assert read["not_ready"] == ["clock not synced: no sample yet"]
     assert read["clock"]["offset_s"] is None
     assert read["keys"] == [
-        {"alias": "main", "pause_s": 0.25, "waiting": {"cancel": 0, "order": 1, "read": 0}}
+        {
+            "alias": "main",
+            "pause_s": 0.25,
+            "waiting": {"cancel": 0, "order": 0, "read": 0},
+            "waiting_by_bot": {},
+            "limits": [asdict(LIMIT)],
+            "at_a_time": None,
+        }
     ]

@@ -104,7 +104,7 @@ async def test_without_a_stated_wait_it_backs_off(station: Station) -> None:
     station.upstream.answers.append(say(limited(None)))
     assert met(await station.ask(ORDER)) == (200, "done", None, 2)
     first, second = station.upstream.received
-    assert second.at >= first.at + 0.5
+    assert second.at >= first.at + 0.25
 
 
 @pytest.mark.parametrize("message", [READ, ORDER, CANCEL], ids=["read", "order", "cancel"])

@@ -133,8 +133,13 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
     depths: Values = {
         (key.alias, lane): float(count) for key in status.keys for lane, count in key.waiting.items()
     }
+    limits = {(key.alias, f"{limit.window_s:g}s"): limit for key in status.keys for limit in key.limits}
+    heights: Values = {labels: limit.n for labels, limit in limits.items()}
+    used: Values = {labels: limit.used_ratio for labels, limit in limits.items()}
     yield _gauge("pause_seconds", "What is left of a key's pause", ("key",), pauses)
     yield _gauge("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
+    yield _gauge("limit_requests", "Requests per window that the limit allows", ("key", "window"), heights)
+    yield _gauge("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)
 
 
 def _plain(name: str, text: str, value: float) -> Metric:

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from sealgate.config.address import Address, parse_optional_address
 from sealgate.config.base_url import BaseUrl, parse_base_url
+from sealgate.config.known_limits import KnownLimit, parse_known_limits
 from sealgate.config.lists import parse_aliases, parse_hosts, parse_list, parse_permissions
 from sealgate.config.names import (
     parse_api_key,
@@ -26,7 +27,13 @@ from sealgate.config.names import (
     parse_prefix,
     split_match,
 )
-from sealgate.config.quantities import parse_count, parse_seconds, parse_seconds_or_zero, parse_size
+from sealgate.config.quantities import (
+    parse_count,
+    parse_seconds,
+    parse_seconds_or_zero,
+    parse_size,
+    parse_weight,
+)
 from sealgate.config.references import parse_reference
 
 OptionalAddress = Annotated[Address | None, PlainValidator(parse_optional_address)]
@@ -34,6 +41,7 @@ Hosts = Annotated[tuple[str, ...], PlainValidator(parse_hosts)]
 Seconds = Annotated[float, PlainValidator(parse_seconds)]
 SecondsOrZero = Annotated[float, PlainValidator(parse_seconds_or_zero)]
 Count = Annotated[int, PlainValidator(parse_count)]
+Weight = Annotated[float, PlainValidator(parse_weight)]
 Size = Annotated[int, PlainValidator(parse_size)]
 Reference = Annotated[str, PlainValidator(parse_reference)]
 Name = Annotated[str, AfterValidator(parse_name)]
@@ -95,8 +103,10 @@ class Clock(_Table):
 class Limits(_Table):
     """How the shared rate limit is met."""
 
+    known: Annotated[tuple[KnownLimit, ...], PlainValidator(parse_known_limits)] = ()
     replay_429: Literal["all", "reads", "none"] = "all"
     max_wait: SecondsOrZero = 30.0
+    queue: Count = 1000
 
 
 class Log(_Table):
@@ -122,6 +132,7 @@ class Bot(_Table):
     key: Name | None = None
     keys: Annotated[tuple[str, ...], PlainValidator(parse_aliases)] = ()
     may: Permissions = frozenset({"read", "trade"})
+    weight: Weight = 1.0
 
 
 class Route(_Table):
@@ -130,6 +141,7 @@ class Route(_Table):
     match: Annotated[str, PlainValidator(parse_match)]
     needs: Permission | None = None
     lane: Literal["cancel", "order", "read"] | None = None
+    cost: Count | None = None
 
     @property
     def method(self) -> str:

@@ -4,6 +4,7 @@ import math
 import re
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
+_HEAVIEST = 100  # a share so large would leave the others next to nothing
 _UNITS = {
     "": 1,
     "B": 1,
@@ -38,6 +39,14 @@ def parse_count(value: object) -> int:
     if not 1 <= number < math.inf or number != int(number):
         raise ValueError("is not a count; write a whole number above 0")
     return int(number)
+
+
+def parse_weight(value: object) -> float:
+    """Parse a share against others' shares."""
+    weight = _number(value)
+    if not 0 < weight <= _HEAVIEST:
+        raise ValueError(f"is not a weight; write a number above 0, at most {_HEAVIEST}")
+    return weight
 
 
 def parse_size(value: object) -> int:

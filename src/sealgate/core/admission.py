@@ -24,11 +24,12 @@ _HTTP_1 = ((1, 0), (1, 1))
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """A client of the gateway. `keys` are aliases, the first is the default."""
+    """A client of the gateway. `keys` are aliases, the first is the default; `weight` is its share."""
 
     name: str
     keys: tuple[str, ...]
     may: frozenset[Permission]
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

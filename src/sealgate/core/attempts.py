@@ -63,6 +63,7 @@ class GiveUp:
     conclusion: Conclusion
 
 
+RATE_LIMITED = "rate_limited"  # the reason of a resend after a 429
 TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
 RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
@@ -79,7 +80,7 @@ _FAILURES: dict[tuple[Fate, bool], tuple[bool, str, Conclusion]] = {
     (Fate.LATE, False): (False, "upstream_timeout", Conclusion.UNKNOWN),
 }
 
-_TOO_MANY_REQUESTS = 429
+TOO_MANY_REQUESTS = 429
 _UNAUTHORIZED = 401
 _SERVER_ERROR = 500
 _CLIENT_ERROR = 400
@@ -100,8 +101,8 @@ def after_reply(
     status: int, body: bytes, *, is_read: bool, replay: Replay, has_resynced: bool
 ) -> Deliver | Again:
     """Decide after a whole reply. `has_resynced`: it was refused for its timestamp once before."""
-    if status == _TOO_MANY_REQUESTS and _may_replay(replay, is_read=is_read):
-        return Again("rate_limited", Conclusion.REFUSED)
+    if status == TOO_MANY_REQUESTS and _may_replay(replay, is_read=is_read):
+        return Again(RATE_LIMITED, Conclusion.REFUSED)
     if is_timestamp_refusal(status, body) and not has_resynced:
         return Again(TIMESTAMP, Conclusion.REFUSED)
     return Deliver(conclude(status, is_read=is_read))

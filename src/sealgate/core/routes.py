@@ -45,6 +45,7 @@ class Route:
     needs: Permission
     auth: Auth
     lane: Lane
+    cost: float = 1.0
 
     @property
     def is_read(self) -> bool:
@@ -89,6 +90,7 @@ class CustomRoute:
     template: str
     needs: Permission | None = None
     lane: Lane | None = None
+    cost: float | None = None
 
 
 class RouteTable:
@@ -139,7 +141,7 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     """Apply a row of the configuration; how a route is authenticated stays the exchange's own."""
     needs = row.needs or standing.needs
     by_need = Lane.READ if row.needs is Permission.READ else standing.lane
-    return replace(standing, needs=needs, lane=row.lane or by_need)
+    return replace(standing, needs=needs, lane=row.lane or by_need, cost=row.cost or standing.cost)
 
 
 def _route(method: str, template: str, auth: Auth, needs: Permission | None) -> Route:

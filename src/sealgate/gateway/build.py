@@ -8,6 +8,8 @@ from sealgate.config import Config
 from sealgate.core.admission import Bot, Rules
 from sealgate.core.attempts import Replay
 from sealgate.core.headers import HeaderRules
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
 from sealgate.gateway.clock_keeper import ClockKeeper, TimeSource
@@ -34,12 +36,19 @@ def build_tree(config: Config, environ: Mapping[str, str], host: Host) -> Tree:
             replay=Replay(config.limits.replay_429),
         ),
         desks={
-            alias: Desk(build_key(config, alias, environ), Turnstile(alias, host)) for alias in config.keys
+            alias: Desk(build_key(config, alias, environ), _turnstile(config, host)) for alias in config.keys
         },
+        # `/time` has a limit of its own, if any: its 429s must not pause the orders.
+        open_turnstile=_turnstile(config, host),
         upstream=Upstream(_destination(config)),
         clock=clock,
         clock_keeper=_clock_keeper(config, clock, host),
     )
+
+
+def _turnstile(config: Config, host: Host) -> Turnstile:
+    known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
+    return Turnstile(Pacer(PacerSettings(config.limits.queue, known), host.chance), host)
 
 
 def build_scheme(config: Config) -> Scheme:
@@ -103,7 +112,9 @@ def _read_bots(config: Config, environ: Mapping[str, str]) -> dict[bytes, Bot]:
                 f"the bots {bots[digest].name} and {name} have the same token",
                 "give each its own",
             )
-        bots[digest] = Bot(name, config.keys_of(name), frozenset(map(Permission, settings.may)))
+        bots[digest] = Bot(
+            name, config.keys_of(name), frozenset(map(Permission, settings.may)), settings.weight
+        )
     return bots
 
 
@@ -114,6 +125,7 @@ def _custom_routes(config: Config) -> list[CustomRoute]:
             route.path.removeprefix(config.upstream.prefix),
             Permission(route.needs) if route.needs else None,
             Lane(route.lane) if route.lane else None,
+            route.cost,
         )
         for route in config.routes
     ]

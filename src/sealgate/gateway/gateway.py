@@ -12,7 +12,7 @@ import structlog
 
 from sealgate import __version__
 from sealgate.config import Address, Config
-from sealgate.core.status import Status
+from sealgate.core.status import Status, key_status
 from sealgate.gateway.build import build_tree
 from sealgate.gateway.host import Host
 from sealgate.gateway.pipeline import Pipeline
@@ -55,7 +55,7 @@ class Gateway:
             inflight=self.pipeline.inflight,
             connections=len(self.server.connections),
             clock=self.tree.clock.status(),
-            keys=tuple(desk.turnstile.status() for desk in self.tree.desks.values()),
+            keys=tuple(key_status(alias, desk.turnstile.status()) for alias, desk in self.tree.desks.items()),
         )
 
     def _not_ready(self) -> tuple[str, ...]:

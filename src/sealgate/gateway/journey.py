@@ -26,6 +26,7 @@ class Journey:
     key: str | None = None
     route: str = "other"
     lane: Lane | None = None
+    own_id: str = ""
     give_up_at: float = 0.0
     ends_at: float = 0.0
     not_before: float = 0.0
@@ -47,6 +48,10 @@ class Journey:
         self.has_hung_up = True
         if self.may_be_stopped and self.task is not None:
             self.task.cancel()
+
+    def __post_init__(self) -> None:
+        """Keep the gateway's own id, which is unique; the bot's may take its place in log and reply."""
+        self.own_id = self.request_id
 
     def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
         """Note the ticket and what its deadline bounds."""

@@ -14,18 +14,20 @@ from aiohttp import web
 from sealgate.core import admission
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import (
+    RATE_LIMITED,
     TIMESTAMP,
+    TOO_MANY_REQUESTS,
     Again,
     Deliver,
     Failure,
     GiveUp,
     after_failure,
     after_reply,
-    conclude,
     is_timestamp_refusal,
 )
+from sealgate.core.limit_reply import limit_reply
 from sealgate.core.outcome import Outcome
-from sealgate.core.retry_after import parse_retry_after
+from sealgate.core.pacing.claims import Claim
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
@@ -35,13 +37,13 @@ from sealgate.gateway.replies import Reply, Written, closing_bytes, passed_on, p
 from sealgate.gateway.sealing import check_session, sealed_fields
 from sealgate.gateway.server import on_hang_up
 from sealgate.gateway.tree import Tree
-from sealgate.gateway.upstream import Answer, BrokenReplyError, NotNow, Outgoing, Seal
+from sealgate.gateway.turnstile import Turn
+from sealgate.gateway.upstream import Answer, BrokenReplyError, NotNow, Outgoing
 
 log = structlog.get_logger("sealgate.pipeline")
 
 Report = Callable[[Outcome], None]
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
-_TOO_MANY_REQUESTS = 429
 
 
 class Pipeline:
@@ -121,11 +123,10 @@ class Pipeline:
         """
         ticket = self._admit(request, journey)
         body = await read_body(request, self._tree.rules.max_body, self._tree.limits.body_timeout_s)
-        seal = partial(self._stamp_and_sign, ticket, body, journey)
         while True:
-            await self._wait(ticket, journey)
-            attempt = await self._send(ticket, body, seal, journey)
-            answer = self._learn(ticket, attempt, journey) if attempt is not None else None
+            with await self._wait(ticket, journey) as turn:
+                attempt = await self._send(ticket, body, turn, journey)
+                answer = self._learn(ticket, attempt, turn, journey) if attempt is not None else None
             if answer is not None:
                 return passed_on(answer)
 
@@ -142,14 +143,15 @@ class Pipeline:
             raise Refusal("draining", "The gateway is shutting down.")
         return ticket
 
-    async def _wait(self, ticket: Ticket, journey: Journey) -> None:
+    async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
         since = self._host.now()
         try:
             await self._hold_back(journey)
-            if ticket.route.auth is not Auth.OPEN:
-                desk = self._tree.desks[ticket.key]
-                await desk.turnstile.pass_through(ticket.route.lane, journey.give_up_at)
-                await self._tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
+            if ticket.route.auth is Auth.OPEN:
+                return await self._tree.open_turnstile.pass_through(_claim(ticket, journey))
+            desk = self._tree.desks[ticket.key]
+            await self._tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
+            return await desk.turnstile.pass_through(_claim(ticket, journey))
         finally:
             journey.queue_s += self._host.now() - since
 
@@ -160,18 +162,18 @@ class Pipeline:
         elif (left := journey.not_before - self._host.now()) > 0:
             await self._host.sleep(left)
 
-    def _stamp_and_sign(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
-        desk = self._tree.desks[ticket.key]
-        if ticket.route.auth is not Auth.OPEN and desk.turnstile.is_paused:
+    def _stamp_and_sign(self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey) -> bytes:
+        if turn.is_paused:
             raise NotNow
-        key = desk.key
+        turn.is_used = True
+        key = self._tree.desks[ticket.key].key
         journey.sent_at = self._host.now()
         timestamp_ms = self._tree.clock.timestamp_ms()
         journey.fence_ms = timestamp_ms + key.recv_window_ms + self._tree.clock.error_ms()
         return sealed_fields(ticket, key, timestamp_ms, body)
 
     async def _send(
-        self, ticket: Ticket, body: bytes, seal: Seal, journey: Journey
+        self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey
     ) -> Answer | Failure | None:
         """Make one attempt; None: a pause began before there was a connection, so wait once more."""
         since = self._host.now()
@@ -180,6 +182,7 @@ class Pipeline:
             raise Refusal("deadline_exceeded", "The time for this request is over.")
         journey.is_under_way = True
         journey.attempts += 1
+        seal = partial(self._stamp_and_sign, ticket, body, turn, journey)
         request = Outgoing(ticket.method, ticket.target.raw, body, seal)
         journey.may_be_stopped = ticket.is_read  # what may execute is finished, also for a bot that hung up
         try:
@@ -192,11 +195,15 @@ class Pipeline:
         journey.upstream_s += self._host.now() - since
         return answer
 
-    def _learn(self, ticket: Ticket, attempt: Answer | Failure, journey: Journey) -> Answer | None:
+    def _learn(
+        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey
+    ) -> Answer | None:
         """Take in what the attempt says; return the reply to pass on, None to go round once more.
 
         Raises Refusal where it is given up.
         """
+        if isinstance(attempt, Answer):
+            self._observe(attempt, turn, journey)
         verdict = self._verdict(ticket, attempt, journey)
         journey.concludes(verdict.conclusion)
         if isinstance(verdict, GiveUp):
@@ -206,6 +213,15 @@ class Pipeline:
             return None
         return attempt if isinstance(attempt, Answer) else None
 
+    def _observe(self, answer: Answer, turn: Turn, journey: Journey) -> None:
+        """Let the pacer and the clock learn from a reply."""
+        turn.settle(limit_reply(answer.status, answer.fields, self._tree.clock.server_now()))
+        if answer.status == TOO_MANY_REQUESTS:
+            journey.upstream_429s += 1
+        elif is_timestamp_refusal(answer.status, answer.body):
+            is_second = TIMESTAMP in journey.resends
+            self._tree.clock.refused(answer.body, journey.sent_at, is_second=is_second)
+
     def _verdict(
         self, ticket: Ticket, attempt: Answer | Failure, journey: Journey
     ) -> Deliver | Again | GiveUp:
@@ -213,9 +229,6 @@ class Pipeline:
             resends = journey.resends.count(attempt.fate.value)
             time_left_s = journey.give_up_at - self._host.now()
             return after_failure(attempt, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)
-        if ticket.route.auth is Auth.OPEN:
-            return Deliver(conclude(attempt.status, is_read=ticket.is_read))
-        self._observe(ticket, attempt, journey)
         return after_reply(
             attempt.status,
             attempt.body,
@@ -223,15 +236,6 @@ class Pipeline:
             replay=self._tree.limits.replay,
             has_resynced=TIMESTAMP in journey.resends,
         )
-
-    def _observe(self, ticket: Ticket, answer: Answer, journey: Journey) -> None:
-        """Let the pause and the clock learn from a reply."""
-        if answer.status == _TOO_MANY_REQUESTS:
-            journey.upstream_429s += 1
-            stated = parse_retry_after(_header(answer, b"retry-after"), self._tree.clock.server_now())
-            self._tree.desks[ticket.key].turnstile.pause_for(stated)
-        elif is_timestamp_refusal(answer.status, answer.body):
-            self._tree.clock.refused(answer.body, journey.sent_at, is_second=TIMESTAMP in journey.resends)
 
     def _prepare_resend(self, again: Again, attempt: Answer | Failure, journey: Journey) -> None:
         if isinstance(attempt, Answer) and attempt.rest is not None:
@@ -242,6 +246,14 @@ class Pipeline:
         journey.not_before = self._host.now() + again.after_s
 
 
-def _header(answer: Answer, name: bytes) -> str | None:
-    values = (value for field, value in answer.fields if field.lower() == name)
-    return next((value.decode("latin-1") for value in values), None)
+def _claim(ticket: Ticket, journey: Journey) -> Claim:
+    return Claim(
+        id=journey.own_id,
+        bot=ticket.bot.name,
+        lane=ticket.route.lane,
+        give_up_at=journey.give_up_at,
+        weight=ticket.bot.weight,
+        cost=ticket.route.cost,
+        is_read=ticket.is_read,
+        is_again=RATE_LIMITED in journey.resends,
+    )

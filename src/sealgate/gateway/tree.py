@@ -37,6 +37,7 @@ class Tree:
     rules: Rules
     limits: Limits
     desks: Mapping[str, Desk]
+    open_turnstile: Turnstile
     upstream: Upstream
     clock: KeptClock
     clock_keeper: ClockKeeper

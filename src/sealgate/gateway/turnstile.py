@@ -1,55 +1,122 @@
-"""Where the requests of one key wait: all bots go through here, and nobody goes while the key is paused."""
+"""Where the requests of one key wait: all bots go through here, in the order that its pacer says.
 
-from collections import Counter
+The pacer decides and this obeys: it keeps a future for each claim in line, and one timer for when the pacer
+wants to be asked again.
+"""
 
-from sealgate.core.pause import Pause
-from sealgate.core.routes import Lane
-from sealgate.core.status import KeyStatus
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from sealgate.core.pacing.claims import Claim, Fate, Refused, Reply
+from sealgate.core.pacing.pacer import Pacer
+from sealgate.core.pacing.status import PacerStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
 
-# A sleep may not count suspend, and a pause may grow meanwhile: look again at least this often.
+# The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
 _LONGEST_SLEEP_S = 1.0
 
 
+class Turn:
+    """A claim that was let go. Leaving its block gives the turn back, or counts it as lost if it was used.
+
+    `is_used` is to be set when the first byte is about to go out.
+    """
+
+    def __init__(self, turnstile: "Turnstile", claim: Claim) -> None:
+        self._turnstile = turnstile
+        self._claim = claim
+        self._is_settled = False
+        self.is_used = False
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a pause has begun since, so that nothing may be sent at this moment."""
+        return self._turnstile.is_paused
+
+    def settle(self, reply: Reply) -> None:
+        """Tell how it ended."""
+        self._is_settled = True
+        self._turnstile.answered(self._claim, reply)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_settled and self.is_used:
+            self.settle(Reply(Fate.LOST))
+        elif not self._is_settled:
+            self._turnstile.leave(self._claim)
+
+
 class Turnstile:
-    """The pause of one key, and those who wait for its end."""
+    """The line of one key."""
 
-    def __init__(self, alias: str, host: Host) -> None:
-        self._alias = alias
+    def __init__(self, pacer: Pacer, host: Host) -> None:
+        self._pacer = pacer
         self._host = host
-        self._pause = Pause()
-        self._waiting: Counter[Lane] = Counter()
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
 
-    async def pass_through(self, lane: Lane, give_up_at: float) -> None:
-        """Return when a request may be sent.
+    async def pass_through(self, claim: Claim) -> Turn:
+        """Return the claim's turn, when it has come.
 
-        Raises Refusal `rate_limited` at once where the pause lasts longer than `give_up_at`. Cancelling
-        leaves the queue.
+        Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
         """
-        while left := self._pause.left(self._host.now()):
-            if self._pause.until > give_up_at:
-                raise Refusal(
-                    "rate_limited",
-                    "The exchange paused this key for longer than you can wait.",
-                    retry_after_s=left,
-                )
-            self._waiting[lane] += 1
-            try:
-                await self._host.sleep(min(left, _LONGEST_SLEEP_S))
-            finally:
-                self._waiting[lane] -= 1
+        refused = self._pacer.enter(claim, self._host.now())
+        if refused is not None:
+            raise _refusal(refused)
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting[claim.id] = waiting
+        self._go_on()
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            self._waiting.pop(claim.id, None)
+            self.leave(claim)
+            raise
+        return Turn(self, claim)
+
+    def leave(self, claim: Claim) -> None:
+        """Take a claim out of the line, or its turn back: nothing of it was sent."""
+        self._pacer.leave(claim)
+        self._go_on()
+
+    def answered(self, claim: Claim, reply: Reply) -> None:
+        """Let the pacer learn from how a turn ended."""
+        self._pacer.answered(claim, self._host.now(), reply)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Ask the pacer, and do as it says."""
+        now = self._host.now()
+        release = self._pacer.release(now)
+        for claim in release.go:
+            self._waiting.pop(claim.id).set_result(None)
+        for refused in release.refused:
+            self._waiting.pop(refused.claim.id).set_exception(_refusal(refused))
+        self._set_timer(release.look_again_at, now)
+
+    def _set_timer(self, at: float | None, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if at is not None:
+            delay_s = min(max(0.0, at - now), _LONGEST_SLEEP_S)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._go_on)
 
     @property
     def is_paused(self) -> bool:
         """Whether nothing may be sent at this moment."""
-        return self._pause.left(self._host.now()) > 0
+        return self._pacer.is_paused(self._host.now())
 
-    def pause_for(self, retry_after_s: float | None) -> None:
-        """Pause after a 429; `retry_after_s` is what it stated, None for nothing usable."""
-        self._pause = self._pause.after_429(self._host.now(), retry_after_s, self._host.chance())
+    def status(self) -> PacerStatus:
+        """Return what waits here, until when, and what was learned of the limit."""
+        return self._pacer.status(self._host.now())
 
-    def status(self) -> KeyStatus:
-        """Return what waits here, and until when."""
-        waiting = {lane.value: self._waiting[lane] for lane in Lane}
-        return KeyStatus(self._alias, self._pause.left(self._host.now()), waiting)
+
+def _refusal(refused: Refused) -> Refusal:
+    return Refusal(refused.slug, refused.detail, retry_after_s=refused.retry_after_s)

@@ -1,0 +1,31 @@
+"""What a reply says about the limit, as the pacer takes it."""
+
+from collections.abc import Iterable
+
+from sealgate.core.attempts import TOO_MANY_REQUESTS
+from sealgate.core.pacing.claims import Fate, Reply
+from sealgate.core.pacing.stated import parse_quota_fields
+from sealgate.core.retry_after import parse_retry_after
+
+_ACCEPTED = Reply(Fate.ACCEPTED)
+_TELLING = (b"retry-after", b"ratelimit", b"x-ratelimit")
+
+
+def limit_reply(status: int, fields: Iterable[tuple[bytes, bytes]], server_now: float) -> Reply:
+    """Read status and fields of a whole reply; `server_now` is epoch seconds by the server's clock.
+
+    `Retry-After` counts on a 429 alone: on others (301, 503) it does not speak of the limit.
+    """
+    told = {
+        name.lower().decode("latin-1"): value.decode("latin-1")
+        for name, value in fields
+        if name.lower().startswith(_TELLING)
+    }
+    if not told and status != TOO_MANY_REQUESTS:
+        return _ACCEPTED
+    quotas = parse_quota_fields(told, server_now)
+    if status != TOO_MANY_REQUESTS:
+        return Reply(Fate.ACCEPTED, quotas=quotas)
+    stated = told.get("retry-after")
+    resolution_s = 0.0 if stated is not None and "." in stated else 1.0
+    return Reply(Fate.LIMITED, parse_retry_after(stated, server_now), resolution_s, quotas)
