@@ -20,6 +20,7 @@ from sealgate.config.names import (
     parse_api_key,
     parse_ca_file,
     parse_header_prefix,
+    parse_journal_file,
     parse_match,
     parse_name,
     parse_path,
@@ -116,6 +117,12 @@ class Log(_Table):
     format: Literal["auto", "console", "json"] = "auto"
 
 
+class Journal(_Table):
+    """What outlives the process; None keeps nothing."""
+
+    file: Annotated[Path | None, PlainValidator(parse_journal_file)] = None
+
+
 class Key(_Table):
     """An API key: its public part, and references to its secret and session token."""
 
@@ -174,6 +181,7 @@ class Config(BaseSettings):
     clock: Clock = Clock()
     limits: Limits = Limits()
     log: Log = Log()
+    journal: Journal = Journal()
     keys: Annotated[Mapping[Name, Key], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
     bots: Annotated[Mapping[Name, Bot], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
     routes: Annotated[tuple[Route, ...], BeforeValidator(parse_list)] = ()

@@ -70,6 +70,15 @@ def parse_ca_file(value: object) -> Path | None:
     return Path(value)
 
 
+def parse_journal_file(value: object) -> Path | None:
+    """Check that the folder of the journal is there; "" keeps none."""
+    if value == "":
+        return None
+    if not isinstance(value, str | Path) or not Path(value).parent.is_dir() or Path(value).is_dir():
+        raise ValueError("is not a file in a folder that exists; make the folder, name a file in it")
+    return Path(value)
+
+
 def split_match(value: str) -> tuple[str, str]:
     """Split a route's `METHOD /path/{placeholder}` into method and path template."""
     found = _MATCH.fullmatch(value)

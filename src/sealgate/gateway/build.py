@@ -14,6 +14,7 @@ from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
 from sealgate.gateway.clock_keeper import ClockKeeper, TimeSource
 from sealgate.gateway.host import Host
+from sealgate.gateway.journal import Journal, Keeper
 from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
 from sealgate.gateway.keys import Secret, SigningKey
 from sealgate.gateway.secret_sources import SecretError, read_secret, wipe
@@ -49,6 +50,16 @@ def build_tree(config: Config, environ: Mapping[str, str], host: Host) -> Tree:
 def _turnstile(config: Config, host: Host) -> Turnstile:
     known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
     return Turnstile(Pacer(PacerSettings(config.limits.queue, known), host.chance), host)
+
+
+def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:
+    """Open the journal and let each key's limit start from what was learned. Raises JournalError."""
+    if config.journal.file is None:
+        return None
+    subjects = {
+        f"{config.base_url} {key.api_key}": tree.desks[alias].turnstile for alias, key in config.keys.items()
+    }
+    return Keeper(Journal(config.journal.file), subjects, host)
 
 
 def build_scheme(config: Config) -> Scheme:

@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import aiohttp.http_parser
 import structlog
@@ -13,7 +14,7 @@ import structlog
 from sealgate import __version__
 from sealgate.config import Address, Config
 from sealgate.core.status import Status, key_status
-from sealgate.gateway.build import build_tree
+from sealgate.gateway.build import build_keeper, build_tree
 from sealgate.gateway.host import Host
 from sealgate.gateway.pipeline import Pipeline
 from sealgate.gateway.reporter import Reader, Reporter
@@ -88,28 +89,41 @@ async def running_gateway(
 ) -> AsyncIterator[Gateway]:
     """Run a gateway as long as the block lasts; it drains at its end.
 
-    Raises SecretError where a secret cannot be read, StartError where it cannot listen.
+    Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used,
+    StartError where it cannot listen.
     """
     _check_parser()
     host = Host()
     tree = build_tree(config, os.environ if environ is None else environ, host)
+    keeper = build_keeper(config, tree, host)
     reporter = Reporter(readers)
     pipeline = Pipeline(tree, host, reporter.report)
     server = BotServer(pipeline.handle, pipeline.refuse_malformed)
-    clock = asyncio.create_task(tree.clock_keeper.run())
-    try:
-        socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
-        address = Address(*socket.sockets[0].getsockname()[:2])
-        gateway = Gateway(config, address, host, host.now(), tree, pipeline, reporter, server, socket)
+    async with _in_background(tree.clock_keeper.run(), *([keeper.run()] if keeper else [])):
         try:
-            yield gateway
+            socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
+            address = Address(*socket.sockets[0].getsockname()[:2])
+            gateway = Gateway(config, address, host, host.now(), tree, pipeline, reporter, server, socket)
+            try:
+                yield gateway
+            finally:
+                await gateway.drain()
         finally:
-            await gateway.drain()
+            await tree.upstream.close()
+            if keeper is not None:
+                await keeper.keep()
+
+
+@contextlib.asynccontextmanager
+async def _in_background(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run `work` as long as the block lasts."""
+    tasks = [asyncio.create_task(one) for one in work]
+    try:
+        yield
     finally:
-        clock.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await clock
-        await tree.upstream.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def listen(server: BotServer, address: Address, setting: str) -> asyncio.Server:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from sealgate.core.pacing.claims import Claim, Fate, Refused, Reply
+from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.pacing.pacer import Pacer
 from sealgate.core.pacing.status import PacerStatus
 from sealgate.errors import Refusal
@@ -112,6 +113,14 @@ class Turnstile:
     def is_paused(self) -> bool:
         """Whether nothing may be sent at this moment."""
         return self._pacer.is_paused(self._host.now())
+
+    def snapshot(self) -> Snapshot:
+        """Return what was learned of the limit, to be kept over a restart."""
+        return self._pacer.snapshot(self._host.now())
+
+    def restore(self, kept: Snapshot) -> None:
+        """Start from what was kept; before the first request."""
+        self._pacer.restore(kept, self._host.now())
 
     def status(self) -> PacerStatus:
         """Return what waits here, until when, and what was learned of the limit."""

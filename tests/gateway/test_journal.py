@@ -1,0 +1,90 @@
+"""What outlives the process, and what a disk that refuses costs."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from rig.bot import request
+from rig.station import Station, running_station
+from rig.upstream import Upstream, say
+from rig.wire import OK, reply
+from sealgate.gateway.journal import Journal, JournalError
+
+LEARNED = [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}]
+SUBJECT = "https://api.example.com ak-1"
+LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")
+
+
+def test_what_was_learned_comes_back_older(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    Journal(file).keep({SUBJECT: LEARNED}, wall=1000.0)
+    assert Journal(file).learned(SUBJECT, wall=1060.0) == [{**LEARNED[0], "age": 240.0}]
+
+
+def test_a_wall_clock_set_back_makes_nothing_younger(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    journal.keep({SUBJECT: LEARNED}, wall=1000.0)
+    assert journal.learned(SUBJECT, wall=10.0) == LEARNED
+
+
+def test_another_key_has_learned_nothing(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.db")
+    journal.keep({SUBJECT: LEARNED}, wall=1000.0)
+    assert journal.learned("https://api.example.com ak-2", wall=1000.0) == []
+
+
+def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not a database, " * 100)
+    with pytest.raises(JournalError, match=r"notes\.txt: file is not a database; choose"):
+        Journal(file)
+    assert file.read_text().startswith("not a database")
+
+
+def test_a_journal_of_another_version(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    with sqlite3.connect(file) as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(JournalError, match=r"made by another version \(99\)"):
+        Journal(file)
+
+
+async def learn_a_limit(station: Station) -> None:
+    """Let three pass and refuse the fourth, until a limit is known."""
+    upstream = station.upstream
+    while not station.gateway.status().keys[0].limits:
+        upstream.answers.extend([say(OK), say(OK), say(OK), say(LIMITED)])
+        async with asyncio.timeout(30):
+            for _ in range(4):
+                await station.ask(request())
+
+
+def put_a_folder_in_the_place_of(file: Path) -> None:
+    for part in file.parent.iterdir():
+        part.unlink()
+    file.mkdir()
+
+
+async def test_a_restart_remembers(upstream: Upstream, tmp_path: Path) -> None:
+    journal = {"file": str(tmp_path / "journal.db")}
+    async with running_station(upstream, journal=journal) as station:
+        await learn_a_limit(station)
+        (known,) = station.gateway.status().keys[0].limits
+    async with running_station(upstream, journal=journal) as station:
+        (remembered,) = station.gateway.status().keys[0].limits
+    assert remembered.window_s == known.window_s
+    assert remembered.seen == known.seen
+    assert 0 < remembered.n < known.n, "trusted slowly"
+
+
+async def test_a_disk_that_refuses_costs_no_request(upstream: Upstream, tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    with capture_logs() as logs:
+        async with running_station(upstream, journal={"file": str(file)}) as station:
+            put_a_folder_in_the_place_of(file)
+            assert (await station.ask(request())).status == 200
+    (told,) = [line for line in logs if line["event"] == "journal_not_written"]
+    assert "check journal.file" in told["fix"]
