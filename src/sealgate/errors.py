@@ -29,14 +29,14 @@ class Reason:
 _BOT, _UPSTREAM, _GATEWAY = Fault.BOT, Fault.UPSTREAM, Fault.GATEWAY
 
 REASONS: dict[str, Reason] = {
-    "bad_request": Reason(400, _BOT, "Bad request", "Send well-formed HTTP/1.1."),
+    "bad_request": Reason(400, _BOT, "Bad request", "Correct the request; the detail says where."),
     "ambiguous_target": Reason(
         400, _BOT, "Ambiguous target", "Send a plain path; escape only what must be escaped, and only once."
     ),
     "bot_unauthenticated": Reason(
         401, _BOT, "Bot not authenticated", "Send the bot's token: Authorization: Bearer TOKEN."
     ),
-    "bot_forbidden": Reason(403, _BOT, "Not allowed for this bot", "Extend `may` or `keys` of this bot."),
+    "bot_forbidden": Reason(403, _BOT, "Not allowed for this bot", "Ask for what this bot may do, or extend its configuration."),
     "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this in its mobile app only."),
     "browser_refused": Reason(
         403, _BOT, "Browsers are refused", "Call from a program; web pages must not reach this address."
@@ -50,7 +50,7 @@ REASONS: dict[str, Reason] = {
     "expectation_refused": Reason(417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is known."),
     "host_refused": Reason(421, _BOT, "Host refused", "Use a name of `listen.hosts` in the address."),
     "headers_too_large": Reason(431, _BOT, "Headers too large", "Send fewer or shorter headers."),
-    "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Web sockets do not pass through the gateway."),
+    "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Connect to the exchange's web socket directly."),
     "rate_limited": Reason(
         429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; nothing is sent before that."
     ),
@@ -67,7 +67,7 @@ REASONS: dict[str, Reason] = {
         500, _GATEWAY, "Fault in the gateway", "Report it with the request id and the log line."
     ),
     "clock_unsynced": Reason(
-        503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200; check `clock.path`."
+        503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200; the detail says what is missing."
     ),
     "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
     "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise `limits.queue`."),

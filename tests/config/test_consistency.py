@@ -92,3 +92,10 @@ def test_inconsistent(tree: Tree, where: str, told: str) -> None:
     assert dotted(problem.path) == where
     assert problem.text.startswith(told)
     assert "; " in problem.text
+
+
+def test_the_prefix_must_not_come_twice() -> None:
+    config = Config.model_validate({"base_url": "https://api.example.com/v1/trade", "keys": ONE})
+    (problem,) = inconsistencies(config)
+    assert dotted(problem.path) == "base_url"
+    assert "leave out /v1/trade" in problem.text

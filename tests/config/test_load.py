@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import trustme
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -86,7 +87,7 @@ lane = "read"
 @pytest.fixture
 def written(tmp_path: Path) -> Path:
     ca_file = tmp_path / "ca.pem"
-    ca_file.touch()
+    trustme.CA().cert_pem.write_to_path(ca_file)
     file = tmp_path / "sealgate.toml"
     file.write_text(WHOLE.replace("CA_FILE", str(ca_file)))
     return file

@@ -333,7 +333,7 @@ def test_a_bot_picks_its_key(fields: Fields, key: str) -> None:
 def test_a_bot_gets_no_other_key(alias: str) -> None:
     answer = refusal(GRID, "GET /v1/trade/time", {"X-Gateway-Key": alias})
     assert answer.slug == "bot_forbidden"
-    assert "no key of the alias" in answer.detail
+    assert "names none of the keys" in answer.detail
 
 
 @pytest.mark.parametrize(("text", "deadline_s"), [("0", 0.0), ("1", 0.001), ("999999999", 999_999.999)])

@@ -12,6 +12,8 @@ from sealgate.errors import REASONS, Fault
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
+_FIRST = ("timestamp", "level", "event")
+
 Event = MutableMapping[str, Any]
 
 
@@ -22,7 +24,7 @@ def configure_log(level: str, style: str) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
-            _without_none,
+            _in_order,
             *(_console() if is_console else _json()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -35,16 +37,17 @@ def configure_log(level: str, style: str) -> None:
 
 
 def _console() -> list[Callable[..., Any]]:
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)]
 
 
 def _json() -> list[Callable[..., Any]]:
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
 
 
-def _without_none(_logger: object, _method: str, event: Event) -> Event:
-    """Keep the line short: what is None says nothing."""
-    return {name: value for name, value in event.items() if value is not None}
+def _in_order(_logger: object, _method: str, event: Event) -> Event:
+    """Put first what is read first, and leave out what says nothing."""
+    first = {name: event[name] for name in _FIRST if name in event}
+    return first | {name: value for name, value in event.items() if value is not None}
 
 
 class RequestLog:

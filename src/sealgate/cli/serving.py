@@ -28,6 +28,9 @@ async def serve(config: Config) -> None:
     stop = stop_event()
     async with running_with_admin(config) as (gateway, admin):
         log.info("listening", bots=f"http://{gateway.address}", admin=admin and f"http://{admin}")
+        if admin is not None and not admin.is_loopback:
+            fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
+            log.warning("admin_is_open", address=str(admin), fix=fix)
         ready = asyncio.create_task(_say_ready(gateway))
         await stop.wait()
         ready.cancel()

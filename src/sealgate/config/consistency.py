@@ -18,6 +18,14 @@ def _has_a_key(config: Config) -> Iterator[Problem]:
         yield Problem(("keys",), text)
 
 
+def _prefix_comes_once(config: Config) -> Iterator[Problem]:
+    prefix = config.upstream.prefix
+    if prefix and config.base_url.path.endswith(prefix):
+        yield Problem(
+            ("base_url",), f"ends in upstream.prefix, which bots' paths have already; leave out {prefix}"
+        )
+
+
 def _listens(config: Config) -> Iterator[Problem]:
     if config.listen.tcp is None:
         yield Problem(("listen", "tcp"), 'turns off the only address for bots; write "127.0.0.1:8787"')
@@ -74,6 +82,7 @@ def _aliases(config: Config) -> str:
 
 _CHECKS = (
     _has_a_key,
+    _prefix_comes_once,
     _listens,
     _listens_apart,
     _strangers_need_tokens,

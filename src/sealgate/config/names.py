@@ -1,6 +1,7 @@
 """Names and paths that users choose, and the characters they may have."""
 
 import re
+import ssl
 from pathlib import Path
 
 _PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")  # the unreserved characters of RFC 3986 section 2.3
@@ -67,6 +68,10 @@ def parse_ca_file(value: object) -> Path | None:
         return None
     if not isinstance(value, str | Path) or not Path(value).is_file():
         raise ValueError("is not a file that exists; name a PEM file of CA certificates")
+    try:
+        ssl.create_default_context(cafile=value)
+    except ssl.SSLError:
+        raise ValueError("holds no certificate; name a PEM file of CA certificates") from None
     return Path(value)
 
 

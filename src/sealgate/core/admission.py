@@ -181,7 +181,10 @@ def _choose_key(bot: Bot, head: Head) -> str:
     if alias is None:
         return bot.keys[0]
     if alias not in bot.keys:
-        raise Refusal("bot_forbidden", f"The bot {bot.name} has no key of the alias in X-Gateway-Key.")
+        raise Refusal(
+            "bot_forbidden",
+            f"X-Gateway-Key names none of the keys of the bot {bot.name} ({', '.join(bot.keys)}).",
+        )
     return alias
 
 

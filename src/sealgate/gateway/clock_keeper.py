@@ -70,15 +70,14 @@ class ClockKeeper:
 
         request = Outgoing("GET", self._source.path, b"", note_the_time)
         answer = await self._upstream.send(request, self._upstream.destination.total_timeout_s)
-        trouble = self._read(answer, sent, self._host.now())
-        if trouble != self._clock.trouble:
-            self._say(trouble)
-        self._clock.trouble = trouble
-
-    def _read(self, answer: Answer | Failure, sent: float, received: float) -> str | None:
-        """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
         if isinstance(answer, Failure):
-            return answer.detail
+            self._say(answer.detail, fix="check base_url, the network and the exchange's status")
+        else:
+            trouble = self._read(answer, sent, self._host.now())
+            self._say(trouble, fix="check base_url, clock.path and clock.field")
+
+    def _read(self, answer: Answer, sent: float, received: float) -> str | None:
+        """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
         if answer.rest is not None:
             answer.rest.abandon()
         if answer.status != _OK:
@@ -100,9 +99,14 @@ class ClockKeeper:
         if seconds is not None:
             self._clock.observe_date(Sample(sent, received, seconds, 1.0))
 
-    def _say(self, trouble: str | None) -> None:
+    def _say(self, trouble: str | None, fix: str) -> None:
+        """Log what has changed since the last sample."""
+        if trouble == self._clock.trouble:
+            return
+        self._clock.trouble = trouble
         if trouble is not None:
-            log.warning("clock_trouble", cause=trouble, fix="check clock.path, clock.field and the upstream")
+            meanwhile = "signing goes on by what is known" if self._clock.error_s() is not None else None
+            log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
             return
         offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms()
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)

@@ -144,7 +144,6 @@ class KeptClock:
             until = give_up_at
             if not self._needs.is_required:
                 until = min(give_up_at, self._started + self._needs.grace_s)
-            self.due.set()
             if not await self._sample_before(until) and not self.is_good_for(recv_window_ms):
                 raise Refusal("clock_unsynced", f"The server's time is not known: {self.not_ready}.")
 

@@ -10,6 +10,7 @@ between having a connection and writing to it: before it nothing was sent, after
 
 import asyncio
 import os
+import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -282,13 +283,21 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
 
 def _words(error: BaseException) -> str:
     """Say in a few words what went wrong, without what the peer sent."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"cannot connect: {_cause(error.os_error)}"
+        return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
     if isinstance(error, HttpProcessingError):
         return "the reply is not HTTP"
     return type(error).__name__ if not isinstance(error, OSError) or not error.strerror else error.strerror
 
 
-def _cause(error: OSError) -> str:
-    """Return the system's words for an error; asyncio's own repeat the address."""
-    return os.strerror(error.errno) if error.errno else str(error)
+def _cause(error: Exception) -> str:
+    """Return the words of whoever knows: TLS, the resolver or the system (asyncio's repeat the address)."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused ({error.verify_message}); see upstream.ca_file"
+    if isinstance(error, ssl.SSLError):
+        return f"it does not speak TLS as expected ({error.reason})"
+    if isinstance(error, socket.gaierror):
+        return "no such host name"
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)

@@ -1,0 +1,73 @@
+"""Why there is no connection, in words that name the cause: what a user reads first when nothing works."""
+
+import asyncio
+import ssl
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rig.tls import Authority
+from sealgate.core.attempts import Failure, Fate
+from sealgate.gateway.upstream import Destination, Outgoing, Upstream
+
+NOBODY = Outgoing("GET", "/v1/trade/time", b"", bytes)
+
+
+async def failure_at(base_url: str, ca_file: Path | None = None) -> Failure:
+    upstream = Upstream(Destination(base_url, 5.0, 5.0, 1, ca_file))
+    try:
+        answer = await upstream.send(NOBODY, 5.0)
+    finally:
+        await upstream.close()
+    assert isinstance(answer, Failure)
+    assert answer.fate is Fate.UNREACHABLE
+    return answer
+
+
+async def port_of(tls: ssl.SSLContext | None = None) -> tuple[asyncio.Server, int]:
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0, ssl=tls)
+    return server, server.sockets[0].getsockname()[1]
+
+
+async def test_nobody_listens() -> None:
+    server, port = await port_of()
+    server.close()
+    await server.wait_closed()
+    failure = await failure_at(f"http://127.0.0.1:{port}")
+    assert failure.detail == f"cannot connect to 127.0.0.1:{port}: Connection refused"
+
+
+async def test_no_such_host() -> None:
+    failure = await failure_at("http://no-such-host.invalid")
+    assert failure.detail == "cannot connect to no-such-host.invalid:80: no such host name"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known", "words"),
+    [
+        pytest.param("127.0.0.1", False, "unable to get local issuer certificate", id="unknown authority"),
+        pytest.param("localhost", True, "IP address mismatch", id="another name"),
+    ],
+)
+async def test_a_certificate_that_is_refused(
+    authority: Authority, tmp_path: Path, *, name: str, is_known: bool, words: str
+) -> None:
+    server, port = await port_of(authority.server_context(name))
+    with closing(server):
+        ca_file = Path(authority.write(tmp_path)) if is_known else None
+        failure = await failure_at(f"https://127.0.0.1:{port}", ca_file)
+    assert words in failure.detail
+    assert failure.detail.endswith("see upstream.ca_file")
+
+
+async def test_no_tls_on_that_port() -> None:
+    async def speak_http(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(speak_http, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    with closing(server):
+        failure = await failure_at(f"https://127.0.0.1:{port}")
+    assert f"cannot connect to 127.0.0.1:{port}: it does not speak TLS as expected" in failure.detail
