@@ -36,7 +36,12 @@ REASONS: dict[str, Reason] = {
     "bot_unauthenticated": Reason(
         401, _BOT, "Bot not authenticated", "Send the bot's token: Authorization: Bearer TOKEN."
     ),
-    "bot_forbidden": Reason(403, _BOT, "Not allowed for this bot", "Ask for what this bot may do, or extend its configuration."),
+    "bot_forbidden": Reason(
+        403,
+        _BOT,
+        "Not allowed for this bot",
+        "Ask for what this bot may do, or extend its configuration.",
+    ),
     "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this in its mobile app only."),
     "browser_refused": Reason(
         403, _BOT, "Browsers are refused", "Call from a program; web pages must not reach this address."

@@ -30,6 +30,8 @@ DONE = Outcome(
     attempts=2,
     resends=("rate_limited",),
     upstream_429s=1,
+    broken=None,
+    bot_s=0.0,
     queue_s=0.25,
     upstream_s=0.0125,
     total_s=0.2635,
@@ -206,3 +208,20 @@ def test_nothing_secret_is_told_anywhere(style: str) -> None:
     for secret in (SECRET, SESSION, TOKEN):
         for spelling in spellings(secret):
             assert spelling not in told
+
+
+def test_a_traceback_on_a_terminal_shows_no_values(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rich kind prints locals, and a local may be a token."""
+    configure_log("info", "console")
+    token = "token-canary"
+
+    def fail(_: str) -> None:
+        raise ValueError("made up")
+
+    try:
+        fail(token)
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    printed = capsys.readouterr().err
+    assert "ValueError" in printed
+    assert token not in printed

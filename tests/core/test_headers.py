@@ -208,3 +208,13 @@ def test_no_spelling_of_a_forbidden_name_passes(name: bytes) -> None:
         assert passed == name
         assert canonical not in FORBIDDEN
         assert not canonical.startswith(FORBIDDEN_PREFIXES)
+
+
+def test_the_fields_are_bounded_together() -> None:
+    """Each may be short enough for the parser, and all of them too much for the upstream."""
+    rules = HeaderRules("X-SERVICE-")
+    field = (b"X-Long", b"x" * 8000)
+    assert len(rules.sort([field] * 8).passed) == 8
+    with pytest.raises(Refusal) as caught:
+        rules.sort([field] * 9)
+    assert caught.value.slug == "headers_too_large"

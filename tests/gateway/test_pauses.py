@@ -10,6 +10,7 @@ from rig.history import check_history, check_seal
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
+from sealgate.core.routes import Lane
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -77,7 +78,7 @@ async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) 
         first = asyncio.ensure_future(station.ask(ORDER))
         await upstream.until_received(1)
         second = asyncio.ensure_future(station.ask(MODIFY))
-        await station.until(lambda: len(station.gateway.tree.upstream._connector._waiters) == 1)
+        await station.until(lambda: station.gateway.tree.upstream.waiting(Lane.ORDER) == 1)
         go.set()
         for answer in await asyncio.gather(first, second):
             assert (answer.status, answer.outcome) == (200, "done")

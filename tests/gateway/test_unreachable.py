@@ -9,20 +9,19 @@ import pytest
 
 from rig.tls import Authority
 from sealgate.core.attempts import Failure, Fate
-from sealgate.gateway.upstream import Destination, Outgoing, Upstream
-
-NOBODY = Outgoing("GET", "/v1/trade/time", b"", bytes)
+from sealgate.core.routes import Lane
+from sealgate.gateway.upstream import Destination, Upstream
 
 
 async def failure_at(base_url: str, ca_file: Path | None = None) -> Failure:
     upstream = Upstream(Destination(base_url, 5.0, 5.0, 1, ca_file))
     try:
-        answer = await upstream.send(NOBODY, 5.0)
+        failure = await upstream.connect(Lane.READ, 5.0)
     finally:
         await upstream.close()
-    assert isinstance(answer, Failure)
-    assert answer.fate is Fate.UNREACHABLE
-    return answer
+    assert isinstance(failure, Failure)
+    assert failure.fate is Fate.UNREACHABLE
+    return failure
 
 
 async def port_of(tls: ssl.SSLContext | None = None) -> tuple[asyncio.Server, int]:

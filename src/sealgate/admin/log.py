@@ -37,7 +37,13 @@ def configure_log(level: str, style: str) -> None:
 
 
 def _console() -> list[Callable[..., Any]]:
-    return [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), sort_keys=False)]
+    return [
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            sort_keys=False,
+            exception_formatter=structlog.dev.plain_traceback,  # the rich one prints locals, tokens included
+        )
+    ]
 
 
 def _json() -> list[Callable[..., Any]]:
@@ -87,6 +93,7 @@ def _event(outcome: Outcome) -> Event:
         "outcome": outcome.conclusion.value,
         "reason": outcome.reason,
         "detail": outcome.detail,
+        "broken": outcome.broken,
         "attempts": outcome.attempts,
         "resends": ",".join(outcome.resends) or None,
         "queue_ms": _ms(outcome.queue_s),
@@ -97,7 +104,8 @@ def _event(outcome: Outcome) -> Event:
 
 
 def _level(outcome: Outcome) -> str:
-    is_alarming = outcome.reason is not None and REASONS[outcome.reason].fault is not Fault.BOT
+    is_ours = outcome.reason is not None and REASONS[outcome.reason].fault is not Fault.BOT
+    is_alarming = is_ours or outcome.broken is not None
     return "warning" if is_alarming else "info"
 
 

@@ -6,7 +6,6 @@ a container calls it by a service name.
 """
 
 import asyncio
-import re
 from collections.abc import Callable
 from dataclasses import asdict
 
@@ -14,9 +13,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from sealgate.admin.metrics import Metrics
+from sealgate.core.host_name import host_name
 from sealgate.core.status import Status
 
-_PORT = re.compile(r":[0-9]{1,5}\Z")
 _FOR_SCRAPERS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 _HEADERS = {
@@ -72,7 +71,7 @@ def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_for_anyone = not is_loopback and request.path in _FOR_SCRAPERS
-        if not is_for_anyone and _PORT.sub("", request.headers.get("Host", "")).lower() not in hosts:
+        if not is_for_anyone and host_name(request.headers.get("Host", "")) not in hosts:
             raise web.HTTPMisdirectedRequest(
                 text="host refused: use a name of admin.hosts\n", headers=_HEADERS
             )

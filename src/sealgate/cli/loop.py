@@ -6,6 +6,10 @@ import signal
 from collections.abc import Coroutine
 from typing import Any
 
+import structlog
+
+log = structlog.get_logger("sealgate.loop")
+
 
 def run(main: Coroutine[Any, Any, None]) -> None:
     """Run `main` to its end."""
@@ -27,4 +31,6 @@ def stop_event() -> asyncio.Event:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    # Without a handler it would end the process at once, answers under way included.
+    loop.add_signal_handler(signal.SIGHUP, log.warning, "sighup_ignored")
     return stop

@@ -13,7 +13,7 @@ from sealgate.admin.server import admin_app
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.gateway import Gateway, cannot_listen, running_gateway
 from sealgate.gateway.hardening import forbid_core_dumps
 
 _FOR_EVER_S = 1e9
@@ -72,7 +72,10 @@ async def _running_admin(config: Config, gateway: Gateway, metrics: Metrics) -> 
     await runner.setup()
     try:
         site = web.TCPSite(runner, address.host, address.port)
-        await site.start()
+        try:
+            await site.start()
+        except OSError as error:
+            raise cannot_listen(address, "admin.tcp", error) from None
         yield Address(*runner.addresses[0][:2])
     finally:
         await runner.cleanup()

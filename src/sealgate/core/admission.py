@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.host_name import host_name
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
@@ -18,7 +19,6 @@ from sealgate.errors import Refusal
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
-_PORT = re.compile(r":[0-9]{1,5}\Z")
 _HTTP_1 = ((1, 0), (1, 1))
 
 
@@ -87,7 +87,7 @@ def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> No
 
 def _check_host(value: str, rules: Rules) -> None:
     """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4)."""
-    if _PORT.sub("", value).lower() not in rules.hosts:
+    if host_name(value) not in rules.hosts:
         raise Refusal("host_refused", "The Host header has a name that is not in listen.hosts.")
 
 

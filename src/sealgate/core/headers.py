@@ -12,6 +12,8 @@ from functools import lru_cache
 
 from sealgate.errors import Refusal
 
+MOST_BYTES = 64 * 1024  # of all names and values together
+
 
 class Treatment(Enum):
     """What becomes of a header field of a bot's request."""
@@ -101,15 +103,22 @@ class HeaderRules:
         self._treatment = treatment
 
     def sort(self, fields: Iterable[tuple[bytes, bytes]]) -> Head:
-        """Sort a request's raw fields. Raises Refusal `bad_request` where a kept field comes twice."""
+        """Sort a request's raw fields.
+
+        Raises Refusal `bad_request` where a kept field comes twice, `headers_too_large` where they are too many.
+        """
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []
+        size = 0
         for name, value in fields:
+            size += len(name) + len(value)
             treatment, canonical = self._treatment(name)
             if treatment is Treatment.FORWARD:
                 passed.append((name, value))
             elif treatment is Treatment.KEEP:
                 kept[canonical] = _merged(canonical, kept.get(canonical), value)
+        if size > MOST_BYTES:
+            raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
         named = kept.get(b"connection")
         return Head(kept, _without(passed, named) if named and passed else passed)
 

@@ -1,7 +1,7 @@
 """What became of a request: the one record that the pipeline ends in.
 
-Log, metrics, journal and live page are readers of `Outcome`; none of them has a line of its own in the
-pipeline. `Conclusion` is what the bot may conclude, as the header X-Gateway-Outcome says it.
+Log and metrics are readers of `Outcome`; none of them has a line of its own in the pipeline. `Conclusion` is
+what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
 from enum import StrEnum
@@ -38,15 +38,17 @@ class Outcome(NamedTuple):
     conclusion: Conclusion
     reason: str | None
     detail: str | None
+    broken: str | None
     attempts: int
     resends: tuple[str, ...]
     upstream_429s: int
     queue_s: float
     upstream_s: float
+    bot_s: float
     total_s: float
     has_hung_up: bool
 
     @property
     def added_s(self) -> float:
-        """The gateway's own share of the time: neither waiting by design nor the upstream's."""
-        return max(0.0, self.total_s - self.queue_s - self.upstream_s)
+        """The gateway's own share of the time: neither waiting by design nor the upstream's nor the bot's."""
+        return max(0.0, self.total_s - self.queue_s - self.upstream_s - self.bot_s)

@@ -5,8 +5,11 @@ absent, so that the backoff decides.
 """
 
 import math
+import re
 
 from sealgate.core.server_time import parse_http_date
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
 
 
 def parse_retry_after(value: str | None, server_now: float) -> float | None:
@@ -25,10 +28,7 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
 
 
 def _seconds(value: str) -> float | None:
-    try:
-        return float(value)
-    except ValueError:
-        return None
+    return float(value) if _NUMBER.fullmatch(value) else None
 
 
 def _until_date(value: str, server_now: float) -> float | None:

@@ -45,6 +45,11 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
     raise UnreadableTimeError(f"no plausible time at {pointer or 'any field'}; set clock.field")
 
 
+def is_plausible(seconds: float) -> bool:
+    """Ask whether epoch seconds are of our days."""
+    return _EARLIEST <= seconds < _LATEST
+
+
 def parse_http_date(value: str) -> float | None:
     """Return the epoch seconds of a `Date` header (RFC 9110 section 5.6.7), None where it is none."""
     try:
@@ -103,7 +108,7 @@ def _from_number(text: str) -> tuple[float, float] | None:
     except ValueError:
         return None
     for unit in _UNITS:
-        if _EARLIEST <= number * unit < _LATEST:
+        if is_plausible(number * unit):
             return number * unit, max(unit * _last_digit(text), _FINEST)
     return None
 
@@ -116,7 +121,7 @@ def _from_iso(text: str) -> tuple[float, float] | None:
     except ValueError:
         return None
     seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    return (seconds, _last_digit(text)) if _EARLIEST <= seconds < _LATEST else None
+    return (seconds, _last_digit(text)) if is_plausible(seconds) else None
 
 
 def _last_digit(text: str) -> float:

@@ -12,6 +12,7 @@ from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
+from sealgate.core.stamps import Stamps
 from sealgate.gateway.clock_keeper import ClockKeeper, TimeSource
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import Journal, Keeper
@@ -37,7 +38,8 @@ def build_tree(config: Config, environ: Mapping[str, str], host: Host) -> Tree:
             replay=Replay(config.limits.replay_429),
         ),
         desks={
-            alias: Desk(build_key(config, alias, environ), _turnstile(config, host)) for alias in config.keys
+            alias: Desk(build_key(config, alias, environ), _turnstile(config, host), Stamps())
+            for alias in config.keys
         },
         # `/time` has a limit of its own, if any: its 429s must not pause the orders.
         open_turnstile=_turnstile(config, host),

@@ -5,17 +5,21 @@ takes the place of one.
 """
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 
 import structlog
 
 from sealgate.core.attempts import Failure
 from sealgate.core.clock import Sample
+from sealgate.core.limit_reply import limit_reply
+from sealgate.core.routes import Lane
 from sealgate.core.sampling import Sampling
-from sealgate.core.server_time import UnreadableTimeError, parse_http_date, parse_server_time
+from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
+from sealgate.gateway.answer import Answer
 from sealgate.gateway.host import Host
 from sealgate.gateway.kept_clock import KeptClock
-from sealgate.gateway.upstream import Answer, Outgoing, Upstream
+from sealgate.gateway.upstream import Outgoing, Upstream
 
 _OK = 200
 
@@ -46,31 +50,27 @@ class ClockKeeper:
         """Take samples until cancelled."""
         try:
             while True:
-                self._clock.due.clear()
                 await self._take_sample()
                 await self._rest()
         finally:
             await self._upstream.close()
 
     async def _rest(self) -> None:
-        error_s = None if self._clock.trouble else self._clock.error_s()
-        try:
-            async with asyncio.timeout(self._sampling.gap_s(self._source.interval_s, error_s)):
+        gap = self._sampling.gap(self._source.interval_s, self._clock.error_s() or 0.0)
+        await self._host.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(gap.latest_s - gap.soonest_s):
                 await self._clock.due.wait()
-        except TimeoutError:
-            return
+        self._clock.due.clear()
 
     async def _take_sample(self) -> None:
+        timeout_s = self._upstream.destination.total_timeout_s
+        line = await self._upstream.connect(Lane.CANCEL, timeout_s)
         sent = self._host.now()
-
-        def note_the_time() -> bytes:
-            nonlocal sent
-            sent = self._host.now()
-            return b""
-
-        request = Outgoing("GET", self._source.path, b"", note_the_time)
-        answer = await self._upstream.send(request, self._upstream.destination.total_timeout_s)
+        request = Outgoing("GET", self._source.path)
+        answer = line if isinstance(line, Failure) else await line.exchange(request, timeout_s)
         if isinstance(answer, Failure):
+            self._sampling = self._sampling.failed(None)
             self._say(answer.detail, fix="check base_url, the network and the exchange's status")
         else:
             trouble = self._read(answer, sent, self._host.now())
@@ -78,20 +78,22 @@ class ClockKeeper:
 
     def _read(self, answer: Answer, sent: float, received: float) -> str | None:
         """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
-        if answer.rest is not None:
-            answer.rest.abandon()
-        if answer.status != _OK:
-            self._try_date(answer, sent, received)
-            return f"{self._source.path} answered {answer.status}"
+        if answer.remainder is not None:
+            answer.remainder.abandon()
         try:
-            found = parse_server_time(answer.body, self._source.field)
+            found = _time_in(answer, self._source.field)
         except UnreadableTimeError as error:
+            self._sampling = self._sampling.failed(self._stated_wait(answer))
             self._try_date(answer, sent, received)
             return f"{self._source.path}: {error}"
         self._sampling = self._sampling.taken((received - sent) / 2)
         self._field = found.field
         self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
         return None
+
+    def _stated_wait(self, answer: Answer) -> float | None:
+        """Return the seconds that a 429 asks for."""
+        return limit_reply(answer.status, answer.fields, self._clock.server_now()).retry_after_s
 
     def _try_date(self, answer: Answer, sent: float, received: float) -> None:
         date = next((value for name, value in answer.fields if name.lower() == b"date"), b"")
@@ -110,3 +112,9 @@ class ClockKeeper:
             return
         offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms()
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
+
+
+def _time_in(answer: Answer, field: str) -> ServerTime:
+    if answer.status != _OK:
+        raise UnreadableTimeError(f"the answer was {answer.status}")
+    return parse_server_time(answer.body, field)

@@ -132,9 +132,12 @@ async def listen(server: BotServer, address: Address, setting: str) -> asyncio.S
     try:
         return await loop.create_server(server, address.host, address.port, backlog=_BACKLOG)
     except OSError as error:
-        raise StartError(
-            f"cannot listen on {address}: {_cause(error)}; set {setting} to another one"
-        ) from None
+        raise cannot_listen(address, setting, error) from None
+
+
+def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
+    """Return the error of an address that cannot be had."""
+    return StartError(f"cannot listen on {address}: {_cause(error)}; set {setting} to another one")
 
 
 def _cause(error: OSError) -> str:

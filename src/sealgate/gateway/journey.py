@@ -39,7 +39,9 @@ class Journey:
     upstream_429s: int = 0
     queue_s: float = 0.0
     upstream_s: float = 0.0
+    bot_s: float = 0.0
     refusal: Refusal | None = None
+    broken: str | None = None
     has_hung_up: bool = False
     may_be_stopped: bool = True
 
@@ -75,7 +77,7 @@ class Journey:
     def cut(self, detail: str) -> None:
         """Note that the reply broke off while it was passed on."""
         self.standing = Conclusion.UNKNOWN
-        self.refusal = Refusal("upstream_broken", detail)
+        self.broken = detail
 
     def fields(self) -> list[tuple[bytes, bytes]]:
         """Return the headers that every reply of the gateway carries."""
@@ -103,12 +105,14 @@ class Journey:
             conclusion=self.conclusion,
             reason=self.refusal.slug if self.refusal else None,
             detail=self.refusal.detail if self.refusal else None,
+            broken=self.broken,
             attempts=self.attempts,
             # The last reason led to no attempt where the time ran out before it.
             resends=tuple(self.resends[: max(0, self.attempts - 1)]),
             upstream_429s=self.upstream_429s,
             queue_s=self.queue_s,
             upstream_s=self.upstream_s,
+            bot_s=self.bot_s,
             total_s=now - self.started,
             has_hung_up=self.has_hung_up,
         )

@@ -13,6 +13,7 @@ import structlog
 
 from sealgate.core.clock import Sample, ServerClock
 from sealgate.core.host_jumps import Jump, find_jump
+from sealgate.core.server_time import is_plausible
 from sealgate.core.status import ClockStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
@@ -61,7 +62,6 @@ class KeptClock:
         self._clock = self._clock.observe(sample)
         if self._clock.steps != steps:
             log.warning("clock_stepped", offset_s=round(self.offset_s(), 3))
-            self.due.set()
         if self._next_sample is not None:
             self._next_sample.set_result(None)
             self._next_sample = None
@@ -75,13 +75,18 @@ class KeptClock:
         """Take in a 401 for the timestamp: it states the server's time, and a fresh sample is wanted."""
         self._refusals += 1
         stated = _SERVER_TIME.search(body)
-        if stated is not None:
-            self.observe(Sample(sent, self._host.now(), int(stated[1]) / 1000))
+        server = int(stated[1]) / 1000 if stated is not None else 0.0
+        if is_plausible(server):
+            self.observe(Sample(sent, self._host.now(), server))
         self.due.set()
         if is_second:
             self._fault = "a timestamp was refused right after a resync"
             fix = "compare keys.*.recv_window_ms with what the exchange has"
             log.error("timestamp_refused_twice", cause=self._fault, fix=fix)
+
+    def was_accepted(self) -> None:
+        """Note that a request's timestamp was not refused: an earlier fault is over."""
+        self._fault = None
 
     def timestamp_ms(self) -> int:
         """Return the timestamp to sign with now."""
@@ -121,12 +126,14 @@ class KeptClock:
         return self.server_now() - self._host.wall()
 
     def is_good_for(self, recv_window_ms: int) -> bool:
-        """Whether a timestamp of now cannot be refused: the bound is within half of the window."""
+        """Whether a timestamp of now cannot be refused: the bound is within half of the window.
+
+        Where the clock is not required, any sample will do, and none once the grace is over.
+        """
         error_s = self.error_s()
-        if error_s is None:
-            has_grace_passed = self._host.now() >= self._started + self._needs.grace_s
-            return has_grace_passed and not self._needs.is_required
-        return not self._needs.is_required or error_s * 2000 <= recv_window_ms
+        if not self._needs.is_required:
+            return error_s is not None or self._host.now() >= self._started + self._needs.grace_s
+        return error_s is not None and error_s * 2000 <= recv_window_ms
 
     @property
     def not_ready(self) -> str | None:
@@ -136,7 +143,8 @@ class KeptClock:
         error_s = self.error_s()
         if error_s is None:
             return f"clock not synced: {self.trouble}"
-        return f"clock may be {error_s:.1f} s off: {self.trouble}"
+        window_ms = self._needs.recv_window_ms
+        return f"clock known to {error_s * 1000:.0f} ms only, too poor for a recv_window of {window_ms} ms"
 
     async def wait_until_good(self, give_up_at: float, recv_window_ms: int) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""

@@ -6,7 +6,6 @@ Every request ends in one `Outcome`, reported after the reply has left; log and 
 import asyncio
 import contextlib
 from collections.abc import Callable
-from functools import partial
 
 import structlog
 from aiohttp import web
@@ -30,6 +29,7 @@ from sealgate.core.outcome import Outcome
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
+from sealgate.gateway.answer import Answer, BrokenReplyError
 from sealgate.gateway.host import Host
 from sealgate.gateway.incoming import read_body
 from sealgate.gateway.journey import Journey
@@ -38,7 +38,7 @@ from sealgate.gateway.sealing import check_session, sealed_fields
 from sealgate.gateway.server import on_hang_up
 from sealgate.gateway.tree import Tree
 from sealgate.gateway.turnstile import Turn
-from sealgate.gateway.upstream import Answer, BrokenReplyError, NotNow, Outgoing
+from sealgate.gateway.upstream import Line, Outgoing, give_back
 
 log = structlog.get_logger("sealgate.pipeline")
 
@@ -67,19 +67,24 @@ class Pipeline:
         try:
             reply = await self._answer(request, journey)
             status = reply.status
-            written = await write_reply(request, reply, journey.fields(), is_last=self.is_draining)
+            return await self._write(request, reply, journey)
         except (ConnectionError, asyncio.CancelledError):
-            journey.has_hung_up = True
             return Written(keep_alive=False)
         except BrokenReplyError as error:
             journey.cut(str(error))
             return Written(keep_alive=False)
-        else:
-            return written
         finally:
             self._leave()
             on_hang_up(request, None)
             self._report(journey.outcome(status, self._host.now()))
+
+    async def _write(self, request: web.BaseRequest, reply: Reply, journey: Journey) -> Written:
+        since = self._host.now()
+        try:
+            return await write_reply(request, reply, journey.fields(), is_last=self.is_draining)
+        finally:
+            if reply.remainder is not None:
+                journey.bot_s += self._host.now() - since
 
     def _enter(self) -> None:
         self.inflight += 1
@@ -112,21 +117,26 @@ class Pipeline:
         except ConnectionError:
             raise
         except Exception:
-            log.exception("internal_error", request_id=journey.request_id)
+            with contextlib.suppress(Exception):  # the log may be what failed
+                log.exception("internal_error", request_id=journey.request_id)
             journey.refusal = Refusal("internal_error", "The gateway failed on this request.")
         return problem(journey.refusal, journey.request_id, self._host.wall())
 
     async def _carry(self, request: web.BaseRequest, journey: Journey) -> Reply:
-        """Admit -> read -> wait -> stamp and sign -> send -> learn -> reply.
+        """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
 
-        Sealing happens inside the send, on a connection that is ready: no wait may age the timestamp.
+        The stamp comes after every wait, the one for a connection included.
         """
         ticket = self._admit(request, journey)
-        body = await read_body(request, self._tree.rules.max_body, self._tree.limits.body_timeout_s)
+        body = await self._read(request, journey)
         while True:
             with await self._wait(ticket, journey) as turn:
-                attempt = await self._send(ticket, body, turn, journey)
-                answer = self._learn(ticket, attempt, turn, journey) if attempt is not None else None
+                line = await self._connect(ticket, journey)
+                if turn.is_paused:  # it began while there was no connection yet
+                    give_back(line)
+                    continue
+                attempt = await self._send(ticket, body, line, turn, journey)
+                answer = self._learn(ticket, attempt, turn, journey)
             if answer is not None:
                 return passed_on(answer)
 
@@ -142,6 +152,13 @@ class Pipeline:
         if self.is_draining and ticket.route.lane is Lane.ORDER:
             raise Refusal("draining", "The gateway is shutting down.")
         return ticket
+
+    async def _read(self, request: web.BaseRequest, journey: Journey) -> bytes:
+        since = self._host.now()
+        try:
+            return await read_body(request, self._tree.rules.max_body, self._tree.limits.body_timeout_s)
+        finally:
+            journey.bot_s += self._host.now() - since
 
     async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
         since = self._host.now()
@@ -162,38 +179,41 @@ class Pipeline:
         elif (left := journey.not_before - self._host.now()) > 0:
             await self._host.sleep(left)
 
-    def _stamp_and_sign(self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey) -> bytes:
-        if turn.is_paused:
-            raise NotNow
-        turn.is_used = True
-        key = self._tree.desks[ticket.key].key
-        journey.sent_at = self._host.now()
-        timestamp_ms = self._tree.clock.timestamp_ms()
-        journey.fence_ms = timestamp_ms + key.recv_window_ms + self._tree.clock.error_ms()
-        return sealed_fields(ticket, key, timestamp_ms, body)
+    async def _connect(self, ticket: Ticket, journey: Journey) -> Line | Failure:
+        since = self._host.now()
+        try:
+            return await self._tree.upstream.connect(ticket.route.lane, self._time_left_s(journey, since))
+        finally:
+            journey.upstream_s += self._host.now() - since
 
     async def _send(
-        self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey
-    ) -> Answer | Failure | None:
-        """Make one attempt; None: a pause began before there was a connection, so wait once more."""
-        since = self._host.now()
-        timeout_s = min(self._tree.limits.total_timeout_s, journey.ends_at - since)
-        if timeout_s <= 0:
-            raise Refusal("deadline_exceeded", "The time for this request is over.")
-        journey.is_under_way = True
+        self, ticket: Ticket, body: bytes, line: Line | Failure, turn: Turn, journey: Journey
+    ) -> Answer | Failure:
         journey.attempts += 1
-        seal = partial(self._stamp_and_sign, ticket, body, turn, journey)
-        request = Outgoing(ticket.method, ticket.target.raw, body, seal)
+        if isinstance(line, Failure):
+            return line
+        turn.is_used = journey.is_under_way = True
         journey.may_be_stopped = ticket.is_read  # what may execute is finished, also for a bot that hung up
+        journey.sent_at = since = self._host.now()
         try:
-            answer = await self._tree.upstream.send(request, timeout_s)
-        except NotNow:
-            answer = None
-            journey.attempts -= 1
-        journey.may_be_stopped = True
-        journey.is_under_way = False
-        journey.upstream_s += self._host.now() - since
-        return answer
+            fields = self._stamp_and_sign(ticket, body, journey)
+            request = Outgoing(ticket.method, ticket.target.raw, fields, body)
+            return await line.exchange(request, self._time_left_s(journey, since))
+        finally:
+            journey.upstream_s += self._host.now() - since
+
+    def _time_left_s(self, journey: Journey, now: float) -> float:
+        time_left_s = journey.ends_at - now
+        if time_left_s <= 0:
+            raise Refusal("deadline_exceeded", "The time for this request is over.")
+        return min(self._tree.limits.total_timeout_s, time_left_s)
+
+    def _stamp_and_sign(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
+        desk = self._tree.desks[ticket.key]
+        content = hash((ticket.method, ticket.target.raw, body))
+        timestamp_ms = desk.stamps.take(self._tree.clock.timestamp_ms(), content)
+        journey.fence_ms = timestamp_ms + desk.key.recv_window_ms + self._tree.clock.error_ms()
+        return sealed_fields(ticket, desk.key, timestamp_ms, body)
 
     def _learn(
         self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey
@@ -202,6 +222,7 @@ class Pipeline:
 
         Raises Refusal where it is given up.
         """
+        journey.is_under_way, journey.may_be_stopped = False, True
         if isinstance(attempt, Answer):
             self._observe(attempt, turn, journey)
         verdict = self._verdict(ticket, attempt, journey)
@@ -221,6 +242,8 @@ class Pipeline:
         elif is_timestamp_refusal(answer.status, answer.body):
             is_second = TIMESTAMP in journey.resends
             self._tree.clock.refused(answer.body, journey.sent_at, is_second=is_second)
+        else:
+            self._tree.clock.was_accepted()
 
     def _verdict(
         self, ticket: Ticket, attempt: Answer | Failure, journey: Journey
@@ -238,8 +261,8 @@ class Pipeline:
         )
 
     def _prepare_resend(self, again: Again, attempt: Answer | Failure, journey: Journey) -> None:
-        if isinstance(attempt, Answer) and attempt.rest is not None:
-            attempt.rest.abandon()
+        if isinstance(attempt, Answer) and attempt.remainder is not None:
+            attempt.remainder.abandon()
         if journey.has_hung_up:
             raise asyncio.CancelledError
         journey.resends.append(again.reason)

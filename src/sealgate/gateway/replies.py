@@ -1,7 +1,10 @@
 """Replies to the bot: the upstream's, passed on byte for byte, or a problem of our own (RFC 9457)."""
 
+import asyncio
 import json
 import math
+import socket
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,12 +16,13 @@ from aiohttp import web
 from sealgate.core.headers import sort_reply
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
-from sealgate.gateway.upstream import Answer, Rest
+from sealgate.gateway.answer import Answer, BrokenReplyError, Remainder
 
 Fields = Sequence[tuple[bytes, bytes]]
 
 _NO_BODY = frozenset({204, 304})
 _HTTP_11 = (1, 1)
+_LONGEST_S = 10**9  # of a Retry-After that is written
 # Headers that a status calls for: RFC 9110 sections 11.6.1 and 10.2.1.
 _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
     "bot_unauthenticated": (b"WWW-Authenticate", b'Basic realm="sealgate"'),
@@ -28,20 +32,22 @@ _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
 
 @dataclass(slots=True)
 class Reply:
-    """A reply to write. `rest` is what a large one still has to come, `length` its stated length."""
+    """A reply to write. `remainder` is what a large one still has to come, `length` its stated length."""
 
     status: int
     phrase: str
     fields: Fields
     body: bytes
-    rest: Rest | None = None
+    remainder: Remainder | None = None
     length: bytes | None = None
 
 
 def passed_on(answer: Answer) -> Reply:
     """Return the upstream's reply as the bot gets it."""
     length = next((value for name, value in answer.fields if name.lower() == b"content-length"), None)
-    return Reply(answer.status, answer.phrase, sort_reply(answer.fields), answer.body, answer.rest, length)
+    return Reply(
+        answer.status, answer.phrase, sort_reply(answer.fields), answer.body, answer.remainder, length
+    )
 
 
 def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
@@ -63,7 +69,9 @@ def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
     if refusal.slug in _CALLED_FOR:
         fields.append(_CALLED_FOR[refusal.slug])
     if refusal.retry_after_s is not None:
-        fields.append((b"Retry-After", str(math.ceil(refusal.retry_after_s)).encode("ascii")))
+        fields.append(
+            (b"Retry-After", str(min(math.ceil(refusal.retry_after_s), _LONGEST_S)).encode("ascii"))
+        )
     return Reply(
         reason.status, HTTPStatus(reason.status).phrase, fields, json.dumps(document).encode("ascii")
     )
@@ -112,8 +120,8 @@ async def write_reply(request: web.BaseRequest, reply: Reply, notes: Fields, *, 
         await request.writer.write(block)
     else:
         await request.writer.write(block + _framed(reply.body, framing))
-    if reply.rest is not None:
-        await _stream(request, reply.rest, framing)
+    if reply.remainder is not None:
+        await _stream(request, reply.remainder, framing)
     return Written(keep_alive=keep_alive)
 
 
@@ -122,17 +130,36 @@ def closing_bytes(reply: Reply, notes: Fields) -> bytes:
     return head_block(reply, notes, content_length(len(reply.body)) + b"Connection: close\r\n") + reply.body
 
 
-async def _stream(request: web.BaseRequest, rest: Rest, framing: _Framing) -> None:
+async def _stream(request: web.BaseRequest, remainder: Remainder, framing: _Framing) -> None:
     try:
-        while chunk := await rest.read():
-            await request.writer.write(_framed(chunk, framing))
+        while chunk := await remainder.read():
+            await _write_in_time(request, _framed(chunk, framing), remainder)
         if framing is _Framing.CHUNKED:
             await request.writer.write(b"0\r\n\r\n")
     except BaseException:
-        rest.abandon()
-        if request.transport is not None:
-            request.transport.abort()
+        remainder.abandon()
+        _reset(request)
         raise
+
+
+async def _write_in_time(request: web.BaseRequest, chunk: bytes, remainder: Remainder) -> None:
+    """Write a part; a bot that does not read must not hold a connection to the upstream for ever."""
+    try:
+        async with asyncio.timeout_at(remainder.ends_at):
+            await request.writer.write(chunk)
+    except TimeoutError:
+        raise BrokenReplyError("the bot does not read it") from None
+
+
+def _reset(request: web.BaseRequest) -> None:
+    """Reset the bot's connection: after an orderly end, HTTP/1.0 would take the part for the whole."""
+    transport = request.transport
+    if transport is None:
+        return
+    connection = transport.get_extra_info("socket")
+    if connection is not None:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
 
 
 def head_block(reply: Reply, notes: Fields, framing: bytes) -> bytes:
@@ -152,7 +179,7 @@ def _framing(request: web.BaseRequest, reply: Reply) -> tuple[_Framing, bytes]:
     if request.method == "HEAD" or reply.status in _NO_BODY:
         has_length = reply.length is not None and reply.status != HTTPStatus.NO_CONTENT
         return _Framing.NO_BODY, content_length(int(reply.length or b"0")) if has_length else b""
-    if reply.rest is None:
+    if reply.remainder is None:
         return _Framing.LENGTH, content_length(len(reply.body))
     if reply.length is not None:
         return _Framing.LENGTH, content_length(int(reply.length))

@@ -6,6 +6,7 @@ an hour; both are replaced here.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
@@ -39,12 +40,20 @@ class _Connection(web.RequestHandler):
 
     def handle_error(
         self,
-        request: web.BaseRequest,  # noqa: ARG002 - aiohttp's signature
-        status: int = 500,  # noqa: ARG002
+        request: web.BaseRequest,
+        status: int = 500,
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is not HTTP: one problem document, then the connection closes."""
+        """Answer what is not HTTP: one problem document, then the connection closes.
+
+        aiohttp also comes here where the handler itself failed. What was sent by then is not known here, so
+        nothing is claimed: the connection is cut.
+        """
+        if status != HTTPStatus.BAD_REQUEST:
+            if request.transport is not None:
+                request.transport.abort()
+            return Written(keep_alive=False)
         too_long = isinstance(exc, LineTooLong) or "Too many" in (message or "")
         slug = "headers_too_large" if too_long else "bad_request"
         refusal = Refusal(slug, "A line or the header is too long." if too_long else "This is not HTTP/1.1.")

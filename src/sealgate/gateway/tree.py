@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sealgate.core.admission import Rules
 from sealgate.core.attempts import Replay
+from sealgate.core.stamps import Stamps
 from sealgate.gateway.clock_keeper import ClockKeeper
 from sealgate.gateway.kept_clock import KeptClock
 from sealgate.gateway.keys import SigningKey
@@ -24,15 +25,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One key and the turnstile before it."""
+    """One key, the turnstile before it, and its timestamps."""
 
     key: SigningKey
     turnstile: Turnstile
+    stamps: Stamps
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """What the pipeline works with. A reload makes another one and swaps it whole."""
+    """What the pipeline works with."""
 
     rules: Rules
     limits: Limits

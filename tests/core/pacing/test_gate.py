@@ -63,3 +63,13 @@ def test_the_burst_that_began_a_pause_says_nothing_new() -> None:
 
 def test_a_gate_that_never_closed_is_open() -> None:
     assert Gate().left_s(0.0) == 0.0
+
+
+def test_a_stated_wait_of_nothing_is_not_believed_twice() -> None:
+    """An upstream that says 0 and refuses again would be hammered by those who wait."""
+    gate, now, waits = Gate(), 0.0, []
+    for _ in range(5):
+        gate = gate.refused(now, 0.0, 0.0, is_scout=bool(waits))
+        waits.append(gate.left_s(now))
+        now = gate.until
+    assert waits == [0.0, 0.5, 1.0, 2.0, 4.0]

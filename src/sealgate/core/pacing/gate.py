@@ -29,7 +29,7 @@ class Gate:
         """Return the gate after a 429 at `now` that stated a usable wait or none; `chance` is in [0, 1)."""
         if stated_s is None and now < self.until and not is_scout:
             return self  # of the burst that began this pause: it says nothing new
-        least_s = min(2 * self.length_s, LONGEST_BACKOFF_S) if is_scout else 0.0
+        least_s = min(max(FIRST_S, 2 * self.length_s), LONGEST_BACKOFF_S) if is_scout else 0.0
         if stated_s is None:
             length_s = max(FIRST_S, least_s)
             wait_s = length_s * (1 + chance) / 2

@@ -1,0 +1,45 @@
+"""What can go wrong with a connection to the upstream, in words. aiohttp's exceptions are known here alone.
+
+The words name the cause for people; they never repeat what the peer sent.
+"""
+
+import os
+import socket
+import ssl
+
+import aiohttp
+from aiohttp.http_exceptions import HttpProcessingError
+
+# All that aiohttp raises where a connection cannot be made, breaks, or carries no HTTP.
+TROUBLE = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError)
+
+
+def words(error: BaseException) -> str:
+    """Say in a few words what went wrong."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
+    if isinstance(error, HttpProcessingError):
+        return "the reply is not HTTP"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return _PLAIN.get(type(error), type(error).__name__)
+
+
+_PLAIN: dict[type[BaseException], str] = {
+    aiohttp.ServerDisconnectedError: "the connection was closed without a reply",
+    aiohttp.ClientPayloadError: "the reply was cut short",
+    TimeoutError: "it took too long",
+}
+
+
+def _cause(error: Exception) -> str:
+    """Return the words of whoever knows: TLS, the resolver or the system (asyncio's repeat the address)."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused ({error.verify_message}); see upstream.ca_file"
+    if isinstance(error, ssl.SSLError):
+        return f"it does not speak TLS as expected ({error.reason})"
+    if isinstance(error, socket.gaierror):
+        return "no such host name"
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)

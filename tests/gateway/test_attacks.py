@@ -1,0 +1,124 @@
+"""What once got through: bots and upstreams that misbehave in ways that no single rule foresaw."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from rig.bot import request
+from rig.station import Station, running_station
+from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_stall
+from rig.wire import OK, chunked, reply
+from sealgate.core.routes import Lane
+from sealgate.gateway.pipeline import Pipeline
+
+READ = request()
+ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
+CANCEL = request(b"DELETE", b"/v1/trade/order/1")
+LARGE = reply(b"200 OK", b"x" * 8_000_000)
+
+
+async def test_a_bot_that_is_gone_while_there_is_no_connection(upstream: Upstream) -> None:
+    """Its order is not sent when one becomes free, and the record says so."""
+    go = asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    async with running_station(upstream, upstream={"max_connections": 1}) as station:
+        first = asyncio.ensure_future(station.ask(CANCEL))
+        await upstream.until_received(1)
+        async with station.bot() as bot:
+            await bot.send(ORDER)
+            pool = station.gateway.tree.upstream._connector
+            await station.until(lambda: len(pool._waiters) == 1)
+            bot.hang_up()
+        outcome = await station.outcomes.until(1)
+        go.set()
+        assert (await first).status == 200
+        assert (await station.ask(READ)).status == 200
+    assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
+    assert [item.method for item in upstream.received] == [b"DELETE", b"GET"]
+
+
+async def test_slow_reads_leave_room_for_orders_and_cancels(upstream: Upstream) -> None:
+    def stall_reads(received: Received) -> Act:
+        return say_and_stall() if received.method == b"GET" else say(OK)
+
+    upstream.script = stall_reads
+    async with running_station(upstream, upstream={"max_connections": 8}) as station:
+        reads = [asyncio.ensure_future(station.ask(READ)) for _ in range(12)]
+        await upstream.until_received(6)
+        await station.until(lambda: station.gateway.tree.upstream.waiting(Lane.READ) == 6)
+        assert (await station.ask(ORDER)).status == 200
+        assert (await station.ask(CANCEL)).status == 200
+        for read in reads:
+            read.cancel()
+        await asyncio.gather(*reads, return_exceptions=True)
+
+
+async def test_a_bot_that_does_not_read_gives_its_connection_back(upstream: Upstream) -> None:
+    upstream.answers.append(say(LARGE))
+    settings = {"max_connections": 1, "total_timeout": 0.5}
+    async with running_station(upstream, upstream=settings) as station, station.bot() as bot:
+        await bot.send(READ)
+        outcome = await station.outcomes.until(1)
+        assert outcome.broken == "the bot does not read it"
+        assert (await station.ask(CANCEL)).status == 200
+
+
+async def test_a_cut_reply_is_reset_for_http_1_0(station: Station) -> None:
+    """Where the end of the connection is the end of the body, only a reset can say that it is none."""
+    go = asyncio.Event()
+
+    async def cut(wire: Wire) -> None:
+        await wire.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await wire.write(chunked(b"x" * 1_000_000)[:-5])
+        await go.wait()
+        wire.reset()
+
+    station.upstream.answers.append(cut)
+    async with station.bot() as bot:
+        await bot.send(READ.replace(b"HTTP/1.1", b"HTTP/1.0"))
+        first = await bot.line()  # so it is being streamed
+        go.set()
+        answer = await bot.reply(first=first)
+    assert (answer.ends_by, answer.is_whole) == ("close", False)
+
+
+async def test_a_fault_after_the_order_went_out_claims_nothing(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No answer at all is the truth; "not sent" would double the order."""
+
+    async def fail(*_: object) -> None:
+        raise ValueError("made up")
+
+    monkeypatch.setattr(Pipeline, "_write", fail)
+    async with station.bot() as bot:
+        await bot.send(ORDER)
+        with contextlib.suppress(ConnectionResetError):
+            assert await bot.rest() == b""
+    assert len(station.upstream.received) == 1
+
+
+@pytest.mark.parametrize("server_ms", [b"0000000000001", b"9999999999999"])
+async def test_a_401_that_states_an_absurd_time_moves_no_clock(station: Station, server_ms: bytes) -> None:
+    detail = b'{"detail":"Timestamp outside recv_window (5000ms). Server time: %b"}' % server_ms
+    before = station.gateway.tree.clock.server_now()
+    station.upstream.answers.extend([say(reply(b"401 Unauthorized", detail))] * 2)
+    await station.ask(ORDER)
+    assert abs(station.gateway.tree.clock.server_now() - before) < 60
+    assert station.gateway.status().clock.steps == 0
+
+
+async def test_the_time_is_not_asked_for_by_every_bot_that_waits_for_it(upstream: Upstream) -> None:
+    upstream.time = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 60"))
+    async with running_station(upstream, synced=False) as station:
+        for _ in range(20):
+            answer = await station.ask(request(b"GET", b"/v1/trade/x", b"X-Gateway-Deadline-Ms: 5"))
+            assert answer.reason == "clock_unsynced"
+    assert len(upstream.asked_time) == 1
+
+
+async def test_equal_orders_of_one_millisecond_carry_different_signatures(station: Station) -> None:
+    await asyncio.gather(*(station.ask(ORDER) for _ in range(20)))
+    signatures = {item.head.value(b"X-SERVICE-SIGNATURE") for item in station.upstream.received}
+    assert len(signatures) == len(station.upstream.received) == 20
