@@ -105,7 +105,8 @@ class HeaderRules:
     def sort(self, fields: Iterable[tuple[bytes, bytes]]) -> Head:
         """Sort a request's raw fields.
 
-        Raises Refusal `bad_request` where a kept field comes twice, `headers_too_large` where they are too many.
+        Raises Refusal `bad_request` where a kept field comes twice, `headers_too_large` where they are too
+        large together.
         """
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []

@@ -67,7 +67,8 @@ def test_a_gate_that_never_closed_is_open() -> None:
 
 def test_a_stated_wait_of_nothing_is_not_believed_twice() -> None:
     """An upstream that says 0 and refuses again would be hammered by those who wait."""
-    gate, now, waits = Gate(), 0.0, []
+    gate, now = Gate(), 0.0
+    waits: list[float] = []
     for _ in range(5):
         gate = gate.refused(now, 0.0, 0.0, is_scout=bool(waits))
         waits.append(gate.left_s(now))

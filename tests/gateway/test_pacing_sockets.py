@@ -1,0 +1,438 @@
+"""Pacing on real sockets: the gateway before the sandbox's limiters, and before a hostile upstream.
+
+What is asserted are counts and orders of arrival, by the journal of whoever received; how fast it was is
+asked by `scripts/bench pacing`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from email.utils import formatdate
+from itertools import cycle, pairwise
+from typing import Any
+
+import pytest
+
+from rig.bot import Reply, bot_at, request
+from rig.herd import (
+    ORDER,
+    WEIGHTS,
+    Address,
+    Entry,
+    bots_table,
+    by,
+    journal_at,
+    order_by,
+    put,
+    read_by,
+    running_herd,
+    shares,
+    tokens,
+)
+from rig.station import ENVIRON, KEY, Station, make_config, running_station
+from rig.upstream import Act, Received, Upstream, say
+from rig.wire import PATIENCE_S, let_pass, reply
+from sealgate.core.pacing.claims import Claim, Fate
+from sealgate.core.pacing.claims import Reply as Learned
+from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.host import Host
+from sealgate.gateway.turnstile import Turnstile
+from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.settings import LimitKind, SandboxSettings
+
+READ = request()
+TRADE = request(b"POST", b"/v1/trade/order", b"Content-Type: application/json", body=ORDER)
+
+
+@pytest.fixture
+def _one_time_per_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the time stand still within a turn of the loop: X-Gateway-Queue-Ms 0 then means "did not wait"."""
+
+    class SteppingHost(Host):
+        _now: float | None = None
+
+        def now(self) -> float:
+            if self._now is None:
+                self._now = super().now()
+                asyncio.get_running_loop().call_soon(self._forget)
+            return self._now
+
+        def _forget(self) -> None:
+            self._now = None
+
+    monkeypatch.setattr("sealgate.gateway.gateway.Host", SteppingHost)
+
+
+@dataclass
+class Scene:
+    """A gateway before a sandbox."""
+
+    gateway: Gateway
+    sandbox: Sandbox
+
+    @property
+    def bots_address(self) -> Address:
+        return self.gateway.address.host, self.gateway.address.port
+
+    @property
+    def sandbox_address(self) -> Address:
+        host, _, port = self.sandbox.base_url.removeprefix("http://").rpartition(":")
+        return host, int(port)
+
+    async def journal(self) -> list[Entry]:
+        return await journal_at(self.sandbox_address)
+
+    @property
+    def turnstile(self) -> Turnstile:
+        return self.gateway.tree.desks["main"].turnstile
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Wait for a state that nobody announces."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not is_so():
+                await let_pass(0.002)
+
+    async def until_waiting(self, count: int) -> None:
+        """Wait until that many stand in line."""
+        await self.until(lambda: sum(self.turnstile.status().waiting.values()) == count)
+
+
+@asynccontextmanager
+async def before_sandbox(settings: SandboxSettings, **limits: Any) -> AsyncIterator[Scene]:
+    async with running_sandbox(settings) as sandbox:
+        key = {"api_key": sandbox.api_key, "secret": "env:SANDBOX_SECRET"}
+        config = make_config(sandbox.base_url, keys={"main": key}, bots=bots_table(), limits=limits)
+        environ = {**tokens(), "SANDBOX_SECRET": sandbox.api_secret}
+        async with running_gateway(config, (), environ) as gateway:
+            await gateway.wait_until_ready(PATIENCE_S)
+            yield Scene(gateway, sandbox)
+
+
+async def ask_at(address: Address, message: bytes) -> Reply:
+    async with bot_at(*address) as bot:
+        return await bot.ask(message)
+
+
+# Saturation ------------------------------------------------------------------------------------------------
+
+LEARNED = 30  # accepted before anything is counted
+COUNTED = 40
+LIMITERS: dict[LimitKind, dict[str, Any]] = {
+    "fixed": {},
+    "fixed_from_first": {},
+    "sliding_log": {},
+    "token_bucket": {},
+    "gcra": {"limit_burst": 5},
+    "concurrency": {"limit_requests": 4, "limit_window_s": 0.1},
+}
+SLOW = {"faults": [{"kind": "delay", "delay_s": 0.02}]}  # what is under way is under way for a while
+
+
+@dataclass
+class Pauses:
+    """What 429s stated, as (heard, over) in epoch seconds."""
+
+    stated: list[tuple[float, float]]
+
+    def strike(self, entry: Entry) -> bool:
+        """Ask whether a request was stamped after such a 429 was heard, and received before its end."""
+        return any(
+            entry.stamped_ms / 1000 > heard + CLOCK_ERROR_S
+            and entry.received_ms / 1000 + CLOCK_ERROR_S < over
+            for heard, over in self.stated
+        )
+
+
+CLOCK_ERROR_S = 0.01  # between the stamps, which are by the gateway's estimate, and this machine's clock
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    """Listen to what the gateway hears."""
+    heard = Pauses([])
+    host, answered = Host(), Turnstile.answered
+
+    def listen(turnstile: Turnstile, claim: Claim, learned: Learned) -> None:
+        if learned.fate is Fate.LIMITED and learned.retry_after_s is not None:
+            now = host.wall()
+            heard.stated.append((now, now + learned.retry_after_s))
+        answered(turnstile, claim, learned)
+
+    monkeypatch.setattr(Turnstile, "answered", listen)
+    return heard
+
+
+@pytest.mark.parametrize(("kind", "change"), LIMITERS.items(), ids=LIMITERS)
+async def test_bots_of_unequal_weight_share_each_kind_of_limit(
+    kind: LimitKind, change: dict[str, Any], pauses: Pauses
+) -> None:
+    settings = {"limit_kind": kind, "limit_requests": 20, "limit_window_s": 0.5, "retry_after": "exact"}
+    async with before_sandbox(SandboxSettings(**{**settings, **change})) as scene:
+        if kind == "concurrency":
+            await put(scene.sandbox_address, b"/_sandbox/faults", SLOW)
+        async with running_herd(scene.bots_address) as herd:
+            await herd.until_accepted(LEARNED)
+            learned = len(await scene.journal())
+            await herd.until_accepted(LEARNED + COUNTED)
+            received = await scene.journal()
+    later = received[learned:]
+    assert shares(later) == pytest.approx(dict.fromkeys(WEIGHTS, 1.0), rel=0.25)
+    assert sum(entry.is_refused for entry in later) <= COUNTED / 8
+    assert pauses.stated
+    assert [entry for entry in received if pauses.strike(entry)] == []
+
+
+# Order -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_cancel_overtakes_orders_and_reads() -> None:
+    settings = SandboxSettings(
+        limit_kind="fixed_from_first", limit_requests=5, limit_window_s=1.5, retry_after="exact"
+    )
+    async with before_sandbox(settings) as scene, asyncio.TaskGroup() as group:
+
+        def send(*messages: bytes) -> list[asyncio.Task[Reply]]:
+            return [group.create_task(ask_at(scene.bots_address, message)) for message in messages]
+
+        asked = send(*[order_by("one")] * 6)
+        await scene.until(lambda: scene.turnstile.status().pause_s > 0)
+        asked += send(*[order_by("two")] * 8, *[read_by("three")] * 8)
+        await scene.until_waiting(17)
+        (cancel,) = send(by("three", b"DELETE", b"/v1/trade/order/1"))
+        await scene.until_waiting(18)
+        assert scene.turnstile.status().pause_s > 0
+        assert (await cancel).text("X-Gateway-Attempts") == "1"
+        received = await scene.journal()
+        for task in asked:
+            task.cancel()
+    assert [entry.is_refused for entry in received[:6]].count(True) == 1
+    assert received[6].method == "DELETE"
+
+
+@pytest.mark.usefixtures("_one_time_per_turn")
+@pytest.mark.parametrize("kind", ["fixed", "fixed_from_first", "sliding_log", "token_bucket"])
+async def test_demand_under_a_known_limit_never_waits(kind: LimitKind) -> None:
+    window_s, most = 0.2, 20
+    settings = SandboxSettings(limit_kind=kind, limit_requests=most, limit_window_s=window_s)
+    async with before_sandbox(settings, known=[f"{most}/{window_s}s"]) as scene:
+        for size in (most, most // 2, most):
+            makers = (order_by, read_by) * (size // 2)
+            messages = [make(name) for make, name in zip(makers, cycle(WEIGHTS), strict=False)]
+            replies = await asyncio.gather(*(ask_at(scene.bots_address, message) for message in messages))
+            assert [reply.status for reply in replies] == [200] * size
+            assert {reply.text("X-Gateway-Queue-Ms") for reply in replies} == {"0"}
+            await let_pass(1.5 * window_s)  # a burst that comes sooner would not be under the limit
+        assert [entry for entry in await scene.journal() if entry.is_refused] == []
+
+
+# Retry-After that no exchange should send ------------------------------------------------------------------
+
+BOTS = {
+    "one": {"token": "env:TOKEN_ONE", "key": "main"},
+    "two": {"token": "env:TOKEN_TWO", "key": "main"},
+    "three": {"token": "env:TOKEN_THREE", "key": "other"},
+}
+KEYS = {"main": KEY, "other": {**KEY, "api_key": "ak-public-2"}}
+TEN_YEARS_S = 315_360_000
+LEAST_BACKOFF_S = 0.25  # half of the first one is certain, the other half is jitter
+
+UNUSABLE = {
+    "negative": "-5",
+    "negative and huge": "-1e300",
+    "no number": "NaN",
+    "infinite": "inf",
+    "infinite by size": "9" * 400,
+    "empty": "",
+    "words": "in a while",
+    "an exponent": "1e300",
+    "two": "1, 2",
+    "a date in the past": "Thu, 01 Jan 1998 00:00:00 GMT",
+    "a date that is none": "Thu, 99 Foo 2031 77:00:00 GMT",
+}
+
+
+def in_ten_years() -> str:
+    return formatdate(Host().wall() + TEN_YEARS_S, usegmt=True)
+
+
+def limited(retry_after: str) -> Act:
+    field = f"Retry-After: {retry_after}".encode()
+    return say(reply(b"429 Too Many Requests", b'{"detail":"Rate limit exceeded"}', field))
+
+
+def hurried(message: bytes, deadline_ms: int) -> bytes:
+    return message.replace(b"Host:", b"X-Gateway-Deadline-Ms: %d\r\nHost:" % deadline_ms, 1)
+
+
+def met(answer: Reply) -> tuple[int, str | None, str | None, int]:
+    return answer.status, answer.outcome, answer.reason, answer.attempts
+
+
+def of_key(upstream: Upstream, api_key: bytes) -> list[Received]:
+    return [item for item in upstream.received if item.head.value(b"X-SERVICE-APIKEY") == api_key]
+
+
+@asynccontextmanager
+async def three_bots(upstream: Upstream) -> AsyncIterator[Station]:
+    async with running_station(upstream, {**ENVIRON, **tokens()}, keys=KEYS, bots=BOTS) as station:
+        yield station
+
+
+@pytest.mark.parametrize("retry_after", UNUSABLE.values(), ids=UNUSABLE)
+async def test_an_unusable_retry_after_is_a_backoff(upstream: Upstream, retry_after: str) -> None:
+    upstream.answers.append(limited(retry_after))
+    async with three_bots(upstream) as station:
+        first = asyncio.ensure_future(station.ask(order_by("one")))
+        turnstile = station.gateway.tree.desks["main"].turnstile
+        await station.until(lambda: turnstile.status().pause_s > 0)
+        hasty, patient, elsewhere = (
+            asyncio.ensure_future(station.ask(message))
+            for message in (hurried(order_by("two"), 20), read_by("two"), order_by("three"))
+        )
+        assert met(await elsewhere) == (200, "done", None, 1)
+        assert met(await hasty) == (429, "not_sent", "rate_limited", 0)
+        assert met(await first) == (200, "done", None, 2)
+        assert met(await patient) == (200, "done", None, 1)
+    refused, *later = of_key(upstream, b"ak-public-1")
+    assert len(later) == 2
+    assert all(item.at >= refused.at + LEAST_BACKOFF_S for item in later)
+
+
+@pytest.mark.parametrize("replay", ["all", "none"])
+async def test_an_unusable_retry_after_is_a_backoff_also_for_the_next(
+    upstream: Upstream, replay: str
+) -> None:
+    """One after the other: each 429 of a scout makes the next pause longer, whatever it states."""
+    upstream.answers.extend(limited(text) for text in ("-1", "NaN"))
+    async with running_station(upstream, limits={"replay_429": replay}) as station:
+        statuses = [(await station.ask(TRADE)).status for _ in range(3 if replay == "none" else 1)]
+    assert statuses == ([429, 429, 200] if replay == "none" else [200])
+    gaps = [later.at - earlier.at for earlier, later in pairwise(upstream.received)]
+    assert all(gap >= LEAST_BACKOFF_S * 2**turn for turn, gap in enumerate(gaps))
+    assert len(gaps) == 2
+
+
+@pytest.mark.parametrize("stated", ["9" * 300, str(TEN_YEARS_S), "a date"], ids=["huge", "number", "date"])
+async def test_a_pause_of_years_is_told_to_those_who_wait_and_holds(upstream: Upstream, stated: str) -> None:
+    upstream.answers.append(limited(in_ten_years() if stated == "a date" else stated))
+    async with three_bots(upstream) as station:
+        told = await station.ask(order_by("one"))
+        assert met(told) == (429, "refused", "rate_limited", 1)
+        for message in (
+            read_by("two"),
+            hurried(order_by("two"), 50),
+            by("one", b"DELETE", b"/v1/trade/order/1"),
+        ):
+            answer = await station.ask(message)
+            assert met(answer) == (429, "not_sent", "rate_limited", 0)
+            assert int(answer.text("Retry-After") or 0) >= TEN_YEARS_S - 60
+        assert met(await station.ask(order_by("three"))) == (200, "done", None, 1)
+    assert len(of_key(upstream, b"ak-public-1")) == 1
+
+
+async def test_a_pause_of_years_reaches_those_in_line(upstream: Upstream) -> None:
+    """They wait out a short pause; the first after it brings the long one."""
+    upstream.answers.extend([limited("0.3"), limited(str(TEN_YEARS_S))])
+    async with running_station(upstream) as station:
+        turnstile = station.gateway.tree.desks["main"].turnstile
+        first = asyncio.ensure_future(station.ask(TRADE))
+        await station.until(lambda: turnstile.status().pause_s > 0)
+        waiting = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
+        assert met(await first) == (429, "refused", "rate_limited", 2)
+        for answer in await asyncio.gather(*waiting):
+            assert met(answer) == (429, "not_sent", "rate_limited", 0)
+    assert len(upstream.received) == 2
+
+
+async def test_a_wait_of_zero_is_served(station: Station) -> None:
+    station.upstream.answers.append(limited("0"))
+    assert met(await station.ask(TRADE)) == (200, "done", None, 2)
+
+
+# Refusals --------------------------------------------------------------------------------------------------
+
+
+async def test_a_line_that_is_full(upstream: Upstream) -> None:
+    upstream.answers.append(limited("0.5"))
+    async with running_station(upstream, limits={"queue": 3}) as station:
+        turnstile = station.gateway.tree.desks["main"].turnstile
+        first = asyncio.ensure_future(station.ask(TRADE))
+        await station.until(lambda: turnstile.status().pause_s > 0)
+        second = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
+        await station.until(lambda: sum(turnstile.status().waiting.values()) == 3)
+        for message in (TRADE, READ, request(b"DELETE", b"/v1/trade/order/1")):
+            assert met(await station.ask(message)) == (503, "not_sent", "queue_full", 0)
+        assert met(await first) == (200, "done", None, 2)
+        assert [met(await waited) for waited in second] == [(200, "done", None, 1)] * 2
+        assert met(await station.ask(READ)) == (200, "done", None, 1)
+    assert len(upstream.received) == 5
+
+
+@pytest.mark.usefixtures("_one_time_per_turn")
+async def test_a_line_longer_than_the_deadline_is_told_at_once(upstream: Upstream) -> None:
+    async with running_station(upstream, limits={"known": ["4/1s"]}) as station:
+        turnstile = station.gateway.tree.desks["main"].turnstile
+        waiting = [asyncio.ensure_future(station.ask(TRADE)) for _ in range(12)]
+        await station.until(lambda: sum(turnstile.status().waiting.values()) == 8)
+        late = request(b"POST", b"/v1/trade/spot/order", b"X-Gateway-Deadline-Ms: 500", body=ORDER)
+        answer = await station.ask(late)
+        assert met(answer) == (504, "not_sent", "deadline_exceeded", 0)
+        assert answer.text("X-Gateway-Queue-Ms") == "0"
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+    assert upstream.receipts(b"/v1/trade/spot/order") == 0
+
+
+async def test_a_pause_longer_than_the_deadline_is_told_with_what_is_left_of_it(upstream: Upstream) -> None:
+    pause_s = 3.2
+    upstream.answers.append(limited(str(pause_s)))
+    async with running_station(upstream) as station:
+        told = [await station.ask(hurried(message, 300)) for message in (TRADE, TRADE, READ)]
+        left_s = upstream.received[0].at + pause_s - asyncio.get_running_loop().time()
+        assert [met(answer)[1:] for answer in told] == [
+            ("refused", "rate_limited", 1),
+            ("not_sent", "rate_limited", 0),
+            ("not_sent", "rate_limited", 0),
+        ]
+        assert all(left_s <= int(answer.text("Retry-After") or 0) <= 4 for answer in told)
+    assert len(upstream.received) == 1
+
+
+# Leaving ---------------------------------------------------------------------------------------------------
+
+
+async def test_who_hangs_up_in_line_leaves_it(upstream: Upstream) -> None:
+    upstream.answers.append(limited("0.4"))
+    targets = [b"/v1/trade/user/0x%d/positions" % number for number in range(4)]
+    async with running_station(upstream) as station:
+        turnstile = station.gateway.tree.desks["main"].turnstile
+
+        async def stand_in_line(target: bytes, length: int) -> asyncio.Task[Reply]:
+            task = asyncio.create_task(station.ask(request(target=target)))
+            await station.until(lambda: sum(turnstile.status().waiting.values()) == length)
+            return task
+
+        first, second, gone, last = [
+            await stand_in_line(target, length) for length, target in enumerate(targets, start=1)
+        ]
+        gone.cancel()
+        await station.until(lambda: sum(turnstile.status().waiting.values()) == 3)
+        assert met(await first) == (200, "done", None, 2)
+        for task in (second, last):
+            assert met(await task) == (200, "done", None, 1)
+    assert [item.target for item in upstream.received] == [targets[turn] for turn in (0, 0, 1, 3)]
+
+
+@pytest.mark.usefixtures("_one_time_per_turn")
+async def test_a_429_on_the_time_does_not_pause_the_orders(upstream: Upstream) -> None:
+    async with running_station(upstream) as station:
+        upstream.time = limited("3600")
+        told = await station.ask(request(target=b"/v1/trade/time"))
+        assert met(told) == (429, "refused", "rate_limited", 1)
+        for message in (TRADE, READ, request(b"DELETE", b"/v1/trade/order/1")):
+            answer = await station.ask(message)
+            assert met(answer) == (200, "done", None, 1)
+            assert answer.text("X-Gateway-Queue-Ms") == "0"
+        assert met(await station.ask(request(target=b"/v1/trade/time")))[2:] == ("rate_limited", 0)
