@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.stamps import Stamps
+from sealgate.core.stamps import FURTHEST_MS, Stamps
 
 
 def test_equal_requests_of_one_millisecond_get_earlier_ones() -> None:
@@ -15,16 +15,25 @@ def test_different_requests_share_a_millisecond() -> None:
     assert [stamps.take(1000, content) for content in range(3)] == [1000] * 3
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 3)), max_size=300))
-def test_no_pair_comes_twice_and_none_is_of_the_future(asked: list[tuple[int, int]]) -> None:
-    stamps = Stamps()
-    taken = [(stamps.take(now, content), content) for now, content in asked]
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=100))
+def test_no_pair_comes_twice_and_none_is_of_the_future(steps: list[tuple[int, int]]) -> None:
+    stamps, now, taken = Stamps(), 1_790_000_000_000, []
+    for passed, content in steps:
+        now += passed
+        taken.append((stamps.take(now, content), content))
+        assert now - FURTHEST_MS <= taken[-1][0] <= now
     assert len(set(taken)) == len(taken)
-    assert all(stamp <= now for (stamp, _), (now, _) in zip(taken, asked, strict=True))
+
+
+def test_a_flood_of_equal_requests_repeats_itself_rather_than_grow_old() -> None:
+    stamps = Stamps()
+    taken = [stamps.take(1_000_000, 7) for _ in range(3 * FURTHEST_MS)]
+    assert min(taken) == 1_000_000 - FURTHEST_MS
+    assert len(set(taken)) == FURTHEST_MS + 1
 
 
 def test_what_it_remembers_is_bounded() -> None:
     stamps = Stamps()
-    for now in range(5000):
-        stamps.take(now, 0)
+    for content in range(5000):
+        stamps.take(1000, content)
     assert len(stamps._taken) <= 1024

@@ -23,19 +23,18 @@ async def test_a_bot_that_is_gone_while_there_is_no_connection(upstream: Upstrea
     go = asyncio.Event()
     upstream.answers.append(hold_until(go, say(OK)))
     async with running_station(upstream, upstream={"max_connections": 1}) as station:
-        first = asyncio.ensure_future(station.ask(CANCEL))
+        first = asyncio.ensure_future(station.ask(READ))
         await upstream.until_received(1)
         async with station.bot() as bot:
             await bot.send(ORDER)
-            pool = station.gateway.tree.upstream._connector
-            await station.until(lambda: len(pool._waiters) == 1)
+            await station.until(lambda: station.gateway.tree.upstream.waiting(Lane.ORDER) == 1)
             bot.hang_up()
         outcome = await station.outcomes.until(1)
         go.set()
         assert (await first).status == 200
         assert (await station.ask(READ)).status == 200
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
-    assert [item.method for item in upstream.received] == [b"DELETE", b"GET"]
+    assert [item.method for item in upstream.received] == [b"GET", b"GET"]
 
 
 async def test_slow_reads_leave_room_for_orders_and_cancels(upstream: Upstream) -> None:

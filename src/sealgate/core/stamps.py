@@ -1,24 +1,29 @@
 """The timestamps of one key, so that no two requests carry one signature.
 
 Equal requests of one millisecond would be signed alike, and an exchange that looks for replays would refuse
-the second. It takes the next free millisecond before: exchanges tolerate old, not future.
+the second. It takes a free millisecond before: exchanges tolerate old, not future.
 """
 
-_KEPT = 1024  # more equal requests within the life of a timestamp than any limit lets through
+FURTHEST_MS = 500  # before now; a flood of equal requests repeats itself rather than grow older than that
+_KEPT = 1024  # contents
 
 
 class Stamps:
-    """Which millisecond was taken for which content."""
+    """Which milliseconds were taken for which content: the latest, and the earliest of a run."""
 
     def __init__(self) -> None:
-        self._taken: dict[tuple[int, int], None] = {}
+        self._taken: dict[int, tuple[int, int]] = {}
 
     def take(self, now_ms: int, content: int) -> int:
-        """Return a free timestamp for a content (a hash of all that is signed besides), at most `now_ms`."""
-        timestamp_ms = now_ms
-        while (timestamp_ms, content) in self._taken:
-            timestamp_ms -= 1
-        self._taken[timestamp_ms, content] = None
+        """Return a timestamp, at most `now_ms`; `content` is a hash of all that is signed besides."""
+        latest, earliest = self._taken.pop(content, (-1, 0))
+        if latest + FURTHEST_MS < now_ms or earliest - 1 < now_ms - FURTHEST_MS:
+            latest = earliest = timestamp_ms = now_ms
+        elif now_ms > latest:
+            latest = timestamp_ms = now_ms
+        else:
+            earliest = timestamp_ms = earliest - 1
+        self._taken[content] = latest, earliest
         if len(self._taken) > _KEPT:
             del self._taken[next(iter(self._taken))]
         return timestamp_ms

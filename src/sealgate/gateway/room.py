@@ -1,4 +1,4 @@
-"""Room in the connection pool: slow reads leave a place for orders, and both leave one for cancels."""
+"""Room in the connection pool: slow reads leave a place for orders, and neither takes one from cancels."""
 
 import asyncio
 from collections import Counter
@@ -8,10 +8,11 @@ from sealgate.core.routes import Lane
 
 
 class Room:
-    """Places by lane. Of `size` connections reads may hold three quarters, reads and orders seven eighths."""
+    """Places by lane. Reads and orders share `size`, of which reads get three quarters; cancels have more."""
 
     def __init__(self, size: int) -> None:
-        others = asyncio.Semaphore(max(1, size * 7 // 8))
+        self.size = size + max(1, size // 8)
+        others = asyncio.Semaphore(size)
         reads = asyncio.Semaphore(max(1, size * 3 // 4))
         self._doors: dict[Lane, tuple[asyncio.Semaphore, ...]] = {
             Lane.CANCEL: (),

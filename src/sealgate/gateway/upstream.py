@@ -65,15 +65,15 @@ class Upstream:
         url = URL(destination.base_url)
         self._base_path = url.raw_path.rstrip("/")
         self._host_line = f"Host: {url.raw_authority}\r\n"
+        self._room = Room(destination.max_connections)
         self._connector = aiohttp.TCPConnector(
-            limit=destination.max_connections,
+            limit=self._room.size,
             keepalive_timeout=destination.keep_alive_s,
             ssl=_tls(destination.ca_file) if url.scheme == "https" else True,
             timeout_ceil_threshold=_NO_CEILING,
         )
         # Only says where to connect; it is never sent.
         self._where = ClientRequest("GET", url, loop=asyncio.get_running_loop(), session=None)
-        self._room = Room(destination.max_connections)
         self._usual_timeout = _connect_timeout(destination.connect_timeout_s)
 
     async def close(self) -> None:

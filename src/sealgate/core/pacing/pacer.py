@@ -20,6 +20,7 @@ from sealgate.core.pacing.line import Line
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import PacerStatus, limit_status
 
+_NOTHING = Release((), (), None)
 _SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
 
 
@@ -47,6 +48,9 @@ class Pacer:
     def enter(self, claim: Claim, now: float) -> Refused | None:
         """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
         pause_s = self._gate.left_s(now)
+        if not pause_s and not len(self._line) and claim.give_up_at >= now:
+            self._line.add(claim)  # the usual case, at a third of the cost
+            return None
         if self._gate.until > claim.give_up_at and pause_s:
             return _paused(claim, pause_s)
         wait_s = pause_s + self._line.cost_ahead(claim) * self._envelope.wait_per_cost_s()
@@ -68,6 +72,9 @@ class Pacer:
 
     def release(self, now: float) -> Release:
         """Return what to do now. Claims in `go` count as sent."""
+        if not len(self._line):
+            self._is_paced = False
+            return _NOTHING
         refused = [_late(claim) for claim in self._line.ended(now)]
         pause_s = self._gate.left_s(now)
         if pause_s:
