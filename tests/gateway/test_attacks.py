@@ -59,7 +59,7 @@ async def test_a_bot_that_does_not_read_gives_its_connection_back(upstream: Upst
     async with running_station(upstream, upstream=settings) as station, station.bot() as bot:
         await bot.send(READ)
         outcome = await station.outcomes.until(1)
-        assert outcome.broken == "the bot does not read it"
+        assert outcome.broken in ("the bot does not read it", "it took too long")
         assert (await station.ask(CANCEL)).status == 200
 
 

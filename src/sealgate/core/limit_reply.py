@@ -16,11 +16,11 @@ def limit_reply(status: int, fields: Iterable[tuple[bytes, bytes]], server_now: 
 
     `Retry-After` counts on a 429 alone: on others (301, 503) it does not speak of the limit.
     """
-    told = {
-        name.lower().decode("latin-1"): value.decode("latin-1")
-        for name, value in fields
-        if name.lower().startswith(_TELLING)
-    }
+    told: dict[str, str] = {}
+    for name, value in fields:
+        if name.lower().startswith(_TELLING):
+            # Of several lines the first counts: no later one may shorten what it says.
+            told.setdefault(name.lower().decode("latin-1"), value.decode("latin-1"))
     if not told and status != TOO_MANY_REQUESTS:
         return _ACCEPTED
     quotas = parse_quota_fields(told, server_now)

@@ -8,6 +8,8 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
+import structlog
+
 from sealgate.core.pacing.claims import Claim, Fate, Refused, Reply
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.pacing.pacer import Pacer
@@ -17,6 +19,11 @@ from sealgate.gateway.host import Host
 
 # The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
 _LONGEST_SLEEP_S = 1.0
+
+
+_REMARKABLE_S = 600.0  # longer than any limit's window that is usual
+
+log = structlog.get_logger("sealgate.pacing")
 
 
 class Turn:
@@ -88,6 +95,10 @@ class Turnstile:
 
     def answered(self, claim: Claim, reply: Reply) -> None:
         """Let the pacer learn from how a turn ended."""
+        if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
+            log.warning(
+                "long_pause", stated_s=reply.retry_after_s, fix="restart to lift it, if it is an error"
+            )
         self._pacer.answered(claim, self._host.now(), reply)
         self._go_on()
 
@@ -96,9 +107,13 @@ class Turnstile:
         now = self._host.now()
         release = self._pacer.release(now)
         for claim in release.go:
-            self._waiting.pop(claim.id).set_result(None)
+            waiting = self._waiting.pop(claim.id)
+            if not waiting.done():  # else its bot hung up in this turn of the loop, and gives the turn back
+                waiting.set_result(None)
         for refused in release.refused:
-            self._waiting.pop(refused.claim.id).set_exception(_refusal(refused))
+            waiting = self._waiting.pop(refused.claim.id)
+            if not waiting.done():
+                waiting.set_exception(_refusal(refused))
         self._set_timer(release.look_again_at, now)
 
     def _set_timer(self, at: float | None, now: float) -> None:

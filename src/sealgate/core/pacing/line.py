@@ -42,7 +42,7 @@ class Line:
     def add(self, claim: Claim) -> None:
         """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
         if not self._is_waiting(claim.bot):
-            self._tags[claim.bot] = max(self._tags.get(claim.bot, 0.0), self._lowest_tag())
+            self._tags[claim.bot] = max(self._tags.get(claim.bot, 0.0), self._served_tag)
         queue = self._lanes[claim.lane].setdefault(claim.bot, deque())
         if claim.is_again:
             queue.appendleft(claim)
@@ -70,6 +70,8 @@ class Line:
                 self._owed[lane] += part * claim.cost
         self._owed[claim.lane] = max(0.0, self._owed[claim.lane] - claim.cost)
         if claim.lane is not Lane.CANCEL:
+            # The virtual time of start-time fair queueing: who was busy alone owes nothing to later ones.
+            self._served_tag = max(self._served_tag, self._tags[claim.bot])
             self._tags[claim.bot] += claim.cost / claim.weight
 
     def remove(self, claim: Claim) -> None:
@@ -115,11 +117,6 @@ class Line:
 
     def _is_waiting(self, bot: str) -> bool:
         return any(bot in bots for bots in self._lanes.values())
-
-    def _lowest_tag(self) -> float:
-        waiting = (self._tags[bot] for bots in self._lanes.values() for bot in bots)
-        self._served_tag = min(waiting, default=self._served_tag)
-        return self._served_tag
 
     def _next_lane(self) -> Lane | None:
         waiting = [lane for lane in RANKS if self._lanes[lane]]
