@@ -74,7 +74,10 @@ class Turnstile:
 
         Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
         """
-        refused = self._pacer.enter(claim, self._host.now())
+        now = self._host.now()
+        if self._pacer.goes_at_once(claim, now):
+            return Turn(self, claim)
+        refused = self._pacer.enter(claim, now)
         if refused is not None:
             raise _refusal(refused)
         waiting = asyncio.get_running_loop().create_future()

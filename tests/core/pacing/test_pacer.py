@@ -281,3 +281,27 @@ def test_what_waits_is_shown_by_lane_and_bot() -> None:
     desk.send(0.0)
     desk.enter(0.0, 2, Lane.READ)
     assert dict(desk.pacer.status(0.0).waiting) == {(Lane.READ, "a"): 2}
+
+
+def test_who_finds_nobody_waiting_and_room_goes_at_once() -> None:
+    desk = Desk(Quota(2, 1.0))
+    first, second, third = (desk.claim() for _ in range(3))
+    assert [desk.pacer.goes_at_once(claim, 0.0) for claim in (first, second, third)] == [True, True, False]
+    assert desk.pacer.enter(third, 0.0) is None
+    assert desk.go(0.0) == []
+    assert not desk.pacer.goes_at_once(desk.claim(), 0.0), "not past who waits"
+    desk.answer(0.1, [first, second])
+    assert desk.go(1.5) == [third]
+
+
+def test_nobody_goes_at_once_inside_a_pause_or_after_its_time() -> None:
+    assert not Desk().paused(1.0).pacer.goes_at_once(Desk().claim(), 0.5)
+    assert not Desk().pacer.goes_at_once(Desk().claim(give_up_at=1.0), 2.0)
+
+
+def test_what_went_at_once_can_be_given_back() -> None:
+    desk = Desk(Quota(1, 1.0))
+    claim = desk.claim()
+    assert desk.pacer.goes_at_once(claim, 0.0)
+    desk.pacer.leave(claim)
+    assert desk.pacer.goes_at_once(desk.claim(), 0.0)

@@ -1,7 +1,8 @@
 """The pacing of one API key: all its bots go through one Pacer.
 
-The shell asks and obeys. It calls `enter` for a request, then `release`, which says what to send, what to
-refuse and when to look again; `release` is called after every other call, too, and when that time has come.
+The shell asks and obeys. It calls `goes_at_once` for a request; if that says no, `enter`, then `release`,
+which says what to send, what to refuse and when to look again; `release` is called after every other call,
+too, and when that time has come.
 What was let go is either `answered` or, if its bot hung up before it was sent, told by `leave`.
 
 Nothing here waits, sleeps or reads a clock: `now` comes in, and `chance` (a source of numbers in [0, 1)) is
@@ -45,12 +46,19 @@ class Pacer:
         self._is_paced = False  # somebody had to wait, and the line has not been empty since
         self._scout_until = -math.inf
 
+    def goes_at_once(self, claim: Claim, now: float) -> bool:
+        """Let a claim go where nobody waits and there is room: then it need not stand in line."""
+        if len(self._line) or now > claim.give_up_at:
+            return False
+        self._is_paced = False
+        if self._ready_at(claim, now) > now:
+            return False
+        self._note(claim, now)
+        return True
+
     def enter(self, claim: Claim, now: float) -> Refused | None:
         """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
         pause_s = self._gate.left_s(now)
-        if not pause_s and not len(self._line) and claim.give_up_at >= now:
-            self._line.add(claim)  # the usual case, at a third of the cost
-            return None
         if self._gate.until > claim.give_up_at and pause_s:
             return _paused(claim, pause_s)
         wait_s = pause_s + self._line.cost_ahead(claim) * self._envelope.wait_per_cost_s()
@@ -142,6 +150,9 @@ class Pacer:
 
     def _take(self, claim: Claim, now: float) -> None:
         self._line.take(claim, is_probing=self._envelope.is_probing)
+        self._note(claim, now)
+
+    def _note(self, claim: Claim, now: float) -> None:
         self._envelope.took(claim, now, is_paced=self._is_paced)
         self._sent[claim.id] = now
         if self._envelope.needs_scout:
