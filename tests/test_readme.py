@@ -4,9 +4,11 @@ import asyncio
 import os
 import re
 import shlex
+import stat
+import subprocess
 import sys
-import tomllib
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -19,9 +21,11 @@ from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
 ROOT = Path(__file__).parent.parent
+PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = FENCE.findall((ROOT / "README.md").read_text())
 ADDRESS = "http://127.0.0.1:8787"
+TOKEN = "example-token-of-a-bot-0123456789"
 
 
 def recipes() -> Iterator[object]:
@@ -40,24 +44,31 @@ def shell_lines() -> list[str]:
     ]
 
 
-@pytest.fixture
-async def gateway_url() -> AsyncIterator[str]:
+@asynccontextmanager
+async def gateway_url(**settings: object) -> AsyncIterator[str]:
     async with running_sandbox(SandboxSettings(limit_kind="none")) as sandbox:
         config = Config.model_validate(
             {
                 "base_url": sandbox.base_url,
                 "listen": {"tcp": "127.0.0.1:0"},
                 "keys": {"main": {"api_key": sandbox.api_key, "secret": "env:SECRET"}},
+                **settings,
             }
         )
-        async with running_gateway(config, environ={"SECRET": sandbox.api_secret}) as gateway:
+        environ = {"SECRET": sandbox.api_secret, "TOKEN": TOKEN}
+        async with running_gateway(config, environ=environ) as gateway:
             yield f"http://{gateway.address}"
 
 
 @pytest.mark.parametrize(("program", "text"), list(recipes()))
-async def test_recipe_runs_with_a_changed_address_only(
-    gateway_url: str, program: list[str], text: str
-) -> None:
+async def test_recipe_runs_with_a_changed_address_only(program: list[str], text: str) -> None:
+    """A recipe with a token runs where tokens are needed."""
+    settings = {"bots": {"grid": {"token": "env:TOKEN"}}} if "TOKEN" in text else {}
+    async with gateway_url(**settings) as url:
+        await run_recipe(program, text.replace(ADDRESS, url).replace("TOKEN", TOKEN))
+
+
+async def run_recipe(program: list[str], text: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *program,
         stdin=asyncio.subprocess.PIPE,
@@ -66,7 +77,7 @@ async def test_recipe_runs_with_a_changed_address_only(
         env={"PATH": os.environ["PATH"]},
     )
     async with asyncio.timeout(60):
-        out, err = await process.communicate(text.replace(ADDRESS, gateway_url).encode())
+        out, err = await process.communicate(text.encode())
     assert process.returncode == 0, err.decode()
     assert b"order_id" in out or b"symbols" in out
 
@@ -77,20 +88,57 @@ def test_there_is_a_recipe_for_each_client() -> None:
         assert client in text
 
 
-def test_toml_is_a_valid_configuration(tmp_path: Path) -> None:
-    [text] = [text for language, text in BLOCKS if language == "toml"]
-    assert tomllib.loads(text)["bots"].keys() == {"grid", "watcher"}
+def toml_texts() -> list[str]:
+    return [text for language, text in BLOCKS if language == "toml"]
+
+
+def test_toml_is_a_valid_configuration_also_block_by_block(tmp_path: Path) -> None:
     file = tmp_path / "sealgate.toml"
-    file.write_text(text)
-    assert load_config(file, environ={}).keys_of("grid") == ("main",)
+    for number in range(1, len(toml_texts()) + 1):
+        file.write_text("\n".join(toml_texts()[:number]))
+        config = load_config(file, environ={})
+        assert config.bots.keys() == {"grid", "watcher"}
+        assert config.keys_of("grid") == ("main",)
+    assert config.bots["grid"].weight == 2
+    assert config.limits.known
+    assert config.routes[0].cost == 5
 
 
-def test_environment_is_a_valid_configuration() -> None:
-    exports = dict(
-        line.removeprefix("export ").split("=", 1) for line in shell_lines() if line.startswith("export")
-    )
-    exports["SEALGATE_KEYS__MAIN__API_KEY"] = "k"
-    assert load_config(None, environ=exports).keys["main"].secret == "file:/run/secrets/main"
+def run_it_block() -> str:
+    """Return the shell lines that start the gateway, without those that need a checkout."""
+    texts: list[str] = [text for language, text in BLOCKS if language == "sh"]
+    [text] = [text for text in texts if text.endswith("sealgate serve\n")]
+    return text.replace(". .venv/bin/activate\n", "")
+
+
+async def test_the_gateway_starts_as_the_readme_says(tmp_path: Path) -> None:
+    """Only the pasted values and the ports are changed."""
+    async with running_sandbox(SandboxSettings(limit_kind="none")) as sandbox:
+        text = run_it_block().replace("http://127.0.0.1:8790", sandbox.base_url)
+        text = text.replace("PASTE_THE_KEY", sandbox.api_key).replace("PASTE_THE_SECRET", sandbox.api_secret)
+        process = await asyncio.create_subprocess_exec(
+            *("sh", "-e", "-c", text.replace("sealgate serve", "exec sealgate serve")),
+            stderr=asyncio.subprocess.PIPE,
+            env={"PATH": PATH, "SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"},
+            cwd=tmp_path,
+        )
+        assert process.stderr is not None
+        async with asyncio.timeout(60):
+            lines: list[str] = []
+            while not any('"ready"' in line for line in lines):
+                lines.append((await process.stderr.readline()).decode())
+                assert lines[-1], lines
+            process.terminate()
+            await process.stderr.read()
+            assert await process.wait() == 0
+
+
+def test_tokens_are_made_as_the_readme_says(tmp_path: Path) -> None:
+    [line] = [line for line in shell_lines() if "sealgate token new" in line]
+    subprocess.run(["sh", "-e", "-c", line], check=True, cwd=tmp_path, env={"PATH": PATH})
+    for name in ("grid.token", "watcher.token"):
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
+        assert len((tmp_path / name).read_text().strip()) >= 32
 
 
 @pytest.mark.parametrize("line", [line for line in shell_lines() if line.startswith("sealgate ")])

@@ -1,5 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator
+from http.client import BadStatusLine
+from socket import gaierror
 
 import pytest
 from aiohttp import web
@@ -92,8 +94,30 @@ async def test_somebody_else_at_the_address(admin: Answers) -> None:
 async def test_nobody_at_the_address() -> None:
     code, out, err = await healthcheck("127.0.0.1:9")
     assert (code, out) == (1, "")
-    assert err.startswith("sealgate: no gateway answers at 127.0.0.1:9: ")
-    assert "sealgate serve" in err
+    told = "sealgate: no gateway answers at 127.0.0.1:9: connection refused; start it with `sealgate serve`\n"
+    assert err == told
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (TimeoutError("timed out"), "nothing came within 5 s"),
+        (BadStatusLine("220 mail.example"), "does not speak HTTP"),
+        (gaierror(-2, "Name or service not known"), "name or service not known; start it"),
+    ],
+    ids=["silent", "another protocol", "no such host"],
+)
+async def test_trouble_is_told_in_plain_words(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, told: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("sealgate.cli.healthcheck._ask", fail)
+    code, _, err = await healthcheck("127.0.0.1:9")
+    assert code == 1
+    assert told in err
+    assert "Errno" not in err
 
 
 @pytest.mark.parametrize(("address", "told"), [("", "is off"), ("127.0.0.1:0", "has port 0")])

@@ -78,6 +78,42 @@ async def test_keys_sessions_and_audit_survive_a_restart(tmp_path: Path) -> None
             assert (await bot.order()).body["order_id"] > placed.body["order_id"]
 
 
+async def test_the_ready_made_user_and_key_are_the_same_after_a_restart(tmp_path: Path) -> None:
+    db, host = str(tmp_path / "s.db"), ManualHost()
+    settings = SandboxSettings(limit_kind="none")
+    async with running_sandbox(settings, db=db, host=host) as first:
+        pass
+    async with running_sandbox(settings, db=db, host=host) as again, aiohttp.ClientSession() as http:
+        key = Credential(again.api_key, again.api_secret)
+        assert key == Credential(first.api_key, first.api_secret)
+        assert again.user_address == first.user_address
+        assert again.session_token != first.session_token
+        bot = Bot(again, host, http, key, again.session_token, again.user_address)
+        assert list(await bot.records()) == [first.api_key]
+        assert (await bot.order()).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "value"), [("DELETE", None), ("PATCH", {"label": "mine"})], ids=["revoked", "renamed"]
+)
+async def test_a_ready_made_key_that_is_gone_is_made_anew_once(
+    tmp_path: Path, method: str, value: dict[str, str] | None
+) -> None:
+    db, host = str(tmp_path / "s.db"), ManualHost()
+    settings = SandboxSettings(limit_kind="none")
+    async with running_sandbox(settings, db=db, host=host) as first, aiohttp.ClientSession() as http:
+        key = Credential(first.api_key, first.api_secret)
+        bot = Bot(first, host, http, key, first.session_token, first.user_address)
+        assert (await bot.app(method, f"/api-keys/{first.api_key}", value)).status == 200
+    made = []
+    for _ in range(2):
+        async with running_sandbox(settings, db=db, host=host) as again:
+            made.append((again.user_address, again.api_key))
+    assert made[0] == made[1]
+    assert made[0][0] == first.user_address
+    assert made[0][1] != first.api_key
+
+
 def test_last_use_is_written_at_the_end(tmp_path: Path) -> None:
     db = str(tmp_path / "s.db")
     first = Store(db)
@@ -169,7 +205,7 @@ BAD_FILES = [
         _future_schema,
         f"has schema {SCHEMA_VERSION + 1}, this program knows {SCHEMA_VERSION}",
     ),
-    ("a folder", _folder, "cannot be opened"),
+    ("a folder", _folder, "it is a folder; name a file in it"),
 ]
 
 

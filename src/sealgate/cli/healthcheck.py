@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sealgate.cli.causes import plain_cause
 from sealgate.cli.frame import config_option, fail
 
 if TYPE_CHECKING:
@@ -48,11 +49,20 @@ def _reasons(address: "Address", host_name: str) -> list[str]:
     try:
         status, text = _ask(address, host_name)
     except (OSError, HTTPException) as error:
-        return [f"no gateway answers at {address}: {error}; start it with `sealgate serve`"]
+        return [f"no gateway answers at {address}: {_cause(error)}"]
     if status == _NOT_READY:
         return text.splitlines()
     is_ready = status == _OK
     return [] if is_ready else [f"{address} answers {status} to /-/ready; is it the gateway's admin.tcp?"]
+
+
+def _cause(error: OSError | HTTPException) -> str:
+    """Return cause and fix in plain words."""
+    if isinstance(error, TimeoutError):
+        return f"nothing came within {_TIMEOUT_S:g} s; see its log, or restart it"
+    if isinstance(error, HTTPException):
+        return "what listens there does not speak HTTP; is it the gateway's admin.tcp?"
+    return f"{plain_cause(error)}; start it with `sealgate serve`"
 
 
 def _ask(address: "Address", host_name: str) -> tuple[int, str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
+from sealgate.cli.causes import plain_cause
 from sealgate.cli.frame import fail
 from sealgate.sandbox.settings import Option, SandboxSettings
 
@@ -130,7 +131,8 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
         fail(str(error))
     except OSError as error:
         host, port = listen
-        fail(f"cannot listen on {host}:{port} ({error.strerror}); choose another with --listen HOST:PORT")
+        name = f"[{host}]" if ":" in host else host
+        fail(f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT")
 
 
 async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:

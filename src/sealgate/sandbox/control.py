@@ -103,14 +103,14 @@ class UserDesk:
 
     def create(self, call: Call[NewUser]) -> UserGrant:
         """Make a user with a session."""
-        return self.make(call.input, call.now)
+        grant = self._sessions.grant(self.add(call.input), call.now)
+        return UserGrant(user_address=grant.user_address, session_token=grant.session_token)
 
-    def make(self, new: NewUser, now: Moment) -> UserGrant:
-        """Make the user."""
+    def add(self, new: NewUser) -> str:
+        """Make a user; give the address."""
         user = User("0x" + self._host.token(ADDRESS_BYTES).hex(), new.onboarded, new.traded)
         self._registry.save_user(user)
-        grant = self._sessions.grant(user.address, now)
-        return UserGrant(user_address=user.address, session_token=grant.session_token)
+        return user.address
 
     def change(self, call: Call[ChangeUser]) -> UserState:
         """Switch what a user has done in the app."""

@@ -21,7 +21,7 @@ from sealgate.sandbox.clock import Moment, http_date, iso
 from sealgate.sandbox.control import Conditions, KeyControl, UserDesk
 from sealgate.sandbox.host import Host
 from sealgate.sandbox.journal import Journal, Receipt
-from sealgate.sandbox.key_rules import KeyOptions
+from sealgate.sandbox.key_rules import PERMISSIONS, KeyOptions
 from sealgate.sandbox.keys import KeyDesk
 from sealgate.sandbox.message import Call, Reply, Request
 from sealgate.sandbox.models.control import Fault, NewUser
@@ -29,6 +29,7 @@ from sealgate.sandbox.numbering import Numbering
 from sealgate.sandbox.openapi import build_document
 from sealgate.sandbox.orders import OrderDesk
 from sealgate.sandbox.positions import PositionDesk
+from sealgate.sandbox.records import Key
 from sealgate.sandbox.registry import Registry
 from sealgate.sandbox.router import Found, Router
 from sealgate.sandbox.routes import CONTROL, Desks, build_routes
@@ -43,6 +44,7 @@ logger = logging.getLogger("sealgate.sandbox")
 
 OPENAPI_PATH = "/openapi.json"
 DOCUMENT_VERSION = "1"
+READY_MADE = "ready-made"  # the label of the key that is printed at the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +97,24 @@ class Exchange:
         return build_document(self._routes, self._settings, DOCUMENT_VERSION)
 
     def make_credentials(self) -> Credentials:
-        """Make a user who has done all in the app, with a session and a key for everything."""
+        """Give the ready-made user a new session, and the same key as long as it works.
+
+        The user is the database's first. A database without one gets a user who has done all in the app.
+        """
         now = self.conditions.now()
-        grant = self._desks.users.make(NewUser(), now)
-        options = KeyOptions("ready-made", ("read", "trade"), (), None)
-        key = self._desks.keys.make(grant.user_address, options, now, "127.0.0.1")
-        return Credentials(key.api_key, key.secret, grant.session_token, grant.user_address)
+        address = next(iter(self._registry.users), None) or self._desks.users.add(NewUser())
+        key = self._ready_made_key(address, now)
+        session = self._desks.sessions.grant(address, now)
+        return Credentials(key.api_key, key.secret, session.session_token, address)
+
+    def _ready_made_key(self, address: str, now: Moment) -> Key:
+        """Find the user's ready-made key, or make one for everything where it was revoked or renamed."""
+        for live in self._registry.keys_of(address):
+            key = live.record
+            if key.label == READY_MADE and not key.is_revoked and not key.is_expired(now.server_ms):
+                return key
+        options = KeyOptions(READY_MADE, PERMISSIONS, (), None)
+        return self._desks.keys.make(address, options, now, "127.0.0.1")
 
     def receive(self, request: Request) -> Receipt | None:
         """Write a request down. None for calls that are the sandbox's own."""

@@ -96,7 +96,7 @@ class Store:
                 )
         except sqlite3.Error as error:
             self.close()
-            raise StoreError(f"{path}: cannot be used as a database ({error}); name another file") from error
+            raise StoreError(f"{path}: {_why_unusable(error)}") from error
         if version not in {0, SCHEMA_VERSION}:
             self.close()
             raise StoreError(
@@ -149,9 +149,26 @@ def _open(path: str) -> sqlite3.Connection:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         return sqlite3.connect(Path(path), timeout=LOCK_WAIT_S)
     except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"{path}: cannot be opened ({error}); name a file in a folder that can be written"
-        ) from error
+        raise StoreError(f"{path}: cannot be opened: {_why_closed(Path(path), error)}") from error
+
+
+def _why_closed(path: Path, error: OSError | sqlite3.Error) -> str:
+    """Return cause and fix where a file cannot be opened."""
+    if path.is_dir():
+        return "it is a folder; name a file in it"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}; make it, or name a file in another one"
+    cause = os.strerror(error.errno).lower() if isinstance(error, OSError) and error.errno else str(error)
+    return f"{cause}; name a file in a folder that you may write"
+
+
+def _why_unusable(error: sqlite3.Error) -> str:
+    """Return cause and fix where a file was opened and is of no use."""
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+        return (
+            "locked by another program, as a sandbox does while it runs; end that one, or name another file"
+        )
+    return f"cannot be used as a database: {error}; name another file"
 
 
 def _encode(value: object) -> object:

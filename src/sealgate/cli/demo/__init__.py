@@ -13,6 +13,8 @@ show.py      the whole, from start to end
 
 import click
 
+from sealgate.cli.frame import fail
+
 PORT = click.IntRange(0, 65535)
 
 
@@ -32,11 +34,13 @@ def command(seconds: float | None, port: int, admin_port: int, sandbox_port: int
 
     from sealgate.cli.demo.children import ChildError  # noqa: PLC0415
     from sealgate.cli.demo.show import show  # noqa: PLC0415
-    from sealgate.cli.demo.stage import Ports  # noqa: PLC0415
+    from sealgate.cli.demo.stage import PortError, Ports  # noqa: PLC0415
 
     try:
         # Not on uvloop: its child processes would not inherit the signal mask (see children.py).
         asyncio.run(show(Ports(port, admin_port, sandbox_port), seconds, as_json=as_json))
+    except PortError as error:
+        fail(str(error))
     except ChildError as error:
         click.echo(f"sealgate: error: {error}", err=True)
         raise click.exceptions.Exit(1) from None

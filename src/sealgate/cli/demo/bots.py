@@ -47,16 +47,17 @@ async def cancel(client: Client) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bot:
-    """A bot's program; `at_once` of it run side by side on one client."""
+    """A bot's program, its weight at the gateway, and how many of it run side by side on one client."""
 
     run: Callable[[Client], Awaitable[None]]
     does: str
+    weight: int
     at_once: int = 1
 
 
 BOTS = {
-    "quick": Bot(quick, "5 reads/s, orders"),
-    "slow": Bot(slow, "1 order/s"),
-    "flood": Bot(flood, "8 reads at a time", at_once=8),
-    "cancel": Bot(cancel, "cancels orders"),
+    "quick": Bot(quick, "5 reads/s, buys", weight=4),
+    "slow": Bot(slow, "1 order/s", weight=2),
+    "flood": Bot(flood, "8 reads at once", weight=1, at_once=8),
+    "cancel": Bot(cancel, "cancels orders", weight=2),
 }

@@ -1,5 +1,6 @@
 """What the demo reads: the journals of the exchanges, and the gateway's status."""
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,15 @@ _UNSIGNED = "/v1/trade/time"
 
 
 class Journal:
-    """Counts the signed requests that one exchange received, by its own journal."""
+    """Counts the signed requests that one exchange received, by its own journal.
 
-    def __init__(self, session: aiohttp.ClientSession, base_url: str) -> None:
-        self.accepted = 0
+    `by_window` are those accepted, by the number of their window of `window_s`, counted from 1970.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, base_url: str, window_s: float) -> None:
         self.limited = 0
+        self.by_window: Counter[int] = Counter()
+        self._window_ms = window_s * 1000
         self._session = session
         self._url = f"{base_url}/_sandbox/journal"
         self._last = 0
@@ -31,7 +36,7 @@ class Journal:
     def _count(self, entry: dict[str, Any]) -> None:
         self._last = entry["n"]
         if entry["target"] != _UNSIGNED:
-            self.accepted += entry["executed"]
+            self.by_window[int(entry["at_ms"] // self._window_ms)] += entry["executed"]
             self.limited += entry["verdict"] == "rate_limited"
 
 

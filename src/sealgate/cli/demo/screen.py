@@ -13,11 +13,12 @@ from sealgate.cli.demo.bots import BOTS
 from sealgate.cli.demo.gauges import KeyState
 from sealgate.cli.demo.scene import Picture
 from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, Stage
-from sealgate.cli.demo.summary import ROWS, Summary
+from sealgate.cli.demo.summary import Summary, in_a_sentence, rows
 from sealgate.cli.demo.tally import Tally
 
 GUEST = "you"  # a bot of the user's own, for the curl line
 THROUGH, ALONE = "through Sealgate", "each on its own"
+CAPTION = "Each try that met a 429 counts; a wait lasts until the request is answered."
 
 
 def print_addresses(console: Console, stage: Stage) -> None:
@@ -43,13 +44,15 @@ def live(picture: Picture) -> Group:
     table.add_column("does", style="dim", no_wrap=True)
     for title in ("requests", "accepted", "429s", "wait p50", "max"):
         table.add_column(title, justify="right", no_wrap=True)
-    for title, column in ((THROUGH, picture.through), (ALONE, picture.alone)):
+    weights = "weights " + ":".join(str(bot.weight) for bot in BOTS.values())
+    for title, about, column in ((THROUGH, weights, picture.through), (ALONE, "", picture.alone)):
         table.add_section()
-        table.add_row(Text(title, style="bold"))
+        table.add_row(Text(title, style="bold"), about)
         for row in _rows(column.tallies):
             table.add_row(*row)
     # A short last line, so that the ^C that a terminal echoes does not wrap.
-    return Group(_state_line(picture), Text(), table, Text("Ctrl-C ends it", style="dim"))
+    caption, end = Text(CAPTION, style="dim"), Text("Ctrl-C ends it", style="dim")
+    return Group(_state_line(picture), table, caption, end)
 
 
 def _table(first: str) -> Table:
@@ -105,9 +108,9 @@ def print_summary(console: Console, summary: Summary) -> None:
     table = _table(f"four bots, {summary.seconds:.1f} s")
     for title in (THROUGH, ALONE):
         table.add_column(title, justify="right", min_width=18)
-    for label, text_of in ROWS:
-        table.add_row(label, text_of(summary.through_sealgate), text_of(summary.on_its_own))
-    console.print(table)
+    for row in rows(summary):
+        table.add_row(*row)
+    console.print(table, Text(), Text(in_a_sentence(summary)), sep="\n")
 
 
 def summary_json(summary: Summary) -> str:

@@ -1,6 +1,7 @@
 """The demo from start to end: set the stage, let both teams play, watch, and tell how it went."""
 
 import asyncio
+import itertools
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -29,7 +30,8 @@ async def show(ports: Ports, seconds: float | None, *, as_json: bool) -> None:
     stop = stop_event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, stop.set)  # the terminal was closed
     console = Console(stderr=as_json)
-    async with staged(ports, (*BOTS, screen.GUEST)) as stage:
+    weights = {name: bot.weight for name, bot in BOTS.items()}
+    async with staged(ports, {**weights, screen.GUEST: 1}) as stage:
         screen.print_addresses(console, stage)
         summary = await _play(stage, console, partial(_until_end, stop, seconds, stage))
     if as_json:
@@ -62,9 +64,10 @@ async def _play(stage: Stage, console: Console, until_end: Callable[[], Awaitabl
         scene = Scene(
             host=host,
             started=host.now(),
+            started_wall_s=host.wall(),
             gateway=Gateway(session, stage.admin_url),
-            through=Side(through, Journal(session, stage.exchange.base_url)),
-            alone=Side(alone, Journal(session, stage.other.base_url)),
+            through=Side(through, Journal(session, stage.exchange.base_url, LIMIT_WINDOW_S)),
+            alone=Side(alone, Journal(session, stage.other.base_url, LIMIT_WINDOW_S)),
         )
         async with _shown(scene, console):
             await until_end()
@@ -75,7 +78,7 @@ async def _play(stage: Stage, console: Console, until_end: Callable[[], Awaitabl
 
 def _summary(last: Picture) -> Summary:
     through, alone = (
-        figures(column.count, last.elapsed_s, column.tallies.values())
+        figures(column.count, last.windows, LIMIT_WINDOW_S, column.tallies)
         for column in (last.through, last.alone)
     )
     return Summary(round(last.elapsed_s, 3), LIMIT_REQUESTS, LIMIT_WINDOW_S, through, alone)
@@ -102,7 +105,8 @@ async def _show_live(scene: Scene, console: Console) -> None:
 
 
 async def _show_lines(scene: Scene, console: Console) -> None:
-    while True:
-        await scene.host.sleep(_PLAIN_S)
+    for number in itertools.count(1):
+        # Counted from the start, so that no second is skipped however long a line takes.
+        await scene.host.sleep(scene.started + number * _PLAIN_S - scene.host.now())
         line = screen.plain(await scene.picture())
         console.print(line, markup=False, highlight=False, soft_wrap=True)

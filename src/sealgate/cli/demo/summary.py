@@ -1,40 +1,70 @@
-"""The contrast at the end: what the exchange saw of each team, and what its bots went through."""
+"""The contrast at the end: what the exchange saw of each team, and what its bots went through.
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+Requests accepted per second are taken over whole windows of the limit, the same ones for both teams. The
+window in which the bots started is left out: who fills it at its end would seem to exceed the limit.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from sealgate.cli.demo.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What an exchange's journal says of the signed requests it received."""
+    """What an exchange's journal says of the signed requests it received.
+
+    `by_window` are those accepted by the number of their window, counted from 1970.
+    """
 
     accepted: int
     limited: int
+    by_window: Mapping[int, int] = field(default_factory=dict)
+
+
+def whole_windows(started_s: float, ended_s: float, window_s: float) -> range:
+    """Return the windows that lie within this time whole, but not the first one that began before it."""
+    return range(int(started_s // window_s) + 1, int(ended_s // window_s))
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """How long one bot waited, from asking to the answer."""
+
+    usual_s: float
+    longest_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One team's column. Orders and waits are what its bots know, the rest is by the exchange's journal."""
+    """One team's column. Orders and waits are what its bots know, the rest is by the exchange's journal.
 
-    accepted_per_s: float
+    `accepted_per_s` is None where the run was shorter than a whole window.
+    """
+
+    longest_cancel_s: float
     limited: int
     limited_per_1000_accepted: float | None
-    longest_cancel_s: float
+    accepted_per_s: float | None
     unknown_orders: int
+    waits: Mapping[str, Waits]
 
 
-def figures(count: Count, seconds: float, tallies: Iterable[Tally]) -> Figures:
+def figures(count: Count, windows: range, window_s: float, tallies: Mapping[str, Tally]) -> Figures:
     """Put one team's figures together."""
-    bots = list(tallies)
+    in_windows = sum(count.by_window.get(window, 0) for window in windows)
     return Figures(
-        accepted_per_s=round(count.accepted / seconds, 2),
+        longest_cancel_s=round(max(bot.longest_cancel_s for bot in tallies.values()), 3),
         limited=count.limited,
         limited_per_1000_accepted=round(count.limited / count.accepted * 1000, 1) if count.accepted else None,
-        longest_cancel_s=round(max(bot.longest_cancel_s for bot in bots), 3),
-        unknown_orders=sum(bot.unknown_orders for bot in bots),
+        accepted_per_s=round(in_windows / (len(windows) * window_s), 2) if windows else None,
+        unknown_orders=sum(bot.unknown_orders for bot in tallies.values()),
+        waits={name: _waits(tally) for name, tally in tallies.items()},
     )
+
+
+def _waits(tally: Tally) -> Waits:
+    return Waits(round(tally.usual_wait_s, 3), round(tally.longest_wait_s, 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +77,60 @@ class Summary:
     through_sealgate: Figures
     on_its_own: Figures
 
+    @property
+    def allowed_per_s(self) -> float:
+        """What the limit allows."""
+        return self.limit_requests / self.limit_window_s
 
-# The rows of the table that people read.
-ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
-    ("accepted requests/s", lambda of: f"{of.accepted_per_s:.1f}"),
-    ("429s from the exchange", lambda of: str(of.limited)),
-    ("429s per 1000 accepted", lambda of: _or_dash(of.limited_per_1000_accepted)),
+
+# The rows of the table that people read; those of each bot's waits follow.
+_ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("longest wait of a cancel", lambda of: f"{of.longest_cancel_s:.2f} s"),
+    ("429s from the exchange", lambda of: str(of.limited)),
+    ("429s per 1000 accepted", lambda of: _or_dash(of.limited_per_1000_accepted, "{:.0f}")),
+    ("accepted/s, of {allowed:.1f} allowed", lambda of: _or_dash(of.accepted_per_s, "{:.1f}")),
     ("orders of unknown fate", lambda of: str(of.unknown_orders)),
 )
 
 
-def _or_dash(number: float | None) -> str:
-    return "-" if number is None else f"{number:.0f}"
+def rows(summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """Yield label, figure through Sealgate and figure without."""
+    ours, theirs = summary.through_sealgate, summary.on_its_own
+    for label, text_of in _ROWS:
+        yield label.format(allowed=summary.allowed_per_s), text_of(ours), text_of(theirs)
+    for name in ours.waits:
+        yield f"waits of {name}, p50 / max", _both(ours.waits[name]), _both(theirs.waits[name])
+
+
+def _both(waits: Waits) -> str:
+    return f"{waits.usual_s:.2f} / {waits.longest_s:.2f} s"
+
+
+def _or_dash(number: float | None, form: str) -> str:
+    return "-" if number is None else form.format(number)
+
+
+def in_a_sentence(summary: Summary) -> str:
+    """Return what the figures show, whichever way they turn out."""
+    ours, theirs = summary.through_sealgate, summary.on_its_own
+    cancels = _compared(ours.longest_cancel_s, theirs.longest_cancel_s, ("shorter", "longer", "the same"))
+    limited = _compared(ours.limited, theirs.limited, ("fewer", "more", "as many"))
+    return (
+        f"Through Sealgate the longest wait of a cancel was {cancels}"
+        f" ({ours.longest_cancel_s:.2f} s against {theirs.longest_cancel_s:.2f} s), the 429s were {limited}"
+        f" ({ours.limited} against {theirs.limited}){_use(summary)}."
+    )
+
+
+def _compared(ours: float, theirs: float, words: tuple[str, str, str]) -> str:
+    less, more, same = words
+    if ours == theirs:
+        return same
+    return less if ours < theirs else more
+
+
+def _use(summary: Summary) -> str:
+    """Return how much of the limit was used, where the run was long enough to tell."""
+    rates = (summary.through_sealgate.accepted_per_s, summary.on_its_own.accepted_per_s)
+    ours, theirs = ("" if rate is None else f"{rate / summary.allowed_per_s:.0%}" for rate in rates)
+    return f", and {ours} of the limit was used (against {theirs})" if ours and theirs else ""
