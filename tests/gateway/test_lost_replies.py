@@ -327,7 +327,7 @@ async def test_no_connection_free_in_time(upstream: Upstream) -> None:
         async with station.bot() as bot:
             await bot.send(ORDERS["POST"])
             await upstream.until_received(1)
-            assert met(await station.ask(ORDERS["DELETE"])) == (504, "not_sent", "upstream_timeout")
+            assert met(await station.ask(ORDERS["PUT"])) == (504, "not_sent", "upstream_timeout")
             go.set()
             assert met(await bot.reply(b"POST")) == (200, "done", None)
         assert len(upstream.received) == 1
