@@ -37,3 +37,10 @@ def test_what_it_remembers_is_bounded() -> None:
     for content in range(5000):
         stamps.take(1000, content)
     assert len(stamps._taken) <= 1024
+
+
+def test_a_clock_that_is_set_back_is_followed() -> None:
+    stamps = Stamps()
+    assert stamps.take(1_000_000, 7) == 1_000_000
+    assert stamps.take(970_000, 7) == 970_000
+    assert stamps.take(970_000, 7) == 969_999

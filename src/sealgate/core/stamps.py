@@ -17,12 +17,12 @@ class Stamps:
     def take(self, now_ms: int, content: int) -> int:
         """Return a timestamp, at most `now_ms`; `content` is a hash of all that is signed besides."""
         latest, earliest = self._taken.pop(content, (-1, 0))
-        if latest + FURTHEST_MS < now_ms or earliest - 1 < now_ms - FURTHEST_MS:
-            latest = earliest = timestamp_ms = now_ms
-        elif now_ms > latest:
+        if latest < now_ms <= latest + FURTHEST_MS:
             latest = timestamp_ms = now_ms
-        else:
+        elif now_ms - FURTHEST_MS < earliest <= now_ms <= latest:
             earliest = timestamp_ms = earliest - 1
+        else:  # the first for long, too many at once, or the clock was set back
+            latest = earliest = timestamp_ms = now_ms
         self._taken[content] = latest, earliest
         if len(self._taken) > _KEPT:
             del self._taken[next(iter(self._taken))]

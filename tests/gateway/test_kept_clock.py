@@ -1,0 +1,122 @@
+"""The clock as the pipeline reads it, with the host's clocks moved by hand."""
+
+import pytest
+
+from sealgate.core.clock import Sample
+from sealgate.core.host_jumps import HostClocks
+from sealgate.errors import Refusal
+from sealgate.gateway.host import Host
+from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
+
+EPOCH = 1_790_000_000.0
+OUTSIDE = b"Timestamp outside recv_window (5000ms). Server time: %d" % (EPOCH * 1000 + 60_000)
+
+
+class HandHost(Host):
+    """Time stands still until it is moved."""
+
+    boot = 100.0
+    mono = 100.0
+    epoch = EPOCH
+
+    def now(self) -> float:
+        return self.boot
+
+    def wall(self) -> float:
+        return self.epoch
+
+    def clocks(self) -> HostClocks:
+        return HostClocks(self.boot, self.mono, self.epoch)
+
+    def move(self, boot: float, mono: float, wall: float) -> None:
+        self.boot, self.mono, self.epoch = self.boot + boot, self.mono + mono, self.epoch + wall
+
+
+def synced(host: HandHost, *, is_required: bool = True, recv_window_ms: int = 5000) -> KeptClock:
+    clock = KeptClock(ClockNeeds(is_required, 10.0, recv_window_ms), host)
+    clock.observe(Sample(host.boot - 0.06, host.boot, EPOCH, 0.001))
+    clock.trouble = None
+    clock.due.clear()
+    return clock
+
+
+def test_time_that_passes_is_no_jump() -> None:
+    host = HandHost()
+    clock = synced(host)
+    host.move(3600.0, 3600.0, 3600.0)
+    assert clock.timestamp_ms() == pytest.approx((EPOCH + 3600) * 1000, abs=1000)
+    assert not clock.due.is_set()
+    assert clock.status().steps == 0
+
+
+def test_a_suspend_asks_for_a_sample_and_widens_the_bound() -> None:
+    host = HandHost()
+    clock = synced(host)
+    before_ms = clock.error_ms()
+    host.move(boot=3600.0, mono=1.0, wall=3600.0)
+    clock.timestamp_ms()
+    assert clock.due.is_set()
+    assert clock.status().steps == 1
+    assert clock.error_ms() > before_ms + 1000
+    assert clock.is_good_for(5000), "no sample delays what can be signed safely"
+
+
+def test_a_wall_clock_that_is_set_changes_no_timestamp() -> None:
+    host = HandHost()
+    clock = synced(host)
+    before_ms = clock.timestamp_ms()
+    host.move(boot=0.5, mono=0.5, wall=-7200.0)
+    assert clock.timestamp_ms() == pytest.approx(before_ms + 500, abs=2)
+    assert clock.due.is_set()
+    assert clock.status().steps == 1
+
+
+def test_a_bound_worse_than_half_of_the_window_is_not_good_enough() -> None:
+    host = HandHost()
+    clock = synced(host, recv_window_ms=100)
+    assert clock.is_good_for(100)
+    assert not clock.is_good_for(50)
+    assert clock.not_ready is None
+    host.move(1e5, 1e5, 1e5)
+    assert clock.not_ready == "clock known to 20031 ms only, too poor for a recv_window of 100 ms"
+
+
+def test_where_it_is_not_required_a_poor_clock_will_do() -> None:
+    host = HandHost()
+    clock = synced(host, is_required=False)
+    host.move(1e6, 1e6, 1e6)
+    assert clock.is_good_for(1)
+
+
+async def test_without_a_sample_the_host_clock_stands_in_after_the_grace() -> None:
+    host = HandHost()
+    clock = KeptClock(ClockNeeds(is_required=False, grace_s=10.0, recv_window_ms=5000), host)
+    with pytest.raises(Refusal, match="clock_unsynced"):
+        await clock.wait_until_good(host.boot, 5000)
+    host.move(10.0, 10.0, 10.0)
+    await clock.wait_until_good(host.boot, 5000)
+    assert clock.timestamp_ms() == int(host.epoch * 1000)
+
+
+def test_a_refused_timestamp_moves_the_clock_and_a_second_one_is_a_fault() -> None:
+    host = HandHost()
+    clock = synced(host)
+    clock.refused(OUTSIDE, host.boot - 0.05, is_second=False)
+    assert clock.timestamp_ms() == pytest.approx(EPOCH * 1000 + 60_000, abs=100)
+    assert clock.due.is_set()
+    assert clock.status().trouble is None
+    clock.refused(OUTSIDE, host.boot - 0.05, is_second=True)
+    assert clock.status().refusals == 2
+    assert clock.status().trouble == "a timestamp was refused right after a resync"
+    clock.was_accepted()
+    assert clock.status().trouble is None
+
+
+def test_a_date_is_only_taken_while_nothing_better_is_known() -> None:
+    host = HandHost()
+    clock = synced(host)
+    clock.observe_date(Sample(host.boot, host.boot, EPOCH + 5, 1.0))
+    assert clock.offset_s() == pytest.approx(0.0, abs=0.1)
+    fresh = KeptClock(ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), host)
+    fresh.observe_date(Sample(host.boot, host.boot, EPOCH + 5, 1.0))
+    assert fresh.offset_s() == pytest.approx(5.5, abs=0.1)
