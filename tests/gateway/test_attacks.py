@@ -15,7 +15,7 @@ from sealgate.gateway.pipeline import Pipeline
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
-LARGE = reply(b"200 OK", b"x" * 8_000_000)
+LARGE = reply(b"200 OK", b"x" * 64_000_000)  # more than all buffers on the way hold
 
 
 async def test_a_bot_that_is_gone_while_there_is_no_connection(upstream: Upstream) -> None:

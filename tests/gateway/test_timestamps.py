@@ -10,6 +10,7 @@ from rig.history import check_seal
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_close, say_and_stall
 from rig.wire import OK, reply
+from sealgate.core.sampling import BURST
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -43,6 +44,8 @@ async def test_a_refused_timestamp_is_made_good_once(station: Station, message: 
     upstream = station.upstream
     upstream.script = strict(upstream)
     assert met(await station.ask(message)) == (200, "done", None, 1)
+    # The samples of the start must not reveal the step before the request does.
+    await station.until(lambda: len(upstream.asked_time) >= BURST)
     upstream.skew_ms = step_ms
     assert met(await station.ask(message)) == (200, "done", None, 2)
     assert met(await station.ask(message)) == (200, "done", None, 1)
