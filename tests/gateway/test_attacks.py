@@ -8,7 +8,7 @@ import pytest
 from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_stall
-from rig.wire import OK, chunked, reply
+from rig.wire import OK, chunked, let_pass, reply
 from sealgate.core.routes import Lane
 from sealgate.gateway.pipeline import Pipeline
 
@@ -121,3 +121,27 @@ async def test_equal_orders_of_one_millisecond_carry_different_signatures(statio
     await asyncio.gather(*(station.ask(ORDER) for _ in range(20)))
     signatures = {item.head.value(b"X-SERVICE-SIGNATURE") for item in station.upstream.received}
     assert len(signatures) == len(station.upstream.received) == 20
+
+
+async def test_a_connection_that_comes_too_late_is_given_back(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing was sent, the record says so, and the next request gets the connection."""
+    async with running_station(upstream, upstream={"max_connections": 1}) as station:
+        connections = station.gateway.tree.upstream
+        connect = connections.connect
+
+        async def dawdle(lane: Lane, timeout_s: float) -> object:
+            line = await connect(lane, 5.0)
+            await let_pass(timeout_s + 0.01)
+            return line
+
+        with monkeypatch.context() as patch:
+            patch.setattr(connections, "connect", dawdle)
+            for _ in range(3):
+                late = await station.ask(
+                    request(b"POST", b"/v1/trade/order", b"X-Gateway-Deadline-Ms: 30", body=b"")
+                )
+                assert (late.reason, late.outcome, late.attempts) == ("deadline_exceeded", "not_sent", 0)
+        assert upstream.received == []
+        assert (await station.ask(ORDER)).status == 200

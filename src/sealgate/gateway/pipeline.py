@@ -189,16 +189,22 @@ class Pipeline:
     async def _send(
         self, ticket: Ticket, body: bytes, line: Line | Failure, turn: Turn, journey: Journey
     ) -> Answer | Failure:
+        since = self._host.now()
+        try:
+            timeout_s = self._time_left_s(journey, since)
+        except Refusal:  # the connection came too late: nothing was sent, and it serves the next
+            give_back(line)
+            raise
         journey.attempts += 1
         if isinstance(line, Failure):
             return line
         turn.is_used = journey.is_under_way = True
         journey.may_be_stopped = ticket.is_read  # what may execute is finished, also for a bot that hung up
-        journey.sent_at = since = self._host.now()
+        journey.sent_at = since
         try:
             fields = self._stamp_and_sign(ticket, body, journey)
             request = Outgoing(ticket.method, ticket.target.raw, fields, body)
-            return await line.exchange(request, self._time_left_s(journey, since))
+            return await line.exchange(request, timeout_s)
         finally:
             journey.upstream_s += self._host.now() - since
 
