@@ -15,7 +15,7 @@ import sealgate
 from sealgate.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
-LOCKS = [ROOT / "deploy/requirements.txt", ROOT / "deploy/requirements-dev.txt"]
+BASE, DEV, BENCH = LOCKS = [ROOT / "deploy" / f"requirements{kind}.txt" for kind in ("", "-dev", "-bench")]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?P<rest>(?:.*\\\n)*.*)$", re.MULTILINE)
@@ -51,13 +51,13 @@ def test_no_script_chooses_an_index(file: str) -> None:
 
 
 def test_the_development_lock_holds_the_other_one() -> None:
-    base, dev = map(pins, LOCKS)
+    base, dev = pins(BASE), pins(DEV)
     assert base.items() <= dev.items()
 
 
 def test_what_the_project_needs_is_locked() -> None:
     needed = [re.split(r"[<>=!~ \[]", text)[0] for text in PROJECT["project"]["dependencies"]]
-    assert set(needed) <= set(pins(LOCKS[0]))
+    assert set(needed) <= set(pins(BASE))
 
 
 def test_the_version_stands_in_one_place() -> None:

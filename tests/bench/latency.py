@@ -1,91 +1,119 @@
-"""What the gateway costs: latency and requests/s of direct, a bare aiohttp proxy, and the gateway.
+"""What the gateway costs, beside direct, HAProxy and mitmproxy that sign, and a bare aiohttp proxy.
 
-The gateway runs with everything on: bots' tokens, policy, signature, clock, pause, metrics, and one line for
-each request in a log file. The three ways take turns within each round, so that a machine that gets slower or
-faster meanwhile does so for all of them. The table has the medians of the rounds; the ratios are the medians
-of each round's own. `cpu us` is what the process in the middle (direct: the upstream) spends on a request; of
-all figures it depends least on what else the machine does.
+The gateway runs with everything on: bots' tokens, policy, signature, clock, pacing, metrics, and one line
+for each request in a log file; once more on asyncio instead of uvloop. Before anything is measured, one
+request of each way that signs is looked at as it arrives.
+
+The ways take turns within each round, and each round begins with another way, so that a machine that gets
+slower or faster meanwhile does so for all of them. The table has the medians of the rounds; the ratios are
+the medians of each round's own. CPU is what the process in the middle (direct: the upstream) spends on a
+request; of all figures it depends least on what else the machine does.
 """
 
 import argparse
-import os
-import platform
-from collections.abc import Mapping
-from importlib.metadata import version
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench.programs import BARE, DIRECT, GATEWAY, WAYS, Measurement, Way, measure, running_ways
+from bench.latency_plot import plot
+from bench.latency_report import CONNECTIONS, Report, Round
+from bench.pages import DOCS, machine, write_part
+from bench.process import Way, allow_many_connections, resident_mb
+from bench.programs import BARE, DIRECT, STARTS, measure, running_upstream, running_ways, started
+from bench.seal_check import check_seal
 
-CONNECTIONS = (1, 32)
-FIGURES = ("p50_ms", "p99_ms", "per_s", "cpu_us")
-RATIOS = ("added_p50_ms", "per_s", "cpu_us")
-
-Round = dict[tuple[str, int], Measurement]
-
-
-def run_round(ways: Mapping[str, Way], seconds: float) -> Round:
-    return {
-        (name, connections): measure(way, connections, seconds)
-        for connections in CONNECTIONS
-        for name, way in ways.items()
-    }
+WITHOUT = dict(zip(("haproxy", "bare", "mitmproxy", "gateway", "asyncio"), STARTS, strict=True))
+_MANY = 1000  # open connections
 
 
-def describe_machine() -> str:
-    python = f"Python {platform.python_version()}"
-    libraries = (f"{name} {version(name)}" for name in ("aiohttp", "uvloop", "sealgate"))
-    return f"{_processor()}, {os.cpu_count()} CPUs, {platform.system()}\n{', '.join((python, *libraries))}"
+@dataclass(frozen=True)
+class Effort:
+    """How many rounds of how long, and how many starts."""
+
+    rounds: int
+    seconds: float
+    starts: int
 
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.machine())
+FULL, QUICK = Effort(12, 0.6, 5), Effort(4, 0.25, 2)
 
 
-def print_table(rounds: list[Round]) -> None:
-    print(f"{'':12}{'connections':>12}{'p50 ms':>10}{'p99 ms':>10}{'requests/s':>12}{'cpu us':>8}")
-    for connections in CONNECTIONS:
-        for way in WAYS:
-            p50, p99, per_s, cpu = (median(one[way, connections][name] for one in rounds) for name in FIGURES)
-            print(f"{way:12}{connections:>12}{p50:>10.3f}{p99:>10.3f}{per_s:>12.0f}{cpu:>8.0f}")
+@dataclass
+class Run:
+    """The ways as they stand, and what is measured of them."""
+
+    ways: Mapping[str, Way]
+    memory: dict[str, list[float]] = field(default_factory=dict)
+
+    def check(self) -> None:
+        for name in self.ways.keys() - {DIRECT, BARE}:
+            check_seal(name, self.ways[name], self.ways[DIRECT])
+
+    def note_memory(self, connections: int = 0) -> None:
+        """Look at the memory: at rest, or while each connection has a request under way."""
+        for name, way in self.ways.items():
+            figures = measure(way, connections, 0.5) if connections else {}
+            used = figures.get("resident_mb", math.nan) if connections else resident_mb(way.pid)
+            self.memory.setdefault(name, []).append(used)
+
+    def round(self, number: int, seconds: float) -> Round:
+        names = list(self.ways)
+        turn = number % len(names)
+        return {
+            (name, connections): measure(self.ways[name], connections, seconds)
+            for connections in CONNECTIONS
+            for name in names[turn:] + names[:turn]
+        }
 
 
-def print_ratios(rounds: list[Round]) -> None:
-    print("\ngateway / bare proxy: median (least to most) of the rounds")
-    print(f"{'connections':>12}{'added p50':>22}{'requests/s':>22}{'cpu us':>22}")
-    for connections in CONNECTIONS:
-        pairs = [(added(one, GATEWAY, connections), added(one, BARE, connections)) for one in rounds]
-        spreads = (spread([ours[name] / bare[name] for ours, bare in pairs]) for name in RATIOS)
-        print(f"{connections:>12}{''.join(f'{text:>22}' for text in spreads)}")
+def measure_all(names: Sequence[str], effort: Effort) -> Report:
+    with TemporaryDirectory() as folder, running_ways(Path(folder), names) as ways:
+        run = Run(ways)
+        run.check()
+        run.note_memory()
+        run.note_memory(32)  # warms up, too
+        rounds = [run.round(number, effort.seconds) for number in range(effort.rounds)]
+        run.note_memory(_MANY)
+    ready_s = {name: median(starts(name, effort.starts)) for name in names if name in ways}
+    return Report(rounds, run.memory, ready_s)
 
 
-def added(one: Round, way: str, connections: int) -> Measurement:
-    """Return the figures of one way, its latency without what the direct way takes."""
-    figures = one[way, connections]
-    return figures | {"added_p50_ms": figures["p50_ms"] - one[DIRECT, connections]["p50_ms"]}
+def starts(name: str, count: int) -> list[float]:
+    """Return how long a way takes to its first answer, start by start."""
+    with running_upstream() as direct:
+        return [_start_s(name, f"127.0.0.1:{direct.port}") for _ in range(count)]
 
 
-def spread(values: list[float]) -> str:
-    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+def _start_s(name: str, upstream: str) -> float:
+    with TemporaryDirectory() as folder, started(STARTS[name](upstream, Path(folder))) as way:
+        return way.ready_s
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Latency, requests/s, CPU, memory and start, way by way.")
+    parser.add_argument("--quick", action="store_true", help="half a minute instead of three; coarse figures")
+    parser.add_argument(
+        "--without", action="append", choices=tuple(WITHOUT), default=[], help="leave out a way"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="put the figures into docs/performance.md and its plot"
+    )
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Latency and requests/s: direct, bare proxy, gateway.")
-    parser.add_argument("--quick", action="store_true", help="ten seconds instead of most of a minute")
-    quick = parser.parse_args().quick
-    count, seconds = (2, 0.5) if quick else (6, 1.0)
-    print(describe_machine(), end="\n\n")
-    with TemporaryDirectory() as folder, running_ways(Path(folder)) as ways:
-        run_round(ways, 0.3)  # warms up
-        rounds = [run_round(ways, seconds) for _ in range(count)]
-    print_table(rounds)
-    print_ratios(rounds)
+    options = parse()
+    allow_many_connections()
+    names = [name for short, name in WITHOUT.items() if short not in options.without]
+    report = measure_all(names, QUICK if options.quick else FULL)
+    text = f"{machine()}\n\n{report.text()}"
+    print(text)
+    if options.write:
+        write_part("latency", f"{text}\n\n![Added latency and throughput](performance.svg)")
+        (DOCS / "performance.svg").write_text(plot(report))
 
 
 if __name__ == "__main__":

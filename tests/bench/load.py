@@ -1,76 +1,81 @@
-"""The benchmark's client: load.py PORT CONNECTIONS SECONDS REQUESTS. Prints the latencies' summary as JSON.
+"""The benchmark's client: load.py PORT PID CONNECTIONS SECONDS. Prints a summary as JSON.
 
 Each connection sends an order, waits for the whole reply, and sends the next one (a closed loop). It parses
-only what it must: where the reply ends.
+only what it must: where the reply ends. All begin when each has had a first reply, as a server may be slow
+to accept a thousand connections. The process PID, which is the one that it talks to, is looked at after a
+warm-up and at the end, so that neither the client's start nor the opening of the connections counts.
 """
 
+import argparse
 import asyncio
 import json
+import math
 import re
-import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle
 from statistics import quantiles
 
 import uvloop
 
-PATIENCE_S = 10.0
-TOKEN = "bench-token"
-BODY = b'{"symbol":"BTC","side":"buy","size":"0.001","price":"65000.0"}'.ljust(100)
-REQUEST = (
-    b"POST /v1/trade/order HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\nAccept: */*\r\n"
-    b"Authorization: Bearer %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
-) % (TOKEN.encode(), len(BODY), BODY)
+from bench.orders import VARIED, order, orders
+from bench.process import cpu_s, resident_mb
+
+PATIENCE_S = 30.0
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 @dataclass
 class Course:
-    """What all connections share: when and after how many requests to stop, and the latencies so far."""
+    """What all connections share: what to send, the latencies so far, and whether to stop."""
 
-    until: float
-    requests: int
+    messages: Iterator[bytes]
     latencies: list[float] = field(default_factory=list)
-
-    @property
-    def is_over(self) -> bool:
-        return len(self.latencies) >= self.requests or time.perf_counter() >= self.until
+    is_on: bool = False
 
 
 class Client(asyncio.Protocol):
     """One connection."""
 
     def __init__(self, course: Course) -> None:
-        self.done = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self.opened, self.done = loop.create_future(), loop.create_future()
         self._course = course
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
-        self._send()
+        self.send()
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        message = next(self._course.messages)
         self._sent = time.perf_counter()
-        self._transport.write(REQUEST)
+        self._transport.write(message)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         if not _is_whole(self._buffer):
             return
         if not self._buffer.startswith(b"HTTP/1.1 200 "):
-            self.done.set_exception(RuntimeError(self._buffer.decode("latin-1")))
+            self._fail(RuntimeError(self._buffer.decode("latin-1")))
             return
         self._course.latencies.append(time.perf_counter() - self._sent)
         self._buffer = b""
-        if self._course.is_over:
-            self._transport.close()
+        if self._course.is_on:
+            self.send()
+        elif self.opened.done():
             self.done.set_result(None)
         else:
-            self._send()
+            self.opened.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.done.done():
-            self.done.set_exception(exc or ConnectionError("closed"))
+        self._fail(exc or ConnectionError("closed"))
+
+    def _fail(self, error: Exception) -> None:
+        for future in (self.opened, self.done):
+            if not future.done():
+                future.set_exception(error)
 
 
 def _is_whole(reply: bytes) -> bool:
@@ -81,29 +86,65 @@ def _is_whole(reply: bytes) -> bool:
     return len(reply) >= end + 4 + int(stated[1]) if stated else reply.endswith(b"\r\n0\r\n\r\n")
 
 
-async def main(port: int, connections: int, seconds: float, requests: int) -> None:
-    started = time.perf_counter()
-    course = Course(started + seconds, requests)
+async def main(options: argparse.Namespace) -> None:
+    messages = orders(*options.vary) if options.vary else [order()]
+    course = Course(cycle(messages))
     loop = asyncio.get_running_loop()
     clients = [
-        (await loop.create_connection(lambda: Client(course), "127.0.0.1", port))[1]
-        for _ in range(connections)
+        (await loop.create_connection(lambda: Client(course), "127.0.0.1", options.port))[1]
+        for _ in range(options.connections)
     ]
-    async with asyncio.timeout(seconds + PATIENCE_S):
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(*(client.opened for client in clients))
+    course.is_on = True
+    for client in clients:
+        client.send()
+    await asyncio.sleep(options.warm_up)
+    figures = await measure(course, options.pid, options.seconds)
+    course.is_on = False
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*(client.done for client in clients))
-    print(json.dumps(summary(course.latencies, time.perf_counter() - started)))
+    print(json.dumps(figures))
 
 
-def summary(latencies: list[float], elapsed_s: float) -> dict[str, float]:
-    hundredths = quantiles(latencies, n=100)
-    return {
-        "p50_ms": hundredths[49] * 1000,
-        "p99_ms": hundredths[98] * 1000,
+async def measure(course: Course, pid: int, seconds: float) -> dict[str, float]:
+    """Return what happens from now on for some seconds."""
+    course.latencies.clear()
+    since, spent_s = time.perf_counter(), cpu_s(pid)
+    await asyncio.sleep(seconds)
+    latencies = list(course.latencies)
+    elapsed_s, spent_s = time.perf_counter() - since, cpu_s(pid) - spent_s
+    return summary(latencies) | {
         "per_s": len(latencies) / elapsed_s,
-        "requests": len(latencies),
+        "cpu_us": spent_s * 1e6 / (len(latencies) or math.nan),
+        "resident_mb": resident_mb(pid),
     }
+
+
+def summary(latencies: Sequence[float]) -> dict[str, float]:
+    """Return the latencies that half and 99 of 100 stay under, not a number where there are too few."""
+    hundredths = quantiles(latencies, n=100) if len(latencies) > 1 else [math.nan] * 99
+    return {"p50_us": hundredths[49] * 1e6, "p99_us": hundredths[98] * 1e6}
+
+
+def _varied(text: str) -> tuple[str, int]:
+    name, _, count = text.partition(":")
+    if name not in VARIED:
+        raise argparse.ArgumentTypeError(f"{name} is none of {', '.join(VARIED)}")
+    return name, int(count)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Send orders, each after the reply to the last one.")
+    parser.add_argument("port", type=int)
+    parser.add_argument("pid", type=int)
+    parser.add_argument("connections", type=int)
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("--warm-up", type=float, default=0.1, metavar="SECONDS")
+    parser.add_argument("--vary", type=_varied, metavar="WHAT:COUNT", help="orders of as many bots, ...")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as running:
-        running.run(main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))
+        running.run(main(parse()))

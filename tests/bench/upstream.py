@@ -1,7 +1,13 @@
-"""The benchmark's upstream: raw protocol, fixed answers, as little work as possible. Prints its port."""
+"""The benchmark's upstream: raw protocol, fixed answers, as little work as possible. Prints its port.
+
+`GET /last` answers with the request before it, as it came: so a signature can be checked. With two files as
+arguments, certificate chain and key, it speaks TLS.
+"""
 
 import asyncio
 import re
+import ssl
+import sys
 import time
 
 import uvloop
@@ -10,10 +16,13 @@ ANSWER = b'{"order_id":1,"status":"open","client_order_id":null}'
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 _FIXED = _HEAD % (len(ANSWER), ANSWER)
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+_LAST = b"GET /last "
 
 
 class Upstream(asyncio.Protocol):
     """One connection."""
+
+    last = b""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -28,9 +37,17 @@ class Upstream(asyncio.Protocol):
             whole = end + 4 + (int(stated[1]) if stated else 0)
             if len(self._buffer) < whole:
                 return
-            is_time = self._buffer.startswith(b"GET /v1/trade/time ")
+            self._answer(self._buffer[:whole])
             self._buffer = self._buffer[whole:]
-            self._transport.write(_time() if is_time else _FIXED)
+
+    def _answer(self, message: bytes) -> None:
+        if message.startswith(b"POST "):
+            Upstream.last = message
+            self._transport.write(_FIXED)
+        elif message.startswith(_LAST):
+            self._transport.write(_HEAD % (len(Upstream.last), Upstream.last))
+        else:
+            self._transport.write(_time())
 
 
 def _time() -> bytes:
@@ -38,8 +55,16 @@ def _time() -> bytes:
     return _HEAD % (len(body), body)
 
 
+def _tls() -> ssl.SSLContext | None:
+    if len(sys.argv) < 3:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[1], sys.argv[2])
+    return context
+
+
 async def main() -> None:
-    server = await asyncio.get_running_loop().create_server(Upstream, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(Upstream, "127.0.0.1", 0, ssl=_tls())
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.admission import _CHECKS, Bot, Rules, Ticket, authorise, guard, identify, request_id
+from sealgate.core.admission import (
+    _CHECKS,
+    Bot,
+    Rules,
+    Ticket,
+    authorise,
+    greet,
+    guard,
+    identify,
+    request_id,
+)
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.routes import METHODS, Auth, Permission, RouteTable
 from sealgate.errors import Refusal
@@ -246,6 +256,14 @@ def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
     with pytest.raises(Refusal) as caught:
         ticket(bot, call, fields)
     return caught.value
+
+
+def test_a_head_is_greeted_by_the_guard_first() -> None:
+    stranger = head_of({"Host": "evil.example", "Authorization": "Bearer nobody"})
+    with pytest.raises(Refusal, match="host_refused"):
+        greet(stranger, "GET", (1, 1), RULES)
+    local = Bot("local", ("main",), frozenset(Permission))
+    assert greet(head_of({"Host": "localhost"}), "GET", (1, 1), replace(RULES, bots={}, local=local)) is local
 
 
 def test_the_ticket_has_all_that_the_pipeline_needs() -> None:

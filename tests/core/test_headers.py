@@ -125,7 +125,7 @@ def test_fields_that_connection_names_end_here(connection: list[bytes], passed: 
     fields = [(b"Connection", value) for value in connection]
     fields += [(b"X-A", b"1"), (b"X-B", b"2"), (b"x-a", b"3")]
     assert [name for name, _ in RULES.sort(fields).passed] == passed
-    assert [name for name, _ in sort_reply(fields)] == passed
+    assert [name for name, _ in sort_reply(fields).passed] == passed
 
 
 def test_connection_cannot_take_away_what_the_gateway_reads() -> None:
@@ -174,7 +174,7 @@ def test_the_text_of_a_field_is_latin_1_or_nothing() -> None:
     ],
 )
 def test_a_reply_cannot_speak_as_the_gateway(name: bytes, spell: Callable[[bytes], bytes]) -> None:
-    assert sort_reply([(spell(name), b"v"), (b"Date", b"d")]) == [(b"Date", b"d")]
+    assert sort_reply([(spell(name), b"v"), (b"Date", b"d")]).passed == [(b"Date", b"d")]
 
 
 @pytest.mark.parametrize("spell", SPELLINGS)
@@ -184,7 +184,23 @@ def test_a_reply_cannot_speak_as_the_gateway(name: bytes, spell: Callable[[bytes
 )
 def test_a_reply_passes_back_as_it_came(name: bytes, spell: Callable[[bytes], bytes]) -> None:
     fields = [(spell(name), b"v1"), (b"Age", b""), (spell(name), b"v2")]
-    assert sort_reply(iter(fields)) == fields
+    assert sort_reply(iter(fields)).passed == fields
+
+
+def test_what_the_gateway_reads_of_a_reply() -> None:
+    """The first line counts for the limit and the length; what is no part of either is told to nobody."""
+    head = sort_reply(
+        [
+            (b"Content-Length", b"5"),
+            (b"Retry-After", b"3600"),
+            (b"retry-after", b"0"),
+            (b"X-RateLimit-Limit", b"20"),
+            (b"Date", b"d"),
+        ]
+    )
+    assert head.told == {"retry-after": "3600", "x-ratelimit-limit": "20"}
+    assert head.length == b"5"
+    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None)
 
 
 def spellings(name: bytes) -> st.SearchStrategy[bytes]:

@@ -1,5 +1,6 @@
 import pytest
 
+from sealgate.core.headers import sort_reply
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.pacing.claims import Fate, Reply
 from sealgate.core.pacing.stated import Quota
@@ -32,9 +33,9 @@ TYPE = (b"Content-Type", b"application/json")
     ],
 )
 def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply: Reply) -> None:
-    assert limit_reply(status, fields, NOW) == reply
+    assert limit_reply(status, sort_reply(fields).told, lambda: NOW) == reply
 
 
 def test_of_several_lines_the_first_counts() -> None:
     fields = [(b"Retry-After", b"3600"), (b"Retry-After", b"0")]
-    assert limit_reply(429, fields, NOW).retry_after_s == 3600.0
+    assert limit_reply(429, sort_reply(fields).told, lambda: NOW).retry_after_s == 3600.0

@@ -137,6 +137,7 @@ async def test_a_connection_that_comes_too_late_is_given_back(
             return line
 
         with monkeypatch.context() as patch:
+            patch.setattr(connections, "take", lambda _: None)
             patch.setattr(connections, "connect", dawdle)
             for _ in range(3):
                 late = await station.ask(

@@ -44,7 +44,7 @@ def test_time_that_passes_is_no_jump() -> None:
     host = HandHost()
     clock = synced(host)
     host.move(3600.0, 3600.0, 3600.0)
-    assert clock.timestamp_ms() == pytest.approx((EPOCH + 3600) * 1000, abs=1000)
+    assert clock.timestamp_ms(host.boot) == pytest.approx((EPOCH + 3600) * 1000, abs=1000)
     assert not clock.due.is_set()
     assert clock.status().steps == 0
 
@@ -52,21 +52,21 @@ def test_time_that_passes_is_no_jump() -> None:
 def test_a_suspend_asks_for_a_sample_and_widens_the_bound() -> None:
     host = HandHost()
     clock = synced(host)
-    before_ms = clock.error_ms()
+    before_ms = clock.error_ms(host.boot)
     host.move(boot=3600.0, mono=1.0, wall=3600.0)
-    clock.timestamp_ms()
+    clock.timestamp_ms(host.boot)
     assert clock.due.is_set()
     assert clock.status().steps == 1
-    assert clock.error_ms() > before_ms + 1000
-    assert clock.is_good_for(5000), "no sample delays what can be signed safely"
+    assert clock.error_ms(host.boot) > before_ms + 1000
+    assert clock.is_good_for(5000, host.boot), "no sample delays what can be signed safely"
 
 
 def test_a_wall_clock_that_is_set_changes_no_timestamp() -> None:
     host = HandHost()
     clock = synced(host)
-    before_ms = clock.timestamp_ms()
+    before_ms = clock.timestamp_ms(host.boot)
     host.move(boot=0.5, mono=0.5, wall=-7200.0)
-    assert clock.timestamp_ms() == pytest.approx(before_ms + 500, abs=2)
+    assert clock.timestamp_ms(host.boot) == pytest.approx(before_ms + 500, abs=2)
     assert clock.due.is_set()
     assert clock.status().steps == 1
 
@@ -74,8 +74,8 @@ def test_a_wall_clock_that_is_set_changes_no_timestamp() -> None:
 def test_a_bound_worse_than_half_of_the_window_is_not_good_enough() -> None:
     host = HandHost()
     clock = synced(host, recv_window_ms=100)
-    assert clock.is_good_for(100)
-    assert not clock.is_good_for(50)
+    assert clock.is_good_for(100, host.boot)
+    assert not clock.is_good_for(50, host.boot)
     assert clock.not_ready is None
     host.move(1e5, 1e5, 1e5)
     assert clock.not_ready == "clock known to 20031 ms only, too poor for a recv_window of 100 ms"
@@ -85,7 +85,7 @@ def test_where_it_is_not_required_a_poor_clock_will_do() -> None:
     host = HandHost()
     clock = synced(host, is_required=False)
     host.move(1e6, 1e6, 1e6)
-    assert clock.is_good_for(1)
+    assert clock.is_good_for(1, host.boot)
 
 
 async def test_without_a_sample_the_host_clock_stands_in_after_the_grace() -> None:
@@ -95,14 +95,14 @@ async def test_without_a_sample_the_host_clock_stands_in_after_the_grace() -> No
         await clock.wait_until_good(host.boot, 5000)
     host.move(10.0, 10.0, 10.0)
     await clock.wait_until_good(host.boot, 5000)
-    assert clock.timestamp_ms() == int(host.epoch * 1000)
+    assert clock.timestamp_ms(host.boot) == int(host.epoch * 1000)
 
 
 def test_a_refused_timestamp_moves_the_clock_and_a_second_one_is_a_fault() -> None:
     host = HandHost()
     clock = synced(host)
     clock.refused(OUTSIDE, host.boot - 0.05, is_second=False)
-    assert clock.timestamp_ms() == pytest.approx(EPOCH * 1000 + 60_000, abs=100)
+    assert clock.timestamp_ms(host.boot) == pytest.approx(EPOCH * 1000 + 60_000, abs=100)
     assert clock.due.is_set()
     assert clock.status().trouble is None
     clock.refused(OUTSIDE, host.boot - 0.05, is_second=True)

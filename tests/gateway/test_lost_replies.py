@@ -285,7 +285,7 @@ async def test_a_name_that_cannot_be_looked_up_at_first(
 
     upstream.time = tell_the_time
     named = Named(port=upstream.port)
-    async with running_station(named) as station:
+    async with running_station(named, upstream={"warm": False}) as station:
         dns(2)
         station.gateway.tree.upstream._connector.clear_dns_cache()
         answer = await station.ask(message)

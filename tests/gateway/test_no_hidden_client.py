@@ -315,10 +315,3 @@ async def test_a_body_that_drips_is_given_up(upstream: Upstream) -> None:
         answer = await bot.reply(b"POST")
         dripping.cancel()
         assert (answer.status, answer.reason) == (408, "body_timeout")
-
-
-async def test_an_idle_bot_is_not_kept_for_an_hour(station: Station) -> None:
-    async with station.bot() as bot:
-        assert (await bot.ask(request())).status == 200
-        (connection,) = station.gateway.server.connections
-        assert connection.keepalive_timeout <= 120

@@ -1,5 +1,6 @@
 """The log: one structured line per request, on the console or as JSON."""
 
+import json
 import logging
 import sys
 from collections.abc import Callable, MutableMapping, Sequence
@@ -14,6 +15,9 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 _FIRST = ("timestamp", "level", "event")
 
+_STAMPER = structlog.processors.TimeStamper(fmt="iso", utc=True)
+_ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for each line
+
 Event = MutableMapping[str, Any]
 
 
@@ -23,7 +27,7 @@ def configure_log(level: str, style: str) -> None:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            _STAMPER,
             _in_order,
             *(_console() if is_console else _json()),
         ],
@@ -47,7 +51,8 @@ def _console() -> list[Callable[..., Any]]:
 
 
 def _json() -> list[Callable[..., Any]]:
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    renderer = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
+    return [structlog.processors.format_exc_info, renderer]
 
 
 def _in_order(_logger: object, _method: str, event: Event) -> Event:
@@ -59,30 +64,35 @@ def _in_order(_logger: object, _method: str, event: Event) -> Event:
 class RequestLog:
     """Writes one line for each Outcome, and a batch of them at once.
 
-    The lines go through structlog's processors, but not through its loggers, which write and flush each one.
+    The lines go through structlog's renderers, but not through its loggers, which write and flush each one.
     """
 
     def __init__(self) -> None:
-        self._processors = structlog.get_config()["processors"]
+        processors = structlog.get_config()["processors"]
+        self._renderers = processors[processors.index(_in_order) + 1 :]
         logger = structlog.get_logger()
         self._is_shown = {level: logger.is_enabled_for(_LEVELS[level]) for level in ("info", "warning")}
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Write the lines; what is the gateway's or the upstream's fault is a warning."""
-        lines = [self._render(outcome) for outcome in outcomes if self._is_shown[_level(outcome)]]
+        timestamp = _STAMPER(None, "", {})["timestamp"]
+        lines = [self._render(outcome, timestamp) for outcome in outcomes if self._is_shown[_level(outcome)]]
         if lines:
             sys.stderr.write("\n".join((*lines, "")))
             sys.stderr.flush()
 
-    def _render(self, outcome: Outcome) -> str:
-        event: Any = _event(outcome)
-        for processor in self._processors:
-            event = processor(None, _level(outcome), event)
+    def _render(self, outcome: Outcome, timestamp: str) -> str:
+        level = _level(outcome)
+        event: Any = _event(outcome, timestamp, level)
+        for render in self._renderers:
+            event = render(None, level, event)
         return str(event)
 
 
-def _event(outcome: Outcome) -> Event:
-    return {
+def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
+    event: Event = {
+        "timestamp": timestamp,
+        "level": level,
         "event": "request",
         "id": outcome.request_id,
         "bot": outcome.bot,
@@ -91,16 +101,20 @@ def _event(outcome: Outcome) -> Event:
         "route": outcome.route,
         "status": outcome.status,
         "outcome": outcome.conclusion.value,
-        "reason": outcome.reason,
-        "detail": outcome.detail,
-        "broken": outcome.broken,
         "attempts": outcome.attempts,
-        "resends": ",".join(outcome.resends) or None,
         "queue_ms": _ms(outcome.queue_s),
         "upstream_ms": _ms(outcome.upstream_s),
         "added_ms": _ms(outcome.added_s),
-        "hung_up": outcome.has_hung_up or None,
     }
+    rare = (
+        ("reason", outcome.reason),
+        ("detail", outcome.detail),
+        ("broken", outcome.broken),
+        ("resends", ",".join(outcome.resends)),
+        ("hung_up", outcome.has_hung_up),
+    )
+    event.update((name, value) for name, value in rare if value)
+    return event if outcome.key is not None else {n: value for n, value in event.items() if value is not None}
 
 
 def _level(outcome: Outcome) -> str:

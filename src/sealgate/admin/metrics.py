@@ -5,14 +5,15 @@ Children are looked up once per combination of labels and kept: that is four tim
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.routes import Lane
 from sealgate.core.status import Status
 
 _FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
@@ -24,6 +25,15 @@ STRANGER = "unknown"
 disable_created_metrics()  # type: ignore[no-untyped-call] # the library's own gap
 
 Kind = TypeVar("Kind", Counter, Histogram)
+Row = tuple[str, str, str, str, int, Conclusion, Lane | None]  # bot, key, route, method, status and so on
+
+
+class _Children(NamedTuple):
+    """The children that every request of the same labels feeds, looked up once."""
+
+    requests: Counter
+    outcomes: Counter
+    queued: Histogram | None
 
 
 class Metrics:
@@ -45,6 +55,7 @@ class Metrics:
         self._upstream = self._histogram("upstream_duration", "Time spent waiting for the upstream", _SLOW)
         self._registry.register(_StatusCollector(status))
         self._child = lru_cache(maxsize=_MANY)(_child)
+        self._children = lru_cache(maxsize=_MANY)(self._bind)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
@@ -68,14 +79,23 @@ class Metrics:
         self._count_limited(outcome, key)
 
     def _count_request(self, outcome: Outcome, bot: str, key: str) -> None:
-        status = str(outcome.status)
-        self._child(self._requests, bot, key, outcome.route, outcome.method, status).inc()
-        self._child(self._outcomes, bot, outcome.conclusion.value).inc()
+        row = (bot, key, outcome.route, outcome.method, outcome.status, outcome.conclusion, outcome.lane)
+        children = self._children(row)
+        children.requests.inc()
+        children.outcomes.inc()
         self._added.observe(outcome.added_s)
-        if outcome.lane is not None:
-            self._child(self._queued, key, outcome.lane.value).observe(outcome.queue_s)
+        if children.queued is not None:
+            children.queued.observe(outcome.queue_s)
         if outcome.attempts:
             self._upstream.observe(outcome.upstream_s)
+
+    def _bind(self, row: Row) -> "_Children":
+        bot, key, route, method, status, conclusion, lane = row
+        return _Children(
+            self._requests.labels(bot, key, route, method, str(status)),
+            self._outcomes.labels(bot, conclusion.value),
+            self._queued.labels(key, lane.value) if lane is not None else None,
+        )
 
     def _count_limited(self, outcome: Outcome, key: str) -> None:
         if outcome.upstream_429s:

@@ -62,7 +62,9 @@ class Listen(_Table):
     tcp: OptionalAddress = Address("127.0.0.1", 8787)
     hosts: Hosts = _LOOPBACK_HOSTS
     max_body: Size = 1024**2
+    head_timeout: Seconds = 10.0
     body_timeout: Seconds = 10.0
+    max_connections: Count = 1000
 
 
 class Admin(_Table):
@@ -79,6 +81,8 @@ class Upstream(_Table):
     connect_timeout: Seconds = 3.0
     total_timeout: Seconds = 10.0
     max_connections: Count = 32
+    keep_alive: Seconds = 15.0
+    warm: bool = True
     ca_file: Annotated[Path | None, PlainValidator(parse_ca_file)] = None
 
 
@@ -118,9 +122,12 @@ class Log(_Table):
 
 
 class Journal(_Table):
-    """What outlives the process; None keeps nothing."""
+    """What outlives the process; without a file nothing does. `keep` holds for replies in memory too."""
 
     file: Annotated[Path | None, PlainValidator(parse_journal_file)] = None
+    keep: Seconds = 86400.0
+    max_size: Size = 64 * 1024**2
+    on_failure: Literal["refuse", "continue"] = "refuse"
 
 
 class Key(_Table):

@@ -1,7 +1,8 @@
 """Admission: who asks, and whether the rules let it through, before the body is read.
 
-Each rule is one function that returns or raises a Refusal; `guard`, `identify` and `authorise` are their
-order. Everything is decided on the raw target and fields that arrived, the same that are signed and sent.
+Each rule is one function that returns or raises a Refusal; their order is `greet` (`guard`, then `identify`)
+and `authorise`. Everything is decided on the raw target and fields that arrived, the same that are signed and
+sent.
 """
 
 import base64
@@ -9,6 +10,8 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.host_name import host_name
@@ -32,7 +35,7 @@ class Bot:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rules:
     """What admission goes by, made once from the configuration.
 
@@ -48,8 +51,7 @@ class Rules:
     max_body: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(NamedTuple):
     """An admitted request: everything the rest of the pipeline needs but the body."""
 
     bot: Bot
@@ -72,13 +74,21 @@ def request_id(head: Head) -> str | None:
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
 
 
+@lru_cache(maxsize=256)  # bots send the same head again and again; a refusal is never kept
+def greet(head: Head, method: str, version: tuple[int, int], rules: Rules) -> Bot:
+    """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
+    guard(head, method, version, rules)
+    return identify(head, rules)
+
+
 def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
     """Refuse what no bot may send, whoever it is."""
     if b"host" not in head.kept:
         raise Refusal("bad_request", "The Host header is missing.")
     for name, check in _CHECKS.items():
-        if name in head.kept:
-            check(head.kept[name].decode("latin-1"), rules)
+        value = head.kept.get(name)
+        if value is not None:
+            check(value.decode("latin-1"), rules)
     if version not in _HTTP_1:
         raise Refusal("bad_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
     if method not in METHODS:

@@ -9,10 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from typing import NamedTuple
 
 from sealgate.errors import Refusal
 
 MOST_BYTES = 64 * 1024  # of all names and values together
+_HEADS = 128  # kept at hand
 
 
 class Treatment(Enum):
@@ -69,13 +71,18 @@ _DROPPED = _HOP_BY_HOP | {
 }
 _DROPPED_PREFIXES = (b"x-service-", b"x-gateway-", b"x-forwarded-", b"proxy-")
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
+_REPLY_READ = frozenset({b"connection", b"content-length"})
+_TELLING = (b"retry-after", b"ratelimit", b"x-ratelimit")
 # No reply may tell a browser that another site may read it, and none may speak as the gateway.
 _REPLY_DROPPED_PREFIXES = (b"x-gateway-", b"access-control-")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """A request's fields, sorted: `kept` by lower-case name, `passed` in their order and spelling."""
+    """A request's fields, sorted: `kept` by lower-case name, `passed` in their order and spelling.
+
+    Equal fields give the same Head, so that what follows from one can be kept by it.
+    """
 
     kept: dict[bytes, bytes]
     passed: list[tuple[bytes, bytes]]
@@ -101,6 +108,8 @@ class HeaderRules:
             return (Treatment.DROP if dropped else Treatment.FORWARD), canonical
 
         self._treatment = treatment
+        # Bots send the same fields again and again; a refusal is never kept.
+        self._sorted = lru_cache(maxsize=_HEADS)(self._sort)
 
     def sort(self, fields: Iterable[tuple[bytes, bytes]]) -> Head:
         """Sort a request's raw fields.
@@ -108,6 +117,9 @@ class HeaderRules:
         Raises Refusal `bad_request` where a kept field comes twice, `headers_too_large` where they are too
         large together.
         """
+        return self._sorted(tuple(fields))
+
+    def _sort(self, fields: tuple[tuple[bytes, bytes], ...]) -> Head:
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []
         size = 0
@@ -124,18 +136,42 @@ class HeaderRules:
         return Head(kept, _without(passed, named) if named and passed else passed)
 
 
+class ReplyHead(NamedTuple):
+    """A reply's fields, sorted: `passed` in their order and spelling, and what the gateway reads itself.
+
+    `told` is what speaks of the rate limit, by lower-case name; of several lines the first counts, as no
+    later one may shorten what it says. `length` is the stated Content-Length.
+    """
+
+    passed: list[tuple[bytes, bytes]]
+    told: dict[str, str]
+    length: bytes | None
+
+
+def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
+    """Sort the raw fields of an upstream's reply."""
+    passed: list[tuple[bytes, bytes]] = []
+    told: dict[str, str] = {}
+    read: dict[bytes, list[bytes]] = {}
+    for name, value in fields:
+        passes, is_told, lower = _reply_treatment(name)
+        if passes:
+            passed.append((name, value))
+        if is_told:
+            told.setdefault(lower.decode("latin-1"), value.decode("latin-1"))
+        elif lower in _REPLY_READ:
+            read.setdefault(lower, []).append(value)
+    if b"connection" in read:
+        passed = _without(passed, b",".join(read[b"connection"]))
+    return ReplyHead(passed, told, read[b"content-length"][0] if b"content-length" in read else None)
+
+
 @lru_cache(maxsize=1024)
-def _passes_back(name: bytes) -> bool:
-    canonical = _canonical(name)
-    return canonical not in _REPLY_DROPPED and not canonical.startswith(_REPLY_DROPPED_PREFIXES)
-
-
-def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """Return the fields of an upstream's reply that pass back, in their order and spelling."""
-    all_fields = list(fields)
-    passed = [(name, value) for name, value in all_fields if _passes_back(name)]
-    named = [value for name, value in all_fields if name.lower() == b"connection"]
-    return _without(passed, b",".join(named)) if named else passed
+def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
+    """Return whether a field passes back, whether it speaks of the limit, and its name in lower case."""
+    canonical, lower = _canonical(name), name.lower()
+    passes = canonical not in _REPLY_DROPPED and not canonical.startswith(_REPLY_DROPPED_PREFIXES)
+    return passes, lower.startswith(_TELLING), lower
 
 
 def _merged(name: bytes, earlier: bytes | None, value: bytes) -> bytes:

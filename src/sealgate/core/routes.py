@@ -10,6 +10,7 @@ Source: spec.md, Endpoints.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property, lru_cache
 
 
 class Auth(StrEnum):
@@ -37,7 +38,7 @@ class Lane(StrEnum):
     READ = "read"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Route:
     """One row. `template` is relative to the prefix and names the route in metrics and log."""
 
@@ -47,7 +48,7 @@ class Route:
     lane: Lane
     cost: float = 1.0
 
-    @property
+    @cached_property
     def is_read(self) -> bool:
         """Whether sending it twice changes nothing."""
         return self.needs is Permission.READ or self.auth is Auth.SESSION
@@ -104,11 +105,15 @@ class RouteTable:
         self._other = {method: _other(method) for method in METHODS}
         self._other_cancel = {method: replace(self._other[method], lane=Lane.CANCEL) for method in METHODS}
         for row in custom:
-            standing = replace(self.find(row.method, row.template), template=row.template)
+            standing = replace(self._search(row.method, row.template), template=row.template)
             self._add(row.method, _changed(standing, row))
+        self._found = lru_cache(maxsize=1024)(self._search)
 
     def find(self, method: str, path: str) -> Route:
         """Return the route of a method and a path relative to the prefix ("/order/cancel")."""
+        return self._found(method, path)
+
+    def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
         found = _search(self._root, path.strip("/").split("/"), "GET" if method == "HEAD" else method)
         if found is not None:

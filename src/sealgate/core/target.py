@@ -6,7 +6,8 @@ refused. Policy is decided on the same string.
 """
 
 import re
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from sealgate.errors import Refusal
 
@@ -22,8 +23,7 @@ _DELETE, _SPACE = 0x7F, 0x20
 _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A target that has one reading. `raw` is what came: `path`, or `path?query`."""
 
     raw: str
@@ -31,6 +31,7 @@ class Target:
     query: str | None
 
 
+@lru_cache(maxsize=512)  # bots ask for a few targets again and again; a refusal is never kept
 def parse_target(raw: str, prefix: str) -> Target:
     """Check a raw request target against the grammar and the prefix.
 

@@ -152,6 +152,7 @@ def _destination(config: Config) -> Destination:
         total_timeout_s=upstream.total_timeout,
         max_connections=upstream.max_connections,
         ca_file=upstream.ca_file,
+        keep_alive_s=upstream.keep_alive,
     )
 
 

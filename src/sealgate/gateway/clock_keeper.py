@@ -19,7 +19,7 @@ from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_htt
 from sealgate.gateway.answer import Answer
 from sealgate.gateway.host import Host
 from sealgate.gateway.kept_clock import KeptClock
-from sealgate.gateway.upstream import Outgoing, Upstream
+from sealgate.gateway.upstream import Upstream
 
 _OK = 200
 
@@ -65,10 +65,14 @@ class ClockKeeper:
 
     async def _take_sample(self) -> None:
         timeout_s = self._upstream.destination.total_timeout_s
-        line = await self._upstream.connect(Lane.CANCEL, timeout_s)
+        connection = await self._upstream.connect(Lane.CANCEL, timeout_s)
         sent = self._host.now()
-        request = Outgoing("GET", self._source.path)
-        answer = line if isinstance(line, Failure) else await line.exchange(request, timeout_s)
+        answer: Answer | Failure
+        if isinstance(connection, Failure):
+            answer = connection
+        else:
+            request = self._upstream.head("GET", self._source.path) + b"\r\n"
+            answer = await connection.exchange(request, timeout_s, is_head=False)
         if isinstance(answer, Failure):
             self._sampling = self._sampling.failed(None)
             self._say(answer.detail, fix="check base_url, the network and the exchange's status")
@@ -93,10 +97,10 @@ class ClockKeeper:
 
     def _stated_wait(self, answer: Answer) -> float | None:
         """Return the seconds that a 429 asks for."""
-        return limit_reply(answer.status, answer.fields, self._clock.server_now()).retry_after_s
+        return limit_reply(answer.status, answer.head.told, self._clock.server_now).retry_after_s
 
     def _try_date(self, answer: Answer, sent: float, received: float) -> None:
-        date = next((value for name, value in answer.fields if name.lower() == b"date"), b"")
+        date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")
         seconds = parse_http_date(date.decode("latin-1"))
         if seconds is not None:
             self._clock.observe_date(Sample(sent, received, seconds, 1.0))
@@ -110,7 +114,7 @@ class ClockKeeper:
             meanwhile = "signing goes on by what is known" if self._clock.error_s() is not None else None
             log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
             return
-        offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms()
+        offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms(self._host.now())
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
 
 

@@ -14,6 +14,7 @@ import structlog
 from sealgate import __version__
 from sealgate.config import Address, Config
 from sealgate.core.status import Status, key_status
+from sealgate.gateway.bot_connection import Service
 from sealgate.gateway.build import build_keeper, build_tree
 from sealgate.gateway.host import Host
 from sealgate.gateway.pipeline import Pipeline
@@ -78,8 +79,7 @@ class Gateway:
         self.socket.close()
         limits = self.tree.limits
         await self.pipeline.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
-        self.server.pre_shutdown()
-        await self.server.shutdown(_CLOSING_S)
+        await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
 
@@ -98,8 +98,14 @@ async def running_gateway(
     keeper = build_keeper(config, tree, host)
     reporter = Reporter(readers)
     pipeline = Pipeline(tree, host, reporter.report)
-    server = BotServer(pipeline.handle, pipeline.refuse_malformed)
-    async with _in_background(tree.clock_keeper.run(), *([keeper.run()] if keeper else [])):
+    service = Service(pipeline.handle, pipeline.refuse_malformed, config.listen.head_timeout)
+    server = BotServer(service, config.listen.max_connections)
+    work = [tree.clock_keeper.run()]
+    if config.upstream.warm:
+        work.append(tree.upstream.keep_warm())
+    if keeper is not None:
+        work.append(keeper.run())
+    async with _in_background(*work):
         try:
             socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
             address = Address(*socket.sockets[0].getsockname()[:2])

@@ -2,28 +2,28 @@
 
 import asyncio
 
-from aiohttp import web
 from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
+from sealgate.gateway.bot_connection import Incoming
 
 _HTTP_11 = (1, 1)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-async def read_body(request: web.BaseRequest, max_body: int, timeout_s: float) -> bytes:
+async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
     """Return the body of at most `max_body` bytes.
 
     Raises Refusal `body_too_large`, `body_timeout` or `bad_request` (cut, or framed wrongly).
     """
-    if request.content.is_eof():
-        body = request.content.read_nowait()
-        _check_size(len(body), max_body)
-        return body
-    # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
-    if "Expect" in request.headers and request.version >= _HTTP_11:
-        await request.writer.write(_CONTINUE)
     try:
+        if request.content.is_eof():
+            body = request.content.read_nowait()
+            _check_size(len(body), max_body)
+            return body
+        # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+        if expects_continue and request.version >= _HTTP_11:
+            request.connection.write(_CONTINUE)
         async with asyncio.timeout(timeout_s):
             return await _read_all(request, max_body)
     except TimeoutError:
@@ -32,7 +32,7 @@ async def read_body(request: web.BaseRequest, max_body: int, timeout_s: float) -
         raise Refusal("bad_request", "The body is cut short or framed wrongly.") from None
 
 
-async def _read_all(request: web.BaseRequest, max_body: int) -> bytes:
+async def _read_all(request: Incoming, max_body: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while chunk := await request.content.readany():

@@ -1,7 +1,7 @@
 """One request under way: what the pipeline has found out about it so far. It ends as an `Outcome`."""
 
 import asyncio
-from dataclasses import dataclass, field
+from enum import IntEnum
 
 from sealgate.core.admission import Bot, Ticket
 from sealgate.core.outcome import Conclusion, Outcome
@@ -9,7 +9,15 @@ from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
 
 
-@dataclass(slots=True)
+class Stage(IntEnum):
+    """Who is being waited for."""
+
+    OWN = 0  # nobody: the gateway works
+    BOT = 1
+    QUEUE = 2
+    UPSTREAM = 3
+
+
 class Journey:
     """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
 
@@ -18,42 +26,45 @@ class Journey:
     the server time after which the latest attempt can no longer be admitted.
     """
 
-    request_id: str
-    started: float
-    method: str
-    task: asyncio.Task[None] | None = None
     bot: Bot | None = None
     key: str | None = None
-    route: str = "other"
+    route = "other"
     lane: Lane | None = None
-    own_id: str = ""
-    give_up_at: float = 0.0
-    ends_at: float = 0.0
-    not_before: float = 0.0
-    sent_at: float = 0.0
-    fence_ms: int = 0
-    standing: Conclusion = Conclusion.NOT_SENT
-    is_under_way: bool = False
-    attempts: int = 0
-    resends: list[str] = field(default_factory=list)
-    upstream_429s: int = 0
-    queue_s: float = 0.0
-    upstream_s: float = 0.0
-    bot_s: float = 0.0
+    give_up_at = 0.0
+    ends_at = 0.0
+    not_before = 0.0
+    sent_at = 0.0
+    fence_ms = 0
+    standing = Conclusion.NOT_SENT
+    is_under_way = False
+    attempts = 0
+    resends: tuple[str, ...] = ()
+    upstream_429s = 0
     refusal: Refusal | None = None
     broken: str | None = None
-    has_hung_up: bool = False
-    may_be_stopped: bool = True
+    has_hung_up = False
+    may_be_stopped = True
+
+    def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
+        self.own_id = own_id  # unique; the bot's may take its place in log and reply
+        self.request_id = own_id
+        self.started = now
+        self.method = method
+        self._task = task
+        self._spent = [0.0, 0.0, 0.0, 0.0]
+        self._stage = Stage.OWN
+        self._since = now
+
+    def enter(self, stage: Stage, now: float) -> None:
+        """Note who is being waited for from now on."""
+        self._spent[self._stage] += now - self._since
+        self._stage, self._since = stage, now
 
     def hang_up(self) -> None:
         """Note that the bot is gone, and stop where that is allowed."""
         self.has_hung_up = True
-        if self.may_be_stopped and self.task is not None:
-            self.task.cancel()
-
-    def __post_init__(self) -> None:
-        """Keep the gateway's own id, which is unique; the bot's may take its place in log and reply."""
-        self.own_id = self.request_id
+        if self.may_be_stopped and self._task is not None:
+            self._task.cancel()
 
     def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
         """Note the ticket and what its deadline bounds."""
@@ -63,6 +74,17 @@ class Journey:
         else:
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
+
+    def sends(self, now: float, *, is_read: bool) -> None:
+        """Note that an attempt goes out; what may execute is finished, also for a bot that hung up."""
+        self.enter(Stage.UPSTREAM, now)
+        self.sent_at = now
+        self.is_under_way, self.may_be_stopped = True, is_read
+
+    def came_back(self, now: float) -> None:
+        """Note that an attempt is over."""
+        self.enter(Stage.OWN, now)
+        self.is_under_way, self.may_be_stopped = False, True
 
     def concludes(self, conclusion: Conclusion) -> None:
         """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""
@@ -79,21 +101,23 @@ class Journey:
         self.standing = Conclusion.UNKNOWN
         self.broken = detail
 
-    def fields(self) -> list[tuple[bytes, bytes]]:
-        """Return the headers that every reply of the gateway carries."""
+    def notes(self) -> bytes:
+        """Return the header lines that every reply of the gateway carries."""
         conclusion = self.conclusion
-        fields = [
-            (b"X-Gateway-Request-Id", self.request_id.encode("ascii")),
-            (b"X-Gateway-Attempts", b"%d" % self.attempts),
-            (b"X-Gateway-Queue-Ms", b"%d" % (self.queue_s * 1000)),
-            (b"X-Gateway-Outcome", conclusion.value.encode("ascii")),
-        ]
+        lines = _NOTES % (
+            self.request_id.encode("ascii"),
+            self.attempts,
+            self._spent[Stage.QUEUE] * 1000,
+            conclusion.encode("ascii"),
+        )
         if conclusion is Conclusion.UNKNOWN:
-            fields.append((b"X-Gateway-Fence-Ms", b"%d" % self.fence_ms))
-        return fields
+            lines += b"X-Gateway-Fence-Ms: %d\r\n" % self.fence_ms
+        return lines
 
     def outcome(self, status: int, now: float) -> Outcome:
         """Return the record of it."""
+        self.enter(Stage.OWN, now)
+        refusal = self.refusal
         return Outcome(
             request_id=self.request_id,
             bot=self.bot.name if self.bot else None,
@@ -103,16 +127,24 @@ class Journey:
             lane=self.lane,
             status=status,
             conclusion=self.conclusion,
-            reason=self.refusal.slug if self.refusal else None,
-            detail=self.refusal.detail if self.refusal else None,
+            reason=refusal.slug if refusal else None,
+            detail=refusal.detail if refusal else None,
             broken=self.broken,
             attempts=self.attempts,
             # The last reason led to no attempt where the time ran out before it.
-            resends=tuple(self.resends[: max(0, self.attempts - 1)]),
+            resends=self.resends[: max(0, self.attempts - 1)] if self.resends else (),
             upstream_429s=self.upstream_429s,
-            queue_s=self.queue_s,
-            upstream_s=self.upstream_s,
-            bot_s=self.bot_s,
+            queue_s=self._spent[Stage.QUEUE],
+            upstream_s=self._spent[Stage.UPSTREAM],
+            bot_s=self._spent[Stage.BOT],
             total_s=now - self.started,
             has_hung_up=self.has_hung_up,
         )
+
+
+_NOTES = (
+    b"X-Gateway-Request-Id: %b\r\n"
+    b"X-Gateway-Attempts: %d\r\n"
+    b"X-Gateway-Queue-Ms: %d\r\n"
+    b"X-Gateway-Outcome: %b\r\n"
+)

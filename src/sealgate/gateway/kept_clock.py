@@ -88,9 +88,8 @@ class KeptClock:
         """Note that a request's timestamp was not refused: an earlier fault is over."""
         self._fault = None
 
-    def timestamp_ms(self) -> int:
-        """Return the timestamp to sign with now."""
-        now = self._host.now()
+    def timestamp_ms(self, now: float) -> int:
+        """Return the timestamp to sign with at `now`, a reading of the host's clock."""
         # A suspend is itself a gap of that length, so it never slips through.
         if now - self._host_clocks.boot > _LOOK_AGAIN_S:
             self._notice_jumps()
@@ -112,9 +111,9 @@ class KeptClock:
         """Return how far off the offset can be at most, None before the first sample."""
         return self._clock.error(self._host.now()) if self._clock.is_synced else None
 
-    def error_ms(self) -> int:
-        """Return the same in milliseconds, rounded up; 0 as long as the host's clock stands in."""
-        return math.ceil((self.error_s() or 0.0) * 1000)
+    def error_ms(self, now: float) -> int:
+        """Return the same at `now` in milliseconds, rounded up; 0 while the host's clock stands in."""
+        return math.ceil(self._clock.error(now) * 1000) if self._clock.is_synced else 0
 
     def server_now(self) -> float:
         """Return the server's time in epoch seconds, by this host's clock as long as there is no sample."""
@@ -125,20 +124,19 @@ class KeptClock:
         """Return the server's time minus this host's wall clock."""
         return self.server_now() - self._host.wall()
 
-    def is_good_for(self, recv_window_ms: int) -> bool:
-        """Whether a timestamp of now cannot be refused: the bound is within half of the window.
+    def is_good_for(self, recv_window_ms: int, now: float) -> bool:
+        """Whether a timestamp of `now` cannot be refused: the bound is within half of the window.
 
         Where the clock is not required, any sample will do, and none once the grace is over.
         """
-        error_s = self.error_s()
         if not self._needs.is_required:
-            return error_s is not None or self._host.now() >= self._started + self._needs.grace_s
-        return error_s is not None and error_s * 2000 <= recv_window_ms
+            return self._clock.is_synced or now >= self._started + self._needs.grace_s
+        return self._clock.is_synced and self._clock.error(now) * 2000 <= recv_window_ms
 
     @property
     def not_ready(self) -> str | None:
         """Why requests cannot be signed, None if they can."""
-        if self.is_good_for(self._needs.recv_window_ms):
+        if self.is_good_for(self._needs.recv_window_ms, self._host.now()):
             return None
         error_s = self.error_s()
         if error_s is None:
@@ -148,12 +146,13 @@ class KeptClock:
 
     async def wait_until_good(self, give_up_at: float, recv_window_ms: int) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
-        while not self.is_good_for(recv_window_ms):
+        while not self.is_good_for(recv_window_ms, self._host.now()):
             until = give_up_at
             if not self._needs.is_required:
                 until = min(give_up_at, self._started + self._needs.grace_s)
-            if not await self._sample_before(until) and not self.is_good_for(recv_window_ms):
-                raise Refusal("clock_unsynced", f"The server's time is not known: {self.not_ready}.")
+            if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._host.now()):
+                continue
+            raise Refusal("clock_unsynced", f"The server's time is not known: {self.not_ready}.")
 
     async def wait_for_resync(self, give_up_at: float) -> None:
         """Return after the next sample, or when it is worth going on without one."""

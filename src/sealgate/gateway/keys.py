@@ -1,9 +1,12 @@
 """What is known of one API key while the gateway runs, and the headers that prove it to the exchange."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sealgate.core.signing import Signer
 from sealgate.core.target import Target
+
+_NAMES = ("APIKEY", "TIMESTAMP", "SIGNATURE")
 
 
 class Secret:
@@ -22,7 +25,7 @@ class Secret:
         return "Secret(***)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SigningKey:
     """An API key that can sign.
 
@@ -36,10 +39,20 @@ class SigningKey:
     signer: Signer
     session: Secret | None = None
 
+    @cached_property
+    def _lines(self) -> bytes:
+        """The same as bytes that lack timestamp and signature: made once, for they go with every request."""
+        names = (f"{self.header_prefix}{name}" for name in _NAMES)
+        key, timestamp, signature = (name.encode("ascii").replace(b"%", b"%%") for name in names)
+        api_key = self.api_key.encode("ascii").replace(b"%", b"%%")
+        return b"%b: %b\r\n%b: %%d\r\n%b: %%b\r\n" % (key, api_key, timestamp, signature)
+
+    def signing_lines(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> bytes:
+        """Return `signing_headers` as they go out, each line with its CRLF."""
+        signature = self.signer.sign(timestamp_ms, method, target, body)
+        return self._lines % (timestamp_ms, signature.encode("ascii"))
+
     def signing_headers(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> dict[str, str]:
         """Return the three headers of spec.md, API-key request signing."""
-        return {
-            f"{self.header_prefix}APIKEY": self.api_key,
-            f"{self.header_prefix}TIMESTAMP": str(timestamp_ms),
-            f"{self.header_prefix}SIGNATURE": self.signer.sign(timestamp_ms, method, target, body),
-        }
+        values = (self.api_key, str(timestamp_ms), self.signer.sign(timestamp_ms, method, target, body))
+        return {f"{self.header_prefix}{name}": value for name, value in zip(_NAMES, values, strict=True)}

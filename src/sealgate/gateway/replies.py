@@ -3,20 +3,17 @@
 import asyncio
 import json
 import math
-import socket
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from http import HTTPStatus
 
-from aiohttp import web
-
-from sealgate.core.headers import sort_reply
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
 from sealgate.gateway.answer import Answer, BrokenReplyError, Remainder
+from sealgate.gateway.bot_connection import BotConnection, Incoming
 
 Fields = Sequence[tuple[bytes, bytes]]
 
@@ -44,10 +41,8 @@ class Reply:
 
 def passed_on(answer: Answer) -> Reply:
     """Return the upstream's reply as the bot gets it."""
-    length = next((value for name, value in answer.fields if name.lower() == b"content-length"), None)
-    return Reply(
-        answer.status, answer.phrase, sort_reply(answer.fields), answer.body, answer.remainder, length
-    )
+    head = answer.head
+    return Reply(answer.status, answer.phrase, head.passed, answer.body, answer.remainder, head.length)
 
 
 def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
@@ -77,26 +72,6 @@ def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
     )
 
 
-class Written(web.StreamResponse):
-    """What the server is handed: a reply that the pipeline wrote already, or `late` bytes to write now."""
-
-    def __init__(self, *, keep_alive: bool, late: bytes = b"") -> None:
-        super().__init__()
-        self._late = late
-        if not keep_alive:
-            self.force_close()
-        else:
-            self._keep_alive = True
-
-    async def prepare(self, request: web.BaseRequest) -> None:
-        """Write what is left to write."""
-        if self._late:
-            await request.writer.write(self._late)
-
-    async def write_eof(self, data: bytes = b"") -> None:
-        """Everything is written."""
-
-
 class _Framing(Enum):
     """Where the body ends (RFC 9112 section 6.3)."""
 
@@ -106,75 +81,70 @@ class _Framing(Enum):
     CLOSE = "close"
 
 
-async def write_reply(request: web.BaseRequest, reply: Reply, notes: Fields, *, is_last: bool) -> Written:
-    """Write a reply with the gateway's own `notes` (headers) added; after the last one the connection closes.
+async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last: bool) -> bool:
+    """Write a reply with the gateway's own header lines, `notes`; return whether the connection may stay.
 
-    Raises ConnectionError where the bot is gone, BrokenReplyError where a streamed reply is cut: the bot's
-    connection is then aborted, so that it cannot take the part for the whole.
+    After the last reply it closes. Raises ConnectionError where the bot is gone, BrokenReplyError where a
+    streamed reply is cut: the bot's connection is then reset, so that it cannot take the part for the whole.
     """
     framing, line = _framing(request, reply)
-    may_stay = bool(request.keep_alive) and request.content.is_eof() and framing is not _Framing.CLOSE
+    may_stay = request.may_stay and request.content.is_eof() and framing is not _Framing.CLOSE
     keep_alive = may_stay and not is_last
     block = head_block(reply, notes, line + _connection(request, keep_alive=keep_alive))
-    if framing is _Framing.NO_BODY:
-        await request.writer.write(block)
-    else:
-        await request.writer.write(block + _framed(reply.body, framing))
+    if framing is not _Framing.NO_BODY:
+        block += _framed(reply.body, framing)
+    request.connection.write(block)
     if reply.remainder is not None:
-        await _stream(request, reply.remainder, framing)
-    return Written(keep_alive=keep_alive)
+        await _stream(request.connection, reply.remainder, framing)
+    return keep_alive
 
 
-def closing_bytes(reply: Reply, notes: Fields) -> bytes:
+def closing_bytes(reply: Reply, notes: bytes) -> bytes:
     """Return a whole reply after which the connection closes."""
     return head_block(reply, notes, content_length(len(reply.body)) + b"Connection: close\r\n") + reply.body
 
 
-async def _stream(request: web.BaseRequest, remainder: Remainder, framing: _Framing) -> None:
+async def _stream(bot: BotConnection, remainder: Remainder, framing: _Framing) -> None:
     try:
         while chunk := await remainder.read():
-            await _write_in_time(request, _framed(chunk, framing), remainder)
+            bot.write(_framed(chunk, framing))
+            await _drain_in_time(bot, remainder)
         if framing is _Framing.CHUNKED:
-            await request.writer.write(b"0\r\n\r\n")
+            bot.write(b"0\r\n\r\n")
     except BaseException:
         remainder.abandon()
-        _reset(request)
+        bot.reset()
         raise
 
 
-async def _write_in_time(request: web.BaseRequest, chunk: bytes, remainder: Remainder) -> None:
-    """Write a part; a bot that does not read must not hold a connection to the upstream for ever."""
+async def _drain_in_time(bot: BotConnection, remainder: Remainder) -> None:
+    """Wait for the bot to read; one that does not must not hold a connection to the upstream for ever."""
     try:
         async with asyncio.timeout_at(remainder.ends_at):
-            await request.writer.write(chunk)
+            await bot.drain()
     except TimeoutError:
         raise BrokenReplyError("the bot does not read it") from None
 
 
-def _reset(request: web.BaseRequest) -> None:
-    """Reset the bot's connection: after an orderly end, HTTP/1.0 would take the part for the whole."""
-    transport = request.transport
-    if transport is None:
-        return
-    connection = transport.get_extra_info("socket")
-    if connection is not None:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    transport.abort()
-
-
-def head_block(reply: Reply, notes: Fields, framing: bytes) -> bytes:
+def head_block(reply: Reply, notes: bytes, framing: bytes) -> bytes:
     """Return status line and header lines, the empty line included."""
+    lines = [_status_line(reply.status, reply.phrase)]
+    lines += [b"%b: %b\r\n" % field for field in reply.fields]
+    lines += (notes, framing, b"\r\n")
+    return b"".join(lines)
+
+
+@lru_cache(maxsize=64)
+def _status_line(status: int, phrase: str) -> bytes:
     # aiohttp reads a phrase as UTF-8 with surrogates for what is none; this restores its bytes.
-    lines = [f"HTTP/1.1 {reply.status} {reply.phrase}\r\n".encode("utf-8", "surrogateescape")]
-    lines += [b"%b: %b\r\n" % field for field in (*reply.fields, *notes)]
-    return b"".join((*lines, framing, b"\r\n"))
+    return f"HTTP/1.1 {status} {phrase}\r\n".encode("utf-8", "surrogateescape")
 
 
 def _framed(chunk: bytes, framing: _Framing) -> bytes:
     return b"%x\r\n%b\r\n" % (len(chunk), chunk) if framing is _Framing.CHUNKED and chunk else chunk
 
 
-def _framing(request: web.BaseRequest, reply: Reply) -> tuple[_Framing, bytes]:
+def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
     """Return how the body ends and the header line that says so."""
     if request.method == "HEAD" or reply.status in _NO_BODY:
         has_length = reply.length is not None and reply.status != HTTPStatus.NO_CONTENT
@@ -193,7 +163,7 @@ def content_length(size: int) -> bytes:
     return b"Content-Length: %d\r\n" % size
 
 
-def _connection(request: web.BaseRequest, *, keep_alive: bool) -> bytes:
+def _connection(request: Incoming, *, keep_alive: bool) -> bytes:
     if not keep_alive:
         return b"Connection: close\r\n"
     return b"" if request.version >= _HTTP_11 else b"Connection: keep-alive\r\n"

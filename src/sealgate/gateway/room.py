@@ -1,50 +1,65 @@
-"""Room in the connection pool: slow reads leave a place for orders, and neither takes one from cancels."""
+"""Room among the connections to the upstream, by lane.
+
+Slow reads leave a place for orders, and neither takes one from cancels: reads get three quarters of `size`,
+reads and orders together all of it, and cancels some more.
+"""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, deque
 
 from sealgate.core.routes import Lane
 
 
 class Room:
-    """Places by lane. Reads and orders share `size`, of which reads get three quarters; cancels have more."""
+    """The places. `enter` one, and `leave` it with the same lane."""
 
     def __init__(self, size: int) -> None:
-        self.size = size + max(1, size // 8)
-        others = asyncio.Semaphore(size)
-        reads = asyncio.Semaphore(max(1, size * 3 // 4))
-        self._doors: dict[Lane, tuple[asyncio.Semaphore, ...]] = {
-            Lane.CANCEL: (),
-            Lane.ORDER: (others,),
-            Lane.READ: (reads, others),
+        self._reads, self._size, self._all = max(1, size * 3 // 4), size, size + max(1, size // 8)
+        self._taken = dict.fromkeys(Lane, 0)
+        self._queues: dict[Lane, deque[asyncio.Future[None]]] = {
+            lane: deque() for lane in (Lane.CANCEL, Lane.ORDER, Lane.READ)
         }
         self.waiting: Counter[Lane] = Counter()
 
-    async def enter(self, lane: Lane, timeout_s: float) -> Callable[[], None]:
-        """Take a place, and return how to leave it. Raises TimeoutError where none is free in time."""
-        held: list[asyncio.Semaphore] = []
+    def enter_at_once(self, lane: Lane) -> bool:
+        """Take a place if one is free and nobody waits for it."""
+        if self._queues[lane] or not self._has_place(lane):
+            return False
+        self._taken[lane] += 1
+        return True
 
-        def leave() -> None:
-            for door in held:
-                door.release()
-
-        try:
-            for door in self._doors[lane]:
-                if door.locked():
-                    await self._wait_at(door, lane, timeout_s)
-                else:
-                    await door.acquire()  # at once: no task switch between the look and the step
-                held.append(door)
-        except BaseException:
-            leave()
-            raise
-        return leave
-
-    async def _wait_at(self, door: asyncio.Semaphore, lane: Lane, timeout_s: float) -> None:
+    async def enter(self, lane: Lane, timeout_s: float) -> None:
+        """Take a place. Raises TimeoutError where none is free in time."""
+        if self.enter_at_once(lane):
+            return
+        place = asyncio.get_running_loop().create_future()
+        self._queues[lane].append(place)
         self.waiting[lane] += 1
         try:
             async with asyncio.timeout(timeout_s):
-                await door.acquire()
+                await place
+        except BaseException:
+            if place.done() and not place.cancelled():  # it was given in the same turn of the loop
+                self.leave(lane)
+            elif place in self._queues[lane]:
+                self._queues[lane].remove(place)
+            raise
         finally:
             self.waiting[lane] -= 1
+
+    def leave(self, lane: Lane) -> None:
+        """Give a place back, and to the first who waits for it."""
+        self._taken[lane] -= 1
+        for waiting, queue in self._queues.items():
+            while queue and self._has_place(waiting):
+                place = queue.popleft()
+                if not place.done():  # else whoever waited has just gone
+                    self._taken[waiting] += 1
+                    place.set_result(None)
+
+    def _has_place(self, lane: Lane) -> bool:
+        reads, orders, cancels = self._taken[Lane.READ], self._taken[Lane.ORDER], self._taken[Lane.CANCEL]
+        if lane is Lane.CANCEL:
+            return reads + orders + cancels < self._all
+        is_full = reads + orders >= self._size or reads + orders + cancels >= self._all
+        return not is_full and (lane is Lane.ORDER or reads < self._reads)

@@ -1,4 +1,4 @@
-"""Stamp and seal: the header lines of one attempt, made after every wait, for every send anew."""
+"""Stamp and seal: the bytes of one attempt, made after every wait, for every send anew."""
 
 from sealgate.core.admission import Ticket
 from sealgate.core.routes import Auth
@@ -9,25 +9,25 @@ from sealgate.gateway.keys import SigningKey
 _STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
-def sealed_fields(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
-    """Return the header lines that go upstream, each with its CRLF, without Host.
+def sealed_request(start: bytes, ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
+    """Return what goes upstream; `start` is its request line and Host.
 
     A session route needs a key with a session token: `check_session`.
     """
-    lines = [b"%b: %b\r\n" % field for field in ticket.head.passed]
+    parts = [start]
+    parts += [b"%b: %b\r\n" % field for field in ticket.head.passed]
     if body or ticket.method in _STATES_LENGTH:
-        lines.append(b"Content-Length: %d\r\n" % len(body))
-    proof = _proof(ticket, key, timestamp_ms, body)
-    lines += [f"{name}: {value}\r\n".encode("ascii") for name, value in proof.items()]
-    return b"".join(lines)
+        parts.append(b"Content-Length: %d\r\n" % len(body))
+    parts += (_proof(ticket, key, timestamp_ms, body), b"\r\n", body)
+    return b"".join(parts)
 
 
-def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> dict[str, str]:
+def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
     if ticket.route.auth is Auth.SIGNED:
-        return key.signing_headers(timestamp_ms, ticket.method, ticket.target, body)
+        return key.signing_lines(timestamp_ms, ticket.method, ticket.target, body)
     if ticket.route.auth is Auth.SESSION and key.session is not None:
-        return {"Authorization": f"Bearer {key.session.reveal()}"}
-    return {}
+        return f"Authorization: Bearer {key.session.reveal()}\r\n".encode("ascii")
+    return b""
 
 
 def check_session(ticket: Ticket, key: SigningKey) -> None:

@@ -1,91 +1,36 @@
-"""The bots' listener: aiohttp's low-level server, with our answers where it cannot parse a request.
-
-aiohttp would echo the bad header into its error page and log it, and would leave an idle connection open for
-an hour; both are replaced here.
-"""
+"""The bots' listener: which connections there are, and how they end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from http import HTTPStatus
-from typing import Any
-
-from aiohttp import web
-from aiohttp.http_exceptions import LineTooLong
+import contextlib
 
 from sealgate.errors import Refusal
-from sealgate.gateway.replies import Written
+from sealgate.gateway.bot_connection import BotConnection, Service
 
-Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-OnMalformed = Callable[[Refusal], bytes]
-
-_LINE_BYTES = 8190
-_FIELDS = 128
-_IDLE_S = 75.0  # longer than the usual client keeps an idle connection
-_LINGER_S = 2.0
+_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
 
 
-class _Connection(web.RequestHandler):
-    """One connection of a bot."""
+class BotServer:
+    """Makes the protocol of each new connection; beyond `max_connections` it only says so."""
 
-    def __init__(self, server: "BotServer", **settings: Any) -> None:
-        super().__init__(server, **settings)
-        self._on_malformed = server.on_malformed
-        self.on_hang_up: Callable[[], None] | None = None
+    def __init__(self, service: Service, max_connections: int) -> None:
+        self._service = service
+        self._max_connections = max_connections
+        self.connections: set[BotConnection] = set()
 
-    def connection_lost(self, exc: BaseException | None) -> None:
-        """Tell who serves this connection that nobody waits any more."""
-        super().connection_lost(exc)
-        if self.on_hang_up is not None:
-            self.on_hang_up()
+    def __call__(self) -> BotConnection:
+        """Return the protocol of a new connection."""
+        is_full = len(self.connections) >= self._max_connections
+        return BotConnection(self._service, self.connections, _TOO_MANY if is_full else None)
 
-    def handle_error(
-        self,
-        request: web.BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """Answer what is not HTTP: one problem document, then the connection closes.
-
-        aiohttp also comes here where the handler itself failed. What was sent by then is not known here, so
-        nothing is claimed: the connection is cut.
-        """
-        if status != HTTPStatus.BAD_REQUEST:
-            if request.transport is not None:
-                request.transport.abort()
-            return Written(keep_alive=False)
-        too_long = isinstance(exc, LineTooLong) or "Too many" in (message or "")
-        slug = "headers_too_large" if too_long else "bad_request"
-        refusal = Refusal(slug, "A line or the header is too long." if too_long else "This is not HTTP/1.1.")
-        return Written(keep_alive=False, late=self._on_malformed(refusal))
-
-
-def on_hang_up(request: web.BaseRequest, call: Callable[[], None] | None) -> None:
-    """Have `call` made when the bot of this request hangs up; None: no more."""
-    if isinstance(request.protocol, _Connection):
-        request.protocol.on_hang_up = call
-
-
-class BotServer(web.Server):
-    """Accepts connections and hands each request to `handler`.
-
-    `on_malformed` gets what could not be parsed and returns the reply's bytes.
-    """
-
-    def __init__(self, handler: Handler, on_malformed: OnMalformed) -> None:
-        super().__init__(handler)
-        self.on_malformed = on_malformed
-
-    def __call__(self) -> web.RequestHandler:
-        """Make the protocol of a new connection."""
-        return _Connection(
-            self,
-            loop=asyncio.get_running_loop(),
-            access_log=None,
-            auto_decompress=False,
-            keepalive_timeout=_IDLE_S,
-            lingering_time=_LINGER_S,
-            max_line_size=_LINE_BYTES,
-            max_field_size=_LINE_BYTES,
-            max_headers=_FIELDS,
-        )
+    async def close(self, within_s: float) -> None:
+        """End all connections: the idle at once, the others after their reply or when the time is over."""
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        for connection in set(self.connections):
+            connection.leave()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        for connection in set(self.connections):
+            connection.reset()

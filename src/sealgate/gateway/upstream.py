@@ -1,60 +1,46 @@
-"""The way out, on aiohttp's connection pool and response protocol.
+"""The way out: the connections to the one upstream.
 
-There is no `ClientSession` here, on purpose. It sends a request again by itself when a connection breaks,
-follows redirects with our headers on, unpacks bodies, keeps cookies and listens to proxy variables; none of
-that exists below it. The pool does DNS, TLS, happy eyeballs and keep-alive; the protocol parses the reply.
-(aiohttp documents neither for this use; its version is pinned, and tests on raw sockets hold the behaviour.)
+The border that matters is the one between two functions: what fails in `Upstream.connect` was not sent, what
+fails in `UpstreamConnection.exchange` may have been.
 
-The border that matters is the one between two functions: what fails in `connect` was not sent, what fails in
-`exchange` may have been.
+aiohttp's connector makes connections, and this keeps the idle ones. (aiohttp documents neither its connector
+nor its parsers for this use; its version is pinned, and tests on raw sockets hold the behaviour.)
 """
 
 import asyncio
-import ssl
+import contextlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest
-from aiohttp.connector import Connection
 from yarl import URL
 
 from sealgate.core.attempts import Failure, Fate
 from sealgate.core.routes import Lane
-from sealgate.gateway.answer import Answer, read_answer
 from sealgate.gateway.room import Room
+from sealgate.gateway.tls import client_context
 from sealgate.gateway.troubles import TROUBLE, words
+from sealgate.gateway.upstream_connection import UpstreamConnection
 
-# Under the 60 s and more that servers keep an idle connection, so that they are not the first to close it.
-KEEP_ALIVE_S = 15.0
+_RENEW_AT = 0.8  # of that time: a new one is opened before the last one goes
 _NO_CEILING = 86_400.0  # aiohttp rounds time-outs up to whole seconds above this threshold
-_LINE_BYTES = 16 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where everything goes. `base_url` has no trailing slash; durations are seconds."""
+    """Where everything goes. `base_url` has no trailing slash; durations are seconds.
+
+    `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
+    """
 
     base_url: str
     connect_timeout_s: float
     total_timeout_s: float
     max_connections: int
     ca_file: Path | None = None
-    keep_alive_s: float = KEEP_ALIVE_S
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What to send. `target` goes out as it is, behind the path of `base_url`.
-
-    `fields` are header lines, each with its CRLF, without Host.
-    """
-
-    method: str
-    target: str
-    fields: bytes = b""
-    body: bytes = b""
+    keep_alive_s: float = 15.0
 
 
 class Upstream:
@@ -63,121 +49,128 @@ class Upstream:
     def __init__(self, destination: Destination) -> None:
         self.destination = destination
         url = URL(destination.base_url)
-        self._base_path = url.raw_path.rstrip("/")
-        self._host_line = f"Host: {url.raw_authority}\r\n"
+        self._before_target = url.raw_path.rstrip("/").encode("ascii")
+        self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n".encode("ascii")
         self._room = Room(destination.max_connections)
+        self._idle: list[UpstreamConnection] = []
+        self._lanes: dict[UpstreamConnection, Lane] = {}
+        self._loop = asyncio.get_running_loop()
+        self._used_at = -math.inf
+        self._has_gone = asyncio.Event()
+        self._tls = client_context(destination.ca_file) if url.scheme == "https" else None
         self._connector = aiohttp.TCPConnector(
-            limit=self._room.size,
-            keepalive_timeout=destination.keep_alive_s,
-            ssl=_tls(destination.ca_file) if url.scheme == "https" else True,
+            limit=0,
+            ssl=self._tls or True,
             timeout_ceil_threshold=_NO_CEILING,
         )
         # Only says where to connect; it is never sent.
-        self._where = ClientRequest("GET", url, loop=asyncio.get_running_loop(), session=None)
-        self._usual_timeout = _connect_timeout(destination.connect_timeout_s)
+        self._where = ClientRequest("GET", url, loop=self._loop, session=None)
 
     async def close(self) -> None:
         """Close all connections."""
+        for connection in (*self._idle, *self._lanes):
+            connection.close()
         await self._connector.close()
 
     def waiting(self, lane: Lane) -> int:
         """Return how many wait for a connection in a lane."""
         return self._room.waiting[lane]
 
-    async def connect(self, lane: Lane, timeout_s: float) -> "Line | Failure":
-        """Return a line that is ready, waiting for a place in the pool if need be. Nothing is sent yet."""
-        timeout = self._usual_timeout
-        if timeout_s < self.destination.connect_timeout_s:
-            timeout = _connect_timeout(timeout_s)
+    def head(self, method: str, target: str) -> bytes:
+        """Return the request line and the Host line. `target` goes out as it is, behind base_url's path."""
+        return b"%b %b%b%b" % (
+            method.encode("ascii"),
+            self._before_target,
+            target.encode("ascii"),
+            self._after_target,
+        )
+
+    def take(self, lane: Lane) -> UpstreamConnection | None:
+        """Return an idle connection, None where there is none or no place for it at once."""
+        if not self._idle or not self._room.enter_at_once(lane):
+            return None
+        connection = self._take_idle()
+        if connection is None:
+            self._room.leave(lane)
+        else:
+            self._lanes[connection] = lane
+        return connection
+
+    async def connect(self, lane: Lane, timeout_s: float) -> UpstreamConnection | Failure:
+        """Return a connection that is ready, waiting for a place if need be. Nothing is sent yet."""
+        timeout_s = min(timeout_s, self.destination.connect_timeout_s)
         try:
-            leave = await self._room.enter(lane, timeout.connect or timeout_s)
+            await self._room.enter(lane, timeout_s)
         except TimeoutError:
             return Failure(Fate.CONNECT_TIMEOUT, "all connections are in use")
+        connection: UpstreamConnection | Failure | None = None
         try:
-            connection = await self._connector.connect(self._where, [], timeout)
+            connection = self._take_idle() or await self._open(timeout_s)
+        finally:
+            if isinstance(connection, UpstreamConnection):
+                self._lanes[connection] = lane
+            else:
+                self._room.leave(lane)
+        return connection
+
+    def _take_idle(self) -> UpstreamConnection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_usable:
+                return connection
+        return None
+
+    async def _open(self, timeout_s: float) -> UpstreamConnection | Failure:
+        timeout = aiohttp.ClientTimeout(connect=timeout_s, sock_connect=timeout_s, ceil_threshold=_NO_CEILING)
+        try:
+            connection = UpstreamConnection(
+                await self._connector.connect(self._where, [], timeout), self._take_back
+            )
         except TimeoutError:
-            failure = Failure(Fate.CONNECT_TIMEOUT, "no connection in time")
+            return Failure(Fate.CONNECT_TIMEOUT, "no connection in time")
         except TROUBLE as error:
-            failure = Failure(Fate.UNREACHABLE, words(error))
-        except BaseException:  # the bot hung up
-            leave()
-            raise
+            return Failure(Fate.UNREACHABLE, words(error))
+        if connection.is_usable:
+            return connection
+        connection.close()
+        return Failure(Fate.UNREACHABLE, "the connection was closed at once")
+
+    def _take_back(self, connection: UpstreamConnection) -> None:
+        """Keep a connection that is free again for the next request, if it can serve one."""
+        lane = self._lanes.pop(connection, None)
+        if connection.is_usable:
+            self._idle.append(connection)
+            self._used_at = self._loop.time()
+            connection.rest(self.destination.keep_alive_s)
         else:
-            connection.add_callback(leave)
-            return self._line_on(connection)
-        leave()
-        return failure
+            self._forget(connection)
+        if lane is not None:
+            self._room.leave(lane)
 
-    def _line_on(self, connection: Connection) -> "Line | Failure":
-        """Take a connection, unless something came on it unasked: that must not pass for the reply."""
-        protocol, transport = connection.protocol, connection.transport
-        if protocol is None or transport is None or transport.is_closing() or protocol.should_close:
-            connection.close()
-            return Failure(Fate.UNREACHABLE, "the idle connection had been closed")
-        return Line(self, connection, protocol, transport)
+    def _forget(self, connection: UpstreamConnection) -> None:
+        if connection in self._idle:
+            self._idle.remove(connection)
+        if self._tls is not None and connection.tls is not None:
+            self._tls.remember(connection.tls)
+        self._has_gone.set()
 
-    def bytes_of(self, request: Outgoing) -> bytes:
-        """Return a request as it goes out."""
-        head = f"{request.method} {self._base_path}{request.target} HTTP/1.1\r\n{self._host_line}"
-        return b"".join((head.encode("ascii"), request.fields, b"\r\n", request.body))
+    async def keep_warm(self) -> None:
+        """Open a connection before the last one goes, for ever: who comes after a rest pays no handshake."""
+        renew_s = self.destination.keep_alive_s * _RENEW_AT
+        while True:
+            left_s = self._used_at + renew_s - self._loop.time()
+            if left_s > 0 and (self._idle or self._lanes):
+                await self._one_goes(left_s)
+                continue
+            connection = await self._open(self.destination.connect_timeout_s)
+            if isinstance(connection, UpstreamConnection):
+                self._take_back(connection)
+            else:  # whoever sends a request is told; here it is only tried again
+                await self._one_goes(renew_s)
 
-
-class Line:
-    """A connection that is ready for one request: `exchange` it, or `give_back` the line unused."""
-
-    def __init__(
-        self,
-        upstream: Upstream,
-        connection: Connection,
-        protocol: ResponseHandler,
-        transport: asyncio.Transport,
-    ) -> None:
-        self._upstream = upstream
-        self._connection = connection
-        self._protocol = protocol
-        self._transport = transport
-
-    def give_back(self) -> None:
-        """Leave the connection to the next."""
-        self._connection.release()
-
-    async def exchange(self, request: Outgoing, timeout_s: float) -> Answer | Failure:
-        """Send a request, once, and return its reply.
-
-        All of it, the remainder of a large reply included, takes at most `timeout_s`.
-        """
-        self._protocol.set_response_params(
-            skip_payload=request.method == "HEAD",
-            read_until_eof=True,
-            auto_decompress=False,
-            max_line_size=_LINE_BYTES,
-            max_field_size=_LINE_BYTES,
-            timeout_ceil_threshold=_NO_CEILING,
-        )
-        self._transport.write(self._upstream.bytes_of(request))
-        try:
-            async with asyncio.timeout(timeout_s) as bound:
-                return await read_answer(self._connection, self._protocol, bound.when() or 0.0)
-        except TimeoutError:
-            failure = Failure(Fate.LATE, "no whole reply in time")
-        except TROUBLE as error:
-            failure = Failure(Fate.LOST, words(error))
-        except BaseException:  # the bot hung up
-            self._connection.close()
-            raise
-        self._connection.close()
-        return failure
-
-
-def give_back(line: Line | Failure) -> None:
-    """Leave an unused line to the next, if there is one."""
-    if isinstance(line, Line):
-        line.give_back()
-
-
-def _connect_timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(connect=seconds, sock_connect=seconds, ceil_threshold=_NO_CEILING)
-
-
-def _tls(ca_file: Path | None) -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=ca_file)
+    async def _one_goes(self, at_most_s: float) -> None:
+        """Return when a connection was closed, or the time is over."""
+        self._has_gone.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                await self._has_gone.wait()

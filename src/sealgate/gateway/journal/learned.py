@@ -1,7 +1,7 @@
-"""The journal: what must outlive the process, in one SQLite file.
+"""What was learned of each key's limit.
 
-Kept so far: what was learned of each key's limit. Writing is done in a thread, because a disk may be slow; a
-disk that refuses costs the memory of the limits, never a request.
+Writing is done in a thread, because a disk may be slow; a disk that refuses costs the memory of the limits,
+never a request.
 """
 
 import asyncio
@@ -15,23 +15,16 @@ import structlog
 
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.host import Host
+from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.turnstile import Turnstile
 
-_VERSION = 1
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT
-"""
 _INTERVAL_S = 60.0
 
 log = structlog.get_logger("sealgate.journal")
 
 
-class JournalError(Exception):
-    """The file cannot be used as a journal. `str()` is one line: cause and fix."""
-
-
 class Journal:
-    """The file. Each call opens it, as calls are rare and come from several threads.
+    """The table of limits. Each call opens the file, as calls are rare and come from several threads.
 
     `subject` names what a limit belongs to: the exchange and the API key. Raises JournalError where the file
     is not a journal or cannot be written.
@@ -39,22 +32,11 @@ class Journal:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        try:
-            with closing(self._open()) as database, database:
-                _check_version(database, file)
-                database.execute(_SCHEMA)
-                database.execute(f"PRAGMA user_version = {_VERSION}")
-        except sqlite3.Error as error:
-            raise JournalError(f"journal.file {file}: {error}; choose a writable path of its own") from None
-
-    def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self._file)
-        database.execute("PRAGMA journal_mode = WAL")
-        return database
+        prepare(file)
 
     def learned(self, subject: str, wall: float) -> Snapshot:
         """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds."""
-        with closing(self._open()) as database:
+        with closing(connect(self._file)) as database:
             row = database.execute("SELECT limits, at FROM learned WHERE subject = ?", (subject,)).fetchone()
         if row is None:
             return []
@@ -64,14 +46,8 @@ class Journal:
     def keep(self, learned: Mapping[str, Snapshot], wall: float) -> None:
         """Write what was learned, by subject. Raises sqlite3.Error where the disk refuses."""
         rows = [(subject, json.dumps(limits), wall) for subject, limits in learned.items()]
-        with closing(self._open()) as database, database:
+        with closing(connect(self._file)) as database, database:
             database.executemany("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", rows)
-
-
-def _check_version(database: sqlite3.Connection, file: Path) -> None:
-    (version,) = database.execute("PRAGMA user_version").fetchone()
-    if version not in (0, _VERSION):
-        raise JournalError(f"journal.file {file}: made by another version ({version}); choose another file")
 
 
 class Keeper:

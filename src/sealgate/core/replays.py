@@ -1,0 +1,246 @@
+"""Idempotency: what was answered to an `Idempotency-Key`, so that a request sent twice is executed once.
+
+The rule behind it: between the first `begin` of a key and the moment it is forgotten, no second request
+with that key is sent. A key is forgotten only where that can double nothing (`is_remembered`), and by the
+bounds: the settled ones go, oldest first, once there are too many, too large or too old ones. One that is
+under way is never dropped; where nothing but those is left, a new key is declined.
+
+Source: product.md, section 3 (`Idempotency-Key`); draft-ietf-httpapi-idempotency-key-header.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import NamedTuple
+
+from sealgate.core.outcome import Conclusion
+from sealgate.errors import Refusal
+
+LARGEST_BODY = 256 * 1024  # of a reply that is kept
+
+_KEY = re.compile(r"[!-~]{1,255}")
+_TOO_MANY_REQUESTS = 429
+
+
+class Name(NamedTuple):
+    """Whose key: two bots may use the same one."""
+
+    bot: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReply:
+    """A reply as the bot got it; `fields` are without the gateway's own notes."""
+
+    status: int
+    phrase: str
+    fields: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes to keep, roughly."""
+        return len(self.body) + sum(len(name) + len(value) for name, value in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a request ended: what its bot may conclude, and the reply, None where that was not kept.
+
+    `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
+    `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
+    """
+
+    conclusion: Conclusion
+    fence_ms: int = 0
+    reply: StoredReply | None = None
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What comes back from the journal after a restart; `age_s` is the time since it was settled."""
+
+    name: Name
+    digest: str
+    ending: Ending
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """The first with this key: send it, and `finish` it whatever happens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Answered before: pass this reply on, with this conclusion and fence, and send nothing."""
+
+    reply: StoredReply
+    conclusion: Conclusion
+    fence_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """Send nothing: answer with the reason `slug`, and what the bot may conclude of the order with this key.
+
+    `fence_ms` is that of the first request, 0 where it is not signed yet.
+    """
+
+    slug: str
+    detail: str
+    conclusion: Conclusion
+    fence_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many keys are remembered, how many bytes of replies, and how long after they were settled."""
+
+    most_count: int
+    most_bytes: int
+    longest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    digest: str
+    fence_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    digest: str
+    ending: Ending
+    at: float
+
+    @property
+    def size(self) -> int:
+        return self.ending.reply.size if self.ending.reply else 0
+
+
+def parse_key(value: str) -> str:
+    """Check an Idempotency-Key and return it as it is. Raises Refusal `bad_request`.
+
+    The draft writes it as a quoted string, most clients without quotes. Both are taken literally, so that
+    the same bytes are always the same key.
+    """
+    if not _KEY.fullmatch(value):
+        raise Refusal("bad_request", "Idempotency-Key is not 1 to 255 visible ASCII characters.")
+    return value
+
+
+def digest(method: str, target: str, api_key: str, body: bytes) -> str:
+    """Return what tells one request's content from another's; `target` is raw, none has a space."""
+    return sha256(f"{method} {target} {api_key}\n".encode() + body).hexdigest()
+
+
+def is_remembered(ending: Ending) -> bool:
+    """Ask whether a key is spent by such an ending.
+
+    It is not where nothing was sent, and not where the exchange refused for a moment only (429, or the time
+    ran out after such a refusal): a bot that comes back with the same key then wants it sent, and stored, the
+    refusal would be repeated for as long as keys are kept.
+    """
+    if ending.conclusion is Conclusion.REFUSED:
+        status = ending.reply.status if ending.reply else 0
+        return not ending.is_own and status != _TOO_MANY_REQUESTS
+    return ending.conclusion is not Conclusion.NOT_SENT
+
+
+class Replays:
+    """The keys of one gateway. `now` is a clock that nobody sets, in seconds."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._under_way: dict[Name, _UnderWay] = {}
+        self._settled: dict[Name, _Settled] = {}  # in the order in which they were settled
+        self._size = 0
+
+    def __len__(self) -> int:
+        return len(self._under_way) + len(self._settled)
+
+    def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
+        """Take in a request by its key and its `digest`; say what is to be done with it."""
+        self._drop_old(now)
+        known = self._settled.get(name) or self._under_way.get(name)
+        if known is None:
+            return self._enter(name, content)
+        if known.digest != content:
+            told = "This Idempotency-Key was used for another request."
+            return Declined("key_reused", told, Conclusion.NOT_SENT)
+        return _again(known)
+
+    def signed(self, name: Name, fence_ms: int) -> None:
+        """Note the fence of a request under way, each time that it is signed."""
+        self._under_way[name] = replace(self._under_way[name], fence_ms=fence_ms)
+
+    def finish(self, name: Name, ending: Ending, now: float) -> None:
+        """Settle a request under way. A body above LARGEST_BODY is not kept, the ending is."""
+        content = self._under_way.pop(name).digest
+        if is_remembered(ending):
+            self._keep(name, _Settled(content, self._kept_part(ending), now))
+
+    def restore(self, kept: Iterable[Kept], now: float) -> None:
+        """Start from what the journal kept; before the first request."""
+        for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
+            self._keep(one.name, _Settled(one.digest, self._kept_part(one.ending), now - one.age_s))
+        self._drop_old(now)
+
+    def _enter(self, name: Name, content: str) -> Fresh | Declined:
+        if len(self) >= self._bounds.most_count and not self._settled:
+            told = f"{len(self)} requests with an Idempotency-Key are under way, the most that are allowed."
+            return Declined("queue_full", told, Conclusion.NOT_SENT)
+        self._under_way[name] = _UnderWay(content)
+        self._drop_most()
+        return Fresh()
+
+    def _keep(self, name: Name, settled: _Settled) -> None:
+        self._settled[name] = settled
+        self._size += settled.size
+        self._drop_most()
+
+    def _kept_part(self, ending: Ending) -> Ending:
+        """Leave a large reply out: the key must stay spent whatever the size."""
+        reply = ending.reply
+        is_large = reply and (len(reply.body) > LARGEST_BODY or reply.size > self._bounds.most_bytes)
+        return replace(ending, reply=None) if is_large else ending
+
+    def _drop_most(self) -> None:
+        """Drop the oldest settled ones until the bounds hold."""
+        while self._settled and (len(self) > self._bounds.most_count or self._size > self._bounds.most_bytes):
+            self._drop_oldest()
+
+    def _drop_old(self, now: float) -> None:
+        while self._settled and now - self._oldest.at > self._bounds.longest_s:
+            self._drop_oldest()
+
+    @property
+    def _oldest(self) -> _Settled:
+        return next(iter(self._settled.values()))
+
+    def _drop_oldest(self) -> None:
+        self._size -= self._settled.pop(next(iter(self._settled))).size
+
+
+def _again(known: _Settled | _UnderWay) -> Repeated | Declined:
+    if isinstance(known, _UnderWay):
+        told = "The first request with this Idempotency-Key is still under way."
+        return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
+    ending = known.ending
+    if ending.reply is None:
+        return _without_reply(ending)
+    return Repeated(ending.reply, ending.conclusion, ending.fence_ms)
+
+
+def _without_reply(ending: Ending) -> Declined:
+    """Decline where the order was sent and its reply is not to be had.
+
+    The reason is `upstream_broken`, the only one of the list that advises to look the order up. `in_flight`
+    would let the bot ask for ever, and `key_reused` would have it choose a new key and send a second order.
+    """
+    told = "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept."
+    return Declined("upstream_broken", told, ending.conclusion, ending.fence_ms)

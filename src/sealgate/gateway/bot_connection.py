@@ -1,0 +1,253 @@
+"""One connection of a bot: bytes come in, requests go to the handler one after the other.
+
+aiohttp's C parser reads the requests. Its server takes no part: it makes a task, a request and a response
+object for each of them, which took longer than all of the gateway's own work; it repeats the header that it
+could not parse in its error page; and it leaves an idle connection open for an hour.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http import HttpRequestParser, RawRequestMessage
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.streams import StreamReader
+from aiohttp.web import RequestPayloadError
+
+from sealgate.errors import Refusal
+from sealgate.gateway.alarm import Alarm
+
+_LINE_BYTES = 8190
+_FIELDS = 128
+_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
+_PIPELINED = 8  # requests that may have come before the first is answered
+_LINGER_S = 2.0
+_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
+
+log = structlog.get_logger("sealgate.bot_connection")
+
+
+class Incoming:
+    """A bot's request: the head, and the body as it comes in `content`.
+
+    `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request.
+    """
+
+    __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
+
+    def __init__(
+        self, message: RawRequestMessage, content: StreamReader, connection: "BotConnection"
+    ) -> None:
+        self.method = message.method
+        self.target = message.path
+        self.version: tuple[int, int] = message.version
+        self.fields = message.raw_headers
+        self.may_stay = not message.should_close
+        self.content = content
+        self.connection = connection
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What serves the connections of a listener. Durations are seconds.
+
+    `handle` writes the reply to a request and says whether the connection may stay; `malformed` returns the
+    reply to what is no request.
+    """
+
+    handle: Callable[[Incoming], Awaitable[bool]]
+    malformed: Callable[[Refusal], bytes]
+    head_timeout_s: float
+    idle_s: float = 75.0  # longer than the usual client keeps an idle connection
+
+
+class BotConnection(BaseProtocol):
+    """Parses, queues and serves. `on_hang_up` is called when the bot goes while a request is under way."""
+
+    def __init__(
+        self, service: Service, connections: "set[BotConnection]", turned_away: Refusal | None
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(loop, self._new_parser(loop))
+        self._service = service
+        self._connections = connections
+        self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
+        self._arrival: asyncio.Future[None] | None = None
+        self._alarm = Alarm(loop, self._time_is_over)
+        self._patience_s = service.head_timeout_s  # for the next request to begin
+        self._has_head_begun = False
+        self._is_deaf = turned_away is not None  # what still comes is thrown away
+        self._is_leaving = False
+        self.on_hang_up: Callable[[], None] | None = None
+        self.task: asyncio.Task[None] | None = None
+
+    def _new_parser(self, loop: asyncio.AbstractEventLoop) -> HttpRequestParser:
+        return HttpRequestParser(
+            self,
+            loop,
+            _BUFFERED_BYTES,
+            max_line_size=_LINE_BYTES,
+            max_field_size=_LINE_BYTES,
+            max_headers=_FIELDS,
+            payload_exception=RequestPayloadError,
+            auto_decompress=False,
+            max_msg_queue_size=_PIPELINED,
+        )
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to serve."""
+        super().connection_made(transport)
+        self._connections.add(self)
+        self.task = self._loop.create_task(self._serve())
+
+    def data_received(self, data: bytes) -> None:
+        """Parse, and wake up who serves."""
+        if self._is_deaf or self._parser is None:
+            return
+        try:
+            messages, is_upgraded, following = self._parser.feed_data(data)
+        except HttpProcessingError as error:
+            self._is_deaf = True
+            self._queue.append(_refusal(error))
+            self._wake()
+            return
+        if messages:
+            for message, content in messages:
+                self._queue.append(Incoming(message, content, self))
+            if is_upgraded:  # it is refused, so what follows is HTTP still
+                self._parser.set_upgraded(False)
+            # The parser loses what follows another offer to upgrade in the same piece.
+            is_lost = message.upgrade and not is_upgraded and data.count(b" HTTP/1.") > 1
+            self._is_deaf = bool(following) or is_lost
+            self._wake()
+            if len(self._queue) >= _PIPELINED and not self._buffer_paused:
+                self._pause_reading_for_buffer()
+        elif self._arrival is not None and not self._has_head_begun:
+            self._has_head_begun = True
+            self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+
+    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
+        """Read on, if reading was paused; aiohttp calls this at the end of every body."""
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Tell who serves that nobody waits any more."""
+        super().connection_lost(exc)
+        self._connections.discard(self)
+        self._alarm.stop()
+        self._parser = None
+        self._wake()
+        if self.on_hang_up is not None:
+            self.on_hang_up()
+
+    def leave(self) -> None:
+        """Close after the request that is under way, if there is one."""
+        self._is_leaving = True
+        self._wake()
+
+    def write(self, data: bytes) -> None:
+        """Send bytes. Raises ConnectionResetError where the bot is gone."""
+        if self.transport is None or self.transport.is_closing():
+            raise ConnectionResetError("the bot is gone")
+        self.transport.write(data)
+
+    async def drain(self) -> None:
+        """Return when the bot has read so much that more may be written."""
+        if self._paused:
+            await self._drain_helper()
+
+    def reset(self) -> None:
+        """End the connection so that nobody can take what was sent for the whole.
+
+        After an orderly end HTTP/1.0 would take a part of a body for all of it.
+        """
+        if self.transport is None:
+            return
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.transport.abort()
+
+    async def _serve(self) -> None:
+        try:
+            while (item := await self._next()) is not None:
+                if isinstance(item, Refusal):
+                    self.write(self._service.malformed(item))
+                    self._is_deaf = True
+                    break
+                if not await self._service.handle(item) or self._is_deaf:
+                    self._is_deaf = self._is_deaf or not item.content.is_eof()
+                    break
+            self._close()
+        except ConnectionResetError:
+            pass
+        except Exception:
+            # What was sent by then is not known here, so nothing is claimed: the connection is cut.
+            self.reset()
+            log.exception("connection_failed")
+
+    async def _next(self) -> Incoming | Refusal | None:
+        """Return what is to be answered next, None at the end."""
+        if not self._queue:
+            await self._wait()
+        if not self._queue:
+            return None
+        item = self._queue.popleft()
+        self._patience_s = self._service.idle_s
+        self._has_head_begun = False
+        self._alarm.set(float("inf"))
+        if isinstance(item, Incoming) and self._parser is not None:
+            self._parser.message_consumed()
+            if self._buffer_paused and not self._queue:
+                self._resume_reading_for_buffer()
+                self.data_received(b"")
+        return item
+
+    async def _wait(self) -> None:
+        if self.transport is None or self._is_leaving:
+            return
+        self._alarm.set(self._loop.time() + self._patience_s)
+        self._arrival = self._loop.create_future()
+        try:
+            await self._arrival
+        finally:
+            self._arrival = None
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def _time_is_over(self) -> None:
+        if self.transport is None:
+            return
+        if self._has_head_begun and not self._is_deaf:
+            timeout_s = self._service.head_timeout_s
+            self._queue.append(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
+            self._wake()
+        else:
+            self.transport.abort()
+
+    def _close(self) -> None:
+        """Close; a bot that still sends may read its reply first (RFC 9112 section 9.6)."""
+        if self.transport is None:
+            return
+        if not self._is_deaf and not self._queue:
+            self.transport.close()
+            return
+        self._is_deaf = True
+        self._resume_transport_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._alarm.set(self._loop.time() + _LINGER_S)
+
+
+def _refusal(error: HttpProcessingError) -> Refusal:
+    if isinstance(error, LineTooLong) or "Too many" in error.message:
+        return Refusal("headers_too_large", "A line or the header is too long.")
+    return Refusal("bad_request", "This is not HTTP/1.1.")

@@ -1,0 +1,90 @@
+"""The orders as the pipeline uses them: `intent` before the first byte, `settle` when all is over."""
+
+import asyncio
+from contextlib import closing
+from pathlib import Path
+
+import structlog
+
+from sealgate.core.doubts import Doubt, JournalStatus
+from sealgate.core.replays import Ending, Kept
+from sealgate.core.routes import Lane
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.file import Lock, connect, prepare, told
+from sealgate.gateway.journal.ledger import Keeping, Ledger
+from sealgate.gateway.journal.orders import Order
+from sealgate.gateway.journal.writer import Item, Writer
+
+_MOST_REPLAYS = 10_000  # that are read at the start
+
+log = structlog.get_logger("sealgate.journal")
+
+
+class OrderBook:
+    """The journal of orders of one running gateway. Made in a running loop, before the first request.
+
+    What an earlier run had under way is in doubt from now on, and told in the log. `kept` is what is known of
+    Idempotency-Keys, for `Replays.restore`. Raises JournalError; blocks while the file is checked.
+    """
+
+    def __init__(self, file: Path, keeping: Keeping, host: Host) -> None:
+        self._keeping = keeping
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self._lock = Lock(file)
+        try:
+            ledger = Ledger(file, keeping)
+            self.kept = self._recover(file, ledger)
+            self._writer = Writer(ledger, keeping, host)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._writer.start()
+
+    async def intent(self, order: Order) -> bool:
+        """Write an order that is about to be sent; say whether it may be.
+
+        After True it is in the file, or need not be: a cancel is worth more than its record, and
+        `journal.on_failure` may say the same of every order. Whoever called this calls `settle` in any case,
+        also where the order was not sent after all or the call was cancelled.
+        """
+        written: asyncio.Future[str | None] = self._loop.create_future()
+        self._writer.put(Item(orders.sent_row(order), written))
+        trouble = await written
+        return trouble is None or order.lane is Lane.CANCEL or not self._keeping.must_be_written
+
+    def settle(self, order: Order, ending: Ending) -> None:
+        """Write how an order ended, as it was last sent; nobody waits for it."""
+        self._writer.put(Item(orders.settled_row(order, ending, self._wall_ms())))
+
+    @property
+    def status(self) -> JournalStatus:
+        """The journal at this moment."""
+        return self._writer.status
+
+    async def close(self) -> None:
+        """Write what is left, and let another gateway have the file."""
+        await asyncio.to_thread(self._writer.stop)
+        self._lock.release()
+
+    def _wall_ms(self) -> int:
+        return int(self._host.wall() * 1000)
+
+    def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
+        prepare(file)
+        with told(file), closing(connect(file)) as database:
+            orders.recover(database)
+            ledger.read_doubts(database)
+            _tell(ledger.in_doubt, ledger.doubts)
+            since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
+            return list(orders.kept_replays(database, since_ms, _MOST_REPLAYS, self._wall_ms()))
+
+
+def _tell(count: int, doubts: tuple[Doubt, ...]) -> None:
+    if count:
+        fix = "look them up at the exchange, then `sealgate orders --settle REQUEST_ID`"
+        log.warning("orders_in_doubt", count=count, fix=fix)
+    for doubt in doubts:
+        told = {"bot": doubt.bot, "key": doubt.key, "route": doubt.route, "fence_ms": doubt.fence_ms}
+        log.warning("order_in_doubt", request_id=doubt.request_id, id=doubt.id, **told)

@@ -1,0 +1,36 @@
+"""Where a person settles orders in doubt: another process opens the journal of a gateway, running or not.
+
+While a gateway runs, what it has under way is not in doubt; after its end it is. WAL lets both have the file.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from sealgate.core.doubts import Doubt
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.file import JournalError, check_version, connect, is_in_use, told
+
+
+class SettlingDesk:
+    """The orders in doubt, oldest first, and the way to take them off."""
+
+    def __init__(self, database: sqlite3.Connection, *, is_in_use: bool) -> None:
+        self._database = database
+        self.doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
+
+    def settle(self, chosen: Sequence[Doubt]) -> None:
+        """Take orders off, which a running gateway notices within a second."""
+        orders.settle(self._database, [doubt.id for doubt in chosen], int(Host().wall() * 1000))
+
+
+@contextmanager
+def settling_desk(file: Path) -> Iterator[SettlingDesk]:
+    """Open a journal that a gateway has made. Raises JournalError."""
+    if not file.is_file():
+        raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
+    with told(file), closing(connect(file)) as database:
+        check_version(database, file)
+        yield SettlingDesk(database, is_in_use=is_in_use(file))

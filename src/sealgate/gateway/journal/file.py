@@ -1,0 +1,164 @@
+"""The journal's file: made readable by its owner only, checked before it is used, locked while it is written.
+
+The lock is a file of its own beside it. SQLite holds POSIX locks on the journal, and closing any other
+descriptor of the same file would drop those.
+"""
+
+import fcntl
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+VERSION = 2  # 1 had no orders
+
+LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
+_WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
+_INCREMENTAL = 2
+_MODE = 0o600
+_OTHERS_WRITE = 0o002
+
+_PRIMARY = 0xFF  # of SQLite's extended error codes
+_FIXES = {
+    sqlite3.SQLITE_CORRUPT: "move it away, and look up the latest orders at the exchange",
+    sqlite3.SQLITE_FULL: "free space there",
+    sqlite3.SQLITE_BUSY: "end the program that holds it open",
+}
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS orders (
+    id TEXT PRIMARY KEY, request_id TEXT NOT NULL, bot TEXT NOT NULL, key TEXT NOT NULL, method TEXT NOT NULL,
+    route TEXT NOT NULL, lane TEXT NOT NULL, target TEXT NOT NULL, idempotency_key TEXT, digest TEXT,
+    timestamp_ms INTEGER NOT NULL, fence_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
+    sent_ms INTEGER NOT NULL, state TEXT NOT NULL, status INTEGER, settled_ms INTEGER, head TEXT, body BLOB
+) STRICT;
+CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE state = 'unknown';
+"""
+
+
+class JournalError(Exception):
+    """The file cannot be used as a journal. `str()` is one line: cause and fix."""
+
+    def __init__(self, file: Path, cause: object, fix: str) -> None:
+        super().__init__(f"journal.file {file}: {cause}; {fix}")
+
+
+def connect(file: Path) -> sqlite3.Connection:
+    """Open the file, which is made if it is missing. Raises sqlite3.Error."""
+    database = sqlite3.connect(file, timeout=LOCK_WAIT_S)
+    try:
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only before the first table
+        if database.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
+            raise sqlite3.OperationalError("write-ahead logging does not work there")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+def prepare(file: Path) -> None:
+    """Make or check the file before it is first used. Raises JournalError."""
+    with told(file):
+        _check_folder(file)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
+        with closing(connect(file)) as database:
+            _check(database, file)
+            _make_tables(database)
+        file.chmod(_MODE)
+
+
+@contextmanager
+def told(file: Path) -> Iterator[None]:
+    """Turn what the disk or SQLite say into a JournalError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+        raise JournalError(file, error, _FIXES.get(code, "choose a writable path of its own")) from None
+    except OSError as error:
+        raise JournalError(file, (error.strerror or str(error)).lower(), "choose a writable path") from None
+
+
+def check_version(database: sqlite3.Connection, file: Path) -> None:
+    """Raise JournalError where the tables are not those of this version."""
+    if (version := _version(database)) != VERSION:
+        raise JournalError(
+            file, f"made by another version ({version})", "start `sealgate serve` with it once"
+        )
+
+
+def _check_folder(file: Path) -> None:
+    """Refuse a folder where others could put a file of theirs in the journal's place."""
+    mode = file.parent.stat().st_mode
+    if mode & _OTHERS_WRITE and not mode & stat.S_ISVTX:
+        raise JournalError(file, "everybody may write in its folder", f"chmod o-w {file.parent}")
+
+
+def _check(database: sqlite3.Connection, file: Path) -> None:
+    version = _version(database)
+    if version not in range(VERSION + 1):
+        raise JournalError(file, f"made by another version ({version})", "choose another file")
+    (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise JournalError(file, "damaged", _FIXES[sqlite3.SQLITE_CORRUPT])
+
+
+def _version(database: sqlite3.Connection) -> int:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _make_tables(database: sqlite3.Connection) -> None:
+    if database.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
+        database.execute("VACUUM")  # a file of version 1 can give space back only after this
+    database.executescript(_SCHEMA)
+    database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+class Lock:
+    """Held by the one gateway that uses a journal, until it ends in whatever way.
+
+    Raises JournalError where another has it.
+    """
+
+    def __init__(self, file: Path) -> None:
+        with told(file):
+            self._descriptor = os.open(lock_file(file), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
+        if not _try_lock(self._descriptor, fcntl.LOCK_EX):
+            os.close(self._descriptor)
+            raise JournalError(
+                file, "another gateway uses it", "stop that one, or give each a file of its own"
+            )
+
+    def release(self) -> None:
+        """Let another have it."""
+        os.close(self._descriptor)
+
+
+def is_in_use(file: Path) -> bool:
+    """Ask whether a gateway has the journal at this moment."""
+    try:
+        descriptor = os.open(lock_file(file), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def lock_file(file: Path) -> Path:
+    """Return where the lock of a journal is."""
+    return file.with_name(f"{file.name}-lock")
+
+
+def _try_lock(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

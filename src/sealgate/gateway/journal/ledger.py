@@ -1,0 +1,96 @@
+"""The open file of orders, in the hands of one thread: writing, and looking after it.
+
+Every method may raise sqlite3.Error, OSError or JournalError. `close` then; the next write opens the file
+anew, which shows whether it can be used again.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sealgate.core.doubts import Doubt
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.orders import Row
+
+SHOWN = 100  # orders in doubt at hand
+
+_PRUNED_AT_ONCE = 100  # rows of one transaction
+_PRUNES = 40  # each time that the file is looked after, so that no order waits for long
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How long settled orders are kept, how large the file may grow with them, and what a bad disk costs.
+
+    `must_be_written` refuses orders that cannot be journalled. Every `look_s` the file is looked after.
+    """
+
+    longest_s: float
+    most_bytes: int
+    must_be_written: bool = True
+    look_s: float = 1.0
+
+
+class Ledger:
+    """`in_doubt` is the number of orders in doubt as last read, `doubts` the oldest of them."""
+
+    in_doubt: int = 0
+    doubts: tuple[Doubt, ...] = ()
+
+    def __init__(self, file: Path, keeping: Keeping) -> None:
+        self._file = file
+        self._keeping = keeping
+        self._open: tuple[sqlite3.Connection, os.stat_result] | None = None
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write rows; when this returns, they outlive the process."""
+        database = self._database()
+        orders.write(database, rows)
+        if any(orders.is_unknown(row) for row in rows):
+            self.read_doubts(database)
+
+    def look_after(self, wall: float) -> None:
+        """Sync what was written, prune, and see what others did with the file; `wall` is epoch seconds."""
+        self._check_identity()
+        database = self._database()
+        # The automatic one would come in the middle of some order's transaction.
+        database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        self._prune(database, wall)
+        self.read_doubts(database)  # `sealgate orders --settle` is another process
+
+    def read_doubts(self, database: sqlite3.Connection) -> None:
+        """Take in which orders are in doubt."""
+        self.in_doubt = orders.count_in_doubt(database)
+        self.doubts = orders.in_doubt(database, SHOWN)
+
+    def close(self) -> None:
+        """Close the file, if it is open."""
+        if self._open is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._open[0].close()
+        self._open = None
+
+    def _database(self) -> sqlite3.Connection:
+        if self._open is None:
+            prepare(self._file)
+            database = connect(self._file)
+            database.execute("PRAGMA wal_autocheckpoint = 0")
+            self._open = database, self._file.stat()
+        return self._open[0]
+
+    def _check_identity(self) -> None:
+        """Raise where the file was moved or removed: SQLite would go on writing to what nobody finds."""
+        if self._open is not None and not os.path.samestat(self._open[1], self._file.stat()):
+            raise FileNotFoundError("another file is in its place")
+
+    def _prune(self, database: sqlite3.Connection, wall: float) -> None:
+        """Delete what is too old, or too much; a bounded number at a time."""
+        too_old_ms = int((wall - self._keeping.longest_s) * 1000)
+        for _ in range(_PRUNES):
+            is_too_much = orders.used_bytes(database) > self._keeping.most_bytes
+            if not orders.prune(database, orders.EVER_MS if is_too_much else too_old_ms, _PRUNED_AT_ONCE):
+                return

@@ -1,0 +1,152 @@
+"""The one thread that writes orders.
+
+Whatever waits in its queue becomes one transaction (a group commit), so that many orders at once wait hardly
+longer than one. Between transactions, about once a second, it looks after the file.
+
+A disk that refuses: the transaction's intents are told so at once, endings are owed and written later. It is
+tried again once a second and not for each order, so that a broken disk costs no more than that.
+"""
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import structlog
+
+from sealgate.core.doubts import JournalStatus
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.ledger import Keeping, Ledger
+from sealgate.gateway.journal.orders import Row
+
+_MOST_AT_ONCE = 1000  # rows of one transaction
+_MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
+_STOP_S = 10.0
+
+log = structlog.get_logger("sealgate.journal")
+
+
+class Item(NamedTuple):
+    """A row to write, and who waits for it, if anybody: told None, or the trouble in words."""
+
+    row: Row
+    waiting: asyncio.Future[str | None] | None = None
+
+
+class Writer:
+    """The thread and its queue. Made in a running loop, whose futures it answers."""
+
+    def __init__(self, ledger: Ledger, keeping: Keeping, host: Host) -> None:
+        self._ledger = ledger
+        self._keeping = keeping
+        self._host = host
+        self._loop = asyncio.get_running_loop()
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
+        self._owed: list[Row] = []
+        self._owed_doubts = 0
+        self._trouble: str | None = None
+        self._look_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="sealgate-journal", daemon=True)
+        self._publish()
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def put(self, item: Item) -> None:
+        """Add to what is written next; rows of one order stay in their order."""
+        self._queue.put(item)
+
+    def stop(self) -> None:
+        """Write what is left and end; blocks for as long as that takes, within reason."""
+        self._queue.put(None)
+        self._thread.join(_STOP_S)
+        if self._thread.is_alive():
+            log.error("journal_hangs", cause="the disk does not answer", fix="look after the disk")
+
+    @property
+    def status(self) -> JournalStatus:
+        """The journal as of the latest transaction; from any thread."""
+        return self._status
+
+    def _run(self) -> None:
+        is_running = True
+        while is_running:
+            items = self._next_items()
+            self._write([item for item in items if item is not None])
+            is_running = None not in items
+            if self._host.now() >= self._look_at or not is_running:
+                self._attempt(self._look_after)
+                self._look_at = self._host.now() + self._keeping.look_s
+        if self._owed:
+            log.error("journal_incomplete", orders=len(self._owed), fix="they are in doubt at the next start")
+        self._ledger.close()
+
+    def _next_items(self) -> list[Item | None]:
+        """Wait until there is something to do; return all that is there, None at its end to stop."""
+        items: list[Item | None] = []
+        with contextlib.suppress(queue.Empty):
+            items.append(self._queue.get(timeout=max(0.0, self._look_at - self._host.now())))
+            while items[-1] is not None and len(items) < _MOST_AT_ONCE:
+                items.append(self._queue.get_nowait())
+        return items
+
+    def _write(self, items: Sequence[Item]) -> None:
+        if not items:
+            return
+        rows = [item.row for item in items]
+        if self._trouble is None:
+            self._attempt(lambda: self._ledger.write(rows))
+        if self._trouble is not None:
+            self._owe(rows)
+        self._publish()
+        self._answer([item.waiting for item in items if item.waiting is not None])
+
+    def _owe(self, rows: Sequence[Row]) -> None:
+        owed = [row for row in rows if not orders.is_sent(row)][: _MOST_OWED - len(self._owed)]
+        self._owed += owed
+        self._owed_doubts += sum(map(orders.is_unknown, owed))
+
+    def _answer(self, waiting: Sequence[asyncio.Future[str | None]]) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(_resolve, waiting, self._trouble)
+
+    def _look_after(self) -> None:
+        """Write what is owed and look after the file; what gets so far has shown that the disk is back."""
+        self._ledger.write(self._owed)
+        self._ledger.look_after(self._host.wall())
+        if self._trouble is not None:
+            log.warning("journal_recovered", written_late=len(self._owed))
+        self._trouble = None
+        self._owed.clear()
+        self._owed_doubts = 0
+        self._publish()
+
+    def _attempt(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 - a thread that ends would hold every order for ever
+            self._fail(str(error) or type(error).__name__)
+
+    def _fail(self, cause: str) -> None:
+        if self._trouble is None:
+            meanwhile = "refused" if self._keeping.must_be_written else "sent without a record"
+            fix = "free space, or check journal.file; it is tried again every second"
+            log.error("journal_failed", cause=cause, orders=meanwhile, fix=fix)
+        self._trouble = cause
+        self._ledger.close()
+        self._publish()
+
+    def _publish(self) -> None:
+        in_doubt = self._ledger.in_doubt + self._owed_doubts
+        is_refusing = self._trouble is not None and self._keeping.must_be_written
+        self._status = JournalStatus(in_doubt, self._ledger.doubts, self._trouble, is_refusing)
+
+
+def _resolve(waiting: Sequence[asyncio.Future[str | None]], trouble: str | None) -> None:
+    for one in waiting:
+        if not one.done():  # else whoever waited was stopped meanwhile
+            one.set_result(trouble)

@@ -1,0 +1,97 @@
+"""The rivals from elsewhere: HAProxy from Debian, mitmproxy in a virtual environment of its own.
+
+mitmproxy's dependencies may clash with ours, so it has its own lock (deploy/requirements-bench.txt), and is
+installed on demand, once for each state of that lock.
+"""
+
+import base64
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.process import Program, Way, first_line, running
+
+API_KEY, SECRET = "bench", "bench-secret"
+_HERE = Path(__file__).parent
+_LOCK = _HERE.parents[1] / "deploy/requirements-bench.txt"
+_VENV = _HERE.parents[1] / ".venv/mitmproxy"
+
+
+class MissingError(Exception):
+    """A rival that cannot be had here; the text says what would bring it."""
+
+
+@contextmanager
+def running_haproxy(upstream: str, folder: Path) -> Iterator[Way]:
+    """Run it on a socket that it inherits, so that the port is known and nobody else's."""
+    environ = {
+        **os.environ,
+        "API_KEY": API_KEY,
+        "SECRET_BASE64": base64.b64encode(SECRET.encode()).decode(),
+        "UPSTREAM": upstream,
+    }
+    command = (haproxy(), "-db", "-q", "-f", str(_HERE / "haproxy.cfg"))
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        number = listener.fileno()
+        environ["LISTEN_FD"] = str(number)
+        with (
+            (folder / "haproxy.log").open("wb") as errors,
+            running(Program(command, environ, (number,), stdout=errors, stderr=errors)) as process,
+        ):
+            yield Way(listener.getsockname()[1], process.pid)
+
+
+def haproxy() -> str:
+    """Return the program. Raises MissingError."""
+    # Debian puts it where only root looks.
+    found = shutil.which("haproxy", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin")))
+    if found is None:
+        raise MissingError("apt-get install --no-install-recommends haproxy")
+    return found
+
+
+@contextmanager
+def running_mitmproxy(upstream: str, folder: Path) -> Iterator[Way]:
+    options = ("-q", "--mode", f"reverse:http://{upstream}", "--listen-host", "127.0.0.1", "-p", "0")
+    addon = ("--set", f"confdir={folder}", "-s", str(_HERE / "mitmproxy_addon.py"))
+    environ = {**os.environ, "API_KEY": API_KEY, "BENCH_SECRET": SECRET}
+    program = Program((mitmdump(), *options, *addon), environ, stdout=subprocess.PIPE)
+    with running(program) as process:
+        yield Way(int(first_line(process)), process.pid)
+
+
+def mitmdump() -> str:
+    """Return the program, installed before if need be. Raises MissingError."""
+    stamp = _VENV / ".stamp"
+    if not stamp.exists() or stamp.read_text() != _LOCK.read_text():
+        print("Installing mitmproxy (once)", file=sys.stderr)
+        _install(stamp)
+    return str(_VENV / "bin/mitmdump")
+
+
+def _install(stamp: Path) -> None:
+    venv.create(_VENV, clear=True, with_pip=True)
+    pip = (str(_VENV / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check")
+    try:
+        subprocess.run((*pip, "install", "--require-hashes", "-r", str(_LOCK)), check=True)
+    except subprocess.CalledProcessError:
+        raise MissingError("pip could not install deploy/requirements-bench.txt") from None
+    stamp.write_text(_LOCK.read_text())
+
+
+def versions() -> Iterator[str]:
+    """Yield the name and version of each rival that is here."""
+    try:
+        printed = subprocess.run((haproxy(), "-v"), capture_output=True, text=True, check=True).stdout
+        yield " ".join(("HAProxy", printed.split()[2].partition("-")[0]))
+    except MissingError:
+        pass
+    if (_VENV / ".stamp").exists():
+        [line] = (line for line in _LOCK.read_text().splitlines() if line.startswith("mitmproxy=="))
+        yield line.rstrip(" \\").replace("==", " ")

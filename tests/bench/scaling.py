@@ -1,0 +1,147 @@
+"""What a request costs the gateway with 1, 10, 100 and 1,000 bots, keys, routes or queued requests.
+
+The gateways of one row run side by side and take turns. Bots, keys and routes come from a configuration file,
+32 connections send for all of them in turn, and each has been used before it counts.
+
+For queued requests there are as many connections as may wait, and a published limit lets fewer through than
+they ask for: so each order stands in line behind all others, and as many enter as leave. What it costs holds
+the way in, the wait and the way out. As the gateway idles between the windows, a request costs more than
+without a limit even where the line is short.
+"""
+
+import argparse
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from bench.orders import VARIED, path, token
+from bench.pages import DOCS, machine, spread, table, write_part
+from bench.process import Way, allow_many_connections
+from bench.programs import gateway_environ, measure, running_upstream, serving, started
+from bench.rivals import API_KEY
+from bench.scaling_plot import plot
+
+COUNTS = (1, 10, 100, 1000)
+QUEUED = "queued requests"
+LIMIT, _PER_S = "40/0.1s", 400  # short, so that each measurement holds many windows
+_TURNS = 1.5  # of each connection before it counts: then as many enter the line as leave it
+_CONNECTIONS = 32
+
+Rounds = list[list[float]]  # in each round, what a request costs at each of COUNTS
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many rounds of how long."""
+
+    rounds: int
+    seconds: float
+
+
+FULL, QUICK = Effort(8, 0.5), Effort(3, 0.4)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A gateway of its own: so many of that."""
+
+    what: str
+    count: int
+
+    @property
+    def load(self) -> tuple[int, tuple[str, ...]]:
+        """The connections of the client, and its options."""
+        if self.what == QUEUED:
+            return self.count, ("--warm-up", str(0.5 + _TURNS * self.count / _PER_S))
+        return _CONNECTIONS, ("--vary", f"{self.what}:{self.count}")
+
+    def environ(self, base_url: str, folder: Path) -> Mapping[str, str]:
+        file = folder / "sealgate.toml"
+        file.write_text("\n".join(self._rows()))
+        more = {f"BENCH_TOKEN_{number}": token(number) for number in range(1, self.count)}
+        if self.what == QUEUED:
+            more |= {"SEALGATE_LIMITS__KNOWN": LIMIT, "SEALGATE_LIMITS__QUEUE": str(2 * self.count)}
+        if self.what == "keys":
+            more["SEALGATE_BOTS__BENCH__KEY"] = "main"
+        return gateway_environ(base_url, SEALGATE_CONFIG=str(file), **more)
+
+    def _rows(self) -> Iterator[str]:
+        """Write the configuration beside the first key and the first bot, which the environment has."""
+        for number in range(1, self.count) if self.what in {"bots", "keys"} else ():
+            yield f'[bots.bot{number}]\ntoken = "env:BENCH_TOKEN_{number}"'
+            if self.what == "keys":
+                yield f'key = "key{number}"'
+                yield f'[keys.key{number}]\napi_key = "{API_KEY}-{number}"\nsecret = "env:BENCH_SECRET"'
+        for number in range(self.count) if self.what == "routes" else ():
+            yield f'[[routes]]\nmatch = "POST {path(number)}"\nlane = "order"'
+
+
+@contextmanager
+def running_points(what: str, folder: Path) -> Iterator[dict[Point, Way]]:
+    with ExitStack() as stack:
+        direct = stack.enter_context(running_upstream())
+        ways = {}
+        for point in (Point(what, number) for number in COUNTS):
+            own = folder / str(point.count)
+            own.mkdir()
+            environ = point.environ(f"http://127.0.0.1:{direct.port}", own)
+            ways[point] = stack.enter_context(started(serving(own, environ)))
+        yield ways
+
+
+def cost_us(point: Point, way: Way, seconds: float) -> float:
+    connections, options = point.load
+    return measure(way, connections, seconds, *options)["cpu_us"]
+
+
+def measure_row(what: str, effort: Effort) -> Rounds:
+    with TemporaryDirectory() as folder, running_points(what, Path(folder)) as ways:
+        for point, way in ways.items():
+            cost_us(point, way, 1.5)  # each bot, key and route is used before it counts
+        return [
+            [cost_us(point, way, effort.seconds) for point, way in ways.items()] for _ in range(effort.rounds)
+        ]
+
+
+def medians(rounds: Rounds) -> list[float]:
+    return [median(costs) for costs in zip(*rounds, strict=True)]
+
+
+def report(rows: Mapping[str, Rounds]) -> str:
+    head = ("CPU µs/request", *(f"{number:,}" for number in COUNTS), "1,000 to 1 (least to most)")
+    lines = (
+        (what, *(f"{cost:.0f}" for cost in medians(rounds)), spread([one[-1] / one[0] for one in rounds]))
+        for what, rounds in rows.items()
+    )
+    return f"{machine()}\n\n{table(head, lines)}"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="CPU per request by number of bots, keys, routes and waiters."
+    )
+    parser.add_argument("--quick", action="store_true", help="two minutes instead of four; coarse figures")
+    parser.add_argument("--only", choices=(*VARIED, "queued"), help="one row")
+    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md and its plot")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    allow_many_connections()
+    names = [what for what in (*VARIED, QUEUED) if what.startswith(options.only or "")]
+    rows = {what: measure_row(what, QUICK if options.quick else FULL) for what in names}
+    text = report(rows)
+    print(text)
+    if options.write:
+        write_part("scaling", f"{text}\n\n![CPU per request](performance-scaling.svg)")
+        (DOCS / "performance-scaling.svg").write_text(
+            plot(COUNTS, {what: medians(rounds) for what, rounds in rows.items()})
+        )
+
+
+if __name__ == "__main__":
+    main()

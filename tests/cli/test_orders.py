@@ -1,0 +1,162 @@
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sealgate.cli.orders import command
+from sealgate.core.outcome import Conclusion
+from sealgate.core.replays import Ending
+from sealgate.core.routes import Lane
+from sealgate.gateway.journal import JournalError, Order, orders
+from sealgate.gateway.journal.file import Lock, connect, prepare
+from sealgate.gateway.journal.orders import Row
+
+ENVIRON = {
+    "SEALGATE_BASE_URL": "http://127.0.0.1:9",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
+}
+ORDER = Order(
+    id="a1-1",
+    request_id="mine",
+    bot="grid",
+    key="main",
+    method="POST",
+    route="/order",
+    lane=Lane.ORDER,
+    target="/v1/trade/order",
+    idempotency_key=None,
+    digest=None,
+    timestamp_ms=1_790_000_000_000,
+    fence_ms=1_790_000_005_100,
+    attempts=2,
+    sent_ms=1_790_000_000_012,
+)
+UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
+TABLE = """\
+REQUEST ID  ID    BOT   KEY   ORDER                 SENT                     NOT AFTER                TIMES
+mine        a1-1  grid  main  POST /v1/trade/order  2026-09-21 14:13:20.012  2026-09-21 14:13:25.100  2
+a1-2        a1-2  grid  main  POST /v1/trade/order  2026-09-21 14:13:20.013  2026-09-21 14:13:25.100  2
+"""
+
+
+def second(request_id: str = "a1-2") -> Order:
+    return ORDER._replace(id="a1-2", request_id=request_id, sent_ms=ORDER.sent_ms + 1)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "journal.db"
+
+
+def write(file: Path, *rows: Row) -> None:
+    prepare(file)
+    with closing(connect(file)) as database:
+        orders.write(database, rows)
+
+
+def run(file: Path | str, *arguments: str) -> Result:
+    return CliRunner().invoke(command, arguments, env=ENVIRON | {"SEALGATE_JOURNAL__FILE": str(file)})
+
+
+def listed(file: Path) -> list[str]:
+    document = json.loads(run(file, "--json").stdout)
+    return [order["id"] for order in document["orders"]]
+
+
+def test_orders_in_doubt_are_a_table(file: Path) -> None:
+    write(file, orders.sent_row(ORDER), orders.settled_row(second(), UNKNOWN, 0))
+    result = run(file)
+    assert (result.exit_code, result.stdout) == (0, TABLE)
+
+
+def test_or_json(file: Path) -> None:
+    write(file, orders.sent_row(ORDER))
+    (order,) = json.loads(run(file, "--json").stdout)["orders"]
+    given = ORDER._asdict()
+    assert order == {name: given[name] for name in order}
+    assert {"request_id", "fence_ms", "target"} < set(order)
+
+
+def test_none_is_said_so(file: Path) -> None:
+    write(file, orders.settled_row(ORDER, Ending(Conclusion.DONE), 0))
+    assert (run(file).exit_code, run(file).stdout) == (0, "no orders in doubt\n")
+    assert run(file, "--settle-all").stdout == "no orders in doubt\n"
+    assert run(file, "--json").stdout == '{"orders": []}\n'
+
+
+def test_what_a_running_gateway_has_under_way_is_not_in_doubt(file: Path) -> None:
+    write(file, orders.sent_row(ORDER), orders.settled_row(second(), UNKNOWN, 0))
+    lock = Lock(file)
+    assert listed(file) == ["a1-2"]
+    lock.release()
+    assert listed(file) == ["a1-1", "a1-2"]
+
+
+@pytest.mark.parametrize("given", ["mine", "a1-1"])
+def test_one_is_settled(file: Path, given: str) -> None:
+    write(file, orders.sent_row(ORDER), orders.sent_row(second()))
+    result = run(file, "--settle", given)
+    assert (result.exit_code, result.stdout) == (0, "settled mine\n")
+    assert listed(file) == ["a1-2"]
+
+
+def test_all_are_settled(file: Path) -> None:
+    write(file, orders.sent_row(ORDER), orders.sent_row(second()))
+    result = run(file, "--settle-all", "--json")
+    assert [order["id"] for order in json.loads(result.stdout)["orders"]] == ["a1-1", "a1-2"]
+    assert listed(file) == []
+
+
+def test_a_request_id_that_nobody_has(file: Path) -> None:
+    write(file, orders.sent_row(ORDER))
+    result = run(file, "--settle", "other")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "sealgate: no order in doubt has the request id other\n"
+
+
+def test_a_request_id_that_a_bot_used_twice(file: Path) -> None:
+    write(file, orders.sent_row(ORDER), orders.sent_row(second("mine")))
+    result = run(file, "--settle", "mine")
+    assert result.exit_code == 1
+    assert result.stderr == "sealgate: 2 orders have the request id mine; give an ID: a1-1, a1-2\n"
+    assert run(file, "--settle", "a1-2").stdout == "settled mine\n"
+    assert listed(file) == ["a1-1"]
+
+
+def test_the_two_ways_to_settle_exclude_each_other(file: Path) -> None:
+    result = run(file, "--settle", "mine", "--settle-all")
+    assert result.exit_code == 2
+    assert "exclude each other" in result.stderr
+
+
+def test_without_a_journal() -> None:
+    result = run("")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("sealgate: error: journal.file is not set")
+
+
+def error_of(file: Path) -> str:
+    """Return what cli/frame.py tells and turns into exit code 2."""
+    error = run(file).exception
+    assert isinstance(error, JournalError)
+    return str(error)
+
+
+def test_a_file_that_no_gateway_has_made(file: Path) -> None:
+    assert error_of(file).endswith("there is no such file yet; start the gateway once, or correct the path")
+    assert not file.exists()
+
+
+def test_a_file_of_another_version(file: Path) -> None:
+    prepare(file)
+    with closing(connect(file)) as database:
+        database.execute("PRAGMA user_version = 1")
+    assert error_of(file).endswith("made by another version (1); start `sealgate serve` with it once")
+
+
+def test_a_file_that_is_no_journal(file: Path) -> None:
+    file.write_text("no journal, " * 100)
+    assert error_of(file).endswith("file is not a database; choose a writable path of its own")

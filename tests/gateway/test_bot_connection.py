@@ -1,0 +1,151 @@
+"""A bot's connection: its bounds in time and number, with a handler of our own and real sockets."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+from rig.bot import bot_at, request
+from rig.wire import let_pass
+from sealgate.errors import Refusal
+from sealgate.gateway.bot_connection import Incoming, Service
+from sealgate.gateway.server import BotServer
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+SHORT_S = 0.02
+LONG_S = 30.0
+
+
+def malformed(refusal: Refusal) -> bytes:
+    status = refusal.reason.status
+    return (
+        f"HTTP/1.1 {status} X\r\nX-Gateway-Error: {refusal.slug}\r\n"
+        "Content-Length: 0\r\nConnection: close\r\n\r\n"
+    ).encode()
+
+
+async def answer(incoming: Incoming) -> bool:
+    incoming.connection.write(OK)
+    return incoming.may_stay
+
+
+SERVICE = Service(answer, malformed, head_timeout_s=LONG_S, idle_s=LONG_S)
+
+
+@contextlib.asynccontextmanager
+async def running(service: Service, max_connections: int = 10) -> AsyncIterator[tuple[BotServer, int]]:
+    server = BotServer(service, max_connections)
+    listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
+    try:
+        yield server, listener.sockets[0].getsockname()[1]
+    finally:
+        listener.close()
+        await server.close(LONG_S)
+        assert server.connections == set() or all(one.transport is None for one in server.connections)
+
+
+async def test_an_idle_connection_is_closed() -> None:
+    async with running(replace(SERVICE, idle_s=SHORT_S)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        assert (await bot.ask(request())).status == 200
+        assert await bot.rest() == b""
+
+
+async def test_a_connection_that_says_nothing_is_closed() -> None:
+    async with (
+        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        assert await bot.rest() == b""
+
+
+async def test_a_head_that_drips_is_told_so() -> None:
+    async with (
+        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        await bot.send(b"GET /v1/trade/x HTTP/1.1\r\nHost: loc")
+        answer = await bot.reply()
+        assert (answer.status, answer.reason) == (408, "body_timeout")
+        assert await bot.rest() == b""
+
+
+async def test_dripping_does_not_buy_time() -> None:
+    """The time runs from the first byte of a head, not from the latest."""
+    async with (
+        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        await bot.send(b"GET / HTTP/1.1\r\nA: ")
+        drip = asyncio.ensure_future(bot.drip(b"a", SHORT_S / 10))
+        assert (await bot.reply()).status == 408
+        drip.cancel()
+
+
+async def test_one_connection_too_many_is_told_so() -> None:
+    async with running(SERVICE, max_connections=2) as (server, port):
+        async with bot_at("127.0.0.1", port) as first, bot_at("127.0.0.1", port) as second:
+            assert (await first.ask(request())).status == (await second.ask(request())).status == 200
+            async with bot_at("127.0.0.1", port) as third:
+                refused = await third.reply()
+                assert (refused.status, refused.reason) == (503, "queue_full")
+                assert await third.rest() == b""
+            assert (await first.ask(request())).status == 200
+            while len(server.connections) > 2:
+                await let_pass(0)
+        async with bot_at("127.0.0.1", port) as fourth:
+            assert (await fourth.ask(request())).status == 200
+
+
+async def test_pipelined_requests_are_answered_in_order_however_many() -> None:
+    seen = list[str]()
+
+    async def note(incoming: Incoming) -> bool:
+        seen.append(incoming.target)
+        return await answer(incoming)
+
+    async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        targets = [f"/v1/trade/{number}" for number in range(100)]
+        await bot.send(b"".join(request(b"GET", target.encode()) for target in targets))
+        for _ in targets:
+            assert (await bot.reply()).status == 200
+    assert seen == targets
+
+
+async def test_what_is_no_http_after_a_good_request_is_answered_in_its_turn() -> None:
+    async with running(SERVICE) as (_, port), bot_at("127.0.0.1", port) as bot:
+        assert (await bot.ask(request())).status == 200
+        await bot.send(b"\x16\x03\x01 nonsense\r\n\r\n")
+        assert (await bot.reply()).reason == "bad_request"
+        assert await bot.rest() == b""
+
+
+async def test_a_fault_of_the_handler_cuts_the_connection() -> None:
+    async def fail(_: Incoming) -> bool:
+        raise ValueError("made up")
+
+    async with running(replace(SERVICE, handle=fail)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request())
+        with contextlib.suppress(ConnectionResetError):
+            assert await bot.rest() == b""
+
+
+async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(incoming: Incoming) -> bool:
+        begun.set()
+        await go.wait()
+        return await answer(incoming)
+
+    async with (
+        running(replace(SERVICE, handle=slow)) as (server, port),
+        bot_at("127.0.0.1", port) as bot,
+        bot_at("127.0.0.1", port) as idle,
+    ):
+        await bot.send(request())
+        await begun.wait()
+        closing = asyncio.ensure_future(server.close(LONG_S))
+        assert await idle.rest() == b""
+        go.set()
+        assert (await bot.reply()).status == 200
+        await closing

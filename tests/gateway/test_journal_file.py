@@ -1,0 +1,132 @@
+"""The journal's file before it is used: whose it is, what is in it, and who else has it."""
+
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sealgate.gateway.journal import Journal, JournalError
+from sealgate.gateway.journal.file import Lock, connect, is_in_use, prepare
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "journal.db"
+
+
+def mode(file: Path) -> int:
+    return stat.S_IMODE(file.stat().st_mode)
+
+
+def value(file: Path, pragma: str) -> object:
+    with closing(connect(file)) as database:
+        return database.execute(f"PRAGMA {pragma}").fetchone()[0]
+
+
+def make_version_1(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE learned (subject TEXT PRIMARY KEY, limits TEXT, at REAL) STRICT")
+        database.execute("INSERT INTO learned VALUES ('s', '[]', 1.0)")
+        database.execute("PRAGMA user_version = 1")
+
+
+def test_it_is_readable_by_its_owner_only(file: Path) -> None:
+    file.touch(0o644)
+    prepare(file)
+    with closing(connect(file)) as database, database:
+        database.execute("INSERT INTO learned VALUES ('s', '[]', 1.0)")
+        assert {mode(part) for part in file.parent.iterdir()} == {0o600}
+
+
+def test_a_file_of_version_1_is_taken_over(file: Path) -> None:
+    make_version_1(file)
+    prepare(file)
+    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (2, 2)
+    assert Journal(file).learned("s", 1.0) == []
+    prepare(file)
+
+
+def test_a_new_file_can_give_space_back(file: Path) -> None:
+    prepare(file)
+    assert (value(file, "auto_vacuum"), value(file, "journal_mode")) == (2, "wal")
+
+
+def damage(file: Path) -> None:
+    with file.open("r+b") as raw:
+        raw.seek(4096)
+        raw.write(b"\xff" * 4096)
+
+
+def test_a_damaged_file_is_not_used(file: Path) -> None:
+    prepare(file)
+    with closing(connect(file)) as database, database:
+        rows = [(str(number), "[]" * 100, 1.0) for number in range(100)]
+        database.executemany("INSERT INTO learned VALUES (?, ?, ?)", rows)
+    damage(file)
+    with pytest.raises(JournalError, match=r"journal\.db: .+; move it away, and look up"):
+        prepare(file)
+
+
+def test_damage_that_only_a_check_finds(file: Path) -> None:
+    prepare(file)
+    with closing(connect(file)) as database, database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_schema SET rootpage = 2 WHERE name = 'orders_in_doubt'")
+    with pytest.raises(JournalError, match="move it away, and look up"):
+        prepare(file)
+
+
+def test_a_cut_file_is_not_used(file: Path) -> None:
+    prepare(file)
+    with file.open("r+b") as raw:
+        raw.truncate(5000)
+    with pytest.raises(JournalError, match="malformed; move it away"):
+        prepare(file)
+
+
+@pytest.mark.parametrize(("bits", "is_fine"), [(0o755, True), (0o775, True), (0o777, False), (0o1777, True)])
+def test_a_folder_that_everybody_may_write(file: Path, bits: int, *, is_fine: bool) -> None:
+    file.parent.chmod(bits)
+    if is_fine:
+        prepare(file)
+    else:
+        with pytest.raises(JournalError, match="everybody may write in its folder; chmod o-w"):
+            prepare(file)
+        assert not file.exists()
+
+
+def test_a_folder_in_its_place(file: Path) -> None:
+    file.mkdir()
+    with pytest.raises(JournalError, match="is a directory; choose a writable path"):
+        prepare(file)
+
+
+def test_a_folder_that_is_gone(file: Path) -> None:
+    with pytest.raises(JournalError, match="no such file or directory; choose"):
+        prepare(file / "journal.db")
+
+
+def test_where_write_ahead_logging_does_not_work(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *_args, **_options: real(":memory:"))
+    with pytest.raises(JournalError, match="write-ahead logging does not work there"):
+        prepare(file)
+
+
+def test_one_gateway_at_a_time(file: Path) -> None:
+    prepare(file)
+    assert not is_in_use(file)
+    lock = Lock(file)
+    assert is_in_use(file)
+    with pytest.raises(JournalError, match="another gateway uses it; stop that one, or give each"):
+        Lock(file)
+    lock.release()
+    assert not is_in_use(file)
+    Lock(file).release()
+
+
+def test_a_lock_that_cannot_be_made(file: Path) -> None:
+    with pytest.raises(JournalError, match="no such file or directory; choose a writable path"):
+        Lock(file / "journal.db")

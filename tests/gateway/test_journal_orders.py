@@ -1,0 +1,443 @@
+"""The journal of orders in one process: what it promises, in which order, and within which bounds."""
+
+import asyncio
+import contextlib
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from rig.wire import PATIENCE_S, let_pass
+from sealgate.core.doubts import Doubt
+from sealgate.core.outcome import Conclusion
+from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
+from sealgate.core.routes import Lane
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import JournalError, Keeping, Order, OrderBook, orders
+from sealgate.gateway.journal.desk import settling_desk
+from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.ledger import SHOWN, Ledger
+from sealgate.gateway.journal.orders import Row
+
+KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8, look_s=0.005)
+ORDER = Order(
+    id="a1-1",
+    request_id="mine",
+    bot="grid",
+    key="main",
+    method="POST",
+    route="/order",
+    lane=Lane.ORDER,
+    target="/v1/trade/order?x=1",
+    idempotency_key="k-1",
+    digest="d" * 64,
+    timestamp_ms=1_790_000_000_000,
+    fence_ms=1_790_000_005_000,
+    attempts=1,
+    sent_ms=1_790_000_000_012,
+)
+DOUBT = Doubt(
+    "a1-1",
+    "mine",
+    "grid",
+    "main",
+    "POST",
+    "/order",
+    "/v1/trade/order?x=1",
+    "k-1",
+    1_790_000_000_000,
+    1_790_000_005_000,
+    1,
+    1_790_000_000_012,
+)
+REPLY = StoredReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
+DONE = Ending(Conclusion.DONE, ORDER.fence_ms, REPLY)
+UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "journal.db"
+
+
+def order(number: int) -> Order:
+    return ORDER._replace(id=f"a1-{number}", idempotency_key=None, digest=None)
+
+
+@contextlib.asynccontextmanager
+async def running_book(file: Path, keeping: Keeping = KEEPING) -> AsyncIterator[OrderBook]:
+    book = OrderBook(file, keeping, Host())
+    try:
+        yield book
+    finally:
+        await book.close()
+
+
+def read(file: Path, columns: str) -> list[tuple[object, ...]]:
+    with closing(connect(file)) as database:
+        return list(database.execute(f"SELECT {columns} FROM orders ORDER BY rowid"))  # noqa: S608 - a test's
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():
+            await let_pass(0.002)
+
+
+async def test_an_intent_is_in_the_file_when_it_returns(file: Path) -> None:
+    async with running_book(file) as book:
+        assert await book.intent(ORDER)
+        assert read(file, ", ".join(Order._fields)) == [tuple(ORDER)]
+        assert read(file, "state, status, settled_ms") == [("sent", None, None)]
+        assert book.status.in_doubt == 0, "it is under way"
+
+
+async def test_an_order_sent_again_keeps_its_row(file: Path) -> None:
+    again = ORDER._replace(attempts=2, timestamp_ms=ORDER.timestamp_ms + 700, fence_ms=ORDER.fence_ms + 700)
+    async with running_book(file) as book:
+        await book.intent(ORDER)
+        await book.intent(again)
+        assert read(file, "timestamp_ms, fence_ms, attempts") == [(again.timestamp_ms, again.fence_ms, 2)]
+
+
+@pytest.mark.parametrize("conclusion", Conclusion)
+async def test_an_ending_is_the_state(file: Path, conclusion: Conclusion) -> None:
+    async with running_book(file) as book:
+        await book.intent(ORDER)
+        book.settle(ORDER, Ending(conclusion, ORDER.fence_ms, REPLY))
+    assert read(file, "state, status") == [(conclusion.value, 201)]
+
+
+async def test_an_order_without_a_key_leaves_no_reply(file: Path) -> None:
+    async with running_book(file) as book:
+        await book.intent(order(1))
+        book.settle(order(1), DONE)
+    assert read(file, "status, head, body") == [(201, None, None)]
+
+
+async def test_all_that_waits_is_one_transaction_in_its_order(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[list[object]] = []
+    write = orders.write
+
+    def noting(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        written.append([(row[0], orders.is_sent(row)) for row in rows])
+        write(database, rows)
+
+    monkeypatch.setattr(orders, "write", noting)
+    async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
+        await book.intent(order(0))
+        with closing(connect(file)) as other:
+            other.execute("BEGIN IMMEDIATE")  # a slow disk: the writer stands in its transaction
+            first = asyncio.ensure_future(book.intent(order(1)))
+            await until(lambda: [("a1-1", True)] in written)
+            rest = [asyncio.ensure_future(book.intent(order(number))) for number in (2, 3)]
+            await let_pass(0)
+            book.settle(order(2), DONE)
+            assert not first.done()
+            other.rollback()
+        assert await asyncio.gather(first, *rest) == [True, True, True]
+    assert written[-1] == [], "what is owed at the end"
+    assert written[-2] == [("a1-2", True), ("a1-3", True), ("a1-2", False)]
+
+
+async def test_who_stops_waiting_leaves_the_others_unharmed(file: Path) -> None:
+    async with running_book(file) as book:
+        with closing(connect(file)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            gone, stays = (asyncio.ensure_future(book.intent(order(number))) for number in (1, 2))
+            await let_pass(0)
+            gone.cancel()
+            other.rollback()
+        assert await stays
+        book.settle(order(1), Ending(Conclusion.NOT_SENT))
+    assert read(file, "id, state") == [("a1-1", "not_sent"), ("a1-2", "sent")]
+
+
+async def test_an_unknown_outcome_is_in_doubt_at_once(file: Path) -> None:
+    async with running_book(file) as book:
+        await book.intent(ORDER)
+        book.settle(ORDER, UNKNOWN)
+        await book.intent(order(2))
+        assert (book.status.in_doubt, book.status.doubts) == (1, (DOUBT,))
+
+
+async def test_what_was_under_way_is_in_doubt_after_a_crash(file: Path) -> None:
+    leave_behind(file, orders.sent_row(ORDER), orders.settled_row(order(2), DONE, ORDER.sent_ms))
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            assert (book.status.in_doubt, book.status.doubts) == (1, (DOUBT,))
+    told = [line for line in logs if line["log_level"] == "warning"]
+    assert [line["event"] for line in told] == ["orders_in_doubt", "order_in_doubt"]
+    assert "--settle" in told[0]["fix"]
+    assert (told[1]["request_id"], told[1]["fence_ms"]) == ("mine", ORDER.fence_ms)
+
+
+def leave_behind(file: Path, *rows: Row) -> None:
+    """Write rows as a gateway did that was killed."""
+    prepare(file)
+    with closing(connect(file)) as database:
+        orders.write(database, rows)
+
+
+def now_ms() -> int:
+    return int(Host().wall() * 1000)
+
+
+async def test_replies_come_back_after_a_restart(file: Path) -> None:
+    async with running_book(file) as book:
+        assert book.kept == []
+        await book.intent(ORDER)
+        book.settle(ORDER, DONE)
+    async with running_book(file) as book:
+        (kept,) = book.kept
+    assert kept == Kept(Name("grid", "k-1"), "d" * 64, DONE, kept.age_s)
+    assert 0 <= kept.age_s < PATIENCE_S
+
+
+RECENT = ORDER._replace(sent_ms=now_ms())
+BACK: dict[str, tuple[Row, Ending | None]] = {
+    "under way": (orders.sent_row(RECENT), UNKNOWN),
+    "unknown": (orders.settled_row(RECENT, UNKNOWN, now_ms()), UNKNOWN),
+    "not sent": (orders.settled_row(RECENT, Ending(Conclusion.NOT_SENT), now_ms()), None),
+    "refused": (
+        orders.settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY), now_ms()),
+        Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY),
+    ),
+    "refused for the moment": (
+        orders.settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, None, is_own=True), now_ms()),
+        None,
+    ),
+    "too large": (
+        orders.settled_row(
+            RECENT,
+            Ending(Conclusion.DONE, ORDER.fence_ms, StoredReply(200, "OK", (), bytes(LARGEST_BODY + 1))),
+            now_ms(),
+        ),
+        Ending(Conclusion.DONE, ORDER.fence_ms),
+    ),
+    "too old": (orders.settled_row(ORDER, DONE, now_ms() - 3_601_000), None),
+    "without a key": (orders.settled_row(order(1), DONE, now_ms()), None),
+}
+
+
+@pytest.mark.parametrize(("row", "ending"), BACK.values(), ids=BACK)
+async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -> None:
+    leave_behind(file, row)
+    async with running_book(file) as book:
+        assert [kept.ending for kept in book.kept] == ([] if ending is None else [ending])
+
+
+async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
+    leave_behind(file, orders.sent_row(RECENT))
+    with settling_desk(file) as desk:
+        desk.settle(desk.doubts)
+    async with running_book(file) as book:
+        assert [kept.ending for kept in book.kept] == [UNKNOWN]
+        assert book.status.in_doubt == 0
+
+
+async def test_a_running_gateway_notices_what_is_settled_by_hand(file: Path) -> None:
+    async with running_book(file) as book:
+        await book.intent(order(2))
+        book.settle(ORDER, UNKNOWN)
+        await book.intent(order(3))
+        with settling_desk(file) as desk:
+            assert desk.doubts == (DOUBT,), "not those under way"
+            desk.settle(desk.doubts)
+        await until(lambda: book.status.in_doubt == 0)
+        assert book.status.doubts == ()
+
+
+async def test_two_gateways_cannot_share_a_file(file: Path) -> None:
+    async with running_book(file):
+        with pytest.raises(JournalError, match="another gateway uses it"):
+            OrderBook(file, KEEPING, Host())
+    async with running_book(file):
+        pass
+
+
+def write_something_else(file: Path) -> None:
+    file.write_text("no journal, " * 100)
+
+
+async def test_a_file_that_cannot_be_used_is_not_left_locked(file: Path) -> None:
+    write_something_else(file)
+    for _ in range(2):
+        with pytest.raises(JournalError, match="file is not a database"):
+            OrderBook(file, KEEPING, Host())
+
+
+class Disk:
+    """A disk that refuses when it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.trouble: Exception | None = None
+        self._write = orders.write
+        monkeypatch.setattr(orders, "write", self.write)
+
+    def write(self, database: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+        self._write(database, rows)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+FULL = sqlite3.OperationalError("database or disk is full")
+
+
+async def test_orders_are_refused_while_the_disk_refuses(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            assert await book.intent(order(1))
+            disk.trouble = FULL
+            assert not await book.intent(order(2))
+            assert not await book.intent(order(3))
+            assert await book.intent(order(4)._replace(lane=Lane.CANCEL)), "a cancel goes on"
+            assert (book.status.trouble, book.status.is_refusing) == (str(FULL), True)
+            disk.trouble = None
+            await until(lambda: book.status.trouble is None)
+            assert await book.intent(order(5))
+            assert not book.status.is_refusing
+    failed, recovered = logs
+    assert (failed["event"], failed["log_level"], failed["orders"]) == ("journal_failed", "error", "refused")
+    assert recovered["event"] == "journal_recovered"
+    assert [row[0] for row in read(file, "id")] == ["a1-1", "a1-5"]
+
+
+async def test_or_they_go_on_without_a_record(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file, Keeping(3600.0, 10**8, must_be_written=False, look_s=0.005)) as book:
+            disk.trouble = FULL
+            assert await book.intent(order(1))
+            assert (book.status.trouble, book.status.is_refusing) == (str(FULL), False)
+            disk.trouble = None
+    assert logs[0]["orders"] == "sent without a record"
+
+
+async def test_endings_are_written_when_the_disk_is_back(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            await book.intent(order(1))
+            await book.intent(order(2))
+            disk.trouble = FULL
+            book.settle(order(1), DONE)
+            book.settle(order(2), UNKNOWN)
+            assert not await book.intent(order(3))
+            book.settle(order(3), Ending(Conclusion.NOT_SENT))
+            await book.intent(order(4)._replace(lane=Lane.CANCEL))
+            assert book.status.in_doubt == 1, "also while it is not written"
+            disk.trouble = None
+            await until(lambda: book.status.trouble is None)
+            assert book.status.in_doubt == 1
+    assert logs[-1] == {"event": "journal_recovered", "log_level": "warning", "written_late": 3}
+    assert read(file, "id, state") == [("a1-1", "done"), ("a1-2", "unknown"), ("a1-3", "not_sent")]
+
+
+async def test_endings_that_were_never_written_are_told(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            await book.intent(order(1))
+            disk.trouble = FULL
+            book.settle(order(1), DONE)
+    assert [line["event"] for line in logs] == ["journal_failed", "journal_incomplete"]
+    async with running_book(file) as book:
+        disk.trouble = None
+        assert book.status.in_doubt == 1
+
+
+async def test_a_fault_of_the_program_does_not_end_the_thread(file: Path, disk: Disk) -> None:
+    async with running_book(file) as book:
+        disk.trouble = ZeroDivisionError()
+        assert not await book.intent(order(1))
+        assert book.status.trouble == "ZeroDivisionError"
+        disk.trouble = None
+        await until(lambda: book.status.trouble is None)
+        assert await book.intent(order(2))
+
+
+def remove(file: Path) -> None:
+    for part in ("", "-wal", "-shm"):
+        Path(f"{file}{part}").unlink()
+
+
+def replace(file: Path) -> None:
+    file.rename(file.with_name("elsewhere"))
+    prepare(file)
+
+
+async def test_a_file_that_was_removed_is_noticed(file: Path) -> None:
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            assert await book.intent(order(1))
+            remove(file)
+            await until(lambda: any(line["event"] == "journal_recovered" for line in logs))
+            assert await book.intent(order(2))
+    assert logs[0]["event"] == "journal_failed"
+    assert read(file, "id") == [("a1-2",)]
+
+
+async def test_one_that_was_replaced_too(file: Path) -> None:
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            assert await book.intent(order(1))
+            replace(file)
+            await until(lambda: any(line["event"] == "journal_recovered" for line in logs))
+    assert "another file is in its place" in logs[0]["cause"]
+
+
+def ledger_with(file: Path, keeping: Keeping, *rows: Row) -> Ledger:
+    ledger = Ledger(file, keeping)
+    ledger.write(rows)
+    return ledger
+
+
+def test_old_orders_are_pruned_but_never_one_in_doubt(file: Path) -> None:
+    rows = [orders.settled_row(order(number), DONE, number * 1000) for number in range(10)]
+    doubtful = [orders.sent_row(order(98)), orders.settled_row(order(99), UNKNOWN, 0)]
+    ledger = ledger_with(file, Keeping(5.0, 10**8), *rows, *doubtful)
+    ledger.look_after(wall=10.0)
+    ledger.close()
+    left = [row[0] for row in read(file, "id")]
+    assert left == [*(f"a1-{number}" for number in range(5, 10)), "a1-98", "a1-99"]
+
+
+def large_row(number: int) -> Row:
+    ending = Ending(Conclusion.DONE, 0, StoredReply(200, "OK", (), bytes(10_000)))
+    return orders.settled_row(ORDER._replace(id=f"a1-{number}"), ending, number)
+
+
+def test_the_file_has_a_bound(file: Path) -> None:
+    keeping = Keeping(longest_s=10**6, most_bytes=5_000_000)
+    ledger = ledger_with(file, keeping, *(large_row(number) for number in range(1000)))
+    ledger.look_after(wall=10.0)
+    ledger.close()
+    assert keeping.most_bytes / 2 < file.stat().st_size <= keeping.most_bytes
+    assert read(file, "max(settled_ms)") == [(999,)], "the oldest went"
+
+
+def test_orders_in_doubt_may_exceed_the_bound(file: Path) -> None:
+    rows = [orders.settled_row(order(number), UNKNOWN, 0) for number in range(SHOWN + 20)]
+    ledger = ledger_with(file, Keeping(1.0, most_bytes=1), *rows)
+    ledger.look_after(wall=10.0)
+    ledger.close()
+    assert (ledger.in_doubt, len(ledger.doubts)) == (SHOWN + 20, SHOWN)
+    assert len(read(file, "id")) == SHOWN + 20
+
+
+def test_the_log_before_the_file_stays_small(file: Path) -> None:
+    ledger = Ledger(file, KEEPING)
+    for turn in range(4):
+        ledger.write([orders.sent_row(order(turn * 1000 + number)) for number in range(1000)])
+        ledger.look_after(wall=0.0)
+    size = Path(f"{file}-wal").stat().st_size
+    ledger.close()
+    assert size < 2_000_000
