@@ -51,9 +51,13 @@ REASONS: dict[str, Reason] = {
     ),
     "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
     "body_timeout": Reason(408, _BOT, "Body too slow", "Send the whole body at once."),
+    "in_flight": Reason(
+        409, _BOT, "Still under way", "Ask again with the same key once the first request has ended."
+    ),
     "body_too_large": Reason(413, _BOT, "Body too large", "Send less, or raise `listen.max_body`."),
     "expectation_refused": Reason(417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is known."),
     "host_refused": Reason(421, _BOT, "Host refused", "Use a name of `listen.hosts` in the address."),
+    "key_reused": Reason(422, _BOT, "Key reused", "Use a new Idempotency-Key for each new request."),
     "headers_too_large": Reason(431, _BOT, "Headers too large", "Send fewer or shorter headers."),
     "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Connect to the exchange's web socket directly."),
     "rate_limited": Reason(
@@ -75,6 +79,9 @@ REASONS: dict[str, Reason] = {
         503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200; the detail says what is missing."
     ),
     "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
+    "halted": Reason(
+        503, _GATEWAY, "Orders are halted", "Remove the cause that the detail names; reads and cancels pass."
+    ),
     "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise `limits.queue`."),
     "deadline_exceeded": Reason(
         504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."

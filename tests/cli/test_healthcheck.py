@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.cli import main
+from sealgate.core.doubts import JournalStatus
 from sealgate.core.status import ClockStatus, Status
 
 ENVIRON = {
@@ -38,6 +39,7 @@ def status(*reasons: str) -> Status:
         connections=0,
         clock=ClockStatus(offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble=None),
         keys=(),
+        journal=JournalStatus(0, (), None, is_refusing=False),
     )
 
 

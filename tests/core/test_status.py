@@ -1,6 +1,7 @@
 import json
 from dataclasses import asdict
 
+from sealgate.core.doubts import JournalStatus
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, Status, key_status
@@ -27,6 +28,7 @@ def test_the_status_can_be_written_as_json() -> None:
         is_draining=False,
         inflight=1,
         connections=2,
+        journal=JournalStatus(0, (), None, is_refusing=False),
         clock=ClockStatus(
             offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
         ),

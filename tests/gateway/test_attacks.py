@@ -10,7 +10,7 @@ from rig.station import Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_stall
 from rig.wire import OK, chunked, let_pass, reply
 from sealgate.core.routes import Lane
-from sealgate.gateway.pipeline import Pipeline
+from sealgate.gateway.handler import Handler
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -90,7 +90,7 @@ async def test_a_fault_after_the_order_went_out_claims_nothing(
     async def fail(*_: object) -> None:
         raise ValueError("made up")
 
-    monkeypatch.setattr(Pipeline, "_write", fail)
+    monkeypatch.setattr(Handler, "_write", fail)
     async with station.bot() as bot:
         await bot.send(ORDER)
         with contextlib.suppress(ConnectionResetError):

@@ -244,7 +244,7 @@ async def test_an_old_bot_gets_no_100(station: Station) -> None:
             b"POST /v1/trade/order HTTP/1.0\r\nHost: localhost\r\n"
             b"Expect: 100-continue\r\nContent-Length: 2\r\n\r\n"
         )
-        await station.until(lambda: station.gateway.pipeline.inflight == 1)
+        await station.until(lambda: station.gateway.handler.inflight == 1)
         await bot.send(b"{}")
         assert (await bot.reply(b"POST")).status == 200
 

@@ -54,7 +54,7 @@ async def test_an_order_that_was_sent_is_finished(station: Station, message: byt
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.status) == (True, "done", 200)
     assert len(upstream.received) == 1
-    assert station.gateway.pipeline.inflight == 0
+    assert station.gateway.handler.inflight == 0
 
 
 @pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
@@ -100,7 +100,7 @@ async def test_a_read_that_was_sent_is_dropped(upstream: Upstream) -> None:
 async def test_a_bot_that_is_gone_in_the_middle_of_its_body(station: Station) -> None:
     async with station.bot() as bot:
         await bot.send(b"POST /v1/trade/order HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
-        await station.until(lambda: station.gateway.pipeline.inflight == 1)
+        await station.until(lambda: station.gateway.handler.inflight == 1)
         bot.hang_up()
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.reason) == (True, "not_sent", None)

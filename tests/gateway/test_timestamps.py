@@ -99,7 +99,7 @@ async def test_signing_waits_for_the_first_sample(upstream: Upstream) -> None:
     upstream.script = strict(upstream)
     async with running_station(upstream, synced=False) as station:
         asked = [asyncio.ensure_future(station.ask(message)) for message in MESSAGES.values()]
-        await station.until(lambda: station.gateway.pipeline.inflight == 3)
+        await station.until(lambda: station.gateway.handler.inflight == 3)
         assert "clock not synced" in station.gateway.status().not_ready[0]
         assert upstream.received == []
         go.set()

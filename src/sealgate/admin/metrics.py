@@ -128,6 +128,8 @@ class _StatusCollector(Collector):
         yield _gauge("build_info", "The running version", ("version",), {(status.version,): 1.0})
         yield _plain("inflight", "Requests under way", status.inflight)
         yield _plain("connections", "Open connections of bots", status.connections)
+        yield _plain("orders_in_doubt", "Orders sent whose end is not known", status.journal.in_doubt)
+        yield _plain("journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble))
         yield from _clock_gauges(status)
         yield from _key_gauges(status)
 

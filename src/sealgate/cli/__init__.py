@@ -16,6 +16,7 @@ COMMANDS = {
     "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
     "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
     "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
+    "orders": ("sealgate.cli.orders", "List the orders in doubt, and settle them."),
     "healthcheck": ("sealgate.cli.healthcheck", "Exit with 0 if the running gateway is ready."),
     "token": ("sealgate.cli.token", "Make tokens for bots."),
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import Coroutine
 from typing import Any
@@ -26,11 +27,17 @@ def _loop_factory() -> Any:
 
 
 def stop_event() -> asyncio.Event:
-    """Return an event that SIGTERM and SIGINT set."""
+    """Return an event that SIGTERM and SIGINT set; a second of them ends the process at once."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def ask_to_stop(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)  # the shell's way to say which signal it was
+        stop.set()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, ask_to_stop, number)
     # Without a handler it would end the process at once, answers under way included.
     loop.add_signal_handler(signal.SIGHUP, log.warning, "sighup_ignored")
     return stop

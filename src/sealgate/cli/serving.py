@@ -36,7 +36,7 @@ async def serve(config: Config) -> None:
         ready = asyncio.create_task(_say_ready(gateway))
         await stop.wait()
         ready.cancel()
-        log.info("draining", inflight=gateway.pipeline.inflight)
+        log.info("draining", inflight=gateway.handler.inflight)
     log.info("stopped")
 
 

@@ -65,6 +65,7 @@ class Listen(_Table):
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 10.0
     max_connections: Count = 1000
+    drain: SecondsOrZero = 3.0
 
 
 class Admin(_Table):

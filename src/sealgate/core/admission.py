@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.host_name import host_name
+from sealgate.core.replays import parse_key
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
@@ -129,9 +130,8 @@ def _check_length(value: str, rules: Rules) -> None:
         raise Refusal("body_too_large", f"The body is larger than listen.max_body ({rules.max_body} bytes).")
 
 
-def _refuse_idempotency(_: str, __: Rules) -> None:
-    """Refuse rather than ignore: a bot that sends a key relies on it not to double an order."""
-    raise Refusal("bad_request", "Idempotency-Key is not supported by this version.")
+def _check_idempotency_key(value: str, _: Rules) -> None:
+    parse_key(value)
 
 
 # By header, in the order in which they are looked at.
@@ -144,7 +144,7 @@ _CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
     b"expect": _check_expectation,
     b"transfer-encoding": _check_coding,
     b"content-length": _check_length,
-    b"idempotency-key": _refuse_idempotency,
+    b"idempotency-key": _check_idempotency_key,
 }
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from sealgate.core.doubts import JournalStatus
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
 
@@ -57,3 +58,4 @@ class Status:
     connections: int
     clock: ClockStatus
     keys: tuple[KeyStatus, ...]
+    journal: JournalStatus

@@ -10,12 +10,14 @@ from sealgate.core.attempts import Replay
 from sealgate.core.headers import HeaderRules
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
+from sealgate.core.replays import Bounds, Replays
 from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
 from sealgate.core.stamps import Stamps
+from sealgate.gateway.bookkeeping import Bookkeeping
 from sealgate.gateway.clock_keeper import ClockKeeper, TimeSource
 from sealgate.gateway.host import Host
-from sealgate.gateway.journal import Journal, Keeper
+from sealgate.gateway.journal import Journal, Keeper, Keeping, OrderBook
 from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
 from sealgate.gateway.keys import Secret, SigningKey
 from sealgate.gateway.secret_sources import SecretError, read_secret, wipe
@@ -23,6 +25,8 @@ from sealgate.gateway.tree import Desk, Limits, Tree
 from sealgate.gateway.turnstile import Turnstile
 from sealgate.gateway.upstream import Destination, Upstream
 
+_MOST_REPLAYS = 10_000
+_MOST_REPLAY_BYTES = 64 * 1024**2
 _LOCAL_MAY = frozenset({Permission.READ, Permission.TRADE})
 
 
@@ -52,6 +56,18 @@ def build_tree(config: Config, environ: Mapping[str, str], host: Host) -> Tree:
 def _turnstile(config: Config, host: Host) -> Turnstile:
     known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
     return Turnstile(Pacer(PacerSettings(config.limits.queue, known), host.chance), host)
+
+
+def build_books(config: Config, host: Host) -> Bookkeeping:
+    """Open the journal, if there is one, and take up what it kept. Raises JournalError."""
+    journal = config.journal
+    replays = Replays(Bounds(_MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    if journal.file is None:
+        return Bookkeeping(replays, None, host)
+    keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
+    book = OrderBook(journal.file, keeping, host)
+    replays.restore(book.kept, host.now())
+    return Bookkeeping(replays, book, host)
 
 
 def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:

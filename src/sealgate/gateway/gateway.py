@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,12 @@ import structlog
 from sealgate import __version__
 from sealgate.config import Address, Config
 from sealgate.core.status import Status, key_status
+from sealgate.gateway.bookkeeping import Bookkeeping
 from sealgate.gateway.bot_connection import Service
-from sealgate.gateway.build import build_keeper, build_tree
+from sealgate.gateway.build import build_books, build_keeper, build_tree
+from sealgate.gateway.handler import Handler
 from sealgate.gateway.host import Host
+from sealgate.gateway.journal import Keeper
 from sealgate.gateway.pipeline import Pipeline
 from sealgate.gateway.reporter import Reader, Reporter
 from sealgate.gateway.server import BotServer
@@ -41,7 +44,9 @@ class Gateway:
     host: Host
     started: float
     tree: Tree
+    books: Bookkeeping
     pipeline: Pipeline
+    handler: Handler
     reporter: Reporter
     server: BotServer
     socket: asyncio.Server
@@ -54,9 +59,10 @@ class Gateway:
             uptime_s=self.host.now() - self.started,
             not_ready=self._not_ready(),
             is_draining=self.pipeline.is_draining,
-            inflight=self.pipeline.inflight,
+            inflight=self.handler.inflight,
             connections=len(self.server.connections),
             clock=self.tree.clock.status(),
+            journal=self.books.status,
             keys=tuple(key_status(alias, desk.turnstile.status()) for alias, desk in self.tree.desks.items()),
         )
 
@@ -66,6 +72,8 @@ class Gateway:
             reasons.append("shutting down")
         if (clock := self.tree.clock.not_ready) is not None:
             reasons.append(clock)
+        if (journal := self.books.status).is_refusing:
+            reasons.append(f"the journal cannot be written: {journal.trouble}")
         return tuple(reasons)
 
     async def wait_until_ready(self, seconds: float) -> None:
@@ -74,11 +82,12 @@ class Gateway:
         await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
 
     async def drain(self) -> None:
-        """Stop accepting connections, answer what is in flight and what still comes on them, close them."""
+        """Stop accepting, serve what may still come for the grace, answer what is in flight, close."""
         self.pipeline.is_draining = True
         self.socket.close()
+        await self.server.wait_until_empty(self.config.listen.drain)
         limits = self.tree.limits
-        await self.pipeline.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        await self.handler.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
         await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
@@ -94,30 +103,36 @@ async def running_gateway(
     """
     _check_parser()
     host = Host()
-    tree = build_tree(config, os.environ if environ is None else environ, host)
-    keeper = build_keeper(config, tree, host)
-    reporter = Reporter(readers)
-    pipeline = Pipeline(tree, host, reporter.report)
-    service = Service(pipeline.handle, pipeline.refuse_malformed, config.listen.head_timeout)
-    server = BotServer(service, config.listen.max_connections)
-    work = [tree.clock_keeper.run()]
+    async with contextlib.AsyncExitStack() as ends:
+        tree = build_tree(config, os.environ if environ is None else environ, host)
+        ends.push_async_callback(tree.upstream.close)
+        books = build_books(config, host)
+        ends.push_async_callback(books.close)
+        keeper = build_keeper(config, tree, host)
+        if keeper is not None:
+            ends.push_async_callback(keeper.keep)
+        reporter = Reporter(readers)
+        pipeline = Pipeline(tree, books, host)
+        handler = Handler(pipeline, books, host, reporter.report)
+        service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)
+        server = BotServer(service, config.listen.max_connections)
+        await ends.enter_async_context(_in_background(*_work(config, tree, keeper)))
+        socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
+        address = Address(*socket.sockets[0].getsockname()[:2])
+        gateway = Gateway(
+            config, address, host, host.now(), tree, books, pipeline, handler, reporter, server, socket
+        )
+        ends.push_async_callback(gateway.drain)
+        yield gateway
+
+
+def _work(config: Config, tree: Tree, keeper: Keeper | None) -> Iterator[Coroutine[Any, Any, None]]:
+    """Return what goes on in the background."""
+    yield tree.clock_keeper.run()
     if config.upstream.warm:
-        work.append(tree.upstream.keep_warm())
+        yield tree.upstream.keep_warm()
     if keeper is not None:
-        work.append(keeper.run())
-    async with _in_background(*work):
-        try:
-            socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
-            address = Address(*socket.sockets[0].getsockname()[:2])
-            gateway = Gateway(config, address, host, host.now(), tree, pipeline, reporter, server, socket)
-            try:
-                yield gateway
-            finally:
-                await gateway.drain()
-        finally:
-            await tree.upstream.close()
-            if keeper is not None:
-                await keeper.keep()
+        yield keeper.run()
 
 
 @contextlib.asynccontextmanager

@@ -5,8 +5,10 @@ from enum import IntEnum
 
 from sealgate.core.admission import Bot, Ticket
 from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.replays import Name
 from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
+from sealgate.gateway.journal import Order
 
 
 class Stage(IntEnum):
@@ -23,7 +25,8 @@ class Journey:
 
     `give_up_at` bounds the waiting, `ends_at` everything. `standing` is what the attempts so far let the bot
     conclude; while one is under way nothing is certain. `not_before` holds a resend back. `fence_ms` is
-    the server time after which the latest attempt can no longer be admitted.
+    the server time after which the latest attempt can no longer be admitted. `name` and `digest` are of its
+    Idempotency-Key, `order` is its row in the journal.
     """
 
     bot: Bot | None = None
@@ -34,7 +37,13 @@ class Journey:
     ends_at = 0.0
     not_before = 0.0
     sent_at = 0.0
+    timestamp_ms = 0
     fence_ms = 0
+    is_read = False
+    name: Name | None = None
+    digest: str | None = None
+    order: Order | None = None
+    is_settled = False
     standing = Conclusion.NOT_SENT
     is_under_way = False
     attempts = 0
@@ -69,17 +78,19 @@ class Journey:
     def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
         """Note the ticket and what its deadline bounds."""
         self.key, self.route, self.lane = ticket.key, ticket.route.template, ticket.route.lane
+        self.is_read = ticket.is_read
         if ticket.deadline_s is not None:
             self.give_up_at = self.ends_at = self.started + ticket.deadline_s
         else:
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
 
-    def sends(self, now: float, *, is_read: bool) -> None:
+    def sends(self, now: float) -> None:
         """Note that an attempt goes out; what may execute is finished, also for a bot that hung up."""
         self.enter(Stage.UPSTREAM, now)
+        self.attempts += 1
         self.sent_at = now
-        self.is_under_way, self.may_be_stopped = True, is_read
+        self.is_under_way, self.may_be_stopped = True, self.is_read
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""
@@ -110,7 +121,7 @@ class Journey:
             self._spent[Stage.QUEUE] * 1000,
             conclusion.encode("ascii"),
         )
-        if conclusion is Conclusion.UNKNOWN:
+        if conclusion is Conclusion.UNKNOWN and self.fence_ms:  # 0: of a first one that is not signed yet
             lines += b"X-Gateway-Fence-Ms: %d\r\n" % self.fence_ms
         return lines
 

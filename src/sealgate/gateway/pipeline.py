@@ -1,13 +1,6 @@
-"""The pipeline: the way of one request, top to bottom, in `Pipeline._carry`.
-
-Every request ends in one `Outcome`, reported after the reply has left; log and metrics are its readers.
-"""
+"""The pipeline: the way of one request, top to bottom, in `Pipeline.carry`."""
 
 import asyncio
-import contextlib
-from collections.abc import Callable
-
-import structlog
 
 from sealgate.core import admission
 from sealgate.core.admission import Ticket
@@ -15,110 +8,48 @@ from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Fail
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
-from sealgate.gateway.answer import Answer, BrokenReplyError
+from sealgate.gateway.answer import Answer
+from sealgate.gateway.bookkeeping import Bookkeeping
 from sealgate.gateway.bot_connection import Incoming
 from sealgate.gateway.host import Host
 from sealgate.gateway.incoming import read_body
 from sealgate.gateway.journey import Journey, Stage
 from sealgate.gateway.learning import judge_failure, judge_reply, observe
-from sealgate.gateway.replies import Reply, closing_bytes, passed_on, problem, write_reply
+from sealgate.gateway.replies import Reply, passed_on
 from sealgate.gateway.sealing import check_session, sealed_request
 from sealgate.gateway.tree import Tree
 from sealgate.gateway.turnstile import Turn
 from sealgate.gateway.upstream_connection import UpstreamConnection
 
-log = structlog.get_logger("sealgate.pipeline")
-
-Report = Callable[[Journey, int, float], None]  # what ended, the status of its reply, when
-_GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+_STALE_S = 0.05  # a timestamp older than this is chosen anew
 
 
 class Pipeline:
-    """Carries the requests of one tree; `report` gets everything that ends."""
+    """Carries the requests of one tree."""
 
-    def __init__(self, tree: Tree, host: Host, report: Report) -> None:
+    def __init__(self, tree: Tree, books: Bookkeeping, host: Host) -> None:
         self._tree = tree
+        self._books = books
         self._host = host
-        self._report = report
-        self.inflight = 0
         self.is_draining = False
-        self._idle: asyncio.Event | None = None
 
-    async def handle(self, request: Incoming) -> bool:
-        """Serve one request of a bot, and return whether its connection may stay."""
-        bot = request.connection
-        journey = Journey(self._host.request_id(), self._host.now(), request.method, bot.task)
-        bot.on_hang_up = journey.hang_up
-        status = _GONE
-        self.inflight += 1
-        try:
-            reply = await self._answer(request, journey)
-            status = reply.status
-            return await self._write(request, reply, journey)
-        except (ConnectionError, asyncio.CancelledError):
-            return False
-        except BrokenReplyError as error:
-            journey.cut(str(error))
-            return False
-        finally:
-            bot.on_hang_up = None
-            self._leave()
-            self._report(journey, status, self._host.now())
-
-    async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
-        if reply.remainder is not None:
-            journey.enter(Stage.BOT, self._host.now())
-        return await write_reply(request, reply, journey.notes(), is_last=self.is_draining)
-
-    def _leave(self) -> None:
-        self.inflight -= 1
-        if self.inflight == 0 and self._idle is not None:
-            self._idle.set()
-
-    async def wait_until_idle(self, at_most_s: float) -> None:
-        """Return when no request is under way, those of bots that are gone included, or the time is over."""
-        self._idle = asyncio.Event()
-        if self.inflight == 0:
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(at_most_s):
-                await self._idle.wait()
-
-    def refuse_malformed(self, refusal: Refusal) -> bytes:
-        """Return the reply to what could not even be parsed, and report it."""
-        journey = Journey(self._host.request_id(), self._host.now(), "other")
-        journey.refusal = refusal
-        reply = problem(refusal, journey.request_id, self._host.wall())
-        self._report(journey, reply.status, self._host.now())
-        return closing_bytes(reply, journey.notes())
-
-    async def _answer(self, request: Incoming, journey: Journey) -> Reply:
-        """Carry the request; what stops it on the way becomes a problem document."""
-        try:
-            return await self._carry(request, journey)
-        except Refusal as refusal:
-            journey.refusal = refusal
-        except ConnectionError:
-            raise
-        except Exception:
-            with contextlib.suppress(Exception):  # the log may be what failed
-                log.exception("internal_error", request_id=journey.request_id)
-            journey.refusal = Refusal("internal_error", "The gateway failed on this request.")
-        return problem(journey.refusal, journey.request_id, self._host.wall())
-
-    async def _carry(self, request: Incoming, journey: Journey) -> Reply:
+    async def carry(self, request: Incoming, journey: Journey) -> Reply:
         """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
 
         The stamp comes after every wait, the one for a connection included.
         """
         ticket = self._admit(request, journey)
         body = await self._read(ticket, request, journey)
+        if (known := self._recall(ticket, body, journey)) is not None:
+            return known
         while True:
             with await self._wait(ticket, journey) as turn:
                 connection = await self._connect(ticket, turn, journey)
                 if connection is None:
                     continue
                 attempt = await self._send(ticket, body, connection, turn, journey)
+                if attempt is None:
+                    continue
                 answer = self._learn(ticket, attempt, turn, journey)
             if answer is not None:
                 return passed_on(answer)
@@ -131,8 +62,6 @@ class Pipeline:
         ticket = admission.authorise(journey.bot, request.method, request.target, head, rules)
         check_session(ticket, self._tree.desks[ticket.key].key)
         journey.admitted(ticket, self._tree.limits.max_wait_s, self._tree.limits.total_timeout_s)
-        if self.is_draining and ticket.route.lane is Lane.ORDER:
-            raise Refusal("draining", "The gateway is shutting down.")
         return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, journey: Journey) -> bytes:
@@ -148,6 +77,13 @@ class Pipeline:
         if not is_there:
             journey.enter(Stage.OWN, self._host.now())
         return body
+
+    def _recall(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
+        """Return what was answered before; refuse a new order while draining."""
+        known = self._books.begin(ticket, body, self._tree.desks[ticket.key].key.api_key, journey)
+        if known is None and self.is_draining and ticket.route.lane is Lane.ORDER:
+            raise Refusal("draining", "The gateway is shutting down.")
+        return known
 
     async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
         journey.enter(Stage.QUEUE, now := self._host.now())
@@ -191,34 +127,59 @@ class Pipeline:
         connection: UpstreamConnection | Failure,
         turn: Turn,
         journey: Journey,
-    ) -> Answer | Failure:
-        now = self._host.now()
-        try:
-            timeout_s = self._time_left_s(journey, now)
-        except Refusal:  # the connection came too late: nothing was sent, and it serves the next
-            _give_back(connection)
-            raise
-        journey.attempts += 1
+    ) -> Answer | Failure | None:
+        """Return what came of it, None where nothing was sent and it must wait once more."""
         if isinstance(connection, Failure):
+            journey.attempts += 1
             return connection
+        try:  # what fails in here was not sent, and the connection serves the next
+            is_certain = await self._stamp(ticket, body, turn, journey)
+            timeout_s = self._time_left_s(journey, now := self._host.now())
+        except BaseException:
+            connection.release()
+            raise
+        if not is_certain or not connection.is_usable:
+            connection.release()
+            return None
+        data = sealed_request(
+            self._tree.upstream.head(ticket.method, ticket.target.raw),
+            ticket,
+            self._tree.desks[ticket.key].key,
+            journey.timestamp_ms,
+            body,
+        )
         turn.is_used = True
-        journey.sends(now, is_read=ticket.is_read)
-        data = self._stamp_and_sign(ticket, body, journey)
+        journey.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
+
+    async def _stamp(self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey) -> bool:
+        """Choose the timestamp and, for an order, write it down; say whether it may still be sent.
+
+        A journal that was slow made the timestamp old, and a pause may have begun meanwhile.
+        """
+        now = self._host.now()
+        self._choose_timestamp(ticket, body, journey, now)
+        if not self._books.must_record(ticket):
+            return True
+        try:
+            async with asyncio.timeout(self._time_left_s(journey, now)):
+                await self._books.intent(ticket, journey)
+        except TimeoutError:
+            raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
+        return self._host.now() - now < _STALE_S and not turn.is_paused
+
+    def _choose_timestamp(self, ticket: Ticket, body: bytes, journey: Journey, now: float) -> None:
+        desk, clock = self._tree.desks[ticket.key], self._tree.clock
+        content = hash((ticket.method, ticket.target.raw, body))
+        journey.timestamp_ms = desk.stamps.take(clock.timestamp_ms(now), content)
+        journey.fence_ms = journey.timestamp_ms + desk.key.recv_window_ms + clock.error_ms(now)
+        self._books.signed(journey)
 
     def _time_left_s(self, journey: Journey, now: float) -> float:
         time_left_s = journey.ends_at - now
         if time_left_s <= 0:
             raise Refusal("deadline_exceeded", "The time for this request is over.")
         return min(self._tree.limits.total_timeout_s, time_left_s)
-
-    def _stamp_and_sign(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
-        desk, clock = self._tree.desks[ticket.key], self._tree.clock
-        content = hash((ticket.method, ticket.target.raw, body))
-        timestamp_ms = desk.stamps.take(clock.timestamp_ms(journey.sent_at), content)
-        journey.fence_ms = timestamp_ms + desk.key.recv_window_ms + clock.error_ms(journey.sent_at)
-        start = self._tree.upstream.head(ticket.method, ticket.target.raw)
-        return sealed_request(start, ticket, desk.key, timestamp_ms, body)
 
     def _learn(
         self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey

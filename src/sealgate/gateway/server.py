@@ -22,6 +22,12 @@ class BotServer:
         is_full = len(self.connections) >= self._max_connections
         return BotConnection(self._service, self.connections, _TOO_MANY if is_full else None)
 
+    async def wait_until_empty(self, at_most_s: float) -> None:
+        """Return when all bots have left, or the time is over."""
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=at_most_s)
+
     async def close(self, within_s: float) -> None:
         """End all connections: the idle at once, the others after their reply or when the time is over."""
         tasks = [connection.task for connection in self.connections if connection.task is not None]

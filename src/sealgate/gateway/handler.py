@@ -1,0 +1,101 @@
+"""Serves one request from its head to its record: the pipeline's reply, or a problem document, is written.
+
+Every request ends in one `Outcome`, reported after the reply has left; log and metrics are its readers.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.gateway.answer import BrokenReplyError
+from sealgate.gateway.bookkeeping import Bookkeeping
+from sealgate.gateway.bot_connection import Incoming
+from sealgate.gateway.host import Host
+from sealgate.gateway.journey import Journey, Stage
+from sealgate.gateway.pipeline import Pipeline
+from sealgate.gateway.replies import Reply, closing_bytes, problem, write_reply
+
+log = structlog.get_logger("sealgate.handler")
+
+Report = Callable[[Journey, int, float], None]  # what ended, the status of its reply, when
+_GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+
+
+class Handler:
+    """What a listener hands its requests to; `report` gets everything that ends."""
+
+    def __init__(self, pipeline: Pipeline, books: Bookkeeping, host: Host, report: Report) -> None:
+        self._pipeline = pipeline
+        self._books = books
+        self._host = host
+        self._report = report
+        self.inflight = 0
+        self._idle: asyncio.Event | None = None
+
+    async def handle(self, request: Incoming) -> bool:
+        """Serve one request of a bot, and return whether its connection may stay."""
+        bot = request.connection
+        journey = Journey(self._host.request_id(), self._host.now(), request.method, bot.task)
+        bot.on_hang_up = journey.hang_up
+        status = _GONE
+        self.inflight += 1
+        try:
+            reply = await self._answer(request, journey)
+            status = reply.status
+            if reply.remainder is None:
+                self._books.settle(journey, reply)
+            return await self._write(request, reply, journey)
+        except (ConnectionError, asyncio.CancelledError):
+            return False
+        except BrokenReplyError as error:
+            journey.cut(str(error))
+            return False
+        finally:
+            bot.on_hang_up = None
+            self._books.settle(journey, None)
+            self._leave()
+            self._report(journey, status, self._host.now())
+
+    async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
+        if reply.remainder is not None:
+            journey.enter(Stage.BOT, self._host.now())
+        return await write_reply(request, reply, journey.notes(), is_last=self._pipeline.is_draining)
+
+    def _leave(self) -> None:
+        self.inflight -= 1
+        if self.inflight == 0 and self._idle is not None:
+            self._idle.set()
+
+    async def wait_until_idle(self, at_most_s: float) -> None:
+        """Return when no request is under way, those of bots that are gone included, or the time is over."""
+        self._idle = asyncio.Event()
+        if self.inflight == 0:
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(at_most_s):
+                await self._idle.wait()
+
+    def refuse_malformed(self, refusal: Refusal) -> bytes:
+        """Return the reply to what could not even be parsed, and report it."""
+        journey = Journey(self._host.request_id(), self._host.now(), "other")
+        journey.refusal = refusal
+        reply = problem(refusal, journey.request_id, self._host.wall())
+        self._report(journey, reply.status, self._host.now())
+        return closing_bytes(reply, journey.notes())
+
+    async def _answer(self, request: Incoming, journey: Journey) -> Reply:
+        """Carry the request; what stops it on the way becomes a problem document."""
+        try:
+            return await self._pipeline.carry(request, journey)
+        except Refusal as refusal:
+            journey.refusal = refusal
+        except ConnectionError:
+            raise
+        except Exception:
+            with contextlib.suppress(Exception):  # the log may be what failed
+                log.exception("internal_error", request_id=journey.request_id)
+            journey.refusal = Refusal("internal_error", "The gateway failed on this request.")
+        return problem(journey.refusal, journey.request_id, self._host.wall())
