@@ -4,10 +4,11 @@ import json
 import logging
 import sys
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
 
+from sealgate.admin.log_stream import LogStream
 from sealgate.core.outcome import Outcome
 from sealgate.errors import REASONS, Fault
 
@@ -21,8 +22,11 @@ _ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for ea
 Event = MutableMapping[str, Any]
 
 
-def configure_log(level: str, style: str) -> None:
-    """Set up structlog. `level` is a name, `style` is console, json or auto (console on a terminal)."""
+def configure_log(level: str, style: str, stream: LogStream | TextIO | None = None) -> None:
+    """Set up structlog. `level` is a name, `style` is console, json or auto (console on a terminal).
+
+    Lines go to `stream`, by default to stderr.
+    """
     is_console = style == "console" or (style == "auto" and sys.stderr.isatty())
     structlog.configure(
         processors=[
@@ -32,12 +36,24 @@ def configure_log(level: str, style: str) -> None:
             *(_console() if is_console else _json()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", stream or sys.stderr)),
         cache_logger_on_first_use=True,
     )
     # aiohttp and asyncio speak through the standard library, in sentences that may quote what a peer sent.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+
+def buffered_stderr() -> LogStream:
+    """Return stderr as a stream that nobody waits for."""
+    return LogStream(sys.stderr, lambda count: _rendered("log_lines_lost", {"count": count}))
+
+
+def _rendered(event: str, values: dict[str, Any]) -> str:
+    line: Any = {"event": event, **values}
+    for processor in structlog.get_config()["processors"]:
+        line = processor(None, "warning", line)
+    return str(line)
 
 
 def _console() -> list[Callable[..., Any]]:
@@ -67,7 +83,8 @@ class RequestLog:
     The lines go through structlog's renderers, but not through its loggers, which write and flush each one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, stream: LogStream | TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
         processors = structlog.get_config()["processors"]
         self._renderers = processors[processors.index(_in_order) + 1 :]
         logger = structlog.get_logger()
@@ -78,8 +95,8 @@ class RequestLog:
         timestamp = _STAMPER(None, "", {})["timestamp"]
         lines = [self._render(outcome, timestamp) for outcome in outcomes if self._is_shown[_level(outcome)]]
         if lines:
-            sys.stderr.write("\n".join((*lines, "")))
-            sys.stderr.flush()
+            self._stream.write("\n".join((*lines, "")))
+            self._stream.flush()
 
     def _render(self, outcome: Outcome, timestamp: str) -> str:
         level = _level(outcome)

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 import structlog
 from aiohttp import web
 
-from sealgate.admin.log import RequestLog, configure_log
+from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
+from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.cli.loop import stop_event
@@ -24,10 +25,15 @@ log = structlog.get_logger("sealgate.serve")
 
 async def serve(config: Config) -> None:
     """Run the gateway until a signal asks it to stop."""
-    configure_log(config.log.level, config.log.format)
-    forbid_core_dumps()
+    with contextlib.closing(buffered_stderr()) as stream:
+        configure_log(config.log.level, config.log.format, stream)
+        forbid_core_dumps()
+        await _serve(config, stream)
+
+
+async def _serve(config: Config, stream: LogStream) -> None:
     stop = stop_event()
-    async with running_with_admin(config) as (gateway, admin):
+    async with running_with_admin(config, stream) as (gateway, admin):
         log.info("listening", bots=f"http://{gateway.address}", admin=admin and f"http://{admin}")
         if admin is not None and not admin.is_loopback:
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
@@ -65,9 +71,11 @@ async def _say_ready(gateway: Gateway) -> None:
 
 
 @contextlib.asynccontextmanager
-async def running_with_admin(config: Config) -> AsyncIterator[tuple[Gateway, Address | None]]:
+async def running_with_admin(
+    config: Config, stream: LogStream
+) -> AsyncIterator[tuple[Gateway, Address | None]]:
     """Run the gateway and its admin address; yield both, the address as it really is."""
-    async with running_gateway(config, (RequestLog(),)) as gateway:
+    async with running_gateway(config, (RequestLog(stream),)) as gateway:
         metrics = Metrics(gateway.status)
         gateway.reporter.add(metrics)
         async with _running_admin(config, gateway, metrics) as address:

@@ -1,0 +1,59 @@
+"""The log's way out of the process: a thread writes, so that nobody waits for a terminal, a pipe or a disk.
+
+What reads stderr may stall (a full pipe, a paused terminal, journald under load), and a write then blocks for
+as long. Lines wait here meanwhile, up to a bound; beyond it they are lost, and the log says how many.
+"""
+
+import contextlib
+import queue
+import threading
+from collections.abc import Callable
+from typing import TextIO
+
+_MOST_CHARACTERS = 4 * 1024**2  # that wait
+_END_S = 2.0
+
+
+class LogStream:
+    """What structlog prints to. `say_lost` turns a number of lost writes into a line of the log."""
+
+    def __init__(self, stream: TextIO, say_lost: Callable[[int], str]) -> None:
+        self._stream = stream
+        self._say_lost = say_lost
+        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._waiting = 0  # characters; each thread writes its own one of the two counters
+        self._written = 0
+        self._lost = 0
+        self._thread = threading.Thread(target=self._run, name="sealgate-log", daemon=True)
+        self._thread.start()
+
+    def write(self, text: str) -> None:
+        """Take text, or lose it where too much waits."""
+        if self._waiting - self._written + len(text) > _MOST_CHARACTERS:
+            self._lost += 1
+            return
+        if self._lost:
+            text = self._say_lost(self._lost) + "\n" + text
+            self._lost = 0
+        self._waiting += len(text)
+        self._queue.put(text)
+
+    def flush(self) -> None:
+        """Do nothing: the thread flushes what it writes."""
+
+    def isatty(self) -> bool:
+        """Whether people look at it."""
+        return self._stream.isatty()
+
+    def close(self) -> None:
+        """Write what waits, within reason."""
+        self._queue.put(None)
+        self._thread.join(_END_S)
+
+    def _run(self) -> None:
+        while (text := self._queue.get()) is not None:
+            # A full disk or a reader that is gone must stop neither the log for good nor the gateway.
+            with contextlib.suppress(OSError, ValueError):
+                self._stream.write(text)
+                self._stream.flush()
+            self._written += len(text)
