@@ -31,7 +31,7 @@ STATUSES = {
     "deadline_exceeded": 504,
     "upstream_timeout": 504,
 }
-OURS = {"internal_error": 500}
+OURS = {"internal_error": 500, "coding_refused": 501}
 
 
 @pytest.mark.parametrize("slug", REASONS)
@@ -50,7 +50,7 @@ def test_a_reason_says_what_and_what_to_do(slug: str) -> None:
 @pytest.mark.parametrize("slug", REASONS)
 def test_the_fault_agrees_with_the_status(slug: str) -> None:
     """4xx is the bot's doing but for the upstream's limit; 5xx is not, but for what nobody offers."""
-    exceptions = {"rate_limited": Fault.UPSTREAM, "upgrade_refused": Fault.BOT}
+    exceptions = {"rate_limited": Fault.UPSTREAM, "upgrade_refused": Fault.BOT, "coding_refused": Fault.BOT}
     reason = REASONS[slug]
     is_the_bots = exceptions.get(slug, Fault.BOT if reason.status < 500 else None) is Fault.BOT
     assert (reason.fault is Fault.BOT) is is_the_bots

@@ -59,6 +59,9 @@ REASONS: dict[str, Reason] = {
     "host_refused": Reason(421, _BOT, "Host refused", "Use a name of `listen.hosts` in the address."),
     "key_reused": Reason(422, _BOT, "Key reused", "Use a new Idempotency-Key for each new request."),
     "headers_too_large": Reason(431, _BOT, "Headers too large", "Send fewer or shorter headers."),
+    "coding_refused": Reason(
+        501, _BOT, "Transfer coding refused", "Send the body plain, or with `Transfer-Encoding: chunked`."
+    ),
     "upgrade_refused": Reason(501, _BOT, "Upgrade refused", "Connect to the exchange's web socket directly."),
     "rate_limited": Reason(
         429, _UPSTREAM, "Rate limited", "Wait as `Retry-After` says; nothing is sent before that."
@@ -81,6 +84,12 @@ REASONS: dict[str, Reason] = {
     "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
     "halted": Reason(
         503, _GATEWAY, "Orders are halted", "Remove the cause that the detail names; reads and cancels pass."
+    ),
+    "key_disabled": Reason(
+        503,
+        _GATEWAY,
+        "Key disabled",
+        "Look at the key in the exchange's app; it is tried again by itself, and at once after a reload.",
     ),
     "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise `limits.queue`."),
     "deadline_exceeded": Reason(

@@ -11,7 +11,7 @@ _MAX_WAIT_S = 30.0  # the default of `limits.max_wait`
 
 
 class Gateway:
-    """One Pacer for all bots. `is_exact`: the server's `Retry-After` has a fraction."""
+    """One Pacer for all bots, asked as the turnstile asks it. `is_exact`: `Retry-After` has a fraction."""
 
     def __init__(
         self,
@@ -25,20 +25,29 @@ class Gateway:
         self.resolution_s = 0.0 if is_exact else 1.0
         self.wait_s = wait_s
         self.jobs: dict[str, Job] = {}
+        self.at_once: list[Job] = []
 
     def enter(self, job: Job, now: float) -> bool:
-        self.jobs[str(job.id)] = job
-        return self.pacer.enter(self.claim(job), now) is None
+        claim = self.claim(job)
+        if self.pacer.goes_at_once(claim, now):
+            self.at_once.append(job)
+            return True
+        if self.pacer.enter(claim, now) is not None:
+            return False
+        self.jobs[claim.id] = job
+        return True
 
     def answered(self, job: Job, now: float, answer: Answer) -> bool:
         fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
         self.pacer.answered(self.claim(job), now, Reply(fate, answer.retry_after_s, self.resolution_s))
-        return answer.is_accepted or self.pacer.enter(self.claim(job), now) is not None
+        return answer.is_accepted or not self.enter(job, now)
 
     def due(self, now: float) -> tuple[list[Job], list[Job], float | None]:
         release = self.pacer.release(now)
         dropped = [self.jobs.pop(refused.claim.id) for refused in release.refused]
-        return [self.jobs[claim.id] for claim in release.go], dropped, release.look_again_at
+        go = [*self.at_once, *(self.jobs.pop(claim.id) for claim in release.go)]
+        self.at_once.clear()
+        return go, dropped, release.look_again_at
 
     def claim(self, job: Job) -> Claim:
         return Claim(

@@ -7,11 +7,13 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 
+from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.cli import main
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.status import ClockStatus, Status
+from sealgate.gateway.host import Host
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:9",
@@ -60,7 +62,9 @@ async def admin() -> AsyncIterator[Answers]:
     answers = Answers()
     metrics = Metrics(lambda: answers.status)
     hosts = frozenset({"127.0.0.1", "gate.example"})
-    app = admin_app(lambda: answers.status, metrics, hosts, is_loopback=True)
+    app = admin_app(
+        lambda: answers.status, metrics, Live(lambda: answers.status, Host()), hosts, is_loopback=True
+    )
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

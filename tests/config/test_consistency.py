@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 
 import pytest
+import trustme
 
 from sealgate.config import Config
 from sealgate.config.consistency import inconsistencies
@@ -20,6 +21,21 @@ CONSISTENT: dict[str, Tree] = {
         "bots": {"a": {**BOT, "key": "alt"}, "b": {**BOT, "keys": ["main", "alt"]}},
     },
     "open to others, with bots": {"keys": ONE, "bots": {"a": BOT}, "listen": {"tcp": "0.0.0.0:80"}},
+    "open to others, with certificates": {
+        "keys": ONE,
+        "bots": {"a": {}},
+        "listen": {"tcp": "0.0.0.0:80", "tls_cert": "PEM", "tls_key": "PEM", "client_ca": "PEM"},
+    },
+    "a Unix socket alone": {"keys": ONE, "listen": {"tcp": "", "unix": "/run/x.sock"}},
+    "a Unix socket for a group": {
+        "keys": ONE,
+        "listen": {"unix": "/run/x.sock", "unix_mode": "0660", "unix_group": "0"},
+    },
+    "bots by user and by token": {
+        "keys": ONE,
+        "listen": {"unix": "/run/x.sock"},
+        "bots": {"a": {"uid": 1}, "b": {"uid": 2, **BOT}, "c": BOT},
+    },
     "both on a free port": {"keys": ONE, "listen": {"tcp": "127.0.0.1:0"}, "admin": {"tcp": "127.0.0.1:0"}},
     "no admin address": {"keys": ONE, "admin": {"tcp": ""}},
     "a route inside": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "lane": "order"}]},
@@ -33,6 +49,61 @@ CONSISTENT: dict[str, Tree] = {
 INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "no key": ({}, "keys", "names no key"),
     "nobody to listen to": ({"keys": ONE, "listen": {"tcp": ""}}, "listen.tcp", "turns off the only address"),
+    "a group that is not named": (
+        {"keys": ONE, "listen": {"unix": "/run/x.sock", "unix_mode": "0660"}},
+        "listen.unix_mode",
+        "lets a group in; name it in listen.unix_group",
+    ),
+    "a group that is not let in": (
+        {"keys": ONE, "listen": {"unix": "/run/x.sock", "unix_group": "0"}},
+        "listen.unix_group",
+        'has no effect; set listen.unix_mode to "0660"',
+    ),
+    "a group without a socket": (
+        {"keys": ONE, "listen": {"unix_mode": "0660", "unix_group": "0"}},
+        "listen.unix_mode",
+        "has no effect; name a socket in listen.unix",
+    ),
+    "a certificate without a key": (
+        {"keys": ONE, "listen": {"tls_cert": "PEM"}},
+        "listen.tls_cert",
+        "has no key; name its file in listen.tls_key",
+    ),
+    "a key without a certificate": (
+        {"keys": ONE, "listen": {"tls_key": "PEM"}},
+        "listen.tls_key",
+        "has no certificate; name its file in listen.tls_cert",
+    ),
+    "client certificates without TLS": (
+        {"keys": ONE, "bots": {"a": BOT}, "listen": {"client_ca": "PEM"}},
+        "listen.client_ca",
+        "needs TLS",
+    ),
+    "client certificates without bots": (
+        {"keys": ONE, "listen": {"tls_cert": "PEM", "tls_key": "PEM", "client_ca": "PEM"}},
+        "listen.client_ca",
+        "names bots, but there are none",
+    ),
+    "TLS for nobody": (
+        {"keys": ONE, "listen": {"tcp": "", "unix": "/run/x.sock", "tls_cert": "PEM", "tls_key": "PEM"}},
+        "listen.tls_cert",
+        "has no effect; listen.tcp is turned off",
+    ),
+    "a bot that anybody could be": (
+        {"keys": ONE, "bots": {"a": {}}},
+        "bots.a",
+        "has nothing to prove itself by; add token, or uid for listen.unix",
+    ),
+    "a user without a socket": (
+        {"keys": ONE, "bots": {"a": {"uid": 1}}},
+        "bots.a.uid",
+        "has no effect; name a socket in listen.unix",
+    ),
+    "one user twice": (
+        {"keys": ONE, "listen": {"unix": "/run/x.sock"}, "bots": {"a": {"uid": 1}, "b": {"uid": 1}}},
+        "bots.b.uid",
+        "is that of a, too; give each its own",
+    ),
     "one address twice": (
         {"keys": ONE, "admin": {"tcp": "127.0.0.1:8787"}},
         "admin.tcp",
@@ -77,18 +148,29 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
 }
 
 
-def config(tree: Tree) -> Config:
+@pytest.fixture(scope="session")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return a file with certificate and key, for the settings that say PEM here."""
+    file = tmp_path_factory.mktemp("tls") / "all.pem"
+    trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(file)
+    return str(file)
+
+
+def config(tree: Tree, pem: str) -> Config:
+    listen = tree.get("listen")
+    if isinstance(listen, dict):
+        tree = {**tree, "listen": {name: pem if value == "PEM" else value for name, value in listen.items()}}
     return Config.model_validate({"base_url": "https://x.example", **tree})
 
 
 @pytest.mark.parametrize("tree", CONSISTENT.values(), ids=CONSISTENT)
-def test_consistent(tree: Tree) -> None:
-    assert inconsistencies(config(tree)) == []
+def test_consistent(tree: Tree, pem: str) -> None:
+    assert inconsistencies(config(tree, pem)) == []
 
 
 @pytest.mark.parametrize(("tree", "where", "told"), INCONSISTENT.values(), ids=INCONSISTENT)
-def test_inconsistent(tree: Tree, where: str, told: str) -> None:
-    [problem] = inconsistencies(config(tree))
+def test_inconsistent(tree: Tree, where: str, told: str, pem: str) -> None:
+    [problem] = inconsistencies(config(tree, pem))
     assert dotted(problem.path) == where
     assert problem.text.startswith(told)
     assert "; " in problem.text

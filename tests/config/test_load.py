@@ -191,7 +191,10 @@ PROBLEMS: dict[str, tuple[str, str]] = {
         "[upstream]\nmax_wait = 1",
         "FILE: upstream.max_wait: unknown setting; did you mean limits.max_wait?",
     ),
-    "setting of a later version": ("[listen]\nunix = '/x'", "FILE: listen.unix: unknown setting"),
+    "mode of a socket": (
+        "[listen]\nunix_mode = '0666'",
+        "FILE: listen.unix_mode: is none of the choices; write '0600' or '0660'",
+    ),
     "bad value": (
         "[clock]\ninterval = 0",
         "FILE: clock.interval: is not a duration; write a number of seconds above 0",
@@ -211,7 +214,8 @@ PROBLEMS: dict[str, tuple[str, str]] = {
         "FILE: bots.a.key: is not text; write it in quotes",
     ),
     "bad name": ("[bots.'a b']\ntoken = 'env:X'", 'FILE: bots."a b": is not a usable name'),
-    "missing member": ("[bots.a]\nkey = 'main'", "FILE: bots.a.token: missing; write it in the file"),
+    "missing member": ("[keys.a]\napi_key = 'x'", "FILE: keys.a.secret: missing; write it in the file"),
+    "bot without a proof": ("[bots.a]\nkey = 'main'", "FILE: bots.a: has nothing to prove itself by"),
     "missing member of a row": (
         "[[routes]]\nlane = 'read'",
         "FILE: routes[0].match: missing; write it in the file",

@@ -1,15 +1,11 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-import trustme
 
 from sealgate.config.names import (
     is_plain_path,
     parse_api_key,
-    parse_ca_file,
     parse_header_prefix,
-    parse_journal_file,
     parse_match,
     parse_name,
     parse_path,
@@ -89,8 +85,6 @@ REFUSED: list[tuple[Callable[..., object], object, str]] = [
     (parse_match, "GET /a/../b", "METHOD and path"),
     (parse_match, "GET /{A B}", "METHOD and path"),
     (parse_match, 3, "must be a string"),
-    (parse_ca_file, "/no/such/file.pem", "not a file that exists"),
-    (parse_ca_file, 3, "not a file that exists"),
 ]
 
 
@@ -102,24 +96,3 @@ def test_refuses(parse: Callable[..., object], value: object, cause: str) -> Non
 
 def test_a_match_splits_into_method_and_path() -> None:
     assert split_match("DELETE /v1/trade/order/{id}") == ("DELETE", "/v1/trade/order/{id}")
-
-
-def test_a_ca_file_holds_certificates(tmp_path: Path) -> None:
-    file = tmp_path / "ca.pem"
-    trustme.CA().cert_pem.write_to_path(file)
-    assert parse_ca_file(str(file)) == file
-    assert parse_ca_file("") is None
-    file.write_text("no certificate")
-    with pytest.raises(ValueError, match="holds no certificate"):
-        parse_ca_file(str(file))
-
-
-@pytest.mark.parametrize("value", ["/no/such/folder/journal.db", ".", 3])
-def test_what_cannot_be_a_journal(value: object) -> None:
-    with pytest.raises(ValueError, match="is not a file in a folder that exists"):
-        parse_journal_file(value)
-
-
-def test_a_journal_need_not_exist_yet(tmp_path: Path) -> None:
-    assert parse_journal_file(str(tmp_path / "journal.db")) == tmp_path / "journal.db"
-    assert parse_journal_file("") is None

@@ -5,6 +5,7 @@ from sealgate.config.quantities import (
     parse_seconds,
     parse_seconds_or_zero,
     parse_size,
+    parse_uid,
     parse_weight,
 )
 
@@ -77,3 +78,19 @@ def test_sizes(value: object, size: int) -> None:
 def test_what_is_no_size(value: object) -> None:
     with pytest.raises(ValueError, match="is not a size"):
         parse_size(value)
+
+
+@pytest.mark.parametrize(("value", "uid"), [(0, 0), ("1001", 1001), (2**32 - 2, 2**32 - 2)])
+def test_users(value: object, uid: int) -> None:
+    assert parse_uid(value) == uid
+
+
+@pytest.mark.parametrize("value", [-1, 1.5, "root", True, "", 2**32 - 1, 1e99, "inf"])
+def test_what_is_no_user(value: object) -> None:
+    with pytest.raises(ValueError, match="is no user's number; "):
+        parse_uid(value)
+
+
+def test_the_user_that_all_strangers_look_like() -> None:
+    with pytest.raises(ValueError, match="as all users of other containers appear"):
+        parse_uid(65534)

@@ -1,11 +1,21 @@
 import pytest
 
-from sealgate.config.references import parse_reference, split_command
+from sealgate.config.references import parse_reference, split_command, split_entry
 
 
 @pytest.mark.parametrize(
     "reference",
-    ["file:/run/secrets/main", "file:a b", "env:EXCHANGE_SECRET", "cmd:pass show exchange", "cmd:'a b' c"],
+    [
+        "file:/run/secrets/main",
+        "file:a b",
+        "env:EXCHANGE_SECRET",
+        "cmd:pass show exchange",
+        "cmd:'a b' c",
+        "systemd:main",
+        "systemd:exchange.main-2",
+        "keyring:sealgate/main",
+        "keyring:https://exchange.example/main",
+    ],
 )
 def test_references(reference: str) -> None:
     assert parse_reference(reference) == reference
@@ -19,8 +29,16 @@ def test_references(reference: str) -> None:
         ("FILE:/s3cr3t", "is no reference to a secret"),
         ("", "is no reference to a secret"),
         (7, "is no reference to a secret"),
-        ("systemd:s3cr3t", "uses systemd:, which this version does not have"),
-        ("keyring:s3cr3t", "uses keyring:, which this version does not have"),
+        ("systemd:", "names no credential"),
+        ("systemd:../s3cr3t", "names no credential"),
+        ("systemd:..", "names no credential"),
+        ("systemd:.", "names no credential"),
+        ("systemd:s3cr3t x", "names no credential"),
+        ("keyring:s3cr3t", "names no entry"),
+        ("keyring:/s3cr3t", "names no entry"),
+        ("keyring:s3cr3t/", "names no entry"),
+        ("keyring:s3cr3t/\n", "names no entry"),
+        ("file:~s3cr3t/x", "begins with a ~ that stands for no home"),
         ("file:", "names no file"),
         ("file:/s3cr3t\0", "names no file"),
         ("env:", "names no variable"),
@@ -45,3 +63,13 @@ def test_a_command_is_split_as_a_shell_would() -> None:
         "-field=a b",
         "secret/x",
     ]
+
+
+def test_the_home_is_expanded_as_no_shell_does_it_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/gate")
+    assert parse_reference("file:~/main.secret") == "file:/home/gate/main.secret"
+    assert parse_reference("file:/a/~/b") == "file:/a/~/b"
+
+
+def test_the_service_of_an_entry_may_have_slashes() -> None:
+    assert split_entry("https://exchange.example/main") == ("https://exchange.example", "main")

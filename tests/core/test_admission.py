@@ -61,6 +61,9 @@ def guard_reason(fields: Fields, method: str = "GET", version: tuple[int, int] =
         pytest.param({"Host": "[::1]:8787"}, None, id="IPv6 host with a port"),
         pytest.param({"Host": "[::1]"}, None, id="IPv6 host"),
         pytest.param({"Host": ""}, "host_refused", id="empty host"),
+        pytest.param({"Host": "[localhost]"}, "host_refused", id="name in brackets"),
+        pytest.param({"Host": "localhost]"}, "host_refused", id="half a bracket"),
+        pytest.param({"Host": "::1"}, "host_refused", id="IPv6 host without brackets"),
         pytest.param({"Host": "evil.example"}, "host_refused", id="other host"),
         pytest.param({"Host": "evil.example:8787"}, "host_refused", id="other host with our port"),
         pytest.param({"Host": "localhost.evil.example"}, "host_refused", id="host that begins like ours"),
@@ -83,8 +86,17 @@ def guard_reason(fields: Fields, method: str = "GET", version: tuple[int, int] =
         pytest.param({"Expect": ""}, "expectation_refused", id="empty expectation"),
         pytest.param({"Transfer-Encoding": "chunked"}, None, id="chunked"),
         pytest.param({"Transfer-Encoding": " Chunked"}, None, id="chunked, spelled otherwise"),
-        pytest.param({"Transfer-Encoding": "identity, chunked"}, "bad_request", id="identity, chunked"),
-        pytest.param({"Transfer-Encoding": "gzip, chunked"}, "bad_request", id="gzip, chunked"),
+        pytest.param({"Transfer-Encoding": "identity, chunked"}, "coding_refused", id="identity, chunked"),
+        pytest.param({"Transfer-Encoding": "gzip, chunked"}, "coding_refused", id="gzip, chunked"),
+        pytest.param({"Transfer-Encoding": "br,\tGzip , Chunked"}, "coding_refused", id="three codings"),
+        pytest.param({"Transfer-Encoding": "gzip"}, "bad_request", id="gzip alone"),
+        pytest.param({"Transfer-Encoding": "chunked, gzip"}, "bad_request", id="chunked, gzip"),
+        pytest.param({"Transfer-Encoding": "chunked, chunked"}, "bad_request", id="chunked twice"),
+        pytest.param({"Transfer-Encoding": ", chunked"}, "bad_request", id="nothing, chunked"),
+        pytest.param({"Transfer-Encoding": "chunked,"}, "bad_request", id="chunked, nothing"),
+        pytest.param({"Transfer-Encoding": "xchunked"}, "bad_request", id="ends like chunked"),
+        pytest.param({"Transfer-Encoding": "chunked;a=b"}, "bad_request", id="chunked with a parameter"),
+        pytest.param({"Transfer-Encoding": '"chunked"'}, "bad_request", id="chunked in quotes"),
         pytest.param({"Transfer-Encoding": ""}, "bad_request", id="no coding"),
         pytest.param({"Content-Length": "0"}, None, id="no body"),
         pytest.param({"Content-Length": "1000"}, None, id="largest body"),
@@ -327,6 +339,10 @@ def test_a_bot_does_not_get_what_it_may_not(bot: Bot, call: str, lacks: str) -> 
         "GET /v1/trade/user/handshake/",
         "GET /v1/trade/user/handshake/positions",
         "PUT /v1/trade/user/handshake/deeper/still",
+        "GET /v1/trade/API-KEYS",
+        "POST /v1/trade/api-keys.json",
+        "DELETE /v1/trade/Api_Keys/all",
+        "POST /v1/trade/user/Handshake%20?x=1",
     ],
 )
 def test_what_is_the_apps_is_refused_to_every_bot(call: str) -> None:
@@ -354,8 +370,10 @@ def test_a_bot_gets_no_other_key(alias: str) -> None:
     assert "names none of the keys" in answer.detail
 
 
-@pytest.mark.parametrize(("text", "deadline_s"), [("0", 0.0), ("1", 0.001), ("999999999", 999_999.999)])
-def test_a_deadline_is_milliseconds(text: str, deadline_s: float) -> None:
+@pytest.mark.parametrize(
+    ("text", "deadline_s"), [("0", 0.0), ("1", 0.001), ("3599999", 3599.999), ("999999999", 3600.0)]
+)
+def test_a_deadline_is_milliseconds_and_an_hour_at_most(text: str, deadline_s: float) -> None:
     fields = {"X-Gateway-Deadline-Ms": text}
     assert ticket(GRID, "GET /v1/trade/time", fields).deadline_s == deadline_s
 

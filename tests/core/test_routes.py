@@ -83,6 +83,73 @@ def test_the_app_keeps_what_is_its_own(method: str, path: str) -> None:
     assert TABLE.find(method, path).auth is APP_ONLY
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/API-KEYS", id="capitals"),
+        pytest.param("/Api-Keys/ak_1/audit", id="some capitals"),
+        pytest.param("/api_keys", id="underscore"),
+        pytest.param("/api-keys.", id="dot at the end"),
+        pytest.param("/.api-keys", id="dot first"),
+        pytest.param("/api-keys.json", id="extension"),
+        pytest.param("/api-keys:rotate", id="custom verb"),
+        pytest.param("/api-keys,all", id="comma"),
+        pytest.param("/api-keys$", id="dollar"),
+        pytest.param("/api-keys~", id="tilde"),
+        pytest.param("/api-keys%20", id="space at the end"),
+        pytest.param("/%20api-keys/all", id="space first"),
+        pytest.param("/api-keys%C2%A0", id="no-break space"),
+        pytest.param("/api-keys%22", id="quote"),
+        pytest.param("/api-key%C5%BF", id="long s"),
+        pytest.param("/api-%E2%84%AAeys", id="Kelvin sign"),
+        pytest.param("/%EF%BD%81pi-keys", id="full-width letter"),
+        pytest.param("/api%EF%BC%8Dkeys", id="full-width hyphen"),
+        pytest.param("/api-%E2%80%8Bkeys", id="zero-width space"),
+        pytest.param("/api-%C2%ADkeys", id="soft hyphen"),
+        pytest.param("/api-keys./", id="dot and slash at the end"),
+        pytest.param("/user/Handshake", id="second segment"),
+        pytest.param("/USER/handshake", id="first segment"),
+        pytest.param("/User/HandShake/positions", id="both, and deeper"),
+        pytest.param("/user/handshake.", id="second with a dot"),
+        pytest.param("/user%20/handshake", id="first with a space"),
+    ],
+)
+def test_another_spelling_of_what_is_the_apps_is_the_apps(method: str, path: str) -> None:
+    assert TABLE.find(method, path).auth is APP_ONLY
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param("/api-key", id="shorter"),
+        pytest.param("/api-keys2", id="longer"),
+        pytest.param("/api-keys-limits", id="longer by a word"),
+        pytest.param("/my-api-keys", id="begins otherwise"),
+        pytest.param("/order/api-keys", id="deeper"),
+        pytest.param("/apikeys", id="without the hyphen"),
+        pytest.param("/api", id="first half"),
+        pytest.param("/user", id="user alone"),
+        pytest.param("/User", id="user alone, in capitals"),
+        pytest.param("/user/handshakes", id="longer handshake"),
+        pytest.param("/user/0xHandshake/positions", id="address"),
+        pytest.param("/user/positions/Handshake", id="deeper handshake"),
+        pytest.param("/users/handshake", id="other first segment"),
+        pytest.param("/handshake", id="handshake alone"),
+        pytest.param("/%D0%B0pi-keys", id="a letter that only looks alike"),
+        pytest.param("/%F0%9F%9A%80", id="no letters"),
+    ],
+)
+def test_what_only_resembles_the_apps_is_signed(path: str) -> None:
+    assert TABLE.find("POST", path).auth is SIGNED
+
+
+def test_no_row_opens_another_spelling_of_what_is_the_apps() -> None:
+    rows = [CustomRoute("POST", "/{any}/{any}", needs=READ), CustomRoute("POST", "/API-KEYS", needs=READ)]
+    table = RouteTable(rows)
+    assert {table.find("POST", path).auth for path in ("/API-KEYS", "/User/Handshake")} == {APP_ONLY}
+
+
 @pytest.mark.parametrize("path", ["/api-keys", "/api-keys/", "/api-keys/ak_1/audit", "/api-keys/ak_1/audit/"])
 def test_session_routes_are_for_reading_alone(path: str) -> None:
     by_method = {method: TABLE.find(method, path).auth for method in METHODS}

@@ -2,9 +2,12 @@ import json
 from dataclasses import asdict
 
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.halts import Halt, Halts, Scope
+from sealgate.core.key_health import KeyFault, KeyHealth
+from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
-from sealgate.core.status import ClockStatus, Status, key_status
+from sealgate.core.status import ClockStatus, Status, halt_status, key_status
 
 LIMIT = LimitStatus(
     20.0, 1.0, 0.5, 3, 2.5, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
@@ -33,6 +36,8 @@ def test_the_status_can_be_written_as_json() -> None:
             offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
         ),
         keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None)),),
+        halts=halt_status(Halts(Halt(Scope("grid"), 1))),
+        reloads={"ok": 1},
     )
     read = json.loads(json.dumps(asdict(status), allow_nan=False))
     assert read["not_ready"] == ["clock not synced: no sample yet"]
@@ -45,5 +50,21 @@ def test_the_status_can_be_written_as_json() -> None:
             "waiting_by_bot": {},
             "limits": [asdict(LIMIT)],
             "at_a_time": None,
+            "disabled": None,
+            "is_active": True,
+            "expires_at": None,
         }
     ]
+    assert read["halts"] == [{"bot": "grid", "key": None, "since_ms": 1}]
+    assert read["reloads"] == {"ok": 1}
+
+
+def test_a_key_that_the_exchange_does_not_take() -> None:
+    pacer = PacerStatus(0.0, {}, (), None)
+    record = KeyRecord(1_801_396_800.0, is_active=True)
+    refused = KeyHealth().refused(KeyFault.INVALID, 0.0, 1.0)
+    disabled = key_status("main", pacer, refused, record)
+    assert (disabled.is_active, disabled.disabled) == (False, KeyFault.INVALID.value)
+    listed = key_status("main", pacer, KeyHealth(), record)
+    assert (listed.is_active, listed.disabled, listed.expires_at) == (True, None, record.expires_at)
+    assert not key_status("main", pacer, KeyHealth(), KeyRecord(None, is_active=False)).is_active

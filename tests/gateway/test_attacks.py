@@ -146,3 +146,16 @@ async def test_a_connection_that_comes_too_late_is_given_back(
                 assert (late.reason, late.outcome, late.attempts) == ("deadline_exceeded", "not_sent", 0)
         assert upstream.received == []
         assert (await station.ask(ORDER)).status == 200
+
+
+async def test_a_trailer_does_not_reach_the_next_bot(upstream: Upstream) -> None:
+    """The parser of aiohttp would put it into the head of the next reply on the same connection."""
+    trailed = (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Trail: of-the-first\r\n\r\n"
+    )
+    upstream.answers.extend([say(trailed), say(OK)])
+    async with running_station(upstream, upstream={"max_connections": 1}) as station:
+        first, second = await station.ask(READ), await station.ask(READ)
+    assert (first.status, first.body, second.status) == (200, b"ok", 200)
+    assert b"of-the-first" not in first.raw + second.raw
+    assert upstream.received[0].connection == upstream.received[1].connection

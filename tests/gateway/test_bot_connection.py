@@ -8,7 +8,8 @@ from dataclasses import replace
 from rig.bot import bot_at, request
 from rig.wire import let_pass
 from sealgate.errors import Refusal
-from sealgate.gateway.bot_connection import Incoming, Service
+from sealgate.gateway.bot_connection import Service
+from sealgate.gateway.incoming import Incoming
 from sealgate.gateway.server import BotServer
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

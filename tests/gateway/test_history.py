@@ -1,107 +1,273 @@
 """Many bots, many orders and every fault at once: what the bots were told must fit what was received.
 
-Each order has an id of its own in its target, and the upstream keeps every receipt (hazards, section 2).
+Each order has an id of its own in its target, and the upstream keeps every receipt (hazards, section 2). A
+failure names its seed; the same seed makes the same choices, if not the same interleaving.
 """
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random  # noqa: TID251 - seeded
+from typing import Any
 
 import pytest
 
 from rig.bot import Reply, request
-from rig.history import check_history
+from rig.history import check_history, violations
+from rig.mischief import Deed, Mischief, stop
 from rig.station import API_KEY, SECRET, Station, running_station
-from rig.upstream import (
-    Act,
-    Received,
-    Upstream,
-    drip,
-    say,
-    say_and_close,
-    say_and_reset,
-    say_and_stall,
-)
-from rig.wire import OK, reply
-from sealgate.core.outcome import Outcome
+from rig.tls import Authority
+from rig.upstream import running_upstream, say_and_close
+from rig.wire import Head, let_pass
+from sealgate.core.attempts import Failure
+from sealgate.core.outcome import Conclusion
+from sealgate.core.routes import Lane
+from sealgate.gateway.answer import Answer
+from sealgate.gateway.journal.file import connect
+from sealgate.gateway.journey import Journey
+from sealgate.gateway.upstream_connection import UpstreamConnection
 
-METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE")
-BOTS, ORDERS_EACH = 6, 40
+METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET")
 TARGET = b"/v1/trade/order/"
-# outcome -> how often it was received, without the receipts that a 429 answered
-EXPECTED = {"not_sent": (0, 0), "unknown": (0, 1), "done": (1, 1), "refused": (1, 1)}
-PAUSE = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.02"))
-FAULTS: tuple[Act, ...] = (
-    say_and_close(),
-    say_and_reset(),
-    say_and_close(b"HTTP/1.1 200 OK\r\nConte"),
-    say_and_close(OK[:-1]),
-    say_and_reset(b"HTTP/1.1 200 OK\r\n\r\npart"),
-    say(b"garbage\r\n\r\n"),
-    say_and_stall(),
-    drip(b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + b"x" * 90_000),
-    say(reply(b"500 Internal Server Error", b"{}")),
-    say(reply(b"400 Bad Request", b"{}")),
-    PAUSE,
-)
+BOTS, ORDERS_EACH = 8, 55
+SETTINGS: Mapping[str, Any] = {
+    "upstream": {"total_timeout": 0.25, "connect_timeout": 0.1},
+    "limits": {"max_wait": 2.0},
+}
 
 
-class Trouble:
-    """A script that answers one request in three with a fault, each fault in its turn."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def __call__(self, _: Received) -> Act:
-        """Return the act for the next request."""
-        self._count += 1
-        turn, rest = divmod(self._count, 3)
-        return say(OK) if rest else FAULTS[turn % len(FAULTS)]
+KINDS = {
+    *("weather", "welcome", "unread", "lost", "late", "cut"),
+    *("done", "refused", "server error", "pause", "timestamp"),
+}
 
 
-def order(method: bytes, order_id: str) -> bytes:
-    return request(
-        method, TARGET + order_id.encode(), f"X-Gateway-Request-Id: {order_id}".encode(), body=b"{}"
-    )
+@dataclass
+class Asked:
+    """What bots asked for and were told: by id, the reply to each try."""
+
+    told: dict[str, list[Reply | None]] = field(default_factory=dict)
+    reads: set[str] = field(default_factory=set)
 
 
-async def trade(station: Station, name: int) -> dict[str, Reply]:
-    """Send a bot's orders one after the other, each whatever became of the one before."""
-    ids = [f"{name}-{number}" for number in range(ORDERS_EACH)]
-    return {
-        order_id: await station.ask(order(METHODS[turn % 4], order_id)) for turn, order_id in enumerate(ids)
-    }
+class Trader:
+    """A bot that sends orders one after the other, each whatever became of the one before.
+
+    Half of them have an Idempotency-Key; some of those are hung up on and asked for again.
+    """
+
+    def __init__(self, station: Station, asked: Asked, name: int, seed: int) -> None:
+        self._station = station
+        self._asked = asked
+        self._name = name
+        self._chance = Random(seed * 1000 + name)
+
+    async def trade(self, orders: int) -> None:
+        for number in range(orders):
+            await self._order(METHODS[number % 5], f"{self._name}-{number}")
+
+    async def _order(self, method: bytes, order_id: str) -> None:
+        tries = self._asked.told[order_id] = []
+        if method == b"GET":
+            self._asked.reads.add(order_id)
+        fields = [f"X-Gateway-Request-Id: {order_id}".encode()]
+        has_key = method != b"GET" and self._chance.random() < 0.5
+        if has_key:
+            fields.append(f"Idempotency-Key: {order_id}".encode())
+        raw = request(method, TARGET + order_id.encode(), *fields, body=b"{}")
+        if self._chance.random() < 0.2:
+            await self._hang_up_on(raw)
+            tries.append(None)
+            if not has_key:
+                return
+        await self._until_answered(raw, tries)
+
+    async def _hang_up_on(self, raw: bytes) -> None:
+        async with self._station.bot() as bot:
+            await bot.send(raw)
+            await let_pass(self._chance.choice((0.0, 0.001, 0.01)))
+            bot.hang_up()
+
+    async def _until_answered(self, raw: bytes, tries: list[Reply | None]) -> None:
+        while True:
+            tries.append(answer := await self._station.ask(raw))
+            if answer.reason != "in_flight":
+                return
+            await let_pass(0.02)
 
 
-def check_told(told: dict[str, Reply], outcomes: Iterable[Outcome], received: Iterable[Received]) -> None:
-    """Check each order's outcome against its receipts; a 429 is the one reason for a further one."""
-    receipts = dict.fromkeys(told, 0)
-    for request_ in received:
-        receipts[request_.target.removeprefix(TARGET).decode()] += 1  # KeyError: no bot sent this
-    pauses = {outcome.request_id: outcome.resends.count("rate_limited") for outcome in outcomes}
-    assert pauses.keys() == told.keys()
-    for order_id, answer in told.items():
-        assert answer.is_whole
-        least, most = EXPECTED[answer.outcome or ""]
-        assert least <= receipts[order_id] - pauses[order_id] <= most
+@asynccontextmanager
+async def running_mischief(
+    seed: int, authority: Authority | None, folder: Path
+) -> AsyncIterator[tuple[Station, Mischief]]:
+    settings = {**SETTINGS, "journal": {"file": str(folder / "journal.db")}}
+    if authority is not None:
+        settings["upstream"] = {**SETTINGS["upstream"], "ca_file": authority.write(folder)}
+    async with (
+        running_upstream(authority.server_context() if authority else None) as upstream,
+        running_station(upstream, **settings) as station,
+    ):
+        yield station, Mischief(upstream, seed)
 
 
-async def test_what_bots_are_told_fits_what_was_received(upstream: Upstream) -> None:
-    upstream.script = Trouble()
-    async with running_station(upstream, upstream={"total_timeout": 0.3}) as station:
-        told: dict[str, Reply] = {}
-        for part in await asyncio.gather(*(trade(station, name) for name in range(BOTS))):
-            told.update(part)
-    check_told(told, station.outcomes.all, upstream.received)
-    check_history(upstream.received, SECRET, API_KEY)
-    for outcome in ("done", "refused", "unknown"):
-        assert sum(answer.outcome == outcome for answer in told.values()) >= 5
-    assert any("rate_limited" in outcome.resends for outcome in station.outcomes.all)
+async def ask_for_everything(station: Station, mischief: Mischief, seed: int, orders: int) -> Asked:
+    asked = Asked()
+    weather = asyncio.ensure_future(mischief.weather())
+    try:
+        await asyncio.gather(*(Trader(station, asked, name, seed).trade(orders) for name in range(BOTS)))
+    finally:
+        await stop(weather)
+    await station.until(lambda: station.gateway.status().inflight == 0)
+    return asked
 
 
-async def test_the_check_sees_a_second_receipt(station: Station) -> None:
-    told = {"1": await station.ask(order(b"DELETE", "1"))}
-    (received,) = station.upstream.received
-    check_told(told, station.outcomes.all, [received])
-    for wrong in ([], [received, received]):
-        with pytest.raises(AssertionError):
-            check_told(told, station.outcomes.all, wrong)
+def check(asked: Asked, station: Station, mischief: Mischief, seed: int) -> None:
+    wrong = violations(mischief.deeds, asked.told, frozenset(asked.reads))
+    assert not wrong, f"seed {seed}: " + "\n".join(wrong)
+    check_history(station.upstream.received, SECRET, API_KEY)
+
+
+def journalled(folder: Path) -> set[str]:
+    """Return the ids of the orders in the journal."""
+    with closing(connect(folder / "journal.db")) as database:
+        return {name for (name,) in database.execute("SELECT request_id FROM orders")}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "TLS"])
+async def test_what_bots_are_told_fits_what_was_received(
+    authority: Authority, tmp_path: Path, seed: int, *, is_tls: bool
+) -> None:
+    async with running_mischief(seed, authority if is_tls else None, tmp_path) as (station, mischief):
+        asked = await ask_for_everything(station, mischief, seed, ORDERS_EACH)
+        check(asked, station, mischief, seed)
+    begun = {name for name, deed in mischief.deeds.items() if deed.begun}
+    assert begun - asked.reads <= journalled(tmp_path), f"seed {seed}"
+    last = {tries[-1].outcome for tries in asked.told.values() if tries[-1] is not None}
+    assert last == {"done", "refused", "unknown", "not_sent"}, f"seed {seed}"
+    assert {kind.partition(":")[0] for kind in mischief.seen} == KINDS, f"seed {seed}"
+
+
+# A check that cannot fail proves nothing.
+
+
+def resend_by_itself(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As aiohttp's client does: once more on a fresh connection, unasked, with the same signature."""
+    exchange = UpstreamConnection.exchange
+
+    async def exchange_again(
+        self: UpstreamConnection, data: bytes, timeout_s: float, *, is_head: bool
+    ) -> Answer | Failure:
+        attempt = await exchange(self, data, timeout_s, is_head=is_head)
+        if isinstance(attempt, Answer):
+            return attempt
+        other = await station.gateway.tree.upstream.connect(Lane.CANCEL, timeout_s)
+        if isinstance(other, Failure):
+            return attempt
+        return await exchange(other, data, timeout_s, is_head=is_head)
+
+    monkeypatch.setattr(UpstreamConnection, "exchange", exchange_again)
+
+
+def call_it_not_sent(_: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Report what was lost as a failure that is safe to repeat."""
+    genuine = Journey.concludes
+
+    def conclude(self: Journey, conclusion: Conclusion) -> None:
+        genuine(self, Conclusion.NOT_SENT if conclusion is Conclusion.UNKNOWN else conclusion)
+
+    monkeypatch.setattr(Journey, "concludes", conclude)
+
+
+def take_the_part_for_the_whole(_: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take any end of a connection for the end of the reply."""
+
+    def is_whole(self: UpstreamConnection) -> bool:
+        if self._head is not None and self._head.done() and self._content.total_bytes < 1000:
+            self._content.feed_eof()
+        return self._head is not None and self._head.done()
+
+    monkeypatch.setattr(UpstreamConnection, "_is_whole_at_the_end", is_whole)
+
+
+Sabotage = Callable[[Station, pytest.MonkeyPatch], None]
+SABOTAGE: Mapping[str, tuple[Sabotage, str]] = {
+    "a hidden resend": (resend_by_itself, "received 2 times"),
+    "lost called not_sent": (call_it_not_sent, "not_sent, but"),
+    "a part called whole": (take_the_part_for_the_whole, "a reply that was not written"),
+}
+
+
+@pytest.mark.parametrize(("sabotage", "wrong"), SABOTAGE.values(), ids=SABOTAGE)
+async def test_the_check_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sabotage: Sabotage, wrong: str
+) -> None:
+    async with running_mischief(1, None, tmp_path) as (station, mischief):
+        sabotage(station, monkeypatch)
+        asked = await ask_for_everything(station, mischief, 1, 15)
+        with pytest.raises(AssertionError, match=f"(?s)seed 1: .*{wrong}"):
+            check(asked, station, mischief, 1)
+
+
+@pytest.mark.parametrize("method", [b"POST", b"DELETE"])
+async def test_the_check_sees_one_hidden_resend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: bytes
+) -> None:
+    async with running_mischief(1, None, tmp_path) as (station, mischief):
+        mischief.calm_down()
+        resend_by_itself(station, monkeypatch)
+        answer = mischief._answer
+        station.upstream.script = lambda received: (answer(received), say_and_close())[1]
+        reply = await station.ask(request(method, TARGET + b"1", body=b"{}"))
+        wrong = violations(mischief.deeds, {"1": [reply]}, frozenset())
+        assert any(one.startswith("1: received 2 times") for one in wrong)
+        with pytest.raises(AssertionError, match="one signature was received twice"):
+            check_history(station.upstream.received, SECRET, API_KEY)
+
+
+def told(outcome: str, body: bytes = b"a", status: int = 200, *fields: tuple[bytes, bytes]) -> Reply:
+    head = Head(b"", ((b"X-Gateway-Outcome", outcome.encode()), *fields))
+    return Reply(head, status, b"", body, is_whole=True, ends_by="length", raw=b"")
+
+
+FENCE, IN_FLIGHT = (b"X-Gateway-Fence-Ms", b"1"), (b"X-Gateway-Error", b"in_flight")
+BROKEN, LIMITED = (b"X-Gateway-Error", b"upstream_broken"), (b"X-Gateway-Error", b"rate_limited")
+DONE = Deed(begun=1, receipts=1, executed=1, bodies=[b"a"])
+# name -> what the exchange did, what the bot was told, what is wrong with that
+HISTORIES: Mapping[str, tuple[Deed, list[Reply | None], str | None]] = {
+    "done": (DONE, [told("done")], None),
+    "done after a pause": (Deed(2, 1, 1, 1, [b"a"]), [told("done")], None),
+    "refused": (Deed(1, 0, 1, 0, [b"a"]), [told("refused", status=400)], None),
+    "refused for now": (Deed(1, 1), [told("refused", b"{}", 429)], None),
+    "refused by the gateway": (Deed(1, 1), [told("refused", b"{}", 429, LIMITED)], None),
+    "not sent": (Deed(), [told("not_sent", b"", 502, BROKEN)], None),
+    "lost": (Deed(1, 0, 1, 1), [told("unknown", b"", 502, BROKEN, FENCE)], None),
+    "lost on the way there": (Deed(1), [told("unknown", b"", 502, BROKEN, FENCE)], None),
+    "in flight, then done": (DONE, [None, told("unknown", b"", 409, IN_FLIGHT), told("done")], None),
+    "hung up, then not sent": (Deed(1, 1), [None, told("not_sent", b"", 502, BROKEN)], None),
+    "received twice": (Deed(2, 0, 2, 1, [b"a"]), [told("done")], "received 2 times"),
+    "executed twice": (Deed(2, 1, 1, 2, [b"a"]), [told("done")], "executed 2 times"),
+    "done, but refused": (Deed(1, 0, 1, 0, [b"a"]), [told("done")], "done, but it is not"),
+    "done, but never sent": (Deed(), [told("done")], "done, but it is not"),
+    "another body": (DONE, [told("done", b"ab")], "a reply that was not written"),
+    "a part of the body": (DONE, [told("done", b"")], "a reply that was not written"),
+    "refused, but done": (DONE, [told("refused", status=400)], "refused, but it is done"),
+    "refused, but by nobody": (Deed(1), [told("refused", b"{}", 429)], "refused, but nobody did"),
+    "not sent, but begun": (Deed(1), [told("not_sent", b"", 502, BROKEN)], "a byte of it arrived"),
+    "not sent, but done": (DONE, [None, told("not_sent", b"", 502, BROKEN)], "not_sent, but it is done"),
+    "unknown without a fence": (Deed(1), [told("unknown", b"", 502, BROKEN)], "without a fence"),
+    "no outcome": (DONE, [told("")], "outcome"),
+}
+
+
+@pytest.mark.parametrize(("deed", "tries", "wrong"), HISTORIES.values(), ids=HISTORIES)
+def test_a_history(deed: Deed, tries: list[Reply | None], wrong: str | None) -> None:
+    found = violations({"1": deed}, {"1": tries}, frozenset())
+    assert bool(found) is bool(wrong)
+    assert wrong is None or any(wrong in one for one in found)
+
+
+def test_a_receipt_that_nobody_asked_for() -> None:
+    assert violations({"2": Deed(1)}, {}, frozenset()) == ["2: nobody asked for it"]

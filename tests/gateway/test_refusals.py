@@ -1,6 +1,7 @@
 """What the gateway refuses: reason, problem document, no byte upstream, and the next one is served."""
 
 import base64
+import contextlib
 import json
 from datetime import datetime
 from typing import Any
@@ -164,13 +165,13 @@ REFUSED: dict[str, tuple[bytes, int, str]] = {
     "a length with an underscore": (FRAMED_WRONGLY % (b"Content-Length: 1_0", b"{}" * 5), 400, "bad_request"),
     "gzip, chunked": (
         FRAMED_WRONGLY % (b"Transfer-Encoding: gzip, chunked", b"0\r\n\r\n"),
-        400,
-        "bad_request",
+        501,
+        "coding_refused",
     ),
     "identity, chunked": (
         FRAMED_WRONGLY % (b"Transfer-Encoding: identity, chunked", b"0\r\n\r\n"),
-        400,
-        "bad_request",
+        501,
+        "coding_refused",
     ),
     "identity": (FRAMED_WRONGLY % (b"Transfer-Encoding: identity", b""), 400, "bad_request"),
     "chunked twice": (
@@ -282,22 +283,46 @@ async def test_two_spaces_are_read_as_one(station: Station) -> None:
     assert station.upstream.received[0].raw.startswith(b"GET /v1/trade/x HTTP/1.1\r\n")
 
 
-async def test_a_bad_chunk_that_comes_later(upstream: Upstream) -> None:
-    async with running_station(upstream, listen={"body_timeout": 0.3}) as station, station.bot() as bot:
+BAD_ENDS = {
+    "a chunk size that is none": (b"zz\r\n", 400, "bad_request"),
+    "a chunk without its end": (b"2\r\n{}}\r\n0\r\n\r\n", 400, "bad_request"),
+    "a trailer that is no field": (b"2\r\n{}\r\n0\r\nbad trailer\r\n\r\n", 400, "bad_request"),
+    "a long trailer": (b"0\r\nX-A: " + b"x" * 20_000 + b"\r\n\r\n", 431, "headers_too_large"),
+}
+
+
+@pytest.mark.parametrize(("end", "status", "reason"), BAD_ENDS.values(), ids=BAD_ENDS)
+async def test_a_bad_chunk_that_comes_later(station: Station, end: bytes, status: int, reason: str) -> None:
+    """It is answered when it comes, once, and not when the time for the body is over."""
+    async with station.bot() as bot:
         await bot.send(request(POST, ORDER, b"Transfer-Encoding: chunked"))
-        await station.until(lambda: station.gateway.pipeline.inflight == 1)
-        await bot.send(b"zz\r\n")
-        answer = await bot.reply(POST)
-        assert answer.reason in ("bad_request", "body_timeout")
-        check_problem(answer, answer.status, answer.reason or "")
+        await station.until(lambda: station.gateway.handler.inflight == 1)
+        await bot.send(end)
+        check_problem(await bot.reply(POST), status, reason)
         assert await bot.rest() == b""
-    assert upstream.received == []
+    assert station.upstream.received == []
+
+
+@pytest.mark.parametrize(("offer", "status"), [(b"h2c", 200), (b"websocket", 501)])
+async def test_nobody_waits_for_what_the_parser_lost_behind_an_offer(
+    station: Station, offer: bytes, status: int
+) -> None:
+    """A request in one piece with the end of a body whose head offered another protocol."""
+    async with station.bot() as bot:
+        head = request(POST, ORDER, b"Connection: Upgrade", b"Upgrade: " + offer, b"Content-Length: 2")
+        await bot.send(head)
+        await station.until(lambda: bool(station.gateway.server.connections))
+        await station.until(lambda: station.gateway.handler.inflight == 1 or bool(station.outcomes.all))
+        await bot.send(b"{}" + request())
+        assert (await bot.reply(POST)).status == status
+        with contextlib.suppress(ConnectionResetError):
+            assert await bot.rest() == b""
 
 
 async def test_a_body_that_ends_too_soon(station: Station) -> None:
     async with station.bot() as bot:
         await bot.send(request(POST, ORDER, b"Content-Length: 10") + b"{")
-        await station.until(lambda: station.gateway.pipeline.inflight == 1)
+        await station.until(lambda: station.gateway.handler.inflight == 1)
         bot.half_close()
         await bot.rest()
     outcome = await station.outcomes.until(1)

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway import secret_sources
+from sealgate.gateway import secret_command, secret_files, secret_reading
 from sealgate.gateway.secret_sources import MAX_BYTES, SecretError, read_secret, wipe
 
 CANARY = "c4n4ry-0123456789abcdef"
@@ -110,14 +110,14 @@ def somebody(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("somebody")
 @pytest.mark.parametrize("found", ALLOWED.values(), ids=ALLOWED)
 def test_allowed_owners_and_modes(found: os.stat_result) -> None:
-    secret_sources._check_file("file:/s", "/s", found)
+    secret_files.check_file("file:/s", "/s", found)
 
 
 @pytest.mark.usefixtures("somebody")
 @pytest.mark.parametrize(("found", "told"), REFUSED.values(), ids=REFUSED)
 def test_refused_owners_and_modes(found: os.stat_result, told: str) -> None:
     with pytest.raises(SecretError, match=r"^file:/s: .+; ") as caught:
-        secret_sources._check_file("file:/s", "/s", found)
+        secret_files.check_file("file:/s", "/s", found)
     assert told in str(caught.value)
 
 
@@ -130,6 +130,9 @@ def test_what_is_no_secret_file(tmp_path: Path, secret_file: Path) -> None:
     for content in (b"", b"\n", b"\r\n"):
         secret_file.write_bytes(content)
         assert "is empty" in refusal(f"file:{secret_file}")
+    for content in (b" ", b"\t \n", b"\n\n"):
+        secret_file.write_bytes(content)
+        assert "holds nothing but blanks" in refusal(f"file:{secret_file}")
 
 
 def test_a_file_that_grows_past_the_limit_while_it_is_read(secret_file: Path) -> None:
@@ -137,7 +140,7 @@ def test_a_file_that_grows_past_the_limit_while_it_is_read(secret_file: Path) ->
     descriptor = os.open(secret_file, os.O_RDONLY)
     try:
         with pytest.raises(SecretError, match="is larger than 65536 bytes"):
-            secret_sources._read_all("file:x", descriptor)
+            secret_reading.read_all("file:x", descriptor)
     finally:
         os.close(descriptor)
 
@@ -148,7 +151,11 @@ def test_a_variable() -> None:
 
 @pytest.mark.parametrize(
     ("environ", "told"),
-    [({}, "the variable is not set; set S"), ({"S": ""}, "is empty; put the secret there")],
+    [
+        ({}, "the variable is not set; set S"),
+        ({"S": ""}, "is empty; put the secret there"),
+        ({"S": "  "}, "holds nothing but blanks; put the secret there"),
+    ],
 )
 def test_a_variable_that_is_not_there(environ: dict[str, str], told: str) -> None:
     with pytest.raises(SecretError) as caught:
@@ -193,11 +200,11 @@ def test_an_error_names_a_command_without_its_arguments() -> None:
     "command", ["sleep 60", "sh -c 'trap \"\" TERM; sleep 60'", "sh -c 'sleep 60 & echo x'", "yes"]
 )
 def test_a_command_that_does_not_end(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(secret_sources, "COMMAND_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(secret_command, "COMMAND_TIMEOUT_S", 0.1)
     assert "did not end within 0.1 s" in refusal(f"cmd:{command}")
 
 
-@pytest.mark.parametrize("reference", [CANARY, f"systemd:{CANARY}", f"{CANARY}:x"])
+@pytest.mark.parametrize("reference", [CANARY, f"vault:{CANARY}", f"{CANARY}:x"])
 def test_what_is_no_reference_is_not_repeated(reference: str) -> None:
     assert refusal(reference).startswith("secret: ")
 

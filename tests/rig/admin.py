@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from rig.bot import Reply, bot_at
+from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.core.status import Status
+from sealgate.gateway.host import Host
 
 HOSTS = frozenset({"127.0.0.1", "localhost"})
 
@@ -29,13 +31,19 @@ class Admin:
 
 @contextlib.asynccontextmanager
 async def running_admin(
-    status: Callable[[], Status], metrics: Metrics, *, is_loopback: bool = True
+    status: Callable[[], Status],
+    metrics: Metrics,
+    live: Live | None = None,
+    *,
+    is_loopback: bool = True,
+    port: int = 0,
 ) -> AsyncIterator[Admin]:
     """Run the admin address as long as the block lasts."""
-    runner = web.AppRunner(admin_app(status, metrics, HOSTS, is_loopback=is_loopback), access_log=None)
+    live = live or Live(status, Host())
+    runner = web.AppRunner(admin_app(status, metrics, live, HOSTS, is_loopback=is_loopback), access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        await web.TCPSite(runner, "127.0.0.1", port).start()
         yield Admin(runner.addresses[0][1])
     finally:
         await runner.cleanup()

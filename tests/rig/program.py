@@ -6,11 +6,14 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rig.wire import PATIENCE_S
+
+_START = ("-m", "sealgate")
+WITHOUT_UVLOOP = ("-c", "import sys; sys.modules['uvloop'] = None; from sealgate.cli import main; main()")
 
 
 @dataclass
@@ -56,18 +59,25 @@ class Program:
         return "\n".join((*self.out, *self.err))
 
 
+def _inherited() -> dict[str, str]:
+    return {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+
+
 @contextlib.asynccontextmanager
 async def running_program(
-    *arguments: str, environ: Mapping[str, str] | None = None, folder: Path | None = None
+    *arguments: str,
+    environ: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    start: Sequence[str] = _START,
 ) -> AsyncIterator[Program]:
     """Run `sealgate ARGUMENTS` as long as the block lasts, in a process group of its own."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "sealgate", *arguments),
+        *(*start, *arguments),
         stdin=DEVNULL,
         stdout=PIPE,
         stderr=PIPE,
-        env={"PATH": os.environ["PATH"], **(environ or {})},
+        env={**_inherited(), **(environ or {})},
         cwd=folder,
         start_new_session=True,
     )

@@ -1,21 +1,31 @@
 """An upstream on bare sockets: it keeps every byte that it gets and answers from a script, faults included.
 
-An act is what it does once it has read a request (or, for `unread_acts`, its first line). The script is a
-queue of acts, one per request, then `otherwise`; or any function from a request to an act. `/v1/trade/time`
-is answered with its own clock, unless `time` is replaced, and is not counted among `received`.
+An act (rig/acts.py) is what it does once it has read a request (or, for `unread_acts`, its first line). The
+script is a queue of acts, one per request, then `otherwise`; or any function from a request to an act. What
+goes wrong before that is the door's (rig/door.py). `/v1/trade/time` is answered with its own clock, unless
+`time` is replaced, and is not counted among `received`.
 """
 
 import asyncio
 import contextlib
-import itertools
-import socket
 import ssl
-import struct
 import time  # noqa: TID251 - the upstream has a clock of its own
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
+from rig.acts import (
+    Act,
+    Wire,
+    drip,
+    hold_until,
+    say,
+    say_and_abort,
+    say_and_close,
+    say_and_reset,
+    say_and_stall,
+)
+from rig.door import Door
 from rig.wire import (
     OK,
     OK_HEAD,
@@ -31,8 +41,23 @@ from rig.wire import (
 )
 from rig.wire import reply as write_reply
 
+__all__ = [
+    "Act",
+    "Received",
+    "Script",
+    "Upstream",
+    "Wire",
+    "drip",
+    "hold_until",
+    "running_upstream",
+    "say",
+    "say_and_abort",
+    "say_and_close",
+    "say_and_reset",
+    "say_and_stall",
+]
+
 TIME = b"/v1/trade/time"
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, 0 seconds: close() sends RST
 
 
 @dataclass(frozen=True)
@@ -54,119 +79,8 @@ class Received:
         return self.head.fields
 
 
-class Wire:
-    """The upstream's end of a connection, as acts use it."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
-        self.reader = reader
-        self.writer = writer
-        self.number = number
-        self.is_open = True
-
-    async def write(self, raw: bytes) -> None:
-        """Write and hand over to the kernel."""
-        with contextlib.suppress(ConnectionError):
-            self.writer.write(raw)
-            await self.writer.drain()
-
-    async def close(self) -> None:
-        """Close as one should: with close_notify under TLS, then FIN."""
-        self.is_open = False
-        self.writer.close()
-
-    def abort(self) -> None:
-        """FIN without more ado: under TLS there is no close_notify."""
-        self.is_open = False
-        self.writer.transport.abort()
-
-    def reset(self) -> None:
-        """Send RST."""
-        self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self.abort()
-
-    async def peer_gone(self) -> None:
-        """Return when the gateway has given the connection up."""
-        with contextlib.suppress(ConnectionError):
-            while await self.reader.read(1 << 16):
-                pass
-        self.abort()
-
-
-Act = Callable[[Wire], Awaitable[None]]
 Script = Callable[[Received], Act]
-
-
-def say(raw: bytes) -> Act:
-    """Answer, and keep the connection."""
-
-    async def act(wire: Wire) -> None:
-        await wire.write(raw)
-
-    return act
-
-
-def say_and_close(raw: bytes = b"") -> Act:
-    """Answer with these bytes, whole or not, then close as one should."""
-
-    async def act(wire: Wire) -> None:
-        await wire.write(raw)
-        await wire.close()
-
-    return act
-
-
-def say_and_abort(raw: bytes = b"") -> Act:
-    """Answer with these bytes, then FIN without close_notify."""
-
-    async def act(wire: Wire) -> None:
-        await wire.write(raw)
-        wire.abort()
-
-    return act
-
-
-def say_and_reset(raw: bytes = b"") -> Act:
-    """Answer with these bytes, then RST."""
-
-    async def act(wire: Wire) -> None:
-        await wire.write(raw)
-        wire.reset()
-
-    return act
-
-
-def say_and_stall(raw: bytes = b"") -> Act:
-    """Answer with these bytes and then nothing more, until the gateway gives up."""
-
-    async def act(wire: Wire) -> None:
-        await wire.write(raw)
-        await wire.peer_gone()
-
-    return act
-
-
-def drip(raw: bytes, gap_s: float = 0.01) -> Act:
-    """Answer byte by byte, and begin again at the end, until the gateway gives up."""
-
-    async def act(wire: Wire) -> None:
-        gone = asyncio.ensure_future(wire.peer_gone())
-        for octet in itertools.cycle(raw):
-            await wire.write(bytes((octet,)))
-            await asyncio.wait((gone,), timeout=gap_s)
-            if gone.done():
-                return
-
-    return act
-
-
-def hold_until(event: asyncio.Event, then: Act) -> Act:
-    """Wait for the test's sign before acting."""
-
-    async def act(wire: Wire) -> None:
-        await event.wait()
-        await then(wire)
-
-    return act
+Early = Callable[[bytes], Act | None]
 
 
 @dataclass(repr=False)
@@ -182,6 +96,8 @@ class Upstream:
     time: Act | None = None
     unread_acts: deque[Act] = field(default_factory=deque)
     """Acts for the next requests, done after their first line: the rest is not read, `unread` counts them."""
+    early: Early | None = None
+    """Asked with each first line once `unread_acts` is empty; what it returns is done likewise."""
     answers: deque[Act] = field(default_factory=deque)
     received: list[Received] = field(default_factory=list)
     asked_time: list[Received] = field(default_factory=list)
@@ -191,6 +107,7 @@ class Upstream:
     unread: int = 0
     _news: asyncio.Condition = field(default_factory=asyncio.Condition)
     _wires: set[Wire] = field(default_factory=set)
+    _door: Door | None = None
 
     @property
     def base_url(self) -> str:
@@ -216,6 +133,12 @@ class Upstream:
             await self._news.wait_for(lambda: len(self.received) >= count)
         return self.received[count - 1]
 
+    @property
+    def door(self) -> Door:
+        """Where it listens."""
+        assert self._door is not None
+        return self._door
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection."""
         self.connections += 1
@@ -236,9 +159,9 @@ class Upstream:
         tape = Tape(wire.reader)
         line = await tape.line()
         is_time = line == b"GET " + TIME + b" HTTP/1.1"
-        if self.unread_acts and not is_time:
+        if not is_time and (act := self._unread_act(line)) is not None:
             self.unread += 1
-            await self.unread_acts.popleft()(wire)
+            await act(wire)
             return
         request = await self._read(tape, await read_head(tape, line), wire)
         if is_time:
@@ -247,6 +170,11 @@ class Upstream:
         else:
             await self._note(request)
             await self._next_act(request)(wire)
+
+    def _unread_act(self, line: bytes) -> Act | None:
+        if self.unread_acts:
+            return self.unread_acts.popleft()
+        return None if self.early is None else self.early(line)
 
     async def _read(self, tape: Tape, head: Head, wire: Wire) -> Received:
         method, target, version = head.line.split(b" ")
@@ -283,13 +211,12 @@ class Upstream:
 async def running_upstream(tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[Upstream]:
     """Run an upstream as long as the block lasts. What it got must have been HTTP throughout."""
     upstream = Upstream(is_tls=tls is not None)
-    server = await asyncio.start_server(upstream.serve, "127.0.0.1", port, ssl=tls, limit=1 << 20)
-    upstream.port = server.sockets[0].getsockname()[1]
+    upstream._door = door = Door(upstream.serve, tls)
+    door.open(port)
+    upstream.port = door.port
     try:
         yield upstream
     finally:
-        server.close()
         upstream.cut_all()
-        async with asyncio.timeout(PATIENCE_S):
-            await server.wait_closed()
+        await door.close()
     assert upstream.broken == []

@@ -9,6 +9,8 @@ from typing import Any, TextIO, cast
 import structlog
 
 from sealgate.admin.log_stream import LogStream
+from sealgate.admin.redaction import redact
+from sealgate.admin.repeats import Repeats
 from sealgate.core.outcome import Outcome
 from sealgate.errors import REASONS, Fault
 
@@ -32,6 +34,9 @@ def configure_log(level: str, style: str, stream: LogStream | TextIO | None = No
         processors=[
             structlog.processors.add_log_level,
             _STAMPER,
+            Repeats(),
+            structlog.processors.format_exc_info,
+            redact,
             _in_order,
             *(_console() if is_console else _json()),
         ],
@@ -52,7 +57,8 @@ def buffered_stderr() -> LogStream:
 def _rendered(event: str, values: dict[str, Any]) -> str:
     line: Any = {"event": event, **values}
     for processor in structlog.get_config()["processors"]:
-        line = processor(None, "warning", line)
+        if not isinstance(processor, Repeats):  # a line that must not be lost as well
+            line = processor(None, "warning", line)
     return str(line)
 
 
@@ -67,8 +73,7 @@ def _console() -> list[Callable[..., Any]]:
 
 
 def _json() -> list[Callable[..., Any]]:
-    renderer = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
-    return [structlog.processors.format_exc_info, renderer]
+    return [structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))]
 
 
 def _in_order(_logger: object, _method: str, event: Event) -> Event:
@@ -128,9 +133,12 @@ def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
         ("detail", outcome.detail),
         ("broken", outcome.broken),
         ("resends", ",".join(outcome.resends)),
+        ("errors", ",".join(error.kind for error in outcome.upstream_errors)),
         ("hung_up", outcome.has_hung_up),
     )
-    event.update((name, value) for name, value in rare if value)
+    found = {name: value for name, value in rare if value}
+    if found:  # the rest is ours word for word
+        event.update(redact(None, level, found))
     return event if outcome.key is not None else {n: value for n, value in event.items() if value is not None}
 
 

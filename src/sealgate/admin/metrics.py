@@ -3,7 +3,7 @@
 Children are looked up once per combination of labels and kept: that is four times as fast as `labels()`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from sealgate.core.status import Status
 
 _FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
 _SLOW = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 _MANY = 4096  # label combinations kept at hand; more only cost a look-up
 STRANGER = "unknown"
 
@@ -48,6 +49,8 @@ class Metrics:
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
         self._retries = self._counter("retries", "Requests sent once more", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
+        self._errors = self._counter("upstream_errors", "Errors of the upstream, by kind", "key", "kind")
+        self._paused = self._histogram("retry_after", "What 429 replies stated", _LONG, "key")
         self._added = self._histogram("added_latency", "Time that the gateway itself takes", _FAST)
         self._queued = self._histogram(
             "queue_wait", "Time spent waiting in the gateway", _SLOW, "key", "lane"
@@ -77,6 +80,10 @@ class Metrics:
         for reason in outcome.resends:
             self._child(self._retries, key, reason).inc()
         self._count_limited(outcome, key)
+        for error in outcome.upstream_errors:
+            self._child(self._errors, key, error.kind).inc()
+            if error.retry_after_s is not None:
+                self._child(self._paused, key).observe(error.retry_after_s)
 
     def _count_request(self, outcome: Outcome, bot: str, key: str) -> None:
         row = (bot, key, outcome.route, outcome.method, outcome.status, outcome.conclusion, outcome.lane)
@@ -130,8 +137,11 @@ class _StatusCollector(Collector):
         yield _plain("connections", "Open connections of bots", status.connections)
         yield _plain("orders_in_doubt", "Orders sent whose end is not known", status.journal.in_doubt)
         yield _plain("journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble))
+        yield _counts("reloads", "Reloads of the configuration, by how they ended", "result", status.reloads)
         yield from _clock_gauges(status)
         yield from _key_gauges(status)
+        halts: Values = {(halt.bot or "", halt.key or ""): 1.0 for halt in status.halts}
+        yield _gauge("halted", "1 for each halt of orders; an empty label means all", ("bot", "key"), halts)
 
 
 Values = dict[tuple[str, ...], float]
@@ -158,13 +168,29 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
     depths: Values = {
         (key.alias, lane): float(count) for key in status.keys for lane, count in key.waiting.items()
     }
-    limits = {(key.alias, f"{limit.window_s:g}s"): limit for key in status.keys for limit in key.limits}
+    limits = {(key.alias, _window(limit.window_s)): limit for key in status.keys for limit in key.limits}
     heights: Values = {labels: limit.n for labels, limit in limits.items()}
     used: Values = {labels: limit.used_ratio for labels, limit in limits.items()}
+    active: Values = {(key.alias,): float(key.is_active) for key in status.keys}
+    ends: Values = {(key.alias,): key.expires_at for key in status.keys if key.expires_at is not None}
+    yield _gauge("key_active", "0 while the exchange does not take a key", ("key",), active)
+    yield _gauge("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
     yield _gauge("pause_seconds", "What is left of a key's pause", ("key",), pauses)
     yield _gauge("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
     yield _gauge("limit_requests", "Requests per window that the limit allows", ("key", "window"), heights)
     yield _gauge("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)
+
+
+def _counts(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
+    family = Metric(f"sealgate_{name}", text, "counter")
+    for value, count in counts.items():
+        family.add_sample(f"sealgate_{name}_total", {label: value}, count)
+    return family
+
+
+def _window(seconds: float) -> str:
+    """Return a window as a label: two digits, for a learned one may be any number."""
+    return f"{float(f'{seconds:.1e}'):g}s"
 
 
 def _plain(name: str, text: str, value: float) -> Metric:

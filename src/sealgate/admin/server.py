@@ -1,4 +1,4 @@
-"""The admin address: metrics, health and status, to be read only.
+"""The admin address: the live page, metrics, health and status, to be read only.
 
 Guarded against other sites' web pages as the bots' address is: an exact list of Host names, and no CORS
 header anywhere. Metrics and health answer to any Host once the address is not loopback, because a scraper in
@@ -6,48 +6,60 @@ a container calls it by a service name.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from typing import Any
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
+from sealgate.admin.views import HEADERS, view_routes
 from sealgate.core.host_name import host_name
 from sealgate.core.status import Status
 
 _FOR_SCRAPERS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Server": "sealgate",
-}
 
 
 def admin_app(
-    status: Callable[[], Status], metrics: Metrics, hosts: frozenset[str], *, is_loopback: bool
+    status: Callable[[], Status], metrics: Metrics, live: Live, hosts: frozenset[str], *, is_loopback: bool
 ) -> web.Application:
-    """Return the application. `hosts` are lower-case names without a port."""
-    views = _Views(status, metrics)
+    """Return the application, which runs `live`. `hosts` are lower-case names without a port."""
     app = web.Application(middlewares=[_guard(hosts, is_loopback=is_loopback)])
-    app.router.add_get("/", views.index)
-    app.router.add_get("/metrics", views.metrics)
-    app.router.add_get("/-/healthy", views.healthy)
-    app.router.add_get("/-/ready", views.ready)
-    app.router.add_get("/status.json", views.status)
+    app.add_routes(pages(status, metrics, live.document))
+    app.add_routes(view_routes(live))
+    app.on_startup.append(_called(live.start))
+    app.on_shutdown.append(_called(live.close))  # or the server would wait for the viewers
     return app
 
 
+def _called(act: Callable[[], None]) -> Callable[[web.Application], Awaitable[None]]:
+    async def call(_: web.Application) -> None:
+        act()
+
+    return call
+
+
+def pages(
+    status: Callable[[], Status], metrics: Metrics, document: Callable[[], Any] | None = None
+) -> list[web.RouteDef]:
+    """Return what programs read, here and on the admin socket. `document` is /status.json."""
+    views = _Views(status, metrics, document or (lambda: asdict(status())))
+    return [
+        web.get("/metrics", views.metrics),
+        web.get("/-/healthy", views.healthy),
+        web.get("/-/ready", views.ready),
+        web.get("/status.json", views.status),
+    ]
+
+
 class _Views:
-    def __init__(self, status: Callable[[], Status], metrics: Metrics) -> None:
+    def __init__(self, status: Callable[[], Status], metrics: Metrics, document: Callable[[], Any]) -> None:
         self._status = status
         self._metrics = metrics
-
-    async def index(self, _: web.Request) -> web.Response:
-        return web.Response(text="sealgate\n/metrics\n/status.json\n/-/healthy\n/-/ready\n")
+        self._document = document
 
     async def metrics(self, _: web.Request) -> web.Response:
         # Rendering takes milliseconds, which bots would feel.
@@ -58,13 +70,15 @@ class _Views:
         return web.Response(text="healthy\n")
 
     async def ready(self, _: web.Request) -> web.Response:
-        reasons = self._status().not_ready
-        if reasons:
-            return web.Response(status=503, text="".join(f"not ready: {reason}\n" for reason in reasons))
-        return web.Response(text="ready\n")
+        status = self._status()
+        if status.not_ready:
+            reasons = (f"not ready: {reason}\n" for reason in status.not_ready)
+            return web.Response(status=503, text="".join(reasons))
+        # A halt is what somebody wanted: reads and cancels pass, so traffic may come.
+        return web.Response(text="ready\n" + ("note: orders are halted\n" if status.halts else ""))
 
     async def status(self, _: web.Request) -> web.Response:
-        return web.json_response(asdict(self._status()))
+        return web.json_response(self._document())
 
 
 def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:
@@ -73,23 +87,24 @@ def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:
         is_for_anyone = not is_loopback and request.path in _FOR_SCRAPERS
         if not is_for_anyone and host_name(request.headers.get("Host", "")) not in hosts:
             raise web.HTTPMisdirectedRequest(
-                text="host refused: use a name of admin.hosts\n", headers=_HEADERS
+                text="host refused: use a name of admin.hosts\n", headers=HEADERS
             )
         if _is_cross_site(request):
-            raise web.HTTPForbidden(text="refused: called from another site\n", headers=_HEADERS)
+            raise web.HTTPForbidden(text="refused: called from another site\n", headers=HEADERS)
         try:
             response = await handler(request)
         except web.HTTPException as error:  # no such page, no such method
-            error.headers.update(_HEADERS)
+            error.headers.update(HEADERS)
             raise
-        response.headers.update(_HEADERS)
+        if not response.prepared:  # a stream has them already
+            response.headers.update(HEADERS)
         return response
 
     return guard
 
 
 def _is_cross_site(request: web.Request) -> bool:
-    return "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") not in (
-        "none",
-        "same-origin",
-    )
+    """Ask whether another site's page is behind it. A module of the own page comes with an Origin, too."""
+    host = request.headers.get("Host", "")
+    is_own = request.headers.get("Origin") in (None, f"http://{host}", f"https://{host}")
+    return not is_own or request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")

@@ -1,5 +1,6 @@
 """`sealgate serve`: the gateway."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -33,4 +34,4 @@ def command(
         "base_url": base_url,
         "log.level": log_level,
     }
-    run(serve(load_config(config_file, flags)))
+    run(serve(partial(load_config, config_file, flags)))

@@ -3,38 +3,45 @@
 import asyncio
 import contextlib
 import gc
-from collections.abc import AsyncIterator
+import signal
+from collections.abc import AsyncIterator, Callable
 
 import structlog
 from aiohttp import web
 
+from sealgate.admin.live import Live
 from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
+from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.gateway import Gateway, cannot_listen, running_gateway
+from sealgate.gateway.gateway import Gateway, running_gateway
 from sealgate.gateway.hardening import forbid_core_dumps
+from sealgate.gateway.listening import cannot_listen
+from sealgate.gateway.reload import ReloadError
 
-_FOR_EVER_S = 1e9
+_LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 
 log = structlog.get_logger("sealgate.serve")
 
 
-async def serve(config: Config) -> None:
-    """Run the gateway until a signal asks it to stop."""
+async def serve(load: Callable[[], Config]) -> None:
+    """Run the gateway until a signal asks it to stop; `load` is called again for a reload."""
+    config = load()
     with contextlib.closing(buffered_stderr()) as stream:
         configure_log(config.log.level, config.log.format, stream)
         forbid_core_dumps()
-        await _serve(config, stream)
+        await _serve(config, load, stream)
 
 
-async def _serve(config: Config, stream: LogStream) -> None:
+async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) -> None:
     stop = stop_event()
-    async with running_with_admin(config, stream) as (gateway, admin):
-        log.info("listening", bots=f"http://{gateway.address}", admin=admin and f"http://{admin}")
+    async with running_with_admin(config, load, stream) as (gateway, admin):
+        _reload_on_hangup(gateway)
+        log.info("listening", bots=" ".join(gateway.doors.urls), admin=admin and f"http://{admin}")
         if admin is not None and not admin.is_loopback:
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
@@ -43,7 +50,19 @@ async def _serve(config: Config, stream: LogStream) -> None:
         await stop.wait()
         ready.cancel()
         log.info("draining", inflight=gateway.handler.inflight)
+        await gateway.drain()  # here, where the admin address still says so
     log.info("stopped")
+
+
+def _reload_on_hangup(gateway: Gateway) -> None:
+    """Let SIGHUP reload, as it does with every daemon."""
+
+    async def reload() -> None:
+        with contextlib.suppress(ReloadError):  # it is in the log
+            await gateway.reloader.reload("SIGHUP")
+
+    background = gateway.site.background
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: background.finish(reload()))
 
 
 def _settle_memory() -> None:
@@ -54,41 +73,58 @@ def _settle_memory() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 50)
+    gc.set_threshold(10_000, 10, 10)
 
 
 async def _say_ready(gateway: Gateway) -> None:
-    patience_s = gateway.config.clock.grace
-    while True:
-        try:
-            await gateway.wait_until_ready(patience_s)
-        except Refusal:
-            log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
-            patience_s = _FOR_EVER_S
-        else:
-            log.info("ready")
-            return
+    if not await _is_ready_within(gateway, gateway.config.clock.grace):
+        log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
+        while not await _is_ready_within(gateway, _LOOK_AGAIN_S):
+            pass
+    log.info("ready")
+
+
+async def _is_ready_within(gateway: Gateway, seconds: float) -> bool:
+    try:
+        await gateway.wait_until_ready(seconds)
+    except Refusal:
+        return False
+    return True
 
 
 @contextlib.asynccontextmanager
 async def running_with_admin(
-    config: Config, stream: LogStream
+    config: Config, load: Callable[[], Config], stream: LogStream
 ) -> AsyncIterator[tuple[Gateway, Address | None]]:
-    """Run the gateway and its admin address; yield both, the address as it really is."""
-    async with running_gateway(config, (RequestLog(stream),)) as gateway:
+    """Run the gateway, its admin address and socket; yield the first two, the address as it really is."""
+    async with running_gateway(config, (RequestLog(stream),), load=load) as gateway:
         metrics = Metrics(gateway.status)
+        live = Live(gateway.status, gateway.host, lambda: _weights(gateway.config))
         gateway.reporter.add(metrics)
-        async with _running_admin(config, gateway, metrics) as address:
+        gateway.reporter.add(live)
+        async with (
+            _running_admin(config, gateway, metrics, live) as address,
+            running_control(gateway, metrics) as control,
+        ):
+            if control is not None:
+                log.info("taking_commands", socket=str(control))
             yield gateway, address
 
 
+def _weights(config: Config) -> dict[str, float]:
+    return {name: bot.weight for name, bot in config.bots.items()}
+
+
 @contextlib.asynccontextmanager
-async def _running_admin(config: Config, gateway: Gateway, metrics: Metrics) -> AsyncIterator[Address | None]:
+async def _running_admin(
+    config: Config, gateway: Gateway, metrics: Metrics, live: Live
+) -> AsyncIterator[Address | None]:
     address = config.admin.tcp
     if address is None:
         yield None
         return
-    app = admin_app(gateway.status, metrics, frozenset(config.admin.hosts), is_loopback=address.is_loopback)
+    hosts = frozenset(config.admin.hosts)
+    app = admin_app(gateway.status, metrics, live, hosts, is_loopback=address.is_loopback)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:

@@ -9,7 +9,7 @@ Source: product.md, section 2.
 
 from sealgate.config.address import Address
 from sealgate.config.base_url import BaseUrl
-from sealgate.config.load import load_config
+from sealgate.config.load import check_whole, load_config
 from sealgate.config.model import (
     Admin,
     Bot,
@@ -40,5 +40,6 @@ __all__ = [
     "Route",
     "Signing",
     "Upstream",
+    "check_whole",
     "load_config",
 ]

@@ -27,8 +27,33 @@ def _prefix_comes_once(config: Config) -> Iterator[Problem]:
 
 
 def _listens(config: Config) -> Iterator[Problem]:
-    if config.listen.tcp is None:
+    if config.listen.tcp is None and config.listen.unix is None:
         yield Problem(("listen", "tcp"), 'turns off the only address for bots; write "127.0.0.1:8787"')
+
+
+def _a_group_is_let_in(config: Config) -> Iterator[Problem]:
+    listen = config.listen
+    is_for_group = listen.unix_mode == "0660"
+    if is_for_group and listen.unix is None:
+        yield Problem(("listen", "unix_mode"), "has no effect; name a socket in listen.unix")
+    elif is_for_group and listen.unix_group is None:
+        yield Problem(("listen", "unix_mode"), "lets a group in; name it in listen.unix_group")
+    elif listen.unix_group is not None and not is_for_group:
+        yield Problem(("listen", "unix_group"), 'has no effect; set listen.unix_mode to "0660"')
+
+
+def _tls_is_whole(config: Config) -> Iterator[Problem]:
+    listen = config.listen
+    if listen.tls_cert and not listen.tls_key:
+        yield Problem(("listen", "tls_cert"), "has no key; name its file in listen.tls_key")
+    if listen.tls_key and not listen.tls_cert:
+        yield Problem(("listen", "tls_key"), "has no certificate; name its file in listen.tls_cert")
+    if listen.client_ca and not listen.tls_cert:
+        yield Problem(("listen", "client_ca"), "needs TLS; name listen.tls_cert and listen.tls_key")
+    if listen.client_ca and not config.bots:
+        yield Problem(("listen", "client_ca"), "names bots, but there are none; add [bots.NAME]")
+    if listen.tls_cert and listen.tcp is None:
+        yield Problem(("listen", "tls_cert"), "has no effect; listen.tcp is turned off")
 
 
 def _listens_apart(config: Config) -> Iterator[Problem]:
@@ -40,6 +65,19 @@ def _strangers_need_tokens(config: Config) -> Iterator[Problem]:
     if config.listen.tcp and not config.listen.tcp.is_loopback and not config.bots:
         text = "is reachable from other machines; add [bots.NAME] with a token, or listen on 127.0.0.1"
         yield Problem(("listen", "tcp"), text)
+
+
+def _bots_prove_themselves(config: Config) -> Iterator[Problem]:
+    owners: dict[int, str] = {}
+    for name, bot in config.bots.items():
+        if bot.token is None and bot.uid is None and not config.listen.client_ca:
+            yield Problem(("bots", name), "has nothing to prove itself by; add token, or uid for listen.unix")
+        if bot.uid is None:
+            continue
+        if config.listen.unix is None:
+            yield Problem(("bots", name, "uid"), "has no effect; name a socket in listen.unix")
+        if owners.setdefault(bot.uid, name) != name:
+            yield Problem(("bots", name, "uid"), f"is that of {owners[bot.uid]}, too; give each its own")
 
 
 def _local_bot_has_one_key(config: Config) -> Iterator[Problem]:
@@ -85,7 +123,10 @@ _CHECKS = (
     _prefix_comes_once,
     _listens,
     _listens_apart,
+    _a_group_is_let_in,
+    _tls_is_whole,
     _strangers_need_tokens,
+    _bots_prove_themselves,
     _local_bot_has_one_key,
     _bots_know_their_keys,
     _routes_are_inside,

@@ -44,6 +44,12 @@ def load_config(
     raise ConfigError(_lines(problems, layers))
 
 
+def check_whole(config: Config) -> None:
+    """Check across tables what was put together of several configurations. Raises ConfigError."""
+    if problems := inconsistencies(config):
+        raise ConfigError([f"{dotted(problem.path)}: {problem.text}" for problem in problems])
+
+
 def _refuse_debugging(environ: Mapping[str, str]) -> None:
     # With it, pydantic-settings logs the value of every setting.
     if environ.get("PYDANTIC_SETTINGS_DEBUG"):

@@ -14,13 +14,19 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from sealgate.config.address import Address, parse_optional_address
 from sealgate.config.base_url import BaseUrl, parse_base_url
+from sealgate.config.files import (
+    parse_admin_socket,
+    parse_ca_file,
+    parse_group,
+    parse_journal_file,
+    parse_pem_file,
+    parse_socket,
+)
 from sealgate.config.known_limits import KnownLimit, parse_known_limits
 from sealgate.config.lists import parse_aliases, parse_hosts, parse_list, parse_permissions
 from sealgate.config.names import (
     parse_api_key,
-    parse_ca_file,
     parse_header_prefix,
-    parse_journal_file,
     parse_match,
     parse_name,
     parse_path,
@@ -33,6 +39,7 @@ from sealgate.config.quantities import (
     parse_seconds,
     parse_seconds_or_zero,
     parse_size,
+    parse_uid,
     parse_weight,
 )
 from sealgate.config.references import parse_reference
@@ -44,6 +51,9 @@ SecondsOrZero = Annotated[float, PlainValidator(parse_seconds_or_zero)]
 Count = Annotated[int, PlainValidator(parse_count)]
 Weight = Annotated[float, PlainValidator(parse_weight)]
 Size = Annotated[int, PlainValidator(parse_size)]
+Uid = Annotated[int, PlainValidator(parse_uid)]
+PemFile = Annotated[Path | None, PlainValidator(parse_pem_file)]
+CaFile = Annotated[Path | None, PlainValidator(parse_ca_file)]
 Reference = Annotated[str, PlainValidator(parse_reference)]
 Name = Annotated[str, AfterValidator(parse_name)]
 Permissions = Annotated[frozenset[str], PlainValidator(parse_permissions)]
@@ -57,22 +67,29 @@ class _Table(BaseModel):
 
 
 class Listen(_Table):
-    """Where bots connect."""
+    """Where bots connect. `unix_group` is the group's number; without a `client_ca` no client certificate."""
 
     tcp: OptionalAddress = Address("127.0.0.1", 8787)
+    unix: Annotated[Path | None, PlainValidator(parse_socket)] = None
+    unix_mode: Literal["0600", "0660"] = "0600"
+    unix_group: Annotated[int | None, PlainValidator(parse_group)] = None
     hosts: Hosts = _LOOPBACK_HOSTS
     max_body: Size = 1024**2
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 10.0
     max_connections: Count = 1000
+    tls_cert: PemFile = None
+    tls_key: PemFile = None
+    client_ca: CaFile = None
     drain: SecondsOrZero = 3.0
 
 
 class Admin(_Table):
-    """Where metrics and health are read."""
+    """Where metrics and health are read, and commands are taken. `unix` is "off", or None for the default."""
 
     tcp: OptionalAddress = Address("127.0.0.1", 8788)
     hosts: Hosts = _LOOPBACK_HOSTS
+    unix: Annotated[Path | str | None, PlainValidator(parse_admin_socket)] = None
 
 
 class Upstream(_Table):
@@ -84,7 +101,7 @@ class Upstream(_Table):
     max_connections: Count = 32
     keep_alive: Seconds = 15.0
     warm: bool = True
-    ca_file: Annotated[Path | None, PlainValidator(parse_ca_file)] = None
+    ca_file: CaFile = None
 
 
 class Signing(_Table):
@@ -141,9 +158,10 @@ class Key(_Table):
 
 
 class Bot(_Table):
-    """A client: a reference to its token, its keys as written (see `Config.keys_of`), its permissions."""
+    """A client: what it proves itself by, its keys as written (see `Config.keys_of`), its permissions."""
 
-    token: Reference
+    token: Reference | None = None
+    uid: Uid | None = None
     key: Name | None = None
     keys: Annotated[tuple[str, ...], PlainValidator(parse_aliases)] = ()
     may: Permissions = frozenset({"read", "trade"})

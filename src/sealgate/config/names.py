@@ -1,8 +1,6 @@
 """Names and paths that users choose, and the characters they may have."""
 
 import re
-import ssl
-from pathlib import Path
 
 _PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")  # the unreserved characters of RFC 3986 section 2.3
 _DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
@@ -60,28 +58,6 @@ def parse_pointer(value: object) -> str:
     if not isinstance(value, str) or _POINTER.fullmatch(value) is None:
         raise ValueError('is not a JSON pointer; write "/data/serverTime", or "" to have it found')
     return value
-
-
-def parse_ca_file(value: object) -> Path | None:
-    """Check that a file of CA certificates is there; "" is the system's own store."""
-    if value == "":
-        return None
-    if not isinstance(value, str | Path) or not Path(value).is_file():
-        raise ValueError("is not a file that exists; name a PEM file of CA certificates")
-    try:
-        ssl.create_default_context(cafile=value)
-    except ssl.SSLError:
-        raise ValueError("holds no certificate; name a PEM file of CA certificates") from None
-    return Path(value)
-
-
-def parse_journal_file(value: object) -> Path | None:
-    """Check that the folder of the journal is there; "" keeps none."""
-    if value == "":
-        return None
-    if not isinstance(value, str | Path) or not Path(value).parent.is_dir() or Path(value).is_dir():
-        raise ValueError("is not a file in a folder that exists; make the folder, name a file in it")
-    return Path(value)
 
 
 def split_match(value: str) -> tuple[str, str]:

@@ -5,6 +5,8 @@ import re
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
 _HEAVIEST = 100  # a share so large would leave the others next to nothing
+_NOBODY_AT_ALL = 2**32 - 1  # chown(2) means "unchanged" by it
+_OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace
 _UNITS = {
     "": 1,
     "B": 1,
@@ -47,6 +49,16 @@ def parse_weight(value: object) -> float:
     if not 0 < weight <= _HEAVIEST:
         raise ValueError(f"is not a weight; write a number above 0, at most {_HEAVIEST}")
     return weight
+
+
+def parse_uid(value: object) -> int:
+    """Parse a user's number."""
+    uid = _number(value)
+    if not 0 <= uid < _NOBODY_AT_ALL or uid != int(uid):
+        raise ValueError("is no user's number; write what `id -u NAME` prints")
+    if uid == _OVERFLOW:
+        raise ValueError(f"is {_OVERFLOW}, as all users of other containers appear; give the bot a user here")
+    return int(uid)
 
 
 def parse_size(value: object) -> int:

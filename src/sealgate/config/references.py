@@ -5,22 +5,22 @@ No error here repeats what was written: where a reference was expected, people p
 
 import re
 import shlex
+from collections.abc import Callable
+
+from sealgate.config.files import expand_home
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LATER = frozenset({"systemd", "keyring"})
+_CREDENTIAL = re.compile(r"(?!\.\.?$)[!-.0-~]{1,255}")  # one file name (systemd.exec(5), LoadCredential=)
 
-_FORMS = "file:/path, env:NAME or cmd:program arguments"
+_FORMS = "file:/path, env:NAME, cmd:program arguments, systemd:NAME or keyring:SERVICE/NAME"
 
 
 def parse_reference(value: object) -> str:
-    """Check the form of a reference, without a look at what it refers to."""
+    """Check the form of a reference, not what it refers to, and return it with `~/` expanded."""
     scheme, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
-    if colon and scheme in _LATER:
-        raise ValueError(f"uses {scheme}:, which this version does not have; write {_FORMS}")
     if not colon or scheme not in _CHECKS:
         raise ValueError(f"is no reference to a secret; put the secret elsewhere and write {_FORMS}")
-    _CHECKS[scheme](rest)
-    return f"{scheme}:{rest}"
+    return f"{scheme}:{_CHECKS[scheme](rest)}"
 
 
 def split_command(text: str) -> list[str]:
@@ -34,18 +34,46 @@ def split_command(text: str) -> list[str]:
     return arguments
 
 
-def _check_file(path: str) -> None:
+def split_entry(text: str) -> tuple[str, str]:
+    """Split the text of a `keyring:` into service and name; the service may have slashes of its own."""
+    service, slash, name = text.rpartition("/")
+    if not slash or not service or not name or not text.isprintable():
+        raise ValueError("names no entry after keyring:; write keyring:SERVICE/NAME")
+    return service, name
+
+
+def _file(path: str) -> str:
     if not path or not path.isprintable():
         raise ValueError("names no file after file:; write file:/path")
+    return expand_home(path)
 
 
-def _check_environment(name: str) -> None:
+def _environment(name: str) -> str:
     if _ENVIRONMENT_NAME.fullmatch(name) is None:
         raise ValueError("names no variable after env:; write env:NAME")
+    return name
 
 
-def _check_command(text: str) -> None:
+def _command(text: str) -> str:
     split_command(text)
+    return text
 
 
-_CHECKS = {"file": _check_file, "env": _check_environment, "cmd": _check_command}
+def _credential(name: str) -> str:
+    if _CREDENTIAL.fullmatch(name) is None:
+        raise ValueError("names no credential after systemd:; write systemd:NAME, as in LoadCredential=")
+    return name
+
+
+def _entry(text: str) -> str:
+    split_entry(text)
+    return text
+
+
+_CHECKS: dict[str, Callable[[str], str]] = {
+    "file": _file,
+    "env": _environment,
+    "cmd": _command,
+    "systemd": _credential,
+    "keyring": _entry,
+}

@@ -9,7 +9,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from sealgate.errors import Refusal
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
+_LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth sending
 _HTTP_1 = ((1, 0), (1, 1))
 
 
@@ -36,11 +37,26 @@ class Bot:
     weight: float = 1.0
 
 
+class Peer(NamedTuple):
+    """Who is at the other end of a connection: the Unix socket's user, the name in a verified certificate.
+
+    Both are None for TCP without client certificates; the name is "" where a certificate names nobody.
+    """
+
+    uid: int | None = None
+    name: str | None = None
+
+
+_ANYBODY = Peer()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
     """What admission goes by, made once from the configuration.
 
-    `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot; without any, everybody is `local`.
+    `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name.
+    Without bots everybody is `local`; on the Unix socket only `local_users` are (None: whoever its mode
+    lets in).
     """
 
     prefix: str
@@ -50,6 +66,9 @@ class Rules:
     routes: RouteTable
     headers: HeaderRules
     max_body: int
+    users: Mapping[int, Bot] = field(default_factory=dict)
+    named: Mapping[str, Bot] = field(default_factory=dict)
+    local_users: frozenset[int] | None = None
 
 
 class Ticket(NamedTuple):
@@ -76,10 +95,10 @@ def request_id(head: Head) -> str | None:
 
 
 @lru_cache(maxsize=256)  # bots send the same head again and again; a refusal is never kept
-def greet(head: Head, method: str, version: tuple[int, int], rules: Rules) -> Bot:
+def greet(head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
     guard(head, method, version, rules)
-    return identify(head, rules)
+    return identify(head, rules, peer)
 
 
 def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
@@ -119,8 +138,12 @@ def _check_expectation(value: str, _: Rules) -> None:
 
 
 def _check_coding(value: str, _: Rules) -> None:
-    if value.strip().lower() != "chunked":
-        raise Refusal("bad_request", "The only transfer coding spoken here is chunked.")
+    """RFC 9112 section 6.1: an unknown coding before the last, chunked, is 501; section 6.3: all else 400."""
+    *before, last = (coding.strip().lower() for coding in value.split(","))
+    if last != "chunked" or "chunked" in before or "" in before:
+        raise Refusal("bad_request", "Transfer-Encoding leaves open where the body ends.")
+    if before:
+        raise Refusal("coding_refused", "The only transfer coding spoken here is chunked.")
 
 
 def _check_length(value: str, rules: Rules) -> None:
@@ -148,16 +171,36 @@ _CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
 }
 
 
-def identify(head: Head, rules: Rules) -> Bot:
-    """Return the bot whose token the request carries. Raises Refusal `bot_unauthenticated`."""
+def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
+    """Return the bot that sent a head. Raises Refusal `bot_unauthenticated`.
+
+    A token that is sent must be right, also where the peer's user or certificate would do; and it must be
+    that of the bot in the certificate.
+    """
     if rules.local is not None:
-        return rules.local
-    name, token = _credentials(head.text(b"authorization") or "")
-    # Found by digest: the time it takes tells nothing about any token.
-    bot = rules.bots.get(hashlib.sha256(token).digest())
-    if bot is None or name not in (None, bot.name):
+        bot = rules.local if _may_be_local(peer, rules) else None
+    elif (authorization := head.text(b"authorization")) is not None:
+        bot = _by_token(authorization, rules)
+        if bot is not None and peer.name not in (None, bot.name):
+            bot = None
+    elif peer.name is not None:
+        bot = rules.named.get(peer.name)
+    else:
+        bot = None if peer.uid is None else rules.users.get(peer.uid)
+    if bot is None:
         raise Refusal("bot_unauthenticated", "No bot has this token, or none was sent.")
     return bot
+
+
+def _may_be_local(peer: Peer, rules: Rules) -> bool:
+    return peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
+
+
+def _by_token(authorization: str, rules: Rules) -> Bot | None:
+    """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token."""
+    name, token = _credentials(authorization)
+    bot = rules.bots.get(hashlib.sha256(token).digest())
+    return None if bot is None or name not in (None, bot.name) else bot
 
 
 def _credentials(authorization: str) -> tuple[str | None, bytes]:
@@ -204,4 +247,4 @@ def _deadline_s(head: Head) -> float | None:
         return None
     if not _DEADLINE.fullmatch(text):
         raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
-    return int(text) / 1000
+    return min(int(text), _LONGEST_MS) / 1000

@@ -23,6 +23,7 @@ class Treatment(Enum):
     FORWARD = "forward"
     DROP = "drop"
     KEEP = "keep"  # the gateway reads it and does not pass it on
+    REFUSE = "refuse"  # one server takes it for the body's framing, the next does not
 
 
 _KEPT = frozenset(
@@ -43,6 +44,7 @@ _KEPT = frozenset(
         b"x-gateway-request-id",
     }
 )
+_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _LISTS = frozenset({b"connection", b"upgrade"})  # RFC 9110 section 5.3: several lines are one list
 _HOP_BY_HOP = frozenset(
     {
@@ -57,19 +59,42 @@ _HOP_BY_HOP = frozenset(
         b"upgrade",
     }
 )
+# What some servers and frameworks believe over the request line and the connection: method, URL, host, peer.
 _DROPPED = _HOP_BY_HOP | {
+    b"cf-connecting-ip",
+    b"client-ip",
     b"cookie",
+    b"cookie2",
+    b"fastly-client-ip",
     b"forwarded",
+    b"front-end-https",
     b"http2-settings",
-    b"x-http-method",
-    b"x-http-method-override",
+    b"true-client-ip",
+    b"x-client-ip",
+    b"x-cluster-client-ip",
+    b"x-forwarded",
+    b"x-host",
+    b"x-method",
     b"x-method-override",
-    b"x-original-host",
-    b"x-original-url",
+    b"x-originating-ip",
+    b"x-passkey-token",  # the app's step-up (spec.md, Endpoints); no call that passes needs it
     b"x-real-ip",
-    b"x-rewrite-url",
+    b"x-remote-addr",
+    b"x-remote-ip",
+    b"x-scheme",
+    b"x-url-scheme",
 }
-_DROPPED_PREFIXES = (b"x-service-", b"x-gateway-", b"x-forwarded-", b"proxy-")
+_DROPPED_PREFIXES = (
+    b"proxy-",
+    b"x-accel-",
+    b"x-envoy-",
+    b"x-forwarded-",
+    b"x-gateway-",
+    b"x-http-",
+    b"x-original-",
+    b"x-rewrite-",
+    b"x-service-",
+)
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
 _REPLY_READ = frozenset({b"connection", b"content-length"})
 _TELLING = (b"retry-after", b"ratelimit", b"x-ratelimit")
@@ -102,6 +127,8 @@ class HeaderRules:
         @lru_cache(maxsize=1024)
         def treatment(name: bytes) -> tuple[Treatment, bytes]:
             canonical = _canonical(name)
+            if canonical in _FRAMING and b"_" in name:
+                return Treatment.REFUSE, canonical
             if canonical in _KEPT:
                 return Treatment.KEEP, canonical
             dropped = canonical in _DROPPED or canonical.startswith(prefixes)
@@ -114,8 +141,8 @@ class HeaderRules:
     def sort(self, fields: Iterable[tuple[bytes, bytes]]) -> Head:
         """Sort a request's raw fields.
 
-        Raises Refusal `bad_request` where a kept field comes twice, `headers_too_large` where they are too
-        large together.
+        Raises Refusal `bad_request` where a kept field comes twice or the framing is misspelled,
+        `headers_too_large` where they are too large together.
         """
         return self._sorted(tuple(fields))
 
@@ -130,6 +157,8 @@ class HeaderRules:
                 passed.append((name, value))
             elif treatment is Treatment.KEEP:
                 kept[canonical] = _merged(canonical, kept.get(canonical), value)
+            elif treatment is Treatment.REFUSE:
+                raise Refusal("bad_request", f"The header {canonical.decode('ascii')} is spelled with _.")
         if size > MOST_BYTES:
             raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
         named = kept.get(b"connection")
@@ -169,7 +198,9 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
 @lru_cache(maxsize=1024)
 def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
     """Return whether a field passes back, whether it speaks of the limit, and its name in lower case."""
-    canonical, lower = _canonical(name), name.lower()
+    # RFC 9112 section 5.1: space before the colon counts for nothing, but the parser leaves it in the name.
+    lower = name.rstrip(b" ").lower()
+    canonical = _canonical(lower)
     passes = canonical not in _REPLY_DROPPED and not canonical.startswith(_REPLY_DROPPED_PREFIXES)
     return passes, lower.startswith(_TELLING), lower
 

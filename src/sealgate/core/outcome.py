@@ -7,6 +7,7 @@ what the bot may conclude, as the header X-Gateway-Outcome says it.
 from enum import StrEnum
 from typing import NamedTuple
 
+from sealgate.core.catalogue import UpstreamError
 from sealgate.core.routes import Lane
 
 
@@ -25,7 +26,7 @@ class Outcome(NamedTuple):
     `bot` is None for a stranger; `key` is None where the request was refused before a key was chosen.
     `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says that the bot
     did not wait for the reply. `resends` holds one reason for each time it was sent again, `upstream_429s`
-    counts the upstream's 429 replies to it.
+    counts the upstream's 429 replies to it, `upstream_errors` are all errors that its attempts met.
     """
 
     request_id: str
@@ -47,6 +48,7 @@ class Outcome(NamedTuple):
     bot_s: float
     total_s: float
     has_hung_up: bool
+    upstream_errors: tuple[UpstreamError, ...] = ()
 
     @property
     def added_s(self) -> float:

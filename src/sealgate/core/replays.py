@@ -133,9 +133,13 @@ def parse_key(value: str) -> str:
     return value
 
 
-def digest(method: str, target: str, api_key: str, body: bytes) -> str:
-    """Return what tells one request's content from another's; `target` is raw, none has a space."""
-    return sha256(f"{method} {target} {api_key}\n".encode() + body).hexdigest()
+def digest(method: str, target: str, key: str, body: bytes) -> str:
+    """Return what tells one request's content from another's; `target` is raw, none has a space.
+
+    `key` is the alias, which is what a bot chooses: the API key behind it may be replaced between two tries,
+    and the second must be known all the same.
+    """
+    return sha256(f"{method} {target} {key}\n".encode() + body).hexdigest()
 
 
 def is_remembered(ending: Ending) -> bool:

@@ -7,10 +7,13 @@ replace earlier ones of the same template. What no row names gets its rule from 
 Source: spec.md, Endpoints.
 """
 
+import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from urllib.parse import unquote
 
 
 class Auth(StrEnum):
@@ -76,6 +79,11 @@ _BUILT_IN: tuple[tuple[str, str, Auth, Permission | None], ...] = (
 )
 
 
+# Whole trees that are the app's, by what their segments begin with: see `_reduced`.
+_APPS = (["api-keys"], ["user", "handshake"])
+_NAME = re.compile(r"[\s.]*([\w-]*).*", re.DOTALL)
+
+
 @dataclass(slots=True)
 class _Node:
     children: "dict[str, _Node]" = field(default_factory=dict)
@@ -115,7 +123,8 @@ class RouteTable:
 
     def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
-        found = _search(self._root, path.strip("/").split("/"), "GET" if method == "HEAD" else method)
+        segments = _as_the_apps(path.strip("/").split("/"))
+        found = _search(self._root, segments, "GET" if method == "HEAD" else method)
         if found is not None:
             return found
         return (self._other_cancel if path.endswith("/cancel") else self._other)[method]
@@ -129,6 +138,33 @@ class RouteTable:
             name = "{}" if segment.startswith("{") else segment
             node = node.children.setdefault(name, _Node())
         node.routes[method] = route
+
+
+def _as_the_apps(segments: list[str]) -> list[str]:
+    """Return the segments, or a place in the app's tree where another spelling could lead some server there.
+
+    Frameworks ignore case, cut an extension (`.json`) or a suffix (`:rotate`), trim, and read compatible
+    letters as the plain ones; the table knows one spelling. Nothing else has such a name, so refusing costs
+    nothing.
+    """
+    for names in _APPS:
+        own = segments[: len(names)]
+        is_theirs = len(own) == len(names) and all(map(_is_like, own, names))
+        if is_theirs and own != names:
+            return [*names, "**"]
+    return segments
+
+
+def _is_like(segment: str, name: str) -> bool:
+    return _reduced(segment) == name
+
+
+@lru_cache(maxsize=1024)
+def _reduced(segment: str) -> str:
+    """Return the name that a segment begins with, in its plainest spelling (Unicode NFKC, case folded)."""
+    text = unicodedata.normalize("NFKC", unquote(segment)).casefold()
+    seen = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+    return _NAME.sub(r"\1", seen, count=1).replace("_", "-")
 
 
 def _search(node: _Node, segments: list[str], method: str) -> Route | None:

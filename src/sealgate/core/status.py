@@ -1,9 +1,13 @@
 """The gateway's state at one moment, for those who look at it: metrics, readiness, status page, demo."""
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.halts import Halts
+from sealgate.core.key_health import KeyHealth
+from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
 
@@ -24,7 +28,9 @@ class ClockStatus:
 class KeyStatus:
     """One key: what is left of its pause, how many wait by lane and by bot, and what is known of its limits.
 
-    `at_a_time` is the most requests that may be under way, None where no such limit was met.
+    `at_a_time` is the most requests that may be under way, None where no such limit was met. `disabled` says
+    why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
+    there is no end or the exchange's list was not read.
     """
 
     alias: str
@@ -33,21 +39,54 @@ class KeyStatus:
     waiting_by_bot: dict[str, int]
     limits: tuple[LimitStatus, ...]
     at_a_time: int | None
+    disabled: str | None = None
+    is_active: bool = True
+    expires_at: float | None = None
 
 
-def key_status(alias: str, pacer: PacerStatus) -> KeyStatus:
+def key_status(
+    alias: str, pacer: PacerStatus, health: KeyHealth | None = None, record: KeyRecord | None = None
+) -> KeyStatus:
     """Return a key's state as its readers want it."""
     by_lane: Counter[str] = Counter({lane.value: 0 for lane in Lane})
     by_bot: Counter[str] = Counter()
     for (lane, bot), count in pacer.waiting.items():
         by_lane[lane.value] += count
         by_bot[bot] += count
-    return KeyStatus(alias, pacer.pause_s, dict(by_lane), dict(by_bot), pacer.limits, pacer.at_a_time)
+    fault = health.fault if health else None
+    return KeyStatus(
+        alias,
+        pacer.pause_s,
+        dict(by_lane),
+        dict(by_bot),
+        pacer.limits,
+        pacer.at_a_time,
+        disabled=fault.value if fault else None,
+        is_active=fault is None and (record is None or record.is_active),
+        expires_at=record.expires_at if record else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HaltStatus:
+    """A halt of orders: of a bot, a key, both, or with neither of all. `since_ms` is epoch ms."""
+
+    bot: str | None
+    key: str | None
+    since_ms: int
+
+
+def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
+    """Return what is halted as its readers want it."""
+    return tuple(HaltStatus(halt.scope.bot, halt.scope.key, halt.since_ms) for halt in halts)
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words."""
+    """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
+
+    `reloads` counts them by how they ended.
+    """
 
     version: str
     base_url: str
@@ -59,3 +98,5 @@ class Status:
     clock: ClockStatus
     keys: tuple[KeyStatus, ...]
     journal: JournalStatus
+    halts: tuple[HaltStatus, ...] = ()
+    reloads: Mapping[str, int] = field(default_factory=dict)

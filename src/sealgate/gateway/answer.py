@@ -50,6 +50,11 @@ class Remainder:
             self._connection.release()
         return chunk
 
+    @property
+    def is_wanted(self) -> bool:
+        """Whether others wait for a connection such as this one holds."""
+        return self._connection.is_wanted()
+
     def abandon(self) -> None:
         """Give the connection up without reading to the end."""
         self._connection.close()

@@ -24,7 +24,7 @@ class Bookkeeping:
         self._host = host
         self._unknown = 0
 
-    def begin(self, ticket: Ticket, body: bytes, api_key: str, journey: Journey) -> Reply | None:
+    def begin(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
         """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
 
         Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` where the reply is lost.
@@ -32,7 +32,7 @@ class Bookkeeping:
         key = ticket.head.text(b"idempotency-key")
         if key is None:
             return None
-        name, content = Name(ticket.bot.name, key), digest(ticket.method, ticket.target.raw, api_key, body)
+        name, content = Name(ticket.bot.name, key), digest(ticket.method, ticket.target.raw, ticket.key, body)
         begun = self._replays.begin(name, content, self._host.now())
         if isinstance(begun, Fresh):
             journey.name, journey.digest = name, content

@@ -14,13 +14,16 @@ from dataclasses import dataclass
 
 import structlog
 from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpRequestParser, RawRequestMessage
+from aiohttp.http import HttpRequestParser
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.streams import StreamReader
 from aiohttp.web import RequestPayloadError
 
+from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
 from sealgate.gateway.alarm import Alarm
+from sealgate.gateway.incoming import Incoming
+from sealgate.gateway.peer import peer_of
+from sealgate.gateway.trailers import LAST_CHUNK, Messages, are_as_written
 
 _LINE_BYTES = 8190
 _FIELDS = 128
@@ -30,26 +33,6 @@ _LINGER_S = 2.0
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
 
 log = structlog.get_logger("sealgate.bot_connection")
-
-
-class Incoming:
-    """A bot's request: the head, and the body as it comes in `content`.
-
-    `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request.
-    """
-
-    __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
-
-    def __init__(
-        self, message: RawRequestMessage, content: StreamReader, connection: "BotConnection"
-    ) -> None:
-        self.method = message.method
-        self.target = message.path
-        self.version: tuple[int, int] = message.version
-        self.fields = message.raw_headers
-        self.may_stay = not message.should_close
-        self.content = content
-        self.connection = connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +60,19 @@ class BotConnection(BaseProtocol):
         self._service = service
         self._connections = connections
         self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
+        self._latest: Incoming | None = None
+        self._may_trail = False  # whether its body is chunked, and not seen to end without trailers
+        self._end = b""  # of such a body, as far as it came
+        self._is_offer = False  # whether that request offers another protocol
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
         self._patience_s = service.head_timeout_s  # for the next request to begin
         self._has_head_begun = False
         self._is_deaf = turned_away is not None  # what still comes is thrown away
+        self._is_turned_away = turned_away is not None
         self._is_leaving = False
         self.on_hang_up: Callable[[], None] | None = None
+        self.peer = Peer()
         self.task: asyncio.Task[None] | None = None
 
     def _new_parser(self, loop: asyncio.AbstractEventLoop) -> HttpRequestParser:
@@ -102,6 +91,7 @@ class BotConnection(BaseProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
         super().connection_made(transport)
+        self.peer = peer_of(transport)
         self._connections.add(self)
         self.task = self._loop.create_task(self._serve())
 
@@ -112,24 +102,62 @@ class BotConnection(BaseProtocol):
         try:
             messages, is_upgraded, following = self._parser.feed_data(data)
         except HttpProcessingError as error:
-            self._is_deaf = True
-            self._queue.append(_refusal(error))
-            self._wake()
+            self._refuse_the_rest(error)
             return
+        if is_upgraded:  # it is refused, so what follows is HTTP still
+            self._parser.set_upgraded(False)
+            self._is_deaf = bool(following)
+        taken = 0
         if messages:
-            for message, content in messages:
-                self._queue.append(Incoming(message, content, self))
-            if is_upgraded:  # it is refused, so what follows is HTTP still
-                self._parser.set_upgraded(False)
-            # The parser loses what follows another offer to upgrade in the same piece.
-            is_lost = message.upgrade and not is_upgraded and data.count(b" HTTP/1.") > 1
-            self._is_deaf = bool(following) or is_lost
+            taken = self._line_up(messages, data, is_upgraded=is_upgraded)
             self._wake()
             if len(self._queue) >= _PIPELINED and not self._buffer_paused:
                 self._pause_reading_for_buffer()
         elif self._arrival is not None and not self._has_head_begun:
             self._has_head_begun = True
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+        if self._may_trail:
+            self._watch_for_trailers(data, is_followed=taken < len(messages))
+        # The parser loses what follows the end of an offer to upgrade in the same piece.
+        if self._is_offer and data.count(b" HTTP/1.") > len(messages):
+            self._is_deaf = True
+
+    def _line_up(self, messages: Messages, data: bytes, *, is_upgraded: bool) -> int:
+        """Queue requests, and return how many: none that may have got a trailer of the body before it."""
+        for taken, (message, content) in enumerate(messages):
+            if self._may_trail and not are_as_written(messages[taken:], data):
+                return taken
+            self._latest = Incoming(message, content, self)
+            self._queue.append(self._latest)
+            self._may_trail, self._end = message.chunked, b""
+            self._is_offer = message.upgrade and not is_upgraded
+        return len(messages)
+
+    def _watch_for_trailers(self, data: bytes, *, is_followed: bool) -> None:
+        """Let nothing follow a body with trailers: aiohttp's parser puts the last one into the next head.
+
+        Behind a large body in one piece (`data` is empty then, or begins within it) it is not looked for.
+        """
+        self._end = (self._end + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
+        if self._latest is None or not self._latest.content.is_eof():
+            return
+        self._may_trail = False
+        is_plain = LAST_CHUNK.endswith(self._end) or LAST_CHUNK in data or not data
+        if is_followed or not is_plain:
+            self._latest.may_stay = False
+            self._is_deaf = True
+
+    def _refuse_the_rest(self, error: HttpProcessingError) -> None:
+        """Give up on what is no HTTP, once: its place is the body under way, or that of a next request.
+
+        Good requests in the same piece are lost with it: the parser does not give them out.
+        """
+        self._is_deaf = True
+        if self._latest is None or self._latest.content.is_eof():
+            self._queue.append(_refusal(error, "This is not HTTP/1.1."))
+            self._wake()
+        else:
+            self._latest.content.set_exception(_refusal(error, "The body is framed wrongly."))
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
         """Read on, if reading was paused; aiohttp calls this at the end of every body."""
@@ -159,8 +187,14 @@ class BotConnection(BaseProtocol):
 
     async def drain(self) -> None:
         """Return when the bot has read so much that more may be written."""
-        if self._paused:
+        if not self._paused:
+            return
+        try:
             await self._drain_helper()
+        finally:
+            waiter = self._drain_waiter
+            if waiter is not None and waiter.cancelled():
+                self._drain_waiter = None  # aiohttp would let the next one wait for it, too
 
     def reset(self) -> None:
         """End the connection so that nobody can take what was sent for the whole.
@@ -193,10 +227,16 @@ class BotConnection(BaseProtocol):
             log.exception("connection_failed")
 
     async def _next(self) -> Incoming | Refusal | None:
-        """Return what is to be answered next, None at the end."""
+        """Return what is to be answered next, None at the end.
+
+        A bot that asks on and does not read gets no more to read; what one asked that is gone is not served.
+        """
+        if self._paused:
+            self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+            await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue:
+        if not self._queue or self.transport is None:
             return None
         item = self._queue.popleft()
         self._patience_s = self._service.idle_s
@@ -237,7 +277,7 @@ class BotConnection(BaseProtocol):
         """Close; a bot that still sends may read its reply first (RFC 9112 section 9.6)."""
         if self.transport is None:
             return
-        if not self._is_deaf and not self._queue:
+        if self._is_turned_away or not (self._is_deaf or self._queue):
             self.transport.close()
             return
         self._is_deaf = True
@@ -247,7 +287,7 @@ class BotConnection(BaseProtocol):
         self._alarm.set(self._loop.time() + _LINGER_S)
 
 
-def _refusal(error: HttpProcessingError) -> Refusal:
+def _refusal(error: HttpProcessingError, otherwise: str) -> Refusal:
     if isinstance(error, LineTooLong) or "Too many" in error.message:
         return Refusal("headers_too_large", "A line or the header is too long.")
-    return Refusal("bad_request", "This is not HTTP/1.1.")
+    return Refusal("bad_request", otherwise)

@@ -1,55 +1,80 @@
 """The gateway as a whole: it listens, keeps the clock, says how it is, and ends without losing a reply."""
 
-import asyncio
 import contextlib
-import errno
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp.http_parser
 import structlog
 
 from sealgate import __version__
 from sealgate.config import Address, Config
-from sealgate.core.status import Status, key_status
+from sealgate.core.halts import Scope
+from sealgate.core.status import KeyStatus, Status, halt_status, key_status
 from sealgate.gateway.bookkeeping import Bookkeeping
 from sealgate.gateway.bot_connection import Service
-from sealgate.gateway.build import build_books, build_keeper, build_tree
+from sealgate.gateway.descriptors import room_for_bots
+from sealgate.gateway.doors import Doors, open_doors
+from sealgate.gateway.halting import Halted
 from sealgate.gateway.handler import Handler
 from sealgate.gateway.host import Host
-from sealgate.gateway.journal import Keeper
+from sealgate.gateway.listening import StartError
 from sealgate.gateway.pipeline import Pipeline
+from sealgate.gateway.reload import Reloader
 from sealgate.gateway.reporter import Reader, Reporter
 from sealgate.gateway.server import BotServer
+from sealgate.gateway.site import Site, build_site
 from sealgate.gateway.tree import Tree
 
 log = structlog.get_logger("sealgate.gateway")
 
-_BACKLOG = 1024
 _CLOSING_S = 1.0
-
-
-class StartError(Exception):
-    """The gateway cannot start here. `str()` is one line: cause and fix."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running gateway. `address` is where it really listens (a free port may have been asked for)."""
+    """A running gateway. `doors` are where it listens, `site` is what stays over a reload."""
 
-    config: Config
-    address: Address
-    host: Host
+    doors: Doors
     started: float
-    tree: Tree
-    books: Bookkeeping
-    pipeline: Pipeline
+    site: Site
     handler: Handler
+    reloader: Reloader
     reporter: Reporter
     server: BotServer
-    socket: asyncio.Server
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens by TCP: a free port may have been asked for. Raises LookupError without."""
+        if self.doors.tcp is None:
+            raise LookupError("listen.tcp is turned off")
+        return self.doors.tcp
+
+    @property
+    def host(self) -> Host:
+        """This machine's clocks."""
+        return self.site.around.host
+
+    @property
+    def books(self) -> Bookkeeping:
+        """What is remembered of requests."""
+        return self.site.books
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What carries the requests that come now."""
+        return self.handler.pipeline
+
+    @property
+    def tree(self) -> Tree:
+        """What it works with."""
+        return self.pipeline.tree
+
+    @property
+    def config(self) -> Config:
+        """The configuration in use."""
+        return self.tree.config
 
     def status(self) -> Status:
         """Return the state of everything at this moment."""
@@ -63,7 +88,15 @@ class Gateway:
             connections=len(self.server.connections),
             clock=self.tree.clock.status(),
             journal=self.books.status,
-            keys=tuple(key_status(alias, desk.turnstile.status()) for alias, desk in self.tree.desks.items()),
+            keys=self._keys(),
+            halts=halt_status(self.site.halting.halts),
+            reloads=dict(self.reloader.results),
+        )
+
+    def _keys(self) -> tuple[KeyStatus, ...]:
+        return tuple(
+            key_status(alias, desk.turnstile.status(), desk.watch.health, desk.watch.record)
+            for alias, desk in self.tree.desks.items()
         )
 
     def _not_ready(self) -> tuple[str, ...]:
@@ -74,7 +107,21 @@ class Gateway:
             reasons.append(clock)
         if (journal := self.books.status).is_refusing:
             reasons.append(f"the journal cannot be written: {journal.trouble}")
+        faults = {alias: desk.watch.health.fault for alias, desk in self.tree.desks.items()}
+        if all(faults.values()):
+            reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
         return tuple(reasons)
+
+    async def halt(self, scope: Scope) -> Halted:
+        """Stop the orders of a scope."""
+        return await self.site.halting.halt(scope)
+
+    async def resume(self, scope: Scope) -> Halted:
+        """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
+        for alias, desk in self.tree.desks.items():
+            if scope.covers(Scope(scope.bot, alias)):
+                desk.watch.enable()
+        return await self.site.halting.resume(scope)
 
     async def wait_until_ready(self, seconds: float) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
@@ -82,89 +129,55 @@ class Gateway:
         await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
 
     async def drain(self) -> None:
-        """Stop accepting, serve what may still come for the grace, answer what is in flight, close."""
+        """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""
+        if self.pipeline.is_draining:
+            return
         self.pipeline.is_draining = True
-        self.socket.close()
+        self.doors.close()
         await self.server.wait_until_empty(self.config.listen.drain)
         limits = self.tree.limits
-        await self.handler.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        await self.site.around.under_way.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
         await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
 
 @contextlib.asynccontextmanager
 async def running_gateway(
-    config: Config, readers: tuple[Reader, ...] = (), environ: Mapping[str, str] | None = None
+    config: Config,
+    readers: tuple[Reader, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    load: Callable[[], Config] | None = None,
 ) -> AsyncIterator[Gateway]:
     """Run a gateway as long as the block lasts; it drains at its end.
 
-    Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used,
-    StartError where it cannot listen.
+    `load` returns the configuration anew for a reload; without it only secrets are read again. Raises
+    SecretError where a secret cannot be read, JournalError where the journal cannot be used, StartError where
+    it cannot listen.
     """
     _check_parser()
+    environ = os.environ if environ is None else environ
     host = Host()
     async with contextlib.AsyncExitStack() as ends:
-        tree = build_tree(config, os.environ if environ is None else environ, host)
-        ends.push_async_callback(tree.upstream.close)
-        books = build_books(config, host)
-        ends.push_async_callback(books.close)
-        keeper = build_keeper(config, tree, host)
-        if keeper is not None:
-            ends.push_async_callback(keeper.keep)
+        site, pipeline = build_site(config, environ, host, ends)
         reporter = Reporter(readers)
-        pipeline = Pipeline(tree, books, host)
-        handler = Handler(pipeline, books, host, reporter.report)
+        handler = Handler(pipeline, site.around.under_way, site.books, host, reporter.report)
+        ends.push_async_callback(_close_upstream, handler)
+        reloader = Reloader(site, handler, load or (lambda: config))
         service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)
-        server = BotServer(service, config.listen.max_connections)
-        await ends.enter_async_context(_in_background(*_work(config, tree, keeper)))
-        socket = await listen(server, config.listen.tcp or Address("127.0.0.1", 0), "listen.tcp")
-        address = Address(*socket.sockets[0].getsockname()[:2])
-        gateway = Gateway(
-            config, address, host, host.now(), tree, books, pipeline, handler, reporter, server, socket
-        )
+        upstream = pipeline.tree.upstream.most_connections
+        server = BotServer(service, room_for_bots(config.listen.max_connections, upstream))
+        ends.push_async_callback(site.background.stop)
+        site.background.follow(site.work(pipeline))
+        site.background.finish(reloader.watch())
+        doors = await open_doors(server, config.listen, host)
+        gateway = Gateway(doors, host.now(), site, handler, reloader, reporter, server)
         ends.push_async_callback(gateway.drain)
         yield gateway
 
 
-def _work(config: Config, tree: Tree, keeper: Keeper | None) -> Iterator[Coroutine[Any, Any, None]]:
-    """Return what goes on in the background."""
-    yield tree.clock_keeper.run()
-    if config.upstream.warm:
-        yield tree.upstream.keep_warm()
-    if keeper is not None:
-        yield keeper.run()
-
-
-@contextlib.asynccontextmanager
-async def _in_background(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run `work` as long as the block lasts."""
-    tasks = [asyncio.create_task(one) for one in work]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def listen(server: BotServer, address: Address, setting: str) -> asyncio.Server:
-    """Listen at an address. Raises StartError naming the setting."""
-    loop = asyncio.get_running_loop()
-    try:
-        return await loop.create_server(server, address.host, address.port, backlog=_BACKLOG)
-    except OSError as error:
-        raise cannot_listen(address, setting, error) from None
-
-
-def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
-    """Return the error of an address that cannot be had."""
-    return StartError(f"cannot listen on {address}: {_cause(error)}; set {setting} to another one")
-
-
-def _cause(error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return "another program listens there"
-    return error.strerror or str(error)
+async def _close_upstream(handler: Handler) -> None:
+    """Close the connections in use by then: a reload may have replaced the first ones."""
+    await handler.pipeline.tree.upstream.close()
 
 
 def _check_parser() -> None:

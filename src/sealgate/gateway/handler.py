@@ -12,11 +12,13 @@ import structlog
 from sealgate.errors import Refusal
 from sealgate.gateway.answer import BrokenReplyError
 from sealgate.gateway.bookkeeping import Bookkeeping
-from sealgate.gateway.bot_connection import Incoming
+from sealgate.gateway.holding_back import HoldingBack
 from sealgate.gateway.host import Host
+from sealgate.gateway.incoming import Incoming
 from sealgate.gateway.journey import Journey, Stage
 from sealgate.gateway.pipeline import Pipeline
 from sealgate.gateway.replies import Reply, closing_bytes, problem, write_reply
+from sealgate.gateway.under_way import UnderWay
 
 log = structlog.get_logger("sealgate.handler")
 
@@ -25,15 +27,20 @@ _GONE = 499  # the record's status where the bot did not wait for one; nginx's n
 
 
 class Handler:
-    """What a listener hands its requests to; `report` gets everything that ends."""
+    """What a listener hands its requests to; `report` gets everything that ends.
 
-    def __init__(self, pipeline: Pipeline, books: Bookkeeping, host: Host, report: Report) -> None:
-        self._pipeline = pipeline
+    Each request is carried by what `pipeline` is when it comes; a reload puts another one there.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, under_way: UnderWay, books: Bookkeeping, host: Host, report: Report
+    ) -> None:
+        self.pipeline = pipeline
+        self._under_way = under_way
         self._books = books
         self._host = host
         self._report = report
-        self.inflight = 0
-        self._idle: asyncio.Event | None = None
+        self._holding_back = HoldingBack(host)
 
     async def handle(self, request: Incoming) -> bool:
         """Serve one request of a bot, and return whether its connection may stay."""
@@ -41,9 +48,9 @@ class Handler:
         journey = Journey(self._host.request_id(), self._host.now(), request.method, bot.task)
         bot.on_hang_up = journey.hang_up
         status = _GONE
-        self.inflight += 1
+        self._under_way.begin(journey, self.pipeline.tree.upstream)
         try:
-            reply = await self._answer(request, journey)
+            reply = await self._answer(self.pipeline, request, journey)
             status = reply.status
             if reply.remainder is None:
                 self._books.settle(journey, reply)
@@ -56,27 +63,18 @@ class Handler:
         finally:
             bot.on_hang_up = None
             self._books.settle(journey, None)
-            self._leave()
+            self._under_way.end(journey)
             self._report(journey, status, self._host.now())
 
     async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
         if reply.remainder is not None:
             journey.enter(Stage.BOT, self._host.now())
-        return await write_reply(request, reply, journey.notes(), is_last=self._pipeline.is_draining)
+        return await write_reply(request, reply, journey.notes(), is_last=self.pipeline.is_draining)
 
-    def _leave(self) -> None:
-        self.inflight -= 1
-        if self.inflight == 0 and self._idle is not None:
-            self._idle.set()
-
-    async def wait_until_idle(self, at_most_s: float) -> None:
-        """Return when no request is under way, those of bots that are gone included, or the time is over."""
-        self._idle = asyncio.Event()
-        if self.inflight == 0:
-            return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(at_most_s):
-                await self._idle.wait()
+    @property
+    def inflight(self) -> int:
+        """How many requests are under way, those of bots that are gone included."""
+        return len(self._under_way)
 
     def refuse_malformed(self, refusal: Refusal) -> bytes:
         """Return the reply to what could not even be parsed, and report it."""
@@ -86,12 +84,16 @@ class Handler:
         self._report(journey, reply.status, self._host.now())
         return closing_bytes(reply, journey.notes())
 
-    async def _answer(self, request: Incoming, journey: Journey) -> Reply:
+    async def _answer(self, pipeline: Pipeline, request: Incoming, journey: Journey) -> Reply:
         """Carry the request; what stops it on the way becomes a problem document."""
         try:
-            return await self._pipeline.carry(request, journey)
+            return await pipeline.carry(request, journey)
         except Refusal as refusal:
             journey.refusal = refusal
+            await self._holding_back.serve(request, refusal)
+        except asyncio.CancelledError:
+            if journey.refusal is None or not journey.is_stopped():
+                raise
         except ConnectionError:
             raise
         except Exception:

@@ -1,20 +1,46 @@
-"""Reading a bot's body: whole, bounded in size and time, and as it came (nothing is unpacked)."""
+"""A bot's request. Its body is read whole, bounded in size and time, and as it came: nothing is unpacked."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
+from aiohttp.http import RawRequestMessage
+from aiohttp.streams import StreamReader
 from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
-from sealgate.gateway.bot_connection import Incoming
+
+if TYPE_CHECKING:
+    from sealgate.gateway.bot_connection import BotConnection
 
 _HTTP_11 = (1, 1)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
+class Incoming:
+    """A bot's request: the head, and the body as it comes in `content`.
+
+    `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request.
+    """
+
+    __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
+
+    def __init__(
+        self, message: RawRequestMessage, content: StreamReader, connection: "BotConnection"
+    ) -> None:
+        self.method = message.method
+        self.target = message.path
+        self.version: tuple[int, int] = message.version
+        self.fields = message.raw_headers
+        self.may_stay = not message.should_close
+        self.content = content
+        self.connection = connection
+
+
 async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
     """Return the body of at most `max_body` bytes.
 
-    Raises Refusal `body_too_large`, `body_timeout` or `bad_request` (cut, or framed wrongly).
+    Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
+    `bad_request` (cut, or framed wrongly), `headers_too_large` (the trailers).
     """
     try:
         if request.content.is_eof():

@@ -2,13 +2,18 @@
 
 import asyncio
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from sealgate.core.admission import Bot, Ticket
+from sealgate.core.catalogue import UpstreamError
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.replays import Name
 from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
+
+if TYPE_CHECKING:
+    from sealgate.gateway.key_watch import KeyWatch
 
 
 class Stage(IntEnum):
@@ -20,16 +25,21 @@ class Stage(IntEnum):
     UPSTREAM = 3
 
 
+_WAITS = frozenset({Stage.QUEUE, Stage.UPSTREAM})
+
+
 class Journey:
     """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
 
     `give_up_at` bounds the waiting, `ends_at` everything. `standing` is what the attempts so far let the bot
     conclude; while one is under way nothing is certain. `not_before` holds a resend back. `fence_ms` is
     the server time after which the latest attempt can no longer be admitted. `name` and `digest` are of its
-    Idempotency-Key, `order` is its row in the journal.
+    Idempotency-Key, `order` is its row in the journal. `watch` is over the key that it goes with.
     """
 
     bot: Bot | None = None
+    ticket: Ticket | None = None
+    watch: "KeyWatch | None" = None
     key: str | None = None
     route = "other"
     lane: Lane | None = None
@@ -49,6 +59,7 @@ class Journey:
     attempts = 0
     resends: tuple[str, ...] = ()
     upstream_429s = 0
+    upstream_errors: tuple[UpstreamError, ...] = ()
     refusal: Refusal | None = None
     broken: str | None = None
     has_hung_up = False
@@ -75,8 +86,27 @@ class Journey:
         if self.may_be_stopped and self._task is not None:
             self._task.cancel()
 
+    def stop(self, refusal: Refusal) -> bool:
+        """End it with a refusal if it waits in the gateway; say whether it does.
+
+        Whoever carries it sees a cancellation, and asks `is_stopped`.
+        """
+        is_waiting = self._stage in _WAITS and not self.is_under_way
+        if not is_waiting or self.refusal is not None or self._task is None:
+            return False
+        self.refusal = refusal
+        self._task.cancel()
+        return True
+
+    def is_stopped(self) -> bool:
+        """Whether a cancellation was `stop` alone, and then take it back."""
+        if self.refusal is None or self.has_hung_up or self._task is None:
+            return False
+        return self._task.uncancel() == 0
+
     def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
         """Note the ticket and what its deadline bounds."""
+        self.ticket = ticket
         self.key, self.route, self.lane = ticket.key, ticket.route.template, ticket.route.lane
         self.is_read = ticket.is_read
         if ticket.deadline_s is not None:
@@ -150,6 +180,7 @@ class Journey:
             bot_s=self._spent[Stage.BOT],
             total_s=now - self.started,
             has_hung_up=self.has_hung_up,
+            upstream_errors=self.upstream_errors,
         )
 
 

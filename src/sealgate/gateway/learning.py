@@ -13,16 +13,23 @@ from sealgate.core.attempts import (
     after_reply,
     is_timestamp_refusal,
 )
+from sealgate.core.catalogue import UpstreamError, find_kind
 from sealgate.core.limit_reply import limit_reply
 from sealgate.gateway.answer import Answer
 from sealgate.gateway.journey import Journey
 from sealgate.gateway.kept_clock import KeptClock
 from sealgate.gateway.turnstile import Turn
 
+_CLIENT_ERROR = 400
+
 
 def observe(answer: Answer, turn: Turn, journey: Journey, clock: KeptClock) -> None:
     """Let the pacer and the clock learn from a reply."""
-    turn.settle(limit_reply(answer.status, answer.head.told, clock.server_now))
+    taught = limit_reply(answer.status, answer.head.told, clock.server_now)
+    turn.settle(taught)
+    if answer.status >= _CLIENT_ERROR:
+        kind = find_kind(answer.status, answer.body)
+        journey.upstream_errors += (UpstreamError(kind, journey.sent_at, taught.retry_after_s),)
     if answer.status == TOO_MANY_REQUESTS:
         journey.upstream_429s += 1
     elif is_timestamp_refusal(answer.status, answer.body):
@@ -44,6 +51,7 @@ def judge_reply(answer: Answer, ticket: Ticket, journey: Journey, replay: Replay
 
 def judge_failure(failure: Failure, ticket: Ticket, journey: Journey, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
+    journey.upstream_errors += (UpstreamError(failure.fate.value, now),)
     resends = journey.resends.count(failure.fate.value)
     time_left_s = journey.give_up_at - now
     return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

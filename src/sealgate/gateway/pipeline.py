@@ -10,9 +10,9 @@ from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.answer import Answer
 from sealgate.gateway.bookkeeping import Bookkeeping
-from sealgate.gateway.bot_connection import Incoming
+from sealgate.gateway.halting import Halting
 from sealgate.gateway.host import Host
-from sealgate.gateway.incoming import read_body
+from sealgate.gateway.incoming import Incoming, read_body
 from sealgate.gateway.journey import Journey, Stage
 from sealgate.gateway.learning import judge_failure, judge_reply, observe
 from sealgate.gateway.replies import Reply, passed_on
@@ -27,9 +27,10 @@ _STALE_S = 0.05  # a timestamp older than this is chosen anew
 class Pipeline:
     """Carries the requests of one tree."""
 
-    def __init__(self, tree: Tree, books: Bookkeeping, host: Host) -> None:
-        self._tree = tree
+    def __init__(self, tree: Tree, books: Bookkeeping, halting: Halting, host: Host) -> None:
+        self.tree = tree
         self._books = books
+        self._halting = halting
         self._host = host
         self.is_draining = False
 
@@ -42,6 +43,11 @@ class Pipeline:
         body = await self._read(ticket, request, journey)
         if (known := self._recall(ticket, body, journey)) is not None:
             return known
+        self.check_key(ticket)
+        return passed_on(await self.deliver(ticket, body, journey))
+
+    async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
+        """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
         while True:
             with await self._wait(ticket, journey) as turn:
                 connection = await self._connect(ticket, turn, journey)
@@ -52,16 +58,19 @@ class Pipeline:
                     continue
                 answer = self._learn(ticket, attempt, turn, journey)
             if answer is not None:
-                return passed_on(answer)
+                return answer
 
     def _admit(self, request: Incoming, journey: Journey) -> Ticket:
-        rules = self._tree.rules
+        rules = self.tree.rules
         head = rules.headers.sort(request.fields)
         journey.request_id = admission.request_id(head) or journey.request_id
-        journey.bot = admission.greet(head, request.method, request.version, rules)
+        peer = request.connection.peer
+        journey.bot = admission.greet(head, request.method, request.version, rules, peer)
         ticket = admission.authorise(journey.bot, request.method, request.target, head, rules)
-        check_session(ticket, self._tree.desks[ticket.key].key)
-        journey.admitted(ticket, self._tree.limits.max_wait_s, self._tree.limits.total_timeout_s)
+        desk = self.tree.desks[ticket.key]
+        check_session(ticket, desk.key)
+        journey.watch = desk.watch
+        journey.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
         return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, journey: Journey) -> bytes:
@@ -70,8 +79,8 @@ class Pipeline:
             journey.enter(Stage.BOT, self._host.now())
         body = await read_body(
             request,
-            self._tree.rules.max_body,
-            self._tree.limits.body_timeout_s,
+            self.tree.rules.max_body,
+            self.tree.limits.body_timeout_s,
             expects_continue=b"expect" in ticket.head.kept,
         )
         if not is_there:
@@ -80,21 +89,27 @@ class Pipeline:
 
     def _recall(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
         """Return what was answered before; refuse a new order while draining."""
-        known = self._books.begin(ticket, body, self._tree.desks[ticket.key].key.api_key, journey)
+        known = self._books.begin(ticket, body, journey)
         if known is None and self.is_draining and ticket.route.lane is Lane.ORDER:
             raise Refusal("draining", "The gateway is shutting down.")
         return known
 
+    def check_key(self, ticket: Ticket) -> None:
+        """Refuse what goes with a key that the exchange does not take at the moment."""
+        if ticket.route.auth is Auth.SIGNED:
+            self.tree.desks[ticket.key].watch.check()
+
     async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
+        self._halting.check(ticket)
         journey.enter(Stage.QUEUE, now := self._host.now())
         if journey.resends:
             await self._hold_back(journey)
-        turnstile = self._tree.open_turnstile
+        turnstile = self.tree.open_turnstile
         if ticket.route.auth is not Auth.OPEN:
-            desk = self._tree.desks[ticket.key]
+            desk = self.tree.desks[ticket.key]
             turnstile = desk.turnstile
-            if journey.resends or not self._tree.clock.is_good_for(desk.key.recv_window_ms, now):
-                await self._tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
+            if journey.resends or not self.tree.clock.is_good_for(desk.key.recv_window_ms, now):
+                await self.tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
         turn = await turnstile.pass_through(_claim(ticket, journey))
         journey.enter(Stage.OWN, self._host.now())
         return turn
@@ -102,7 +117,7 @@ class Pipeline:
     async def _hold_back(self, journey: Journey) -> None:
         """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
         if journey.resends[-1] == TIMESTAMP:
-            await self._tree.clock.wait_for_resync(journey.give_up_at)
+            await self.tree.clock.wait_for_resync(journey.give_up_at)
         elif (left := journey.not_before - self._host.now()) > 0:
             await self._host.sleep(left)
 
@@ -110,7 +125,7 @@ class Pipeline:
         self, ticket: Ticket, turn: Turn, journey: Journey
     ) -> UpstreamConnection | Failure | None:
         """Return a connection, None where a pause began while there was none yet."""
-        lane, upstream = ticket.route.lane, self._tree.upstream
+        lane, upstream = ticket.route.lane, self.tree.upstream
         if (idle := upstream.take(lane)) is not None:
             return idle
         journey.enter(Stage.UPSTREAM, now := self._host.now())
@@ -138,17 +153,17 @@ class Pipeline:
         except BaseException:
             connection.release()
             raise
-        if not is_certain or not connection.is_usable:
+        if not is_certain or not connection.is_usable or self._halting.stops(ticket):
             connection.release()
             return None
         data = sealed_request(
-            self._tree.upstream.head(ticket.method, ticket.target.raw),
+            self.tree.upstream.head(ticket.method, ticket.target.raw),
             ticket,
-            self._tree.desks[ticket.key].key,
+            self.tree.desks[ticket.key].key,
             journey.timestamp_ms,
             body,
         )
-        turn.is_used = True
+        turn.goes(now)
         journey.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
 
@@ -169,7 +184,7 @@ class Pipeline:
         return self._host.now() - now < _STALE_S and not turn.is_paused
 
     def _choose_timestamp(self, ticket: Ticket, body: bytes, journey: Journey, now: float) -> None:
-        desk, clock = self._tree.desks[ticket.key], self._tree.clock
+        desk, clock = self.tree.desks[ticket.key], self.tree.clock
         content = hash((ticket.method, ticket.target.raw, body))
         journey.timestamp_ms = desk.stamps.take(clock.timestamp_ms(now), content)
         journey.fence_ms = journey.timestamp_ms + desk.key.recv_window_ms + clock.error_ms(now)
@@ -179,7 +194,7 @@ class Pipeline:
         time_left_s = journey.ends_at - now
         if time_left_s <= 0:
             raise Refusal("deadline_exceeded", "The time for this request is over.")
-        return min(self._tree.limits.total_timeout_s, time_left_s)
+        return min(self.tree.limits.total_timeout_s, time_left_s)
 
     def _learn(
         self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey
@@ -192,8 +207,10 @@ class Pipeline:
         journey.came_back(now)
         verdict: Deliver | Again | GiveUp
         if isinstance(attempt, Answer):
-            observe(attempt, turn, journey, self._tree.clock)
-            verdict = judge_reply(attempt, ticket, journey, self._tree.limits.replay)
+            observe(attempt, turn, journey, self.tree.clock)
+            if ticket.route.auth is Auth.SIGNED:
+                self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
+            verdict = judge_reply(attempt, ticket, journey, self.tree.limits.replay)
         else:
             verdict = judge_failure(attempt, ticket, journey, now)
         journey.concludes(verdict.conclusion)

@@ -13,12 +13,14 @@ from http import HTTPStatus
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
 from sealgate.gateway.answer import Answer, BrokenReplyError, Remainder
-from sealgate.gateway.bot_connection import BotConnection, Incoming
+from sealgate.gateway.bot_connection import BotConnection
+from sealgate.gateway.incoming import Incoming
 
 Fields = Sequence[tuple[bytes, bytes]]
 
 _NO_BODY = frozenset({204, 304})
 _HTTP_11 = (1, 1)
+_PATIENCE_S = 0.5  # with a bot that does not read, while others wait
 _LONGEST_S = 10**9  # of a Retry-After that is written
 # Headers that a status calls for: RFC 9110 sections 11.6.1 and 10.2.1.
 _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
@@ -118,12 +120,19 @@ async def _stream(bot: BotConnection, remainder: Remainder, framing: _Framing) -
 
 
 async def _drain_in_time(bot: BotConnection, remainder: Remainder) -> None:
-    """Wait for the bot to read; one that does not must not hold a connection to the upstream for ever."""
-    try:
-        async with asyncio.timeout_at(remainder.ends_at):
-            await bot.drain()
-    except TimeoutError:
-        raise BrokenReplyError("the bot does not read it") from None
+    """Wait for the bot to read; one that does not must not hold a connection to the upstream for ever.
+
+    Where others wait for one, it is not held without progress either.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        look_at = min(remainder.ends_at, loop.time() + _PATIENCE_S)
+        try:
+            async with asyncio.timeout_at(look_at):
+                return await bot.drain()
+        except TimeoutError:
+            if look_at == remainder.ends_at or remainder.is_wanted:
+                raise BrokenReplyError("the bot does not read it") from None
 
 
 def head_block(reply: Reply, notes: bytes, framing: bytes) -> bytes:

@@ -14,7 +14,7 @@ class Room:
     """The places. `enter` one, and `leave` it with the same lane."""
 
     def __init__(self, size: int) -> None:
-        self._reads, self._size, self._all = max(1, size * 3 // 4), size, size + max(1, size // 8)
+        self._reads, self._size, self.all = max(1, size * 3 // 4), size, size + max(1, size // 8)
         self._taken = dict.fromkeys(Lane, 0)
         self._queues: dict[Lane, deque[asyncio.Future[None]]] = {
             lane: deque() for lane in (Lane.CANCEL, Lane.ORDER, Lane.READ)
@@ -60,6 +60,6 @@ class Room:
     def _has_place(self, lane: Lane) -> bool:
         reads, orders, cancels = self._taken[Lane.READ], self._taken[Lane.ORDER], self._taken[Lane.CANCEL]
         if lane is Lane.CANCEL:
-            return reads + orders + cancels < self._all
-        is_full = reads + orders >= self._size or reads + orders + cancels >= self._all
+            return reads + orders + cancels < self.all
+        is_full = reads + orders >= self._size or reads + orders + cancels >= self.all
         return not is_full and (lane is Lane.ORDER or reads < self._reads)

@@ -10,17 +10,29 @@ _TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open a
 
 
 class BotServer:
-    """Makes the protocol of each new connection; beyond `max_connections` it only says so."""
+    """Makes the protocol of each new connection; beyond `max_connections` it only says so.
+
+    `handshakes` counts those who are not yet among `connections`.
+    """
 
     def __init__(self, service: Service, max_connections: int) -> None:
         self._service = service
         self._max_connections = max_connections
         self.connections: set[BotConnection] = set()
+        self.handshakes = 0
 
     def __call__(self) -> BotConnection:
         """Return the protocol of a new connection."""
-        is_full = len(self.connections) >= self._max_connections
-        return BotConnection(self._service, self.connections, _TOO_MANY if is_full else None)
+        return BotConnection(self._service, self.connections, _TOO_MANY if self.is_full else None)
+
+    def admit(self) -> BotConnection:
+        """Return the protocol of a connection that was counted before."""
+        return BotConnection(self._service, self.connections, None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for one more connection."""
+        return len(self.connections) + self.handshakes >= self._max_connections
 
     async def wait_until_empty(self, at_most_s: float) -> None:
         """Return when all bots have left, or the time is over."""

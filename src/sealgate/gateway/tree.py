@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sealgate.config import Config
 from sealgate.core.admission import Rules
 from sealgate.core.attempts import Replay
 from sealgate.core.stamps import Stamps
 from sealgate.gateway.clock_keeper import ClockKeeper
 from sealgate.gateway.kept_clock import KeptClock
+from sealgate.gateway.key_watch import KeyWatch
 from sealgate.gateway.keys import SigningKey
 from sealgate.gateway.turnstile import Turnstile
 from sealgate.gateway.upstream import Upstream
@@ -25,17 +27,19 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One key, the turnstile before it, and its timestamps."""
+    """One key, the turnstile before it, its timestamps, and who watches what the exchange says of it."""
 
     key: SigningKey
     turnstile: Turnstile
     stamps: Stamps
+    watch: KeyWatch
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
     """What the pipeline works with."""
 
+    config: Config
     rules: Rules
     limits: Limits
     desks: Mapping[str, Desk]

@@ -19,8 +19,6 @@ from sealgate.gateway.host import Host
 
 # The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
 _LONGEST_SLEEP_S = 1.0
-
-
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
 log = structlog.get_logger("sealgate.pacing")
@@ -29,14 +27,19 @@ log = structlog.get_logger("sealgate.pacing")
 class Turn:
     """A claim that was let go. Leaving its block gives the turn back, or counts it as lost if it was used.
 
-    `is_used` is to be set when the first byte is about to go out.
+    Call `goes` when the first byte is about to go out.
     """
 
     def __init__(self, turnstile: "Turnstile", claim: Claim) -> None:
         self._turnstile = turnstile
         self._claim = claim
         self._is_settled = False
-        self.is_used = False
+        self._is_used = False
+
+    def goes(self, now: float) -> None:
+        """Tell that the first byte goes out now, on the host's clock."""
+        self._is_used = True
+        self._turnstile.goes(self._claim, now)
 
     @property
     def is_paused(self) -> bool:
@@ -54,7 +57,7 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._is_settled and self.is_used:
+        if not self._is_settled and self._is_used:
             self.settle(Reply(Fate.LOST))
         elif not self._is_settled:
             self._turnstile.leave(self._claim)
@@ -90,6 +93,10 @@ class Turnstile:
             self.leave(claim)
             raise
         return Turn(self, claim)
+
+    def goes(self, claim: Claim, now: float) -> None:
+        """Let the pacer know when a claim is really sent."""
+        self._pacer.sent(claim, now)
 
     def leave(self, claim: Claim) -> None:
         """Take a claim out of the line, or its turn back: nothing of it was sent."""

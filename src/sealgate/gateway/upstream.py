@@ -72,6 +72,11 @@ class Upstream:
             connection.close()
         await self._connector.close()
 
+    @property
+    def most_connections(self) -> int:
+        """How many there can be, those that cancels have to themselves included."""
+        return self._room.all
+
     def waiting(self, lane: Lane) -> int:
         """Return how many wait for a connection in a lane."""
         return self._room.waiting[lane]
@@ -124,7 +129,7 @@ class Upstream:
         timeout = aiohttp.ClientTimeout(connect=timeout_s, sock_connect=timeout_s, ceil_threshold=_NO_CEILING)
         try:
             connection = UpstreamConnection(
-                await self._connector.connect(self._where, [], timeout), self._take_back
+                await self._connector.connect(self._where, [], timeout), self._take_back, self._is_wanted
             )
         except TimeoutError:
             return Failure(Fate.CONNECT_TIMEOUT, "no connection in time")
@@ -146,6 +151,9 @@ class Upstream:
             self._forget(connection)
         if lane is not None:
             self._room.leave(lane)
+
+    def _is_wanted(self) -> bool:
+        return any(self._room.waiting.values())
 
     def _forget(self, connection: UpstreamConnection) -> None:
         if connection in self._idle:

@@ -37,15 +37,21 @@ Head = tuple[RawResponseMessage, StreamReader]
 class UpstreamConnection(BaseProtocol):
     """A connection in the pool's hands or a request's. `on_free` is called when the request has done with it.
 
-    `tls` is the session below, None without one. Whoever has the connection calls `exchange` once, or
-    `release` to give it back unused.
+    `is_wanted` says whether others wait for one. `tls` is the session below, None without one. Whoever has
+    the connection calls `exchange` once, or `release` to give it back unused.
     """
 
-    def __init__(self, connection: Connection, on_free: Callable[["UpstreamConnection"], None]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        on_free: Callable[["UpstreamConnection"], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop, None)
         self._connection = connection
         self._on_free = on_free
+        self.is_wanted = is_wanted
         self._parses_bodies = True
         self._head: asyncio.Future[Head] | None = None
         self._content: StreamReader = EMPTY_PAYLOAD
@@ -93,6 +99,8 @@ class UpstreamConnection(BaseProtocol):
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
         self._head, self._content = None, EMPTY_PAYLOAD
+        if self._message is not None and self._message.chunked:
+            self._parser = None  # aiohttp's puts the last trailer of a body into the next head
         if self.is_usable:
             self._on_free(self)
         else:

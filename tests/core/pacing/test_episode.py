@@ -2,8 +2,14 @@ import math
 
 import pytest
 
-from sealgate.core.pacing.episode import Episode, read_episode
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import Evidence, explain_last
 from sealgate.core.pacing.sent_log import SentLog
+
+
+def read_episode(episode: Episode, log: SentLog, at_most: float = math.inf) -> tuple[float, float] | None:
+    found = explain_last(Evidence([episode], log.all, 0.0), at_most)
+    return None if found is None else (found.n, found.window)
 
 
 def flood(count: int, rate: float, start: float = 0.0) -> SentLog:

@@ -73,4 +73,4 @@ def test_a_stated_wait_of_nothing_is_not_believed_twice() -> None:
         gate = gate.refused(now, 0.0, 0.0, is_scout=bool(waits))
         waits.append(gate.left_s(now))
         now = gate.until
-    assert waits == [0.0, 0.5, 1.0, 2.0, 4.0]
+    assert waits == pytest.approx([0.0, 0.05, 0.1, 0.2, 0.4])

@@ -2,17 +2,20 @@
 
 import math
 
+import pytest
+
 from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.learning import Context, learn
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import SentLog
+from sealgate.core.pacing.sent_log import SentLog, Tally
 
 
-def sent(rate: float, since: float, until: float) -> SentLog:
+def sent(rate: float, since: float, until: float) -> Tally:
     log = SentLog(3600.0)
     for index in range(round((until - since) * rate)):
         log.add(since + index / rate, 1.0)
-    return log
+    return log.all
 
 
 def test_the_first_episode_finds_a_limit() -> None:
@@ -23,7 +26,7 @@ def test_the_first_episode_finds_a_limit() -> None:
 
 def test_an_episode_without_anything_accepted_teaches_nothing() -> None:
     limits: list[Limit] = []
-    learn(limits, Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0), -math.inf, None), 1.1)
+    learn(limits, Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0).all, -math.inf, None), 1.1)
     assert limits == []
 
 
@@ -48,7 +51,7 @@ def test_a_refusal_while_probing_was_the_probe() -> None:
 def test_a_refusal_at_the_pace_lowers_it_towards_what_was_delivered() -> None:
     limit = Limit(21.0, 1.0)
     learn([limit], Episode(9.95, 10.0, 10.0), Context(sent(21, 0.001, 9.9), 0.0, 0.0), 10.1)
-    assert 20.4 < limit.n < 20.6
+    assert limit.n == pytest.approx(20.8)
     assert limit.failed == 21.0
 
 
@@ -79,5 +82,55 @@ def test_a_published_limit_keeps_its_window() -> None:
 
 def test_a_burst_of_nothing_leaves_the_limit() -> None:
     limit = Limit(1200.0, 60.0)
-    learn([limit], Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0), -math.inf, None), 1.1)
+    learn([limit], Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0).all, -math.inf, None), 1.1)
     assert (limit.n, limit.window, limit.last_seen) == (1200.0, 60.0, 1.1)
+
+
+def test_a_burst_that_is_refused_at_a_rate_that_held_is_made_smaller() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.FIXED, is_proven=True)
+    learn([limit], Episode(0.34, 0.36, 0.36), Context(sent(30, 0.001, 0.334), -math.inf, None), 0.4)
+    assert (limit.n, limit.window) == (10.0, 0.5)
+
+
+def test_a_pace_that_is_explained_and_refused_is_slowed_down() -> None:
+    limit = Limit(19.0, 1.0, kind=Kind.FIXED)
+    context = Context(sent(20, 0.001, 1.44), 0.2, 0.0, jitter_s=0.0)
+    learn([limit], Episode(1.45, 1.46, 1.46), context, 1.5)
+    assert limit.window == 1.0
+    assert 18.5 < limit.n < 19.0
+
+
+def test_the_rate_of_a_bucket_that_refused_for_long_is_precise() -> None:
+    limit = Limit(10.0, 1.0, kind=Kind.BUCKET)
+    limit.episodes = [Episode(at, at, at) for at in (1.0, 4.0)]
+    learn([limit], Episode(8.0, 8.0, 8.0), Context(sent(20, 0.001, 8.0), 4.0, 0.0), 8.1)
+    assert 19.5 < limit.rate < 20.5
+    assert limit.probe_at >= 68.0
+
+
+def test_a_bucket_that_was_full_in_between_is_searched_on() -> None:
+    limit = Limit(10.0, 0.5, kind=Kind.BUCKET, step=0.2)
+    limit.episodes = [Episode(at, at, at) for at in (1.0, 4.0)]
+    learn([limit], Episode(8.0, 8.0, 8.0), Context(sent(15, 0.001, 8.0), 4.0, 0.0), 8.1)
+    assert 14.5 < limit.rate < 15.5
+    assert limit.failed / limit.window == pytest.approx(24.0)
+
+
+def test_a_young_bucket_is_searched() -> None:
+    limit = Limit(10.0, 0.5, kind=Kind.BUCKET)
+    limit.episodes = [Episode(at, at, at) for at in (1.0, 2.0)]
+    learn([limit], Episode(3.0, 3.0, 3.0), Context(sent(15, 0.001, 3.0), 2.0, 0.0), 3.1)
+    assert 14.0 < limit.rate < 16.0
+    assert limit.probe_at < 20.0
+
+
+def test_episodes_that_nothing_explains_are_forgotten() -> None:
+    log = SentLog(3600.0)
+    for index in range(10):
+        log.add(float(index), 1.0)
+    for index in range(1000):
+        log.add(20.0 + index / 100, 1.0)
+    limit = Limit(10.0, 1.0)
+    limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
+    learn([limit], Episode(30.5, 30.5, 30.9), Context(log.all, 13.0, None), 31.0)
+    assert len(limit.episodes) == 1

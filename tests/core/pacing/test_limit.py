@@ -2,6 +2,7 @@ import math
 
 import pytest
 
+from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
 
 
@@ -14,15 +15,13 @@ def searched(most: float = math.inf) -> Limit:
 def go_on(limit: Limit, *, reads: float = 1.0) -> float:
     """Come to the next point of the search, with that part of reads; return its time."""
     now = limit.probe_at
-    limit.took(100.0 * reads, is_read=True)
-    limit.took(100.0 * (1 - reads), is_read=False)
-    limit.probe(now)
+    limit.probe(now, limit.n * (1 + limit.step * reads))
     return now
 
 
 def test_nothing_happens_before_its_time() -> None:
     limit = searched()
-    limit.probe(limit.probe_at - 0.001)
+    limit.probe(limit.probe_at - 0.001, 20.0)
     assert limit.step == 0.0
 
 
@@ -39,14 +38,14 @@ def test_steps_that_hold_double() -> None:
     for _ in range(8):
         go_on(limit)
         steps.append(limit.step)
-    assert steps == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0]
+    assert steps == [0.02, 0.04, 0.08, 0.16, 0.32, 0.35, 0.35, 0.35]
 
 
 def test_only_what_the_reads_tried_is_believed() -> None:
     limit = searched()
     go_on(limit)
-    go_on(limit, reads=0.5)
-    assert limit.n == pytest.approx(20.2)
+    go_on(limit, reads=0.95)
+    assert limit.n == pytest.approx(20.38)
 
 
 def test_without_reads_a_step_is_held_on() -> None:
@@ -72,7 +71,7 @@ def test_a_narrow_bracket_rests_at_growing_distances() -> None:
     limit = searched()
     rests = []
     for _ in range(6):
-        limit.failed = limit.n * 1.02
+        limit.failed, limit.step = limit.n * 1.02, 0.01
         now = go_on(limit)
         rests.append(limit.probe_at - now)
     assert rests == [60, 120, 240, 480, 600, 600]
@@ -124,3 +123,11 @@ def test_a_long_window_is_searched_in_small_steps() -> None:
     limit.search(0.0, 30.0)
     assert limit.next_step == 0.025
     assert limit.rate == 20.0
+
+
+def test_a_limit_that_held_is_lowered_by_steps_that_double() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.FIXED, is_proven=True)
+    limit.lower(5.0, 1.0, 1000.0)
+    assert limit.n == pytest.approx(19.8)
+    limit.lower(6.0, 1.0, 1000.0)
+    assert limit.n == pytest.approx(19.404)

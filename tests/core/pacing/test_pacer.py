@@ -222,7 +222,7 @@ def test_a_limit_learned_shows_in_words_and_survives_a_restart() -> None:
     desk.enter(0.4)
     desk.answer(1.1, desk.go(1.06))
     (limit,) = desk.pacer.status(2.0).limits
-    assert limit.words == "about 20 per 1 s, seen once, last 429 0.9 s ago"
+    assert limit.words == "about 20 per 1 s, sliding, seen once, last 429 0.9 s ago"
     assert limit.used_ratio == pytest.approx(0.0, abs=0.06)
     kept = json.loads(json.dumps(desk.pacer.snapshot(2.0)))
     other = Desk()
@@ -255,25 +255,28 @@ def test_nothing_left_is_waited_for() -> None:
 
 
 def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
-    desk, now = Desk(), 0.0
-    for _ in range(2):
-        now += 100.0
-        flood = desk.send(now, 5)
-        while len(flood) < 5:
-            now += 100.0
-            flood += desk.go(now)
-        desk.answer(now + 0.1, flood[4:], limited(1.0))
-        desk.answer(now + 0.1, flood[:4])
-        desk.enter(now + 0.2)
-        desk.answer(now + 3.1, desk.go(now + 3.0))
-    status = desk.pacer.status(now + 3.1)
+    desk = Desk()
+    flood = desk.send(0.0, 5)
+    desk.answer(0.1, flood[4:], limited(1.0))
+    desk.answer(0.1, flood[:4])
+    desk.enter(0.2)
+    desk.answer(3.1, desk.go(3.0))
+    status = desk.pacer.status(3.1)
     assert status.at_a_time == 4
     assert status.limits == ()
-    running = desk.send(now + 10.0, 9)
+    running = desk.send(10.0, 9)
     assert len(running) == 4
-    assert desk.pacer.release(now + 10.0).look_again_at == 1e12
-    desk.answer(now + 10.1, running[:1])
-    assert len(desk.go(now + 10.1)) == 1
+    assert desk.pacer.release(10.0).look_again_at == 1e12
+    desk.answer(10.1, running[:1])
+    assert len(desk.go(10.1)) == 1
+
+
+def test_what_is_written_later_counts_from_then() -> None:
+    desk = Desk(Quota(2, 1.0))
+    early, late = desk.send(0.0, 2)
+    desk.pacer.sent(early, 0.0)
+    desk.pacer.sent(late, 0.5)
+    assert [len(desk.send(at)) for at in (1.1, 1.2)] == [1, 0]
 
 
 def test_what_waits_is_shown_by_lane_and_bot() -> None:

@@ -26,15 +26,15 @@ def test_a_window_holds_what_was_sent_in_it(
 ) -> None:
     log, entries = filled(steps)
     end = math.inf if until is None else until
-    assert log.count(since, until) == sum(cost for at, cost in entries if since < at <= end)
+    assert log.all.count(since, until) == sum(cost for at, cost in entries if since < at <= end)
 
 
 @given(ENTRIES, st.integers(0, 40))
 def test_the_earliest_window_with_room(steps: list[tuple[int, int]], room: int) -> None:
     log, entries = filled(steps)
-    since = log.room_since(room)
-    assert log.count(since) <= room
-    assert all(log.count(at - 1e-6) > room for at, _ in entries if at <= since)
+    since = log.all.room_since(room)
+    assert log.all.count(since) <= room
+    assert all(log.all.count(at - 1e-6) > room for at, _ in entries if at <= since)
 
 
 @given(ENTRIES, st.data())
@@ -45,14 +45,14 @@ def test_what_is_taken_back_never_was(steps: list[tuple[int, int]], data: st.Dat
     if entries:
         entries.remove(gone)
     for since in range(-1, 30):
-        assert log.count(since) == sum(cost for at, cost in entries if at > since)
+        assert log.all.count(since) == sum(cost for at, cost in entries if at > since)
 
 
 def test_what_is_unknown_is_not_taken_back() -> None:
     log, _ = filled([(1, 1), (0, 2)])
     log.remove(1.0, 3.0)
     log.remove(0.5, 1.0)
-    assert log.count(0.0) == 3.0
+    assert log.all.count(0.0) == 3.0
 
 
 def test_the_old_is_forgotten_in_steps() -> None:
@@ -61,4 +61,4 @@ def test_the_old_is_forgotten_in_steps() -> None:
         log.add(float(second), 1.0)
     now = float(2 * sent_log._PRUNE_EVERY + 1)
     assert len(log._times) <= 20
-    assert log.count(now - 10.0) == 10.0
+    assert log.all.count(now - 10.0) == 10.0

@@ -46,6 +46,7 @@ SATURATED = (
     Bot("cancels", slots=1, think_s=1.0, lanes=("cancel",)),
 )
 SEEDS = st.integers(0, 10**6)
+_ROUND_TRIP_S = 0.08  # at the most, with the service
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -79,6 +80,24 @@ def test_nothing_is_sent_inside_a_pause(
     log = World(scenario, Gateway(seed, is_exact=retry_after == "exact"), seed).run()
     assert log.inside_pause == 0
     assert log.accepted
+
+
+PATIENT = ("fixed", "from first", "log", "counter", "bucket", "stacked", "ban")
+
+
+@FEW
+@given(st.sampled_from(PATIENT), SEEDS, st.sampled_from(["exact", "rounded", "absent", "date"]))
+def test_an_exchange_that_bans_the_often_refused_is_not_provoked(
+    kind: str, seed: int, retry_after: str
+) -> None:
+    """What was under way beside the first refusal is refused before anybody can know: it counts as one."""
+    scenario = Scenario(kind, LIMITERS[kind], 20.0, 1.0, SATURATED, 40.0, retry_after, service_s=0.01)
+    log = World(scenario, Gateway(seed, is_exact=retry_after == "exact"), seed).run()
+    volleys: list[float] = []
+    for at in log.refused:
+        if not volleys or at > volleys[-1] + _ROUND_TRIP_S:
+            volleys.append(at)
+    assert max((sum(first <= at <= first + 10.0 for at in volleys) for first in volleys), default=0) < 8
 
 
 @FEW
@@ -128,3 +147,12 @@ def test_a_limit_that_changes_is_found_again(height: int) -> None:
     (limit,) = gateway.pacer.status(400.0).limits
     # Orders that cost two do not always fit into the last place of a window.
     assert limit.n / limit.window_s == pytest.approx(height, rel=0.15)
+
+
+@pytest.mark.parametrize("retry_after", ["exact", "rounded", "absent", "wrong"])
+@pytest.mark.parametrize("kind", ["fixed", "log", "bucket", "gcra", "apart", "stacked"])
+def test_every_kind_is_learned_without_a_send_in_a_pause(kind: str, retry_after: str) -> None:
+    scenario = Scenario(kind, LIMITERS[kind], 20.0, 1.0, SATURATED, 40.0, retry_after)
+    log = World(scenario, Gateway(1, is_exact=retry_after in ("exact", "wrong")), 1).run()
+    assert log.inside_pause == 0
+    assert log.accepted

@@ -27,7 +27,7 @@ def print_addresses(console: Console, stage: Stage) -> None:
     lines = (
         f"Four bots share one API key and its limit of {LIMIT_REQUESTS} requests in {LIMIT_WINDOW_S} s.",
         f"  bots      {stage.bots_url}",
-        f"  status    {stage.admin_url}/status.json",
+        f"  live page {stage.admin_url}/",
         f"  metrics   {stage.admin_url}/metrics",
         f"  exchange  {stage.exchange.base_url}/openapi.json",
         "Try it, while it runs (the gateway signs it):",

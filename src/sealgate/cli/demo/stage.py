@@ -122,6 +122,7 @@ def _write_config(folder: Path, exchange: Exchange, ports: Ports, bots: list[str
         f"base_url = {_quoted(exchange.base_url)}",
         f'listen.tcp = "{_HOST}:{ports.bots}"',
         f'admin.tcp = "{_HOST}:{ports.admin}"',
+        'admin.unix = "off"',  # the default place is the real gateway's
         'log.format = "json"',
         "[keys.main]",
         f"api_key = {_quoted(exchange.api_key)}",

@@ -8,13 +8,14 @@ the key never stands still.
 """
 
 import math
-from dataclasses import dataclass
 
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.in_flight import InFlight
 from sealgate.core.pacing.learning import Context, learn
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.patience import Patience
 from sealgate.core.pacing.round_trips import RoundTrips
 from sealgate.core.pacing.sent_log import SentLog
 from sealgate.core.pacing.stated import Quota
@@ -27,19 +28,17 @@ _AT_ONCE_S = 0.05  # what is sent within this time is one burst, whose end is in
 _LOOKS = 8  # points at which a long window is looked at ahead
 _LOOK_EVERY = 200  # times per window: it changes slowly, and looking costs more than all else
 _MOST_MARGIN = 0.25  # of a window: beyond it, jitter would cost more than the 429s it saves
+_BUCKET_MARGIN = 1.005
+_SURE = 1.5  # times the spread
+_LIE_LEAST_S = 1.0  # rounding, and refusals that count, move it by less
+_LIES = 2  # waits that contradict others, after which what is stated is obeyed, but not learned from
+_LIE = 0.5  # of a wait, by which two differ
 _LATE = 0.1  # of a slot that a timer may be late without losing it
 _HORIZON_S = 3600.0  # the longest window that is learned
 _FULL = 0.9  # of a window in use: with less, another limit holds the rate and nothing is tried of this one
+_PROBED_S = 2.0  # a step on the rate of a bucket, whose window is but its burst, is counted over
 _EPSILON = 1e-6  # sums of fractions, compared
 _ROUNDING = 0.01  # a limit of 19.995 lets 20 go; the pace keeps the rate
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """What a reply's headers left: `left` until `until`."""
-
-    left: float
-    until: float
 
 
 class Envelope:
@@ -50,12 +49,14 @@ class Envelope:
         self.log = SentLog(_HORIZON_S)
         self.in_flight = InFlight()
         self._trips = RoundTrips()
+        self._patience = Patience()
         self._last_slot = -math.inf
         self._spreads: dict[float, tuple[float, float]] = {}  # by window: looked at when, seen what
         self._paced_since: float | None = None
-        self._cycle_start = -math.inf
+        self._cycle_start = self._slow_until = -math.inf
         self._episode: Episode | None = None
-        self._budget = Budget(math.inf, -math.inf)
+        self._lies = 0
+        self._left, self._left_until = math.inf, -math.inf  # what a reply's header fields left
 
     @property
     def needs_scout(self) -> bool:
@@ -71,37 +72,64 @@ class Envelope:
         """Return when the claim may go; infinity where that depends on a reply."""
         if not self.in_flight.has_room():
             return math.inf
-        at = max(now, self._budget.until if self._budget.left < claim.cost else now)
-        if is_paced:
-            spacing = self._spacing_s(now, is_read=claim.is_read)
+        at = max(now, self._left_until) if self._left < claim.cost else now
+        slowness = self._patience.slowness(now)
+        if is_paced or slowness > 1:
+            spacing = self._spacing_s(now) * slowness
             at = max(at, self._last_slot + spacing * claim.cost)
-        return max([at, *(self._room_at(limit, claim, now, is_paced=is_paced) for limit in self.limits)])
+        for limit in self.limits:
+            at = max(at, self._room_at(limit, claim, now, is_paced=is_paced))
+        return at
 
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Hear that the claim goes now."""
-        self.log.add(now, claim.cost)
+        self.log.add(now, claim.cost, is_read=claim.is_read)
         self.in_flight.sent(claim.id)
-        self._budget = Budget(self._budget.left - claim.cost, self._budget.until)
+        self._left -= claim.cost
         if not is_paced:
             self._paced_since, self._last_slot = None, now
             return
-        spacing = self._spacing_s(now, is_read=claim.is_read)
+        slowness = self._patience.slowness(now)
+        spacing = self._spacing_s(now) * slowness
+        if slowness > 1 and self._episode is None:  # what is delivered meanwhile says nothing of the limit
+            self._paced_since = self._slow_until = now
         self._last_slot = max(self._last_slot + spacing * claim.cost, now - _LATE * spacing)
         if self._paced_since is None:
             self._paced_since = now
-        self._probe(claim, now, self._paced_since)
+        self._probe(now, self._paced_since)
+
+    def sent(self, claim: Claim, released_at: float, now: float) -> None:
+        """Hear that what went then was not written before now."""
+        if self.log.remove(released_at, claim.cost, is_read=claim.is_read):
+            self.log.add(now, claim.cost, is_read=claim.is_read)
 
     def untook(self, claim: Claim, sent_at: float) -> None:
         """Hear that a claim that was let go was not sent after all."""
-        self.log.remove(sent_at, claim.cost)
+        self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         self.in_flight.over(claim.id)
 
     def accepted(self, claim: Claim, sent_at: float, now: float, *, is_scout: bool) -> None:
         """Hear of an answer that was no 429; that of a scout ends the episode."""
         self._trips.add(now - sent_at)
-        self.in_flight.accepted(claim.id)
-        if is_scout and self._episode is not None:
-            self._end(self._episode.ended(sent_at), now)
+        if self._episode is None:
+            self.in_flight.accepted(claim.id)
+        else:
+            self._accepted_in_episode(self._episode, claim, sent_at, now, is_scout=is_scout)
+        if claim.is_read and self.is_probing:
+            self._lift(sent_at)
+
+    def _accepted_in_episode(
+        self, episode: Episode, claim: Claim, sent_at: float, now: float, *, is_scout: bool
+    ) -> None:
+        is_interleaved = episode.began < sent_at < episode.earliest - self._jitter_s()
+        self.in_flight.accepted(claim.id, is_interleaved=is_interleaved)
+        if is_scout:
+            self._end(episode.ended(sent_at), now)
+
+    def _lift(self, sent_at: float) -> None:
+        for limit in self.limits:
+            if limit.step:
+                limit.lifted = max(limit.lifted, self.log.all.count(sent_at - limit.window, sent_at))
 
     def lost(self, claim: Claim) -> None:
         """Hear that no answer came: it stays counted."""
@@ -110,9 +138,22 @@ class Envelope:
     def refused(self, claim: Claim, sent_at: float, stated_s: float | None, resolution_s: float) -> None:
         """Hear of a 429 to what was sent at `sent_at`."""
         self.in_flight.refused(claim.id, is_first=self._episode is None)
-        self.log.remove(sent_at, claim.cost)
-        episode = self._episode or Episode(sent_at, sent_at, math.inf)
+        self._patience.refused(sent_at)
+        self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
+        if stated_s is not None and self._is_lie(sent_at, stated_s):
+            self._lies += 1
+        if self._lies >= _LIES:
+            stated_s = None
+        episode = self._episode or Episode(sent_at, sent_at, math.inf, claim.cost, claim.is_read)
         self._episode = episode.refused_again(sent_at, stated_s, resolution_s)
+
+    def _is_lie(self, sent_at: float, stated_s: float) -> bool:
+        """Whether two refusals of one episode state ends that are far apart."""
+        told = self._episode
+        if told is None or told.latest == math.inf:
+            return False
+        off_s = abs(sent_at + stated_s - told.latest)
+        return off_s > max(_LIE * min(stated_s, told.latest - told.began), _LIE_LEAST_S)
 
     def stated(self, quotas: tuple[Quota, ...], now: float) -> None:
         """Take in what a reply's headers say: it beats what was inferred."""
@@ -121,7 +162,8 @@ class Envelope:
                 self._publish(quota)
             if quota.left is not None and quota.reset_s is not None:
                 # Of what is under way nobody knows whether it was sent before or after this was said: after.
-                self._budget = Budget(quota.left - len(self.in_flight), now + quota.reset_s)
+                self._left = quota.left - len(self.in_flight)
+                self._left_until = now + quota.reset_s
 
     def _publish(self, quota: Quota) -> None:
         if any((one.most, one.window) == (quota.n, quota.window_s) for one in self.limits):
@@ -136,41 +178,62 @@ class Envelope:
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
-        return self.log.count(now - limit.window) / limit.n
+        return self.log.all.count(now - limit.window) / limit.n
 
     def _end(self, episode: Episode, now: float) -> None:
         self._episode = None
         if self.in_flight.cap is None:
-            learn(self.limits, episode, Context(self.log, self._cycle_start, self._paced_since), now)
+            learn(
+                self.limits,
+                episode,
+                Context(
+                    self.log.all,
+                    max(self._cycle_start, self._slow_until),
+                    self._paced_since,
+                    self._jitter_s(),
+                    self._slow_until,
+                    is_patience_thin=self._patience.is_thin(episode.began),
+                ),
+                now,
+            )
         else:
             self.limits = [limit for limit in self.limits if limit.most < math.inf]
+        if self.in_flight.is_suspected:
+            for limit in self.limits:
+                limit.hurry()
         self._cycle_start = episode.gave_way
 
+    def _jitter_s(self) -> float:
+        """Return by how much two arrivals may differ from what was sent, hardly ever exceeded."""
+        return _SURE * self._trips.spread_s
+
     def _length_s(self, limit: Limit) -> float:
+        if limit.kind is Kind.BUCKET and limit.n > 1:
+            return limit.window * _BUCKET_MARGIN  # its burst takes up the jitter
         return limit.window + min(self._trips.spread_s, _MOST_MARGIN * limit.window)
 
     def _room_at(self, limit: Limit, claim: Claim, now: float, *, is_paced: bool) -> float:
+        if is_paced and limit.kind is Kind.BUCKET and limit.window > _LONG_S:
+            return now  # it never has less than its rate; a short one is worth its margin
         n = limit.allowed(is_read=claim.is_read)
         is_spread = not is_paced and limit.window > _LONG_S and self._is_flood(limit, now)
         part = _FREE_PART if is_spread else 1.0
         allowed = max(math.ceil(n * part - _ROUNDING), claim.cost)
-        return self.log.room_since(allowed - claim.cost + _EPSILON) + self._length_s(limit)
+        return self.log.all.room_since(allowed - claim.cost + _EPSILON) + self._length_s(limit)
 
     def _is_flood(self, limit: Limit, now: float) -> bool:
-        recent = self.log.count(now - 1.0, now - _AT_ONCE_S)
+        recent = self.log.all.count(now - 1.0, now - _AT_ONCE_S)
         return recent > max(_FLOOD * limit.rate, _FLOOD_LEAST)
 
-    def _spacing_s(self, now: float, *, is_read: bool) -> float:
-        return max((self._spacing_of(limit, now, is_read=is_read) for limit in self.limits), default=0.0)
+    def _spacing_s(self, now: float) -> float:
+        return max((self._spacing_of(limit, now) for limit in self.limits), default=0.0)
 
-    def _spacing_of(self, limit: Limit, now: float, *, is_read: bool) -> float:
+    def _spacing_of(self, limit: Limit, now: float) -> float:
         """Return the seconds per cost: the even pace, or slower where the window ahead has less room."""
-        even_s = self._length_s(limit) / limit.n
-        if limit.window > _LONG_S:
-            spread_s = self._spread_s(limit, now)
-            if spread_s > even_s:
-                return spread_s
-        return even_s * limit.n / limit.allowed(is_read=is_read)
+        spacing_s = self._length_s(limit) / limit.n
+        if limit.window > _LONG_S and limit.kind is not Kind.BUCKET:
+            spacing_s = max(spacing_s, self._spread_s(limit, now))
+        return spacing_s / (1 + limit.step)
 
     def _spread_s(self, limit: Limit, now: float) -> float:
         """Return the seconds per cost that spread what is left over every part of the window ahead."""
@@ -178,13 +241,18 @@ class Envelope:
         length_s = self._length_s(limit)
         if now - looked_at >= length_s / _LOOK_EVERY:
             ahead = [length_s * look / _LOOKS for look in range(1, _LOOKS + 1)]
-            spread_s = max(s / max(limit.n - self.log.count(now + s - length_s), 1.0) for s in ahead)
+            highest = limit.allowed(is_read=True)
+            spread_s = max(s / max(highest - self.log.all.count(now + s - length_s), 1.0) for s in ahead)
             self._spreads[limit.window] = now, spread_s
         return spread_s
 
-    def _probe(self, claim: Claim, now: float, paced_since: float) -> None:
+    def _probe(self, now: float, paced_since: float) -> None:
+        if self._patience.is_thin(now):
+            return
         for limit in self.limits:
-            limit.took(claim.cost, is_read=claim.is_read)
-            is_full = self.log.count(now - limit.window) + 1.0 >= _FULL * limit.n
-            if is_full and now - paced_since >= limit.window:
-                limit.probe(now)
+            if now < limit.probe_at or now - paced_since < limit.hold_s():
+                continue
+            span_s = _PROBED_S if limit.kind is Kind.BUCKET else max(limit.window, 1.0)
+            held = self.log.all.count(now - span_s) * self._length_s(limit) / span_s
+            if held + 1.0 >= _FULL * limit.n:
+                limit.probe(now, held)

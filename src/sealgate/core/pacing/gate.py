@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 FIRST_S = 0.5  # shorter than the shortest window that is common, so that little is lost
 LONGEST_BACKOFF_S = 60.0  # the longest window that is common
+_LEAST_DOUBLED_S = 0.05  # a scout that came a little too early; twice nothing would be nothing
 _SPREAD_S = 0.005  # added at random to what is stated, so that several gateways do not come back as one
 
 
@@ -29,7 +30,7 @@ class Gate:
         """Return the gate after a 429 at `now` that stated a usable wait or none; `chance` is in [0, 1)."""
         if stated_s is None and now < self.until and not is_scout:
             return self  # of the burst that began this pause: it says nothing new
-        least_s = min(max(FIRST_S, 2 * self.length_s), LONGEST_BACKOFF_S) if is_scout else 0.0
+        least_s = min(max(_LEAST_DOUBLED_S, 2 * self.length_s), LONGEST_BACKOFF_S) if is_scout else 0.0
         if stated_s is None:
             length_s = max(FIRST_S, least_s)
             wait_s = length_s * (1 + chance) / 2

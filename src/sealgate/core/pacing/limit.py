@@ -1,28 +1,37 @@
 """One limit as it is believed: at most `n` in any `window` seconds, and the search for its true height.
 
 The search is a bracket: `n` is what held, `failed` the lowest that did not. A probe raises the rate of
-reads for a while (orders stay at what held). Held, it becomes `n` and the next step doubles, or halves the
-bracket where there is one; refused, it becomes `failed`. Once the bracket is narrow the limit rests, at
-growing distances, and then starts over, because limits change.
+reads for a while; orders follow only up to a height at which reads were accepted. Held, what went becomes
+`n` and the next step doubles, or halves the bracket where there is one; refused, the step becomes `failed`.
+Once the bracket is narrow the limit rests, at growing distances, and then starts over, because limits
+change.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import Kind
 
 _FIRST_STEP = 0.02  # of a limit that is well known: the least that the search can tell from jitter
-_LONGEST_STEP = 1.0  # doubling is fast enough: what it overshoots, every bot waits for
-_ENOUGH_READS = 0.2  # of what went while a step was held, or it was hardly tried
+_LONGEST_STEP = 0.35  # more cannot be tried by the reads alone
+_TRIED = 0.9  # of a step must have gone, or it was hardly tried
 _NARROW = 0.015  # a bracket whose half is less than this is not worth a 429
+_WHOLE = 1.01  # windows count whole requests: there is nothing between n and n + 1
+_FEW = 10.0  # below it one more is not the least step
 _STALL_S = 1.5  # a step too high fills a window that much too early, and the key then stands still
 _WORST_STALL_S = 2.0  # the same for a step that grew because others held: the limit was far off
-_RETRY_S = 10.0  # after a refusal before the next probe: one per window would be heard as hammering
+_CALM_S = 10.0  # after a flood was refused: exchanges ban who is refused often
+_RETRY_S = 2.0  # after a refusal before the next probe: one per window would be heard as hammering
 _FIRST_REST_S = 60.0  # young knowledge is tried again sooner
 _LONGEST_REST_S = 600.0  # one probe in ten minutes costs nothing that anybody notices
 _LONGEST_HOLD_S = 20.0  # enough for the bursts of common buckets; larger ones are found by the next step
 _LEAST = 0.5  # of `n`: slower than half a request per window is another window's business
 _DEAR = 5.0  # a refusal after so many accepted lowers the rate by its inverse: aims at few per thousand
-_LEAST_OF_PROVEN = 0.85  # a short cycle delivers what it likes, and does not overthrow what held for long
+_LEAST_CUT, _MOST_CUT = 0.01, 0.15  # of what held before: a short cycle does not overthrow it
 _MOST_LOWERED = 0.05  # at once: a 429 right after the last may still be of the same cause
+_LEAST_LOWERED = 0.003
+_KEPT_EPISODES = 8
 
 
 @dataclass(slots=True)
@@ -32,17 +41,22 @@ class Limit:
     n: float
     window: float
     most: float = math.inf
+    kind: Kind = Kind.UNKNOWN
     seen: int = 0
     last_seen: float = -math.inf
     fell_at: float = -math.inf
     failed: float = math.inf
+    failed_rate: float = math.inf  # per second, of what was refused while young, at an even pace
     step: float = 0.0
     next_step: float = _FIRST_STEP
-    went: float = 0.0
-    went_reads: float = 0.0
+    lifted: float = 0.0  # up to here reads were accepted during this step
     probe_at: float = math.inf
     rest_s: float = _FIRST_REST_S
     is_proven: bool = False  # it was searched for and held
+    is_soft: bool = False  # what comes too early is refused for a moment only, as by a sliding window
+    cuts: int = 0  # times that it was lowered since it held
+    since: float = -math.inf  # what was before does not speak of this limit
+    episodes: list[Episode] = field(default_factory=list)
 
     @property
     def rate(self) -> float:
@@ -50,59 +64,96 @@ class Limit:
         return self.n / self.window
 
     def allowed(self, *, is_read: bool) -> float:
-        """Return how many may go per window: reads probe."""
-        return self.n * (1 + self.step) if is_read else self.n
+        """Return how many may go per window: reads probe, and others follow."""
+        highest = self.n * (1 + self.step)
+        return highest if is_read else max(self.n, min(self.lifted, highest))
 
-    def search(self, now: float, blur_s: float) -> None:
+    def heard(self, episode: Episode) -> None:
+        """Remember an episode."""
+        self.episodes = [*self.episodes[1 - _KEPT_EPISODES :], episode]
+
+    def forget(self, since: float) -> None:
+        """Take nothing before `since` as evidence any more."""
+        self.since, self.failed_rate = since, math.inf
+        self.episodes = [one for one in self.episodes if one.began >= since]
+
+    def search(self, now: float, blur_s: float, failed: float = math.inf) -> None:
         """Start to look for the true height; `blur_s` is how little is known of the end of the window."""
-        blur = min(max(_FIRST_STEP, blur_s / self.window), _LONGEST_STEP)
-        self.failed, self.step, self.is_proven = math.inf, 0.0, False
-        self.next_step = min(blur, max(_FIRST_STEP, _STALL_S / self.window))
-        self.probe_at = now + self._hold_s()
+        blur = min(max(self._first_step(), blur_s / self.window), _LONGEST_STEP)
+        self.failed, self.step, self.is_proven = failed, 0.0, False
+        self.next_step = min(blur, max(self._first_step(), _STALL_S / self.window))
+        self.probe_at = now + max(self.hold_s(), _CALM_S)
 
-    def took(self, cost: float, *, is_read: bool) -> None:
-        """Hear that something goes: how much of a step was tried depends on how many reads there were."""
-        self.went += cost
-        if is_read:
-            self.went_reads += cost
+    def hurry(self) -> None:
+        """Take long steps: maybe this limit is none."""
+        self.next_step = _LONGEST_STEP
 
-    def probe(self, now: float) -> None:
-        """Go on with the search, where it is time."""
+    def probe(self, now: float, held: float) -> None:
+        """Go on with the search, where it is time; `held` is what went per window of late."""
         if now < self.probe_at or self.n >= self.most:
             return
         if self.step:
-            if self.went_reads < _ENOUGH_READS * self.went:
+            if held < self.n * (1 + _TRIED * self.step):
                 self._hold(now)
                 return
-            self.n, self.is_proven = min(self._tried(), self.most), True
-            self.next_step = min(2 * self.step, _LONGEST_STEP, max(_FIRST_STEP, _WORST_STALL_S / self.window))
+            self._held_at(min(held, self.n * (1 + self.step), self.most), now)
+            self.next_step = min(2 * self.step, self._most_step())
+        self.is_proven, self.cuts = True, 0
         self._next_step(now)
 
-    def _tried(self) -> float:
-        """Return the height that was tried: the average over reads, which probe, and the others."""
-        return self.n * (1 + self.step * self.went_reads / max(self.went, 1.0))
+    def _held_at(self, n: float, now: float) -> None:
+        if self.kind is Kind.BUCKET:  # its rate was tried, not its burst
+            self.window *= self.n / n
+            self.failed *= self.n / n
+            return
+        self.n = n
+        if self.kind is not Kind.UNKNOWN:
+            self.forget(now)
+
+    def _first_step(self) -> float:
+        return max(_FIRST_STEP, 1 / self.n) if self._is_whole() else _FIRST_STEP
+
+    def _most_step(self) -> float:
+        return (
+            _LONGEST_STEP
+            if self.is_soft
+            else min(max(_FIRST_STEP, _WORST_STALL_S / self.window), _LONGEST_STEP)
+        )
+
+    def _is_whole(self) -> bool:
+        return self.kind in (Kind.FIXED, Kind.SLIDING) and self.n >= _FEW
+
+    def _is_narrow(self) -> bool:
+        is_next = self._is_whole() and self.failed - self.n <= _WHOLE
+        return is_next or (self.failed / self.n - 1) / 2 < _NARROW
 
     def _next_step(self, now: float) -> None:
+        if self.failed < math.inf and self._is_narrow():
+            rest_s = self.rest_s
+            was_tried = self.step > 0
+            self.rest(now)
+            if not was_tried:  # a refusal of the pace, while it rested
+                self.rest_s = rest_s
+            return
         is_bracketed = self.failed < math.inf
-        self.step = (self.failed / self.n - 1) / 2 if is_bracketed else self.next_step
-        if is_bracketed and self.step < _NARROW:
-            self._rest(now)
-        else:
-            self._hold(now)
+        self.step = min((self.failed / self.n - 1) / 2 if is_bracketed else self.next_step, self._most_step())
+        self._hold(now)
 
     def _hold(self, now: float) -> None:
-        self.went = self.went_reads = 0.0
-        self.probe_at = now + self._hold_s()
+        self.lifted = 0.0
+        self.probe_at = now + self.hold_s()
 
-    def _rest(self, now: float) -> None:
-        self.failed, self.step, self.next_step = math.inf, 0.0, _FIRST_STEP
+    def rest(self, now: float) -> None:
+        """Leave the search for a while: the height is known."""
+        self.failed, self.step, self.next_step = math.inf, 0.0, self._first_step()
         self.probe_at = now + max(self.rest_s, 3 * self.window)
         self.rest_s = min(2 * self.rest_s, _LONGEST_REST_S)
 
-    def _hold_s(self) -> float:
+    def hold_s(self) -> float:
         """Return how long a step must hold: a window and, beside a known failure, a bucket's burst too."""
-        hold_s = 1.5 * self.window + 1.0
-        if not self.step or self.failed == math.inf:
+        is_bucket = self.kind is Kind.BUCKET  # whose window is but the time that its burst takes to come back
+        hold_s = 1.0 + 1.5 * min(self.window, 1.0 if is_bucket else math.inf)
+        if not self.step or self.failed == math.inf or self.kind in (Kind.FIXED, Kind.SLIDING):
             return hold_s
         return hold_s + min(self.window / self.step, _LONGEST_HOLD_S)
 
@@ -110,19 +161,33 @@ class Limit:
         """Go back to what held, after a 429 while a probe was under way."""
         self.failed = self.n * (1 + self.step)
         self.step = 0.0
-        self.probe_at = now + max(_RETRY_S, 2 * self.window)
+        if self._is_narrow():
+            self.rest(now)
+        else:
+            self.probe_at = now + max(_RETRY_S, 2 * self.window)
+
+    def slow(self, early_s: float, delivered: float) -> None:
+        """Go so much slower that what came `early_s` too early will not, but not below the rate delivered."""
+        self.failed = min(self.failed, self.n)
+        by = min(self.window / (self.window + early_s), 1 - _LEAST_LOWERED)
+        self.n = max(_LEAST, self.n * by, min(delivered * self.window, self.n * (1 - _LEAST_LOWERED)))
 
     def lower(self, now: float, rate: float, accepted: float) -> None:
         """Go a little lower, or down to about `rate`, after a 429 at `n`; `accepted` went since the last."""
         self.failed = min(self.failed, self.n)
-        # Within one window a second 429 is of the same cause.
-        by = min(_MOST_LOWERED, _DEAR / max(accepted, self.n))
-        least = _LEAST_OF_PROVEN * self.n if self.is_proven else _LEAST
-        self.n = max(_LEAST, min(self.n * (1 - by), max(least, rate * self.window)))
+        if self.is_proven and self.kind in (Kind.FIXED, Kind.SLIDING):
+            least = self.n * (1 - min(_LEAST_CUT * 2**self.cuts, _MOST_CUT))
+            self.cuts += 1
+        else:  # within one window a second 429 is of the same cause
+            by = min(_MOST_LOWERED, _DEAR / max(accepted, self.n))
+            least = self.n * (1 - _MOST_CUT) if self.is_proven else _LEAST
+            least = min(self.n * (1 - by), max(least, rate * self.window))
+        self.n = max(_LEAST, least)
         self.probe_at = now + max(_RETRY_S, 2 * self.window)
 
     def fall(self, now: float, n: float) -> None:
         """Go down to `n`, after a 429 far below what held: others spend this limit, or it was lowered."""
         self.n = n
         self.fell_at = now
+        self.forget(now)
         self.search(now, 0.0)

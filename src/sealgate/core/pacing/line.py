@@ -7,13 +7,17 @@ Cancels cost no share.
 
 Ranks: cancel, order, read. A lane of lower rank is owed a tenth of all that goes while it waits, so that none
 starves.
+
+Every step costs the logarithm of those who wait, at most: queues are kept in order of entry and by id, bots
+in heaps by tag, costs as running totals.
 """
 
 import heapq
-from collections import Counter, deque
+from collections import Counter
 from itertools import count
 
 from sealgate.core.pacing.claims import Claim
+from sealgate.core.pacing.queues import LaneQueues
 from sealgate.core.routes import Lane
 
 RANKS = (Lane.CANCEL, Lane.ORDER, Lane.READ)
@@ -25,13 +29,16 @@ class Line:
     """Claims in the order in which they will go."""
 
     def __init__(self) -> None:
-        self._lanes: dict[Lane, dict[str, deque[Claim]]] = {lane: {} for lane in RANKS}
-        self._owed = dict.fromkeys(RANKS, 0.0)
         self._tags: dict[str, float] = {}
+        self._lanes = {lane: LaneQueues(self._tags) for lane in RANKS}
+        self._upto = {lane: [self._lanes[one] for one in RANKS[: RANKS.index(lane) + 1]] for lane in RANKS}
+        self._owed = dict.fromkeys(RANKS, 0.0)
         self._served_tag = 0.0
         self._ends: list[tuple[float, int, Claim]] = []
         self._order = count()
         self._standing: dict[str, Claim] = {}
+        self._claims_of: Counter[str] = Counter()
+        self._weights = 0.0  # of all bots that wait
 
     def __len__(self) -> int:
         return len(self._standing)
@@ -41,23 +48,18 @@ class Line:
 
     def add(self, claim: Claim) -> None:
         """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
-        if not self._is_waiting(claim.bot):
+        if not self._claims_of[claim.bot]:
             self._tags[claim.bot] = max(self._tags.get(claim.bot, 0.0), self._served_tag)
-        queue = self._lanes[claim.lane].setdefault(claim.bot, deque())
-        if claim.is_again:
-            queue.appendleft(claim)
-        else:
-            queue.append(claim)
+            self._weights += claim.weight
+        self._claims_of[claim.bot] += 1
+        self._lanes[claim.lane].add(claim)
         self._standing[claim.id] = claim
         heapq.heappush(self._ends, (claim.give_up_at, next(self._order), claim))
 
     def head(self) -> Claim | None:
         """Return who goes next, None when nobody waits."""
         lane = self._next_lane()
-        if lane is None:
-            return None
-        queues = self._lanes[lane]
-        return queues[min(queues, key=self._tags.__getitem__)][0]
+        return None if lane is None else self._lanes[lane].head()
 
     def take(self, claim: Claim, *, is_probing: bool) -> None:
         """Let the head go, and account for it."""
@@ -77,10 +79,11 @@ class Line:
     def remove(self, claim: Claim) -> None:
         """Take out a claim that stands in line."""
         standing = self._standing.pop(claim.id)
-        queue = self._lanes[claim.lane][claim.bot]
-        queue.remove(standing)
-        if not queue:
-            del self._lanes[claim.lane][claim.bot]
+        self._lanes[claim.lane].remove(standing)
+        self._claims_of[claim.bot] -= 1
+        if not self._claims_of[claim.bot]:
+            del self._claims_of[claim.bot]
+            self._weights = self._weights - claim.weight if self._standing else 0.0
 
     def ended(self, now: float) -> list[Claim]:
         """Take out and return the claims whose time is over at `now`."""
@@ -98,25 +101,18 @@ class Line:
 
     def cost_ahead(self, claim: Claim) -> float:
         """Estimate the cost that goes before a claim that enters now."""
-        rank = RANKS.index(claim.lane)
-        lanes = [self._lanes[lane] for lane in RANKS[: rank + 1]]
-        queues = [(bot, queue) for lane in lanes for bot, queue in lane.items()]
-        everything = sum(one.cost for _, queue in queues for one in queue)
-        mine = sum(one.cost for bot, queue in queues if bot == claim.bot for one in queue)
-        weights = {bot: queue[0].weight for bot, queue in queues} | {claim.bot: claim.weight}
+        lanes = self._upto[claim.lane]
+        everything = sum(lane.cost for lane in lanes)
         if claim.lane is Lane.CANCEL:
             return everything
+        mine = sum(lane.cost_of(claim.bot) for lane in lanes)
+        weights = self._weights if claim.bot in self._claims_of else self._weights + claim.weight
         # By its share, a bot with `mine` before it waits for as much as all bots get meanwhile.
-        return float(min(everything, mine * sum(weights.values()) / claim.weight))
+        return float(min(everything, mine * weights / claim.weight))
 
     def depths(self) -> Counter[tuple[Lane, str]]:
         """Return how many wait, by lane and bot."""
-        return Counter(
-            {(lane, bot): len(queue) for lane, bots in self._lanes.items() for bot, queue in bots.items()}
-        )
-
-    def _is_waiting(self, bot: str) -> bool:
-        return any(bot in bots for bots in self._lanes.values())
+        return Counter({(lane, bot): depth for lane in RANKS for bot, depth in self._lanes[lane].depths()})
 
     def _next_lane(self) -> Lane | None:
         waiting = [lane for lane in RANKS if self._lanes[lane]]
@@ -124,6 +120,7 @@ class Line:
         return next(owed, waiting[0] if waiting else None)
 
     def _first_end(self) -> float:
-        while self._ends and self._ends[0][2].id not in self._standing:
+        # One that stands no longer, or stands again after it was let go and refused.
+        while self._ends and self._standing.get(self._ends[0][2].id) is not self._ends[0][2]:
             heapq.heappop(self._ends)
         return self._ends[0][0] if self._ends else float("inf")

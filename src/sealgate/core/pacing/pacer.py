@@ -3,7 +3,8 @@
 The shell asks and obeys. It calls `goes_at_once` for a request; if that says no, `enter`, then `release`,
 which says what to send, what to refuse and when to look again; `release` is called after every other call,
 too, and when that time has come.
-What was let go is either `answered` or, if its bot hung up before it was sent, told by `leave`.
+What was let go is `sent` when its first byte is written, and then `answered`; or, if its bot hung up before
+that, told by `leave`.
 
 Nothing here waits, sleeps or reads a clock: `now` comes in, and `chance` (a source of numbers in [0, 1)) is
 handed in for the jitter of the pauses.
@@ -44,11 +45,12 @@ class Pacer:
         self._envelope = Envelope(settings.known)
         self._sent: dict[str, float] = {}
         self._is_paced = False  # somebody had to wait, and the line has not been empty since
+        self._scout = ""
         self._scout_until = -math.inf
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
         """Let a claim go where nobody waits and there is room: then it need not stand in line."""
-        if len(self._line) or now > claim.give_up_at:
+        if self._line or now > claim.give_up_at:
             return False
         self._is_paced = False
         if self._ready_at(claim, now) > now:
@@ -76,7 +78,14 @@ class Pacer:
         elif claim.id in self._sent:
             sent_at = self._sent.pop(claim.id)
             self._envelope.untook(claim, sent_at)
-            self._is_scout_back(sent_at)
+            self._is_scout_back(claim)
+
+    def sent(self, claim: Claim, now: float) -> None:
+        """Hear that the first byte of what was let go is written only now: a connection had to be made."""
+        released_at = self._sent[claim.id]
+        if now > released_at:
+            self._envelope.sent(claim, released_at, now)
+            self._sent[claim.id] = now
 
     def release(self, now: float) -> Release:
         """Return what to do now. Claims in `go` count as sent."""
@@ -94,14 +103,15 @@ class Pacer:
     def answered(self, claim: Claim, now: float, reply: Reply) -> None:
         """Learn from what came back for a claim that was let go."""
         sent_at = self._sent.pop(claim.id)
-        is_scout = self._is_scout_back(sent_at)
+        is_scout = self._is_scout_back(claim)
         if reply.fate is Fate.LIMITED:
             self._refused(claim, sent_at, now, reply, is_scout=is_scout)
         elif reply.fate is Fate.LOST:
             self._envelope.lost(claim)
         else:
             self._envelope.accepted(claim, sent_at, now, is_scout=is_scout)
-        self._envelope.stated(reply.quotas, now)
+        if reply.quotas:
+            self._envelope.stated(reply.quotas, now)
 
     def is_paused(self, now: float) -> bool:
         """Return whether nothing may be sent, not even what was let go a moment ago."""
@@ -142,7 +152,7 @@ class Pacer:
         return go, None
 
     def _ready_at(self, claim: Claim, now: float) -> float:
-        if self._gate.left_s(now):
+        if now < self._gate.until:
             return self._gate.until
         if now < self._scout_until:
             return self._scout_until
@@ -156,13 +166,13 @@ class Pacer:
         self._envelope.took(claim, now, is_paced=self._is_paced)
         self._sent[claim.id] = now
         if self._envelope.needs_scout:
-            self._scout_until = now + _SCOUT_S
+            self._scout, self._scout_until = claim.id, now + _SCOUT_S
 
-    def _is_scout_back(self, sent_at: float) -> bool:
-        """Return whether what was sent then is the scout; if so, nobody waits for it any longer."""
-        is_scout = self._envelope.needs_scout and sent_at >= self._gate.until
+    def _is_scout_back(self, claim: Claim) -> bool:
+        """Return whether this is the scout; if so, nobody waits for it any longer."""
+        is_scout = claim.id == self._scout
         if is_scout:
-            self._scout_until = -math.inf
+            self._scout, self._scout_until = "", -math.inf
         return is_scout
 
     def _refused(self, claim: Claim, sent_at: float, now: float, reply: Reply, *, is_scout: bool) -> None:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.routes import Lane
 
@@ -51,9 +52,10 @@ def limit_status(limit: Limit, used_ratio: float, now: float) -> LimitStatus:
 
 
 def in_words(limit: Limit, now: float) -> str:
-    """Return "about 20 per 1 s, seen 14 times, last 429 3 min ago"."""
+    """Return "about 20 per 1 s, sliding, seen 14 times, last 429 3 min ago"."""
     height = f"{round(limit.n, 1):g} per {_span(limit.window)}"
-    first = f"{height}, published" if limit.most < math.inf else f"about {height}"
+    known = "" if limit.kind is Kind.UNKNOWN else f", {limit.kind}"
+    first = f"{height}{known}, published" if limit.most < math.inf else f"about {height}{known}"
     if not limit.seen:
         return f"{first}, not met yet"
     times = "once" if limit.seen == 1 else f"{limit.seen} times"

@@ -5,6 +5,7 @@ learned.py   what was learned of each key's limit, written once a minute
 orders.py    the table of orders: an intent before the first byte, the ending after the reply
 ledger.py    the open file: writing to it, and looking after it
 writer.py    the thread that alone has the ledger; all that waits is one transaction
+halts.py     which orders a person halted
 book.py      the orders as the pipeline uses them
 
 What a return of `OrderBook.intent` promises: the row survives the end of this process, by SIGKILL too. The
@@ -14,8 +15,9 @@ last second, never the file; syncing each would put a disk's latency before ever
 
 from sealgate.gateway.journal.book import OrderBook
 from sealgate.gateway.journal.file import JournalError
+from sealgate.gateway.journal.halts import HaltsTable
 from sealgate.gateway.journal.learned import Journal, Keeper
 from sealgate.gateway.journal.ledger import Keeping
 from sealgate.gateway.journal.orders import Order
 
-__all__ = ["Journal", "JournalError", "Keeper", "Keeping", "Order", "OrderBook"]
+__all__ = ["HaltsTable", "Journal", "JournalError", "Keeper", "Keeping", "Order", "OrderBook"]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-VERSION = 2  # 1 had no orders
+VERSION = 3  # 1 had no orders, 2 no halts
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS orders (
     timestamp_ms INTEGER NOT NULL, fence_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
     sent_ms INTEGER NOT NULL, state TEXT NOT NULL, status INTEGER, settled_ms INTEGER, head TEXT, body BLOB
 ) STRICT;
+CREATE TABLE IF NOT EXISTS halts (bot TEXT, key TEXT, since_ms INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE state = 'unknown';
 """
 

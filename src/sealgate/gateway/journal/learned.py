@@ -53,12 +53,25 @@ class Journal:
 class Keeper:
     """Writes what is learned from time to time, and once more at the end."""
 
-    def __init__(self, journal: Journal, subjects: Mapping[str, Turnstile], host: Host) -> None:
+    def __init__(self, journal: Journal, host: Host) -> None:
         self._journal = journal
-        self._subjects = subjects
+        self._subjects: Mapping[str, Turnstile] = {}
         self._host = host
+
+    def follow(self, subjects: Mapping[str, Turnstile]) -> None:
+        """Keep these from now on; those that are new start from what was kept, before their first request."""
         for subject, turnstile in subjects.items():
-            turnstile.restore(journal.learned(subject, host.wall()))
+            if subject not in self._subjects:
+                turnstile.restore(self._learned(subject))
+        self._subjects = subjects
+
+    def _learned(self, subject: str) -> Snapshot:
+        try:
+            return self._journal.learned(subject, self._host.wall())
+        except sqlite3.Error as error:
+            fix = "check journal.file; the limit is learned anew"
+            log.warning("journal_not_read", cause=str(error), fix=fix)
+            return []
 
     async def run(self) -> None:
         """Write until cancelled."""

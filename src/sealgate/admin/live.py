@@ -1,0 +1,102 @@
+"""The live view: twice a second the state is looked at, kept for some minutes, and sent to who looks on.
+
+`/status.json`, the page and `sealgate top` all show one `picture`.
+"""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from sealgate.admin.broadcast import Broadcast
+from sealgate.admin.picture import TICK_S, Picture, known_of
+from sealgate.admin.recent import Recent
+from sealgate.admin.troubles import Troubles
+from sealgate.core.catalogue import Known
+from sealgate.core.outcome import Outcome
+from sealgate.core.status import Status
+
+_KEPT = 600  # points, five minutes
+
+
+class Clock(Protocol):
+    """What the gateway hands over to tell the time by."""
+
+    def now(self) -> float:
+        """Return seconds on a clock that nobody sets."""
+
+    def wall(self) -> float:
+        """Return epoch seconds."""
+
+
+class Live:
+    """A reader of outcomes, and what viewers get. `weights` returns each bot's weight."""
+
+    def __init__(
+        self,
+        status: Callable[[], Status],
+        clock: Clock,
+        weights: Callable[[], Mapping[str, float]] = dict,
+    ) -> None:
+        self.broadcast = Broadcast()
+        self._status = status
+        self._clock = clock
+        self._weights = weights
+        self._recent = Recent()
+        self._troubles = Troubles(self._known, self._recent.has_worked)
+        self._points: deque[str] = deque(maxlen=_KEPT)
+        self._history: str | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take a batch in."""
+        self._troubles(outcomes)  # first: what it notes is what was known before
+        self._recent(outcomes)
+
+    def _known(self, alias: str) -> Known:
+        return known_of(self._status(), alias, self._recent.has_worked)
+
+    def start(self) -> None:
+        """Begin to look, inside a running loop."""
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+
+    def close(self) -> None:
+        """End, for the viewers too."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self.broadcast.publish(None)
+
+    def _tick(self) -> None:
+        self.start()
+        ended = self._recent.turn()
+        picture = self._paint()
+        point = json.dumps(picture.point(ended))
+        self._points.append(point)
+        self._history = None
+        if self.broadcast.viewers:
+            document = json.dumps(picture.document())
+            self.broadcast.publish(("picture", f'{{"point":{point},"now":{document}}}'))
+
+    def _paint(self) -> Picture:
+        return Picture(
+            self._status(),
+            self._recent,
+            self._troubles.latest(),
+            self._weights(),
+            self._clock.now(),
+            self._clock.wall(),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Return the picture of this moment as plain values."""
+        return self._paint().document()
+
+    def history(self) -> str:
+        """Return what a viewer gets first, as JSON: the points so far, and the picture.
+
+        It is made once for all who come before the next look: they may come many at once.
+        """
+        if self._history is None:
+            self._history = f'{{"points":[{",".join(self._points)}],"now":{json.dumps(self.document())}}}'
+        return self._history

@@ -1,0 +1,99 @@
+// The three charts: use of a limit, latency, clock. Each is made once and gets new columns with every picture.
+/* global uPlot */
+import { bands } from "./bands.js";
+import { clock, ms, number } from "./words.js";
+
+const SPAN_S = 300;
+const LEAST_S = 60;
+const FONT = "12px system-ui, sans-serif";
+
+export const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+const whole = (value) => (Number.isInteger(value) ? number(value) : "");
+
+const column = (points, pick) => points.map((point) => pick(point) ?? null);
+
+export function limitChart(box, alias) {
+  let newest = [];
+  const top = (plot, low, high) => [0, Math.max(1, (high ?? 0) * 1.15)];
+  const lines = [
+    { stroke: () => colour("--used"), fill: () => colour("--used-fill"), width: 2, points: { show: false } },
+    { stroke: () => colour("--limit"), width: 1.5, dash: [7, 5], points: { show: false } },
+  ];
+  const chart = make(box, lines, { range: top, label: whole, hooks: bands(() => newest, alias, colour) });
+  const show = (points) => {
+    newest = points;
+    chart([column(points, (p) => p.keys[alias]?.[0]), column(points, (p) => p.keys[alias]?.[1])], points);
+  };
+  return show;
+}
+
+export function latencyChart(box) {
+  const line = (name, alpha = 1) => ({ stroke: () => colour(name), width: 2, alpha, points: { show: false } });
+  const lines = [line("--third"), line("--third", 0.5), line("--second")];
+  const range = (plot, low, high) => (low > 0 ? decades(low, high) : [0.1, 1000]);
+  const chart = make(box, lines, { range, label: (value) => ms(value), isLog: true });
+  return (points) =>
+    chart(["upstream", "usual", "added"].map((name) => column(points, (p) => p[name] || null)), points);
+}
+
+/** Whole powers of ten around what there is, at least two of them. */
+const decades = (low, high) => {
+  const from = Math.floor(Math.log10(low));
+  return [10 ** from, 10 ** Math.max(from + 2, Math.ceil(Math.log10(high)))];
+};
+
+const tens = (plot, axis, low, high) => {
+  const found = [];
+  for (let at = low; at <= high * 1.001; at *= 10) found.push(at);
+  return found;
+};
+
+export function clockChart(box) {
+  const edge = { stroke: "transparent", points: { show: false } };
+  const lines = [edge, edge, { stroke: () => colour("--second"), width: 2, points: { show: false } }];
+  const range = (plot, low, high) => (low === null ? [-5, 5] : widened(low, high));
+  const shaded = [{ series: [1, 2], fill: () => colour("--used-fill") }];
+  const chart = make(box, lines, { range, label: (value) => ms(value), shaded });
+  const side = (p, sign) => (p.offset === null ? null : p.offset + sign * p.error);
+  return (points) =>
+    chart([column(points, (p) => side(p, 1)), column(points, (p) => side(p, -1)), column(points, (p) => p.offset)], points);
+}
+
+const widened = (low, high) => {
+  const margin = Math.max(0.5, (high - low) * 0.25);
+  return [low - margin, high + margin];
+};
+
+/** Make a chart in a box that it fills; return what gives it new columns. */
+function make(box, lines, { range, label, hooks = {}, isLog = false, shaded = [] }) {
+  const axis = { stroke: () => colour("--dim"), font: FONT, grid: { stroke: () => colour("--grid"), width: 1 }, ticks: { show: false } };
+  let last = Date.now() / 1000;
+  let first = last;
+  const options = {
+    ...size(box),
+    legend: { show: false },
+    cursor: { show: false },
+    padding: [8, 12, 0, 0],
+    scales: {
+      x: { time: true, range: () => [Math.max(last - SPAN_S, Math.min(first, last - LEAST_S)), last] },
+      y: isLog ? { distr: 3, range } : { range },
+    },
+    axes: [
+      { ...axis, values: (_, all) => all.map(clock), incrs: [30, 60, 120], space: 60, size: 26 },
+      { ...axis, values: (_, all) => all.map((value) => (value === null ? "" : label(value))), size: 62, space: 34, ...(isLog && { splits: tens }) },
+    ],
+    series: [{}, ...lines],
+    bands: shaded,
+    hooks: Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, [hook]])),
+  };
+  const plot = new uPlot(options, [[], ...lines.map(() => [])], box);
+  new ResizeObserver(() => plot.setSize(size(box))).observe(box);
+  return (columns, points) => {
+    last = points.at(-1)?.t ?? last;
+    first = points[0]?.t ?? last;
+    plot.setData([column(points, (p) => p.t), ...columns]);
+  };
+}
+
+const size = (box) => ({ width: Math.max(200, box.clientWidth), height: box.clientHeight });

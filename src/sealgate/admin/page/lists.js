@@ -1,0 +1,59 @@
+// What people must act on: notices, errors with advice, orders in doubt.
+import { el } from "./parts.js";
+import { countOf, number, span } from "./words.js";
+
+export function notices(now, stream) {
+  const found = [];
+  const add = (mood, text) => found.push(el("p", `notice ${mood}`, text));
+  if (stream === "reconnecting") add("", "The gateway does not answer: it was stopped, or the way to it is broken. What you see is the last state; this page goes on by itself.");
+  if (stream === "stalled") add("", "No news for some seconds: the gateway is very busy, or this machine slept.");
+  if (now === null) return found;
+  for (const reason of now.not_ready) add("bad", `Not ready: ${reason}`);
+  for (const halt of now.halts ?? []) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: sealgate resume`);
+  for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
+  if (now.journal.trouble) add("bad", `The journal cannot be written: ${now.journal.trouble}`);
+  if (now.requests === 0) add("calm", "No request has come yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
+  return found;
+}
+
+const SOON_S = 7 * 86_400;
+
+function keyNotices({ alias, disabled, expires_at: at }, atMs) {
+  const leftS = (at ?? Infinity) - atMs / 1000;
+  const found = disabled ? [`Key ${alias} is out of use: ${disabled}. It is tried again by itself.`] : [];
+  if (leftS < SOON_S) found.push(`Key ${alias} ${leftS > 0 ? `expires in ${span(leftS)}` : "has expired"}: make a new one in the app.`);
+  return found;
+}
+
+const haltWords = (halt) =>
+  ["bot", "key"].filter((kind) => halt[kind] ?? halt.scope?.[kind]).map((kind) => `${kind} ${halt[kind] ?? halt.scope[kind]}`).join(" and ") || "all bots";
+
+export function errors(now) {
+  if (!now.errors.length) return el("p", "empty", "Nothing since the start.");
+  const head = el("tr", "", ...["last", "what", "times", "cause and advice"].map((name) => el("th", "", name)));
+  return el("table", "", el("thead", "", head), el("tbody", "", ...now.errors.slice(0, 12).map((error) => errorRow(error, now.at_ms))));
+}
+
+function errorRow(error, atMs) {
+  const link = el("a", "", el("code", "", error.kind));
+  link.href = `errors#${error.kind}`;
+  const ago = `${span((atMs - error.last_ms) / 1000)} ago`;
+  const said = error.evidence ? [el("span", "said", ...marked(sentence(error.evidence))), " "] : [];
+  const who = `key ${error.key}${error.bot ? `, last by ${error.bot}` : ""}`;
+  return el("tr", "", el("td", "dim", ago), el("td", "", link, el("div", "dim", who)), el("td", "", `${number(error.count)}×`), el("td", "", ...said, ...marked(error.advice)));
+}
+
+/** What stands in backquotes becomes code. */
+const marked = (text) => text.split("`").map((part, at) => (at % 2 ? el("code", "", part) : part));
+
+const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
+
+export function doubts({ doubts: all, in_doubt: count }) {
+  const head = el("tr", "", ...["request", "bot", "order", "sent", "last possible"].map((name) => el("th", "", name)));
+  const time = (atMs) => new Date(atMs).toLocaleTimeString("en-GB");
+  const rows = all.map((one) =>
+    el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), el("td", "", el("code", "", `${one.method} ${one.target}`)), el("td", "", time(one.sent_ms)), el("td", "", time(one.fence_ms))),
+  );
+  const words = `${countOf(count, "order was", "orders were")} sent and never answered. Look each up at the exchange, then run: sealgate orders --settle REQUEST`;
+  return [el("p", "empty", words), ...(rows.length ? [el("table", "", el("thead", "", head), el("tbody", "", ...rows))] : [])];
+}

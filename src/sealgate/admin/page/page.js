@@ -1,0 +1,94 @@
+// The live page: it keeps five minutes of points and shows the newest picture, which `stream.js` brings.
+import { clockChart, latencyChart, limitChart } from "./charts.js";
+import { doubts, errors, notices } from "./lists.js";
+import { el, keyHead, keySide, tiles } from "./parts.js";
+import { listen } from "./stream.js";
+import { countOf, span } from "./words.js";
+
+const MOST_POINTS = 600;
+const UNLIMITED = "No limit is known, so there is none to draw against. Requests go out at once.";
+const PAUSED = "A 429 came. The limit is learned from it and the next ones.";
+const byId = (id) => document.getElementById(id);
+
+const view = { points: [], now: null, stream: "connecting", isFrozen: false };
+const cards = new Map();
+const latency = latencyChart(byId("latency"));
+const clock = clockChart(byId("clock"));
+
+function card(alias) {
+  if (cards.has(alias)) return cards.get(alias);
+  const parts = { head: el("h2"), chart: el("div", "chart"), over: el("div", "over"), side: el("div", "side") };
+  const left = el("div", "", legend(), parts.chart);
+  byId("keys").append(el("section", "card key", parts.head, left, parts.side));
+  cards.set(alias, { ...parts, show: limitChart(parts.chart, alias) });
+  parts.chart.append(parts.over);
+  return cards.get(alias);
+}
+
+const legend = () =>
+  el("div", "legend", el("i", "line used"), "used ", el("i", "line limit"), "limit ", el("i", "box pause"), "paused ", el("span", "mark", "▼ "), "429");
+
+function draw() {
+  byId("notices").replaceChildren(...notices(view.now, view.stream));
+  document.body.classList.toggle("stale", view.stream !== "live");
+  chip();
+  if (view.now === null || view.isFrozen) return;
+  const { now, points } = view;
+  byId("where").textContent = now.base_url;
+  byId("tiles").replaceChildren(...tiles(now));
+  now.keys.forEach((key) => drawKey(key, points));
+  latency(points);
+  clock(points);
+  byId("errors").replaceChildren(errors(now));
+  byId("doubts-card").hidden = now.journal.in_doubt === 0;
+  byId("doubts").replaceChildren(...doubts(now.journal));
+  byId("foot").textContent = `Sealgate ${now.version}, up ${span(now.uptime_s)}, ${countOf(now.connections, "connection", "connections")} of bots. Charts show the last five minutes.`;
+}
+
+function drawKey(key, points) {
+  const { head, over, side, show } = card(key.alias);
+  head.replaceChildren(...keyHead(key));
+  side.replaceChildren(...keySide(key));
+  over.textContent = key.limits.length ? "" : key.pause_s > 0 ? PAUSED : UNLIMITED;
+  show(points);
+}
+
+function chip() {
+  const { now, stream } = view;
+  const [mood, text] = state(now, stream);
+  byId("state").className = `chip ${mood}`;
+  byId("state").textContent = view.isFrozen && stream === "live" ? "frozen" : text;
+}
+
+function state(now, stream) {
+  if (stream !== "live" || now === null) return ["warn", stream];
+  if (now.is_draining) return ["warn", "shutting down"];
+  if (now.not_ready.length) return ["bad", "not ready"];
+  if (now.keys.every((key) => key.disabled)) return ["bad", "key refused"];
+  if (now.halts?.length) return ["bad", "halted"];
+  return now.keys.some((key) => key.pause_s > 0) ? ["warn", "paused"] : ["good", "ready"];
+}
+
+byId("freeze").addEventListener("click", ({ currentTarget: button }) => {
+  view.isFrozen = !view.isFrozen;
+  button.setAttribute("aria-pressed", String(view.isFrozen));
+  button.textContent = view.isFrozen ? "Go on" : "Freeze";
+  draw();
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+
+listen("events", {
+  onHistory: ({ points, now }) => {
+    Object.assign(view, { points, now });
+    draw();
+  },
+  onPicture: ({ point, now }) => {
+    view.points = [...view.points.slice(1 - MOST_POINTS), point];
+    view.now = now;
+    draw();
+  },
+  onState: (stream) => {
+    view.stream = stream;
+    draw();
+  },
+});

@@ -1,0 +1,132 @@
+"""Everything that the live view shows of one moment, put together from the status and the last seconds."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sealgate.admin.recent import SPAN, Recent, Tick
+from sealgate.admin.troubles import Trouble
+from sealgate.core.catalogue import CATALOGUE, Known, evidence
+from sealgate.core.forecast import Use, forecast
+from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.status import KeyStatus, Status
+
+TICK_S = 0.5
+_SHORT = 4  # ticks that a point of the latency chart looks back
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One moment. `now` is on the clock that nobody sets, `wall` the same moment in epoch seconds."""
+
+    status: Status
+    recent: Recent
+    troubles: Sequence[Trouble]
+    weights: Mapping[str, float]
+    now: float
+    wall: float
+
+    def document(self) -> dict[str, Any]:
+        """Return it as plain values: the status, and what the last ten seconds add to it."""
+        seconds = max(1, self.recent.ticks) * TICK_S
+        sent = self.recent.sent()
+        document = asdict(self.status)
+        keys = zip(document["keys"], self.status.keys, strict=True)
+        document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
+        return document | {
+            "at_ms": round(self.wall * 1000),
+            "requests": self.recent.total,
+            "requests_per_s": round(self.recent.requests() / seconds, 2),
+            "latency": self.recent.latency(SPAN)._asdict(),
+            "errors": [self._error(trouble) for trouble in self.troubles],
+        }
+
+    def _spending(self, key: KeyStatus, sent: Counter[tuple[str, str]], seconds: float) -> dict[str, Any]:
+        """Return who spends a key, and when it may be limited next."""
+        limit = tightest(key)
+        by_bot = {bot: count for (alias, bot), count in sent.items() if alias == key.alias}
+        rate = sum(by_bot.values()) / seconds
+        use = Use(
+            used=limit.used_ratio * limit.n if limit else 0.0,
+            n=limit.n if limit else None,
+            window_s=limit.window_s if limit else 1.0,
+            rate=rate,
+            waiting=sum(key.waiting.values()),
+            pause_s=key.pause_s,
+        )
+        return {
+            "used": round(use.used, 2),
+            "sent_per_s": round(rate, 2),
+            "next_429": forecast(use)._asdict(),
+            "bots": list(self._shares(key, by_bot, seconds)),
+        }
+
+    def _shares(self, key: KeyStatus, by_bot: Mapping[str, int], seconds: float) -> Iterator[dict[str, Any]]:
+        """Yield each bot that spends or waits, with its part of the sends and the part that is due to it."""
+        bots = sorted({*by_bot, *key.waiting_by_bot})
+        total = sum(by_bot.values()) or 1
+        weights = {bot: self.weights.get(bot, 1.0) for bot in bots}
+        for bot in bots:
+            yield {
+                "name": bot,
+                "per_s": round(by_bot.get(bot, 0) / seconds, 2),
+                "share": round(by_bot.get(bot, 0) / total, 3),
+                "due": round(weights[bot] / sum(weights.values()), 3),
+                "waiting": key.waiting_by_bot.get(bot, 0),
+            }
+
+    def _error(self, trouble: Trouble) -> dict[str, Any]:
+        row = CATALOGUE[trouble.kind]
+        known = known_of(self.status, trouble.key, {trouble.key} if trouble.had_worked else ())
+        return {
+            "key": trouble.key,
+            "kind": trouble.kind,
+            "bot": trouble.bot,
+            "count": trouble.count,
+            "last_ms": round(self._wall_at(trouble.last_at) * 1000),
+            "whose": row.whose.value,
+            "advice": row.advice,
+            "evidence": evidence(trouble.kind, known),
+        }
+
+    def point(self, ended: Tick) -> dict[str, Any]:
+        """Return what the charts add for this moment: short names, as many of them are sent."""
+        latency, clock = self.recent.latency(_SHORT), self.status.clock
+        return {
+            "t": round(self.wall, 2),
+            "keys": {key.alias: _heights(key) for key in self.status.keys},
+            "limited": [[alias, round(self._wall_at(at), 2)] for alias, at in ended.limited],
+            "added": latency.added_p99_ms,
+            "upstream": latency.upstream_p99_ms,
+            "usual": latency.upstream_p50_ms,
+            "offset": _ms(clock.offset_s),
+            "error": _ms(clock.error_s),
+        }
+
+    def _wall_at(self, moment: float) -> float:
+        return self.wall - (self.now - moment)
+
+
+def tightest(key: KeyStatus) -> LimitStatus | None:
+    """Return the limit that is nearest to being full, None where none is known."""
+    return max(key.limits, key=lambda limit: limit.used_ratio, default=None)
+
+
+def known_of(status: Status, alias: str, has_worked: Collection[str]) -> Known:
+    """Return what explains an error of a key."""
+    key = next((key for key in status.keys if key.alias == alias), None)
+    limit = tightest(key) if key else None
+    words, is_foreign = (limit.words, limit.is_foreign_use) if limit else ("", False)
+    return Known(status.clock.error_s, alias in has_worked, words, is_foreign)
+
+
+def _heights(key: KeyStatus) -> list[float | None]:
+    """Return used, limit and what is left of the pause."""
+    limit = tightest(key)
+    used = round(limit.used_ratio * limit.n, 2) if limit else None
+    return [used, limit.n if limit else None, round(key.pause_s, 2)]
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds * 1000, 3)

@@ -1,0 +1,101 @@
+"""What the last seconds were like: who spent how much of which key, how fast it was, what was limited."""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from sealgate.core.outcome import Conclusion, Outcome
+
+SPAN = 20  # ticks that are remembered
+_MOST = 100  # durations per tick: sorting thousands would hold the loop up for milliseconds
+_LIMITED = "rate_limited"
+_UNSIGNED = frozenset({"/time", "/api-keys", "/api-keys/{api_key}/audit"})
+
+
+class Tick:
+    """What ended between two looks."""
+
+    def __init__(self) -> None:
+        self.sent: Counter[tuple[str, str]] = Counter()  # by key and bot
+        self.added_s: deque[float] = deque(maxlen=_MOST)
+        self.upstream_s: deque[float] = deque(maxlen=_MOST)
+        self.limited: list[tuple[str, float]] = []  # the key, and when
+        self.requests = 0
+
+
+class Latency(NamedTuple):
+    """Milliseconds that half and 99 of 100 stay under; None where nothing came."""
+
+    added_p50_ms: float | None
+    added_p99_ms: float | None
+    upstream_p50_ms: float | None
+    upstream_p99_ms: float | None
+
+
+class Recent:
+    """A reader of outcomes that remembers the last ticks. It also notes which keys ever worked."""
+
+    def __init__(self) -> None:
+        self._ticks: deque[Tick] = deque([Tick()], maxlen=SPAN)
+        self.total = 0
+        self.has_worked: set[str] = set()
+
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take a batch in."""
+        tick = self._ticks[-1]
+        self.total += len(outcomes)
+        tick.requests += len(outcomes)
+        for outcome in outcomes:
+            self._take(outcome, tick)
+
+    def _take(self, outcome: Outcome, tick: Tick) -> None:
+        key = outcome.key
+        if key is None or not outcome.attempts:
+            return
+        tick.sent[key, outcome.bot or ""] += outcome.attempts
+        tick.added_s.append(outcome.added_s)
+        tick.upstream_s.append(outcome.upstream_s)
+        if outcome.upstream_errors:
+            tick.limited += ((key, error.at) for error in outcome.upstream_errors if error.kind == _LIMITED)
+        if outcome.conclusion is Conclusion.DONE and outcome.route not in _UNSIGNED:
+            self.has_worked.add(key)
+
+    def turn(self) -> Tick:
+        """Begin a new tick and return the one that ended."""
+        ended = self._ticks[-1]
+        self._ticks.append(Tick())
+        return ended
+
+    @property
+    def _ended(self) -> Sequence[Tick]:
+        return list(self._ticks)[:-1]
+
+    def sent(self) -> Counter[tuple[str, str]]:
+        """Return how often was sent in the last ticks, by key and bot."""
+        total: Counter[tuple[str, str]] = Counter()
+        for tick in self._ended:
+            total.update(tick.sent)
+        return total
+
+    def requests(self) -> int:
+        """Return how many requests ended in the last ticks."""
+        return sum(tick.requests for tick in self._ended)
+
+    @property
+    def ticks(self) -> int:
+        """How many have ended and are remembered."""
+        return len(self._ended)
+
+    def latency(self, ticks: int = SPAN) -> Latency:
+        """Return how long the latest ticks took."""
+        latest = self._ended[-ticks:]
+        return Latency(*_two(latest, lambda tick: tick.added_s), *_two(latest, lambda tick: tick.upstream_s))
+
+
+def _two(ticks: Iterable[Tick], of: Callable[[Tick], Iterable[float]]) -> tuple[float | None, float | None]:
+    """Return the median and the 99th percentile, in ms."""
+    durations = sorted(seconds for tick in ticks for seconds in of(tick))
+    if not durations:
+        return None, None
+    last = len(durations) - 1
+    return tuple(round(durations[round(last * part)] * 1000, 3) for part in (0.5, 0.99))  # type: ignore[return-value] # two of them

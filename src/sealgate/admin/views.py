@@ -1,0 +1,67 @@
+"""The live page, its files, its stream, and the catalogue of errors: what people look at."""
+
+from aiohttp import web
+from aiohttp_sse import sse_response
+
+from sealgate.admin.assets import load_assets
+from sealgate.admin.broadcast import TooManyViewersError
+from sealgate.admin.errors_page import errors_page
+from sealgate.admin.live import Live
+
+_RETRY_MS = 1000  # after which a page that lost its stream asks again
+# All that a page may load is its own; the guard puts this on every reply.
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+    "Server": "sealgate",
+}
+
+
+def view_routes(live: Live) -> list[web.RouteDef]:
+    """Return the pages for people."""
+    views = _Views(live)
+    return [
+        web.get("/", views.index),
+        web.get("/page/{name:.+}", views.asset),
+        web.get("/errors", views.errors),
+        web.get("/events", views.events, allow_head=False),
+    ]
+
+
+class _Views:
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._assets = load_assets()
+        self._errors = errors_page()
+
+    async def index(self, _: web.Request) -> web.Response:
+        return self._asset("index.html")
+
+    async def asset(self, request: web.Request) -> web.Response:
+        return self._asset(request.match_info["name"])
+
+    def _asset(self, name: str) -> web.Response:
+        if name not in self._assets:
+            raise web.HTTPNotFound
+        asset = self._assets[name]
+        return web.Response(body=asset.body, headers={"Content-Type": asset.media_type})
+
+    async def errors(self, _: web.Request) -> web.Response:
+        return web.Response(text=self._errors, content_type="text/html")
+
+    async def events(self, request: web.Request) -> web.StreamResponse:
+        """Send the history, then each picture, until the viewer goes or the gateway ends."""
+        try:
+            with self._live.broadcast.viewing() as queue:
+                async with sse_response(request, headers=HEADERS) as stream:
+                    await stream.send(self._live.history(), event="history", retry=_RETRY_MS)
+                    while (event := await queue.get()) is not None:
+                        await stream.send(event[1], event=event[0])
+        except TooManyViewersError:
+            raise web.HTTPServiceUnavailable(text="too many viewers\n") from None
+        return stream

@@ -1,0 +1,113 @@
+"""How a command reaches the running gateway: the admin socket, found as the gateway itself chooses it."""
+
+import errno
+import json
+import os
+import socket
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from sealgate.cli.causes import plain_cause
+from sealgate.cli.frame import config_option, fail
+
+_TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
+_OK = 200
+_ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_TIMEOUT_S)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket instead of a host."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(os.fspath(self._path))
+
+
+def socket_option(command: Any) -> Any:
+    """Add `--config` and `--socket`, which arrive as `config_file` and `socket_file`, for `tell`."""
+    option = click.option(
+        "--socket",
+        "socket_file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="The gateway's admin socket. Default: admin.unix of the configuration.",
+    )
+    return config_option(option(command))
+
+
+def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) -> dict[str, Any]:
+    """Send a command to the gateway at the first of these sockets that answers, and return its answer.
+
+    Leaves with exit code 1 where no gateway answers, or it says no.
+    """
+    for path in places:
+        try:
+            status, document = _ask(path, action, scope)
+        except OSError as error:
+            if error.errno in _ABSENT:
+                continue
+            _leave(f"{path}: {plain_cause(error)}")
+        except (HTTPException, ValueError):
+            _leave(f"{path}: what listens there is no gateway; see admin.unix")
+        if status != _OK:
+            _leave(str(document.get("error", f"the gateway answered {status}")))
+        return document
+    tried = " or ".join(map(str, places))
+    return _leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or give --socket")
+
+
+def places_of(config_file: Path | None, socket_file: Path | None) -> tuple[Path, ...]:
+    """Return where the gateway's socket may be.
+
+    In an emergency there may be no configuration at hand: the default places are tried then.
+    """
+    from sealgate.config import ConfigError, load_config  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config.admin_socket import OFF, default_places  # noqa: PLC0415
+
+    if socket_file is not None:
+        return (socket_file,)
+    try:
+        setting = load_config(config_file).admin.unix
+    except ConfigError:
+        if config_file is not None:
+            raise
+        setting = None
+    if setting == OFF:
+        fail("admin.unix is off, so the gateway takes no commands; give it a path")
+    return _private(default_places(os.environ)) if setting is None else (Path(setting),)
+
+
+def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Refuse a folder in which another user could listen in the gateway's place."""
+    from sealgate.config.admin_socket import why_not_private  # noqa: PLC0415
+
+    for path in places:
+        if path.parent.exists() and (trouble := why_not_private(path.parent)) is not None:
+            fail(f"{path.parent} {trouble}; it may not be the gateway that listens there")
+    return places
+
+
+def _ask(path: Path, action: str, scope: dict[str, str | None]) -> tuple[int, dict[str, Any]]:
+    connection = _UnixConnection(path)
+    try:
+        body = json.dumps({name: value for name, value in scope.items() if value is not None})
+        connection.request("POST", f"/-/{action}", body, {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        document = json.loads(reply.read())
+    finally:
+        connection.close()
+    if not isinstance(document, dict):
+        raise ValueError("no JSON object")  # noqa: TRY004 - as unreadable as no JSON
+    return reply.status, document
+
+
+def _leave(text: str) -> NoReturn:
+    click.echo(f"sealgate: {text}", err=True)
+    raise click.exceptions.Exit(1)

@@ -1,0 +1,33 @@
+"""The admin socket of a gateway that runs: what `halt`, `resume` and `reload` talk to."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from aiohttp import web
+
+from sealgate.admin.control import control_app
+from sealgate.admin.metrics import Metrics
+from sealgate.gateway.admin_socket import bind_admin
+from sealgate.gateway.controls import Controls
+from sealgate.gateway.gateway import Gateway
+
+
+@contextlib.asynccontextmanager
+async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[Path | None]:
+    """Take commands as long as the block lasts; yield where, None where it is off. Raises StartError."""
+    bound = bind_admin(gateway.config.admin.unix, gateway.site.environ)
+    if bound is None:
+        yield None
+        return
+    controls = Controls(gateway)
+    actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
+    runner = web.AppRunner(control_app(gateway.status, metrics, actions), access_log=None)
+    try:
+        await runner.setup()
+        await web.SockSite(runner, bound.sock).start()
+        yield bound.path
+    finally:
+        bound.remove()
+        await runner.cleanup()
+        bound.sock.close()

@@ -1,0 +1,91 @@
+"""Files that the configuration names. "" is none; a relative path is relative to the working directory.
+
+A `~/` is the home of the user that the gateway runs as, as no shell is there to expand it.
+"""
+
+import grp
+import os
+import ssl
+from pathlib import Path
+
+from sealgate.config.admin_socket import OFF
+
+SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without the zero at its end
+
+
+def expand_home(path: str) -> str:
+    """Return a path with `~/` replaced; raise ValueError with the cause and the fix."""
+    if not path.startswith("~"):
+        return path
+    expanded = os.path.expanduser(path) if path.startswith("~/") else path  # noqa: PTH111 - text is wanted
+    if expanded.startswith("~"):
+        raise ValueError("begins with a ~ that stands for no home here; write the whole path")
+    return expanded
+
+
+def parse_ca_file(value: object) -> Path | None:
+    """Check that a file of CA certificates is there; "" is the system's own store."""
+    if value == "":
+        return None
+    file = _path(value)
+    if file is None or not file.is_file():
+        raise ValueError("is not a file that exists; name a PEM file of CA certificates")
+    try:
+        ssl.create_default_context(cafile=file)
+    except ssl.SSLError:
+        raise ValueError("holds no certificate; name a PEM file of CA certificates") from None
+    return file
+
+
+def parse_pem_file(value: object) -> Path | None:
+    """Check that a PEM file is there; the listener looks into it."""
+    if value == "":
+        return None
+    file = _path(value)
+    if file is None or not file.is_file():
+        raise ValueError("is not a file that exists; name a PEM file")
+    return file
+
+
+def parse_journal_file(value: object) -> Path | None:
+    """Check that the folder of the journal is there; "" keeps none."""
+    if value == "":
+        return None
+    file = _path(value)
+    if file is None or not file.parent.is_dir() or file.is_dir():
+        raise ValueError("is not a file in a folder that exists; make the folder, name a file in it")
+    return file
+
+
+def parse_socket(value: object) -> Path | None:
+    """Check the path of a Unix socket."""
+    if value == "":
+        return None
+    path = _path(value)
+    if path is None or not str(path).isprintable() or not path.name:
+        raise ValueError('is not the path of a socket; write "/run/sealgate/bots.sock"')
+    if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
+        raise ValueError(f"is longer than the {SOCKET_PATH_BYTES} bytes of a socket's path; choose a shorter")
+    return path
+
+
+def parse_admin_socket(value: object) -> Path | str | None:
+    """Check the path of the admin socket; "" is its default place, "off" is none."""
+    return OFF if value == OFF else parse_socket(value)
+
+
+def parse_group(value: object) -> int | None:
+    """Return the number of a group that is named, or of one that is given by its number."""
+    if value == "":
+        return None
+    try:
+        return grp.getgrnam(str(value)).gr_gid
+    except KeyError:
+        pass
+    if isinstance(value, bool) or not str(value).isdecimal():
+        raise ValueError("is no group of this machine; name one that exists, or write its number")
+    return int(str(value))
+
+
+def _path(value: object) -> Path | None:
+    return Path(expand_home(str(value))) if isinstance(value, str | Path) else None

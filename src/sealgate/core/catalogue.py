@@ -1,0 +1,222 @@
+"""The exchange's errors, and those of the way to it: what each is called, and what a person can do about it.
+
+The kind is a slug: metrics are labelled with it, and docs/errors.md has a line of that name. A reply is
+matched by its status and by words of its `detail`; where neither is known it is `other_4xx` or `other_5xx`,
+so that the number of kinds is bounded whatever the exchange says.
+
+Source: spec.md, Errors. NEEDS_TRANSFER has two statuses there, and both are taken.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+_LOOKED_AT = 4096  # bytes of a body: an error is short
+_SERVER_ERROR = 500
+_FINE_MS = 1000  # well within any recv_window
+
+
+class Whose(StrEnum):
+    """Where to look first."""
+
+    BOT = "bot"  # what it asked for
+    SETUP = "setup"  # key, secret, clock, signing settings
+    UPSTREAM = "upstream"  # the exchange, and the way to it
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind: the statuses it comes with, lower-case words of its `detail` (any of them), the advice.
+
+    Without words the status alone decides; without a status no reply is meant, but that none came.
+    """
+
+    statuses: tuple[int, ...]
+    words: tuple[bytes, ...]
+    whose: Whose
+    advice: str
+
+
+class UpstreamError(NamedTuple):
+    """One error that an attempt met, at `at` by the clock of `now`; `retry_after_s` is what a 429 stated."""
+
+    kind: str
+    at: float
+    retry_after_s: float | None = None
+
+
+_BOT, _SETUP, _UPSTREAM = Whose.BOT, Whose.SETUP, Whose.UPSTREAM
+_IN_APP = "It happens in the app alone; bots cannot do it."
+
+CATALOGUE: dict[str, Row] = {
+    # Key management
+    "invalid_permission": Row((400,), (b"invalid permission",), _BOT, _IN_APP),
+    "invalid_ip": Row((400,), (b"invalid ip", b"invalid cidr"), _BOT, _IN_APP),
+    "key_limit": Row((400,), (b"maximum key limit",), _BOT, "Revoke a key in the app: there may be 10."),
+    "passkey_failed": Row((403,), (b"passkey",), _BOT, _IN_APP),
+    "not_traded": Row((403,), (b"handshake not completed",), _SETUP, "Place one trade in the app first."),
+    "key_system_down": Row((503,), (b"api key system",), _UPSTREAM, "Wait; the exchange says so itself."),
+    # Authentication
+    "headers_missing": Row(
+        (401,), (b"missing api key",), _SETUP, "Set `signing.header_prefix` as the exchange documents it."
+    ),
+    "key_invalid": Row(
+        (401,),
+        (b"invalid api key",),
+        _SETUP,
+        "Compare `api_key` with the app; a revoked key never comes back.",
+    ),
+    "signature_invalid": Row(
+        (401,),
+        (b"invalid hmac signature", b"invalid signature"),
+        _SETUP,
+        "Run `sealgate discover`; it finds the signing settings. Check that the secret is this key's.",
+    ),
+    "timestamp_outside": Row(
+        (401,),
+        (b"timestamp outside recv_window",),
+        _SETUP,
+        "The gateway syncs and sends once more. If it stays, set `recv_window_ms` as the exchange has it.",
+    ),
+    "timestamp_invalid": Row(
+        (401,), (b"invalid timestamp",), _SETUP, "Look at the clock offset and at `clock.path`."
+    ),
+    "session_invalid": Row(
+        (401,), (b"session token",), _SETUP, "Store a new session token where `session` points, then reload."
+    ),
+    "address_mismatch": Row(
+        (403,), (b"address mismatch",), _BOT, "Use the address of the user whose key this is."
+    ),
+    "permission_missing": Row(
+        (403,), (b"api key lacks",), _SETUP, "Give the key this permission in the app, or use another key."
+    ),
+    "ip_refused": Row(
+        (403,), (b"not in api key whitelist",), _SETUP, "Add this machine's public address in the app."
+    ),
+    # Rate limiting
+    "handshake_limited": Row((429,), (b"handshake",), _BOT, "Wait 10 to 15 seconds."),
+    "rate_limited": Row(
+        (429,), (), _UPSTREAM, "Nothing to do: the key pauses, then requests go on below the learned limit."
+    ),
+    # Orders
+    "off_tick": Row((400,), (b"price must be divisible",), _BOT, "Round the price to the symbol's tick."),
+    "below_minimum": Row((400,), (b"order must have minimum value",), _BOT, "Order for $10 or more."),
+    "size_invalid": Row((400,), (b"order has invalid size",), _BOT, "Round to the symbol's size decimals."),
+    "price_invalid": Row((400,), (b"order has invalid price",), _BOT, "Send a price above zero."),
+    "symbol_unsupported": Row((400,), (b"is not supported",), _BOT, "Take a symbol from /symbols/list."),
+    "trading_halted": Row(
+        (400,), (b"trading is halted",), _UPSTREAM, "Wait: the exchange halted the symbol."
+    ),
+    "margin_short": Row((400,), (b"insufficient margin",), _BOT, "Order less, or add USDC."),
+    "order_gone": Row(
+        (400,), (b"order was never placed",), _BOT, "After /order/modify only the new order ID is valid."
+    ),
+    "needs_transfer": Row(
+        (409, 449), (b"needs_transfer",), _BOT, "Make the one-time transfer for this market in the app."
+    ),
+    # Positions
+    "no_position": Row(
+        (404,), (b"no open position",), _BOT, "There is nothing to close: read the positions."
+    ),
+    "size_exceeds": Row((400,), (b"size exceeds position",), _BOT, "Leave out the size to close it all."),
+    # Leverage
+    "leverage_exceeds": Row(
+        (400,), (b"leverage exceeds maximum",), _BOT, "Stay below the symbol's maxLeverage."
+    ),
+    "cross_refused": Row((400,), (b"cross margin is not allowed",), _BOT, "Send `is_cross` false."),
+    # Deposit and withdrawal
+    "deposit_small": Row((400,), (b"below minimum deposit",), _BOT, _IN_APP),
+    "balance_short": Row((400,), (b"insufficient balance for withdrawal",), _BOT, _IN_APP),
+    "withdrawal_signature": Row((400,), (b"invalid withdrawal signature",), _BOT, _IN_APP),
+    # Spot
+    "spot_unknown": Row((400,), (b"spot symbol not found",), _BOT, "Take a pair from /spot/symbols/list."),
+    "spot_short": Row((400,), (b"insufficient spot balance",), _BOT, "Sell less, or buy the token first."),
+    # General
+    "validation": Row((422,), (), _BOT, "Correct the fields that the reply's `detail` lists."),
+    "internal": Row(
+        (500,), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
+    ),
+    "other_4xx": Row((), (), _BOT, "Read the reply: the exchange's documents do not list it."),
+    "other_5xx": Row(
+        (), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
+    ),
+    # No reply at all; the slugs are those of core/attempts.py, Fate
+    "unreachable": Row((), (), _UPSTREAM, "Check `base_url`, the network and the exchange's status."),
+    "connect_timeout": Row((), (), _UPSTREAM, "Check the network, and whether a firewall drops packets."),
+    "lost": Row((), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."),
+    "late": Row((), (), _UPSTREAM, "Raise `upstream.total_timeout` if it is slow often; look orders up."),
+}
+
+_BY_STATUS: dict[int, list[tuple[str, tuple[bytes, ...]]]] = {}
+for _slug, _row in CATALOGUE.items():
+    for _status in _row.statuses:
+        _BY_STATUS.setdefault(_status, []).append((_slug, _row.words))
+
+
+def find_kind(status: int, body: bytes) -> str:
+    """Return the kind of an error reply; `status` is 400 or above."""
+    text = body[:_LOOKED_AT].lower()
+    for slug, words in _BY_STATUS.get(status, ()):
+        if not words or any(word in text for word in words):
+            return slug
+    return "other_5xx" if status >= _SERVER_ERROR else "other_4xx"
+
+
+def doc_link(kind: str) -> str:
+    """Return where the documents speak of a kind."""
+    return f"docs/errors.md#{kind}"
+
+
+class Known(NamedTuple):
+    """What the gateway knows when an error comes.
+
+    `clock_error_s` is None without a synced clock. `has_worked`: the key was accepted since the start.
+    `limit` is what was learned of its limit, in words; `is_foreign_use`: others seem to use it, too.
+    """
+
+    clock_error_s: float | None
+    has_worked: bool
+    limit: str = ""
+    is_foreign_use: bool = False
+
+
+def evidence(kind: str, known: Known) -> str:
+    """Return what that says about the cause, in a sentence without an end; "" where it says nothing."""
+    explain = _EVIDENCE.get(kind)
+    return explain(known) if explain else ""
+
+
+def _signature(known: Known) -> str:
+    if known.has_worked:
+        return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
+    return f"{_clock(known)}, key is known: most likely `signing.encoding`; run `sealgate discover`"
+
+
+def _key(known: Known) -> str:
+    if known.has_worked:
+        return "it was accepted before: most likely it was revoked or has expired"
+    return "it was not accepted since the start: most likely `api_key` is mistyped or revoked"
+
+
+def _clock(known: Known) -> str:
+    if known.clock_error_s is None:
+        return "clock is not synced"
+    bound_ms = max(1, round(known.clock_error_s * 1000))
+    is_fine = bound_ms <= _FINE_MS
+    return f"clock is fine (±{bound_ms} ms)" if is_fine else f"clock is known to ±{bound_ms} ms only"
+
+
+def _limit(known: Known) -> str:
+    if known.is_foreign_use:
+        return f"{known.limit}; someone else seems to use this key, too"
+    return known.limit
+
+
+_EVIDENCE: dict[str, Callable[[Known], str]] = {
+    "signature_invalid": _signature,
+    "timestamp_outside": _clock,
+    "timestamp_invalid": _clock,
+    "key_invalid": _key,
+    "rate_limited": _limit,
+}

@@ -1,0 +1,77 @@
+"""Halts: which orders are stopped, by whom they come and by the key they use, until a person resumes them.
+
+A halt names a bot, a key, both or neither; what it leaves open it means all of. It stops what needs the
+permission to trade, but never a cancel: after a halt, positions must still be closable by taking orders back.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sealgate.core.routes import Lane, Permission, Route
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whom a command means: None stands for all of them."""
+
+    bot: str | None = None
+    key: str | None = None
+
+    def covers(self, other: "Scope") -> bool:
+        """Whether all that the other one means is meant here too."""
+        return self.bot in (None, other.bot) and self.key in (None, other.key)
+
+    def __str__(self) -> str:
+        names = [f"{kind} {name}" for kind, name in (("bot", self.bot), ("key", self.key)) if name]
+        return " and ".join(names) or "all"
+
+    @property
+    def options(self) -> str:
+        """The same as options of a command, with a space before each."""
+        named = (("bot", self.bot), ("key", self.key))
+        return "".join(f" --{option} {name}" for option, name in named if name)
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """One halt, and since when it stands, in epoch ms by this host's clock."""
+
+    scope: Scope
+    since_ms: int
+
+
+class Halts:
+    """All halts that stand. A value: every change returns a new one. False where there are none."""
+
+    def __init__(self, *halts: Halt) -> None:
+        self._by_scope = {halt.scope: halt for halt in halts}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_scope)
+
+    def __iter__(self) -> Iterator[Halt]:
+        return iter(self._by_scope.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Halts) and self._by_scope == other._by_scope
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self))
+
+    def extended(self, scope: Scope, at_ms: int) -> "Halts":
+        """Return what stands once the scope is halted from `at_ms` on; one that stands keeps its time."""
+        return self if scope in self._by_scope else Halts(*self, Halt(scope, at_ms))
+
+    def without(self, scope: Scope) -> "Halts":
+        """Return what stands once everything within the scope is resumed."""
+        return Halts(*(halt for halt in self if not scope.covers(halt.scope)))
+
+    def find(self, bot: str, key: str) -> Halt | None:
+        """Return the widest halt that stops a bot with a key."""
+        scopes = (Scope(), Scope(bot), Scope(None, key), Scope(bot, key))
+        return next((self._by_scope[scope] for scope in scopes if scope in self._by_scope), None)
+
+
+def is_stoppable(route: Route) -> bool:
+    """Whether a halt stops a route: it trades, and is no cancel."""
+    return route.needs is Permission.TRADE and route.lane is not Lane.CANCEL

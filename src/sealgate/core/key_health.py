@@ -1,0 +1,108 @@
+"""The health of an API key: what the exchange says of it, and when a refused one is tried again.
+
+A key that the exchange calls invalid, or that may not be used from this address, is disabled: each further
+request would only be refused too, and hammering with a revoked key looks like an attack. It is tried again at
+growing distances, for ever, because a key may come back (a whitelist that was corrected, an exchange that
+erred). One request at a time is the trial; while it is under way the others are still refused.
+
+Source: spec.md, Authentication (the rows of 401 and 403).
+"""
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
+
+FIRST_GAP_S = 5.0
+LONGEST_GAP_S = 600.0
+
+_CLIENT_ERROR, _SERVER_ERROR = 400, 500
+_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS = 401, 403, 429
+# Replies that may be given before anybody has looked at the key.
+_UNTELLING = frozenset({_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS})
+_TIMESTAMP = b"Timestamp outside recv_window"
+_INVALID = b"Invalid API key"
+_ADDRESS = re.compile(rb"IP \S{1,64} not in API key whitelist")
+
+
+class KeyFault(StrEnum):
+    """Why the exchange does not take a key, in words."""
+
+    INVALID = "the exchange calls it invalid"
+    ADDRESS = "this machine's address is not in its whitelist"
+
+
+def key_fault(status: int, body: bytes) -> KeyFault | None:
+    """Return what a reply to a signed request says against its key, None where it says nothing."""
+    if status == _UNAUTHORIZED and _INVALID in body:
+        return KeyFault.INVALID
+    if status == _FORBIDDEN and _ADDRESS.search(body):
+        return KeyFault.ADDRESS
+    return None
+
+
+class Verdict(Enum):
+    """What a reply to a signed read says of a key and its secret before they are taken into use."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNSURE = "unsure"
+
+
+def judge(status: int, body: bytes) -> Verdict:
+    """Judge key and secret by the reply to a signed read.
+
+    A 401 speaks against them, but for one about the timestamp; any other error says nothing of them.
+    """
+    if status < _CLIENT_ERROR:
+        return Verdict.ACCEPTED
+    if key_fault(status, body) is not None or (status == _UNAUTHORIZED and _TIMESTAMP not in body):
+        return Verdict.REFUSED
+    return Verdict.UNSURE
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHealth:
+    """One key's state. `now` and all times are seconds on one clock that nobody sets.
+
+    `fault` is None while the key is in use; `since` is when that began, or when it was disabled. `trial_at`
+    is when a trial may go. `failures` counts the refusals in a row; a key that comes back keeps them for as
+    long as its last gap was, so that one that comes and goes is not hammered either.
+    """
+
+    fault: KeyFault | None = None
+    since: float = 0.0
+    trial_at: float = 0.0
+    failures: int = 0
+
+    @property
+    def gap_s(self) -> float:
+        """The distance from one trial to the next."""
+        doublings = min(max(0, self.failures - 1), 16)
+        return min(LONGEST_GAP_S, FIRST_GAP_S * 2.0**doublings)
+
+    def may_go(self, now: float) -> bool:
+        """Whether a request with this key may be sent; where it is disabled, that one is the trial."""
+        return self.fault is None or now >= self.trial_at
+
+    def tried(self, now: float) -> "KeyHealth":
+        """Return the state once a trial goes; if nothing is heard of it, the next one goes a gap later."""
+        return self if self.fault is None else replace(self, trial_at=now + self.gap_s)
+
+    def refused(self, fault: KeyFault, sent_at: float, now: float) -> "KeyHealth":
+        """Return the state after a reply that speaks against the key.
+
+        Requests that were under way when it was disabled are no trials: theirs says nothing new.
+        """
+        if self.fault is not None and sent_at < self.since:
+            return self
+        is_forgotten = self.fault is None and now > self.since + self.gap_s
+        failures = 1 if is_forgotten else self.failures + 1
+        since = now if self.fault is None else self.since
+        return KeyHealth(fault, since, 0.0, failures).tried(now)
+
+    def answered(self, status: int, sent_at: float, now: float) -> "KeyHealth":
+        """Return the state after any other reply: one that shows that the key was taken ends the matter."""
+        is_telling = status < _SERVER_ERROR and status not in _UNTELLING
+        if self.fault is None or sent_at < self.since or not is_telling:
+            return self
+        return KeyHealth(None, now, 0.0, self.failures)

@@ -1,0 +1,207 @@
+"""What limiter explains all episodes since the limit was first met.
+
+Each candidate is a kind and a window. Every episode says how much its window held when it refused: of a
+sliding window the count up to the moment it gave way, of a fixed one the same, with edges that repeat. What
+was ever accepted within one window is a floor. A candidate whose episodes disagree, or whose floor is above
+what refused, is refuted. Of those that are left the one of the highest rate is taken, because it is the least
+restriction that explains the refusals; if it was too generous, the next episode comes soon and refutes it.
+
+A bucket has no window: between two moments at which it gave way it let through just its rate. It is written
+down as the window that its burst takes to come back, because `burst` per `burst / rate` seconds is the most
+that a sliding window can take of it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.sent_log import Tally
+
+# Seconds: what exchanges publish, and below a second what buckets with a small burst look like.
+CANDIDATES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3600.0)
+_BUCKET_EPISODES = 3  # two gaps between them, or there is nothing to agree
+_LEAST_EPISODES = 2  # where no window explains them
+_BUCKET_WAIT = (
+    8.0  # requests' time that a bucket may make wait: one, and those refused before that it counted
+)
+_TELLABLE = 0.9  # of the blur
+_RATE_TOLERANCE = 1.02  # between the rates of a bucket: jitter moves them
+_SHARP_S = 0.1  # a bucket is told by when it gave way
+_SHARP = 0.25  # of a window: with less blur its edges are known
+_LONGEST_BLUR_S = 60.0  # a longer pause says little of the window: this is the longest that is common
+_STILL_IN = 0.5  # of what a sliding window held is still in it just before it gives way; refusals may be more
+_EDGES = 100  # windows that are looked at for what each held
+
+
+class Kind(StrEnum):
+    """What a limiter counts by; the values are for people."""
+
+    UNKNOWN = "unknown"
+    FIXED = "fixed"
+    SLIDING = "sliding"
+    BUCKET = "token bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Episodes of one limit, oldest first, and what was sent; times are true to `jitter_s`.
+
+    A rate of `failed_rate` was refused although it was paced. Nothing before `since` speaks of this limit.
+    """
+
+    episodes: Sequence[Episode]
+    log: Tally
+    jitter_s: float
+    failed_rate: float = math.inf
+    since: float = -math.inf
+    slow_until: float = -math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A limit of `n` per `window`, true within `low` and `high`."""
+
+    kind: Kind
+    n: float
+    window: float
+    low: float
+
+    @property
+    def rate(self) -> float:
+        """Per second."""
+        return self.n / self.window
+
+
+def explain(evidence: Evidence) -> Reading | None:
+    """Return the least restriction that explains all episodes; None where nothing does."""
+    readings = [
+        reading
+        for window in _candidates(evidence)
+        for reading in (_sliding(evidence, window), _fixed(evidence, window))
+        if reading is not None
+    ]
+    found = max(readings, key=lambda one: (one.rate, one.window), default=None)
+    return found or explain_bucket(evidence, _LEAST_EPISODES)
+
+
+def _candidates(evidence: Evidence) -> Sequence[float]:
+    """Return the windows that can be told apart: none that is shorter than what is unknown of its end."""
+    blur_s = min(_LONGEST_BLUR_S, *(2 * one.blur_s for one in evidence.episodes))
+    return [window for window in CANDIDATES if window >= _TELLABLE * blur_s] or CANDIDATES[-1:]
+
+
+def explain_last(evidence: Evidence, at_most: float = math.inf) -> Reading | None:
+    """Return what the last episode alone says, of a rate up to `at_most` if there is one."""
+    last = evidence.episodes[-1]
+    counts = (
+        (evidence.log.count(last.gave_way - window, last.began), window) for window in _candidates(evidence)
+    )
+    fitting = [Reading(Kind.UNKNOWN, n, window, 0.0) for n, window in counts if n > 0]
+    slow_enough = [one for one in fitting if one.rate <= at_most * _RATE_TOLERANCE]
+    return max(slow_enough or fitting[-1:], key=lambda one: one.rate, default=None)
+
+
+def _sliding(evidence: Evidence, window: float) -> Reading | None:
+    """Count what it held when it first refused: it is full then, whatever is stated."""
+    log, jitter_s = evidence.log, evidence.jitter_s
+    if any(_has_left(log, one, window, jitter_s) for one in evidence.episodes):
+        return None
+    sure_s = max(window - 2 * jitter_s, 0.0)
+    floor = log.most(sure_s, evidence.since, evidence.episodes[-1].latest)
+    return _agreed(
+        evidence, window, Kind.SLIDING, floor, [(one.began, one.began) for one in evidence.episodes]
+    )
+
+
+def _has_left(log: Tally, episode: Episode, window: float, jitter_s: float) -> bool:
+    """Whether a sliding window would have had much room before it gave way."""
+    left = log.count(episode.earliest - jitter_s - window, episode.began)
+    return left < max(1.0, _STILL_IN * log.count(episode.began - window, episode.began))
+
+
+def _fixed(evidence: Evidence, window: float) -> Reading | None:
+    ends = [(one.earliest, one.latest) for one in evidence.episodes]
+    sharp = [one for one in evidence.episodes if one.blur_s < _SHARP * window]
+    if not sharp:
+        return _agreed(evidence, window, Kind.FIXED, 0.0, ends)
+    edge = sharp[-1].gave_way
+    if any(_off_edge(one.gave_way - edge, window) > one.blur_s + evidence.jitter_s for one in sharp):
+        return None
+    return _agreed(evidence, window, Kind.FIXED, _most_between_edges(evidence, edge, window), ends)
+
+
+def _off_edge(distance: float, window: float) -> float:
+    return abs(math.remainder(distance, window))
+
+
+def _most_between_edges(evidence: Evidence, edge: float, window: float) -> float:
+    jitter_s, log = evidence.jitter_s, evidence.log
+    first = max(log.first(), evidence.since, edge - _EDGES * window)
+    if first == math.inf:
+        return 0.0
+    edges = (edge - turn * window for turn in range(1, int((edge - first) / window) + 2))
+    return max((log.count(at + jitter_s, at + window - jitter_s) for at in edges), default=0.0)
+
+
+def _agreed(
+    evidence: Evidence, window: float, kind: Kind, floor: float, ends: Sequence[tuple[float, float]]
+) -> Reading | None:
+    """Return what all windows that ended then, give or take, can have held; None if they disagree."""
+    log, jitter_s = evidence.log, evidence.jitter_s
+    held = [
+        (
+            log.count(latest + jitter_s - window, one.began),
+            log.count(earliest - jitter_s - window, one.began) + one.cost - 1,
+        )
+        for one, (earliest, latest) in zip(evidence.episodes, ends, strict=True)
+    ]
+    low = max(floor, *(low for low, _ in held))
+    high = min(high for _, high in held)
+    is_bounded = evidence.failed_rate * window <= high
+    if is_bounded:
+        high = math.ceil(evidence.failed_rate * window) - 1.0
+    if high < max(low, 1.0):
+        return None
+    return Reading(kind, max(low, 1.0, (low + high) // 2) if is_bounded else high, window, low)
+
+
+def explain_bucket(evidence: Evidence, least: int = _BUCKET_EPISODES) -> Reading | None:
+    """Return the bucket that explains the latest episodes, at `least` so many; None where it does not.
+
+    A bucket that was full in between let less through, and one that was changed something else: so the most
+    episodes are taken that agree.
+    """
+    if any(one.blur_s > _SHARP_S for one in evidence.episodes):
+        return None
+    episodes = [one for one in evidence.episodes if one.gave_way > evidence.slow_until]
+    for start in range(len(episodes) - least + 1):
+        latest = episodes[start:]
+        rate = _agreed_rate(evidence, latest)
+        if rate and all(one.gave_way - one.began <= _BUCKET_WAIT / rate for one in latest):
+            since = latest[0].gave_way if len(latest) < len(evidence.episodes) else evidence.since
+            burst = max(1.0, math.floor(_burst(evidence.log, latest, rate, since) + 0.5))
+            return Reading(Kind.BUCKET, burst, burst / rate, 0.0)
+    return None
+
+
+def _agreed_rate(evidence: Evidence, episodes: Sequence[Episode]) -> float:
+    """Return the rate that went between the episodes, 0 where they disagree."""
+    gaps = [
+        (evidence.log.count(earlier.gave_way, later.gave_way), later.gave_way - earlier.gave_way)
+        for earlier, later in pairwise(episodes)
+    ]
+    blur_s = evidence.jitter_s + 2 * max(one.blur_s for one in episodes)
+    least = max(cost / (length_s + blur_s) for cost, length_s in gaps)
+    most = min(cost / max(length_s - blur_s, 1e-9) for cost, length_s in gaps)
+    whole_s = episodes[-1].gave_way - episodes[0].gave_way
+    if least > most * _RATE_TOLERANCE or whole_s <= 0:
+        return 0.0
+    return sum(cost for cost, _ in gaps) / whole_s
+
+
+def _burst(log: Tally, episodes: Sequence[Episode], rate: float, since: float) -> float:
+    """Return how much was taken beyond the rate when the bucket was empty."""
+    return 1.0 + max(log.most_beyond(rate, one.gave_way, since) for one in episodes)

@@ -1,0 +1,69 @@
+"""The queues of one lane: the claims of each bot in order, and the bots by tag.
+
+The heap may hold a bot with an old tag, or one that waits no longer: tags only grow, so such an entry comes
+up too early and is put right then.
+"""
+
+import heapq
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping
+
+from sealgate.core.pacing.claims import Claim
+
+
+class LaneQueues:
+    """Claims by bot; `tags` are those of the line, by bot."""
+
+    def __init__(self, tags: Mapping[str, float]) -> None:
+        self._tags = tags
+        self._queues: dict[str, OrderedDict[str, Claim]] = {}
+        self._costs: defaultdict[str, float] = defaultdict(float)
+        self._heap: list[tuple[float, str]] = []
+        self._heaped: set[str] = set()
+        self.cost = 0.0  # of all claims
+
+    def __bool__(self) -> bool:
+        return bool(self._queues)
+
+    def add(self, claim: Claim) -> None:
+        """Take in a claim: behind its bot's others, or before them when it was refused once."""
+        queue = self._queues.get(claim.bot)
+        if queue is None:
+            queue = self._queues[claim.bot] = OrderedDict()
+            if claim.bot not in self._heaped:
+                self._heaped.add(claim.bot)
+                heapq.heappush(self._heap, (self._tags[claim.bot], claim.bot))
+        queue[claim.id] = claim
+        if claim.is_again:
+            queue.move_to_end(claim.id, last=False)
+        self._costs[claim.bot] += claim.cost
+        self.cost += claim.cost
+
+    def head(self) -> Claim:
+        """Return the first claim of the bot with the lowest tag; somebody must wait."""
+        while True:
+            tag, bot = self._heap[0]
+            if bot not in self._queues:
+                heapq.heappop(self._heap)
+                self._heaped.remove(bot)
+            elif tag != self._tags[bot]:
+                heapq.heapreplace(self._heap, (self._tags[bot], bot))
+            else:
+                return next(iter(self._queues[bot].values()))
+
+    def remove(self, claim: Claim) -> None:
+        """Take out a claim."""
+        queue = self._queues[claim.bot]
+        del queue[claim.id]
+        self._costs[claim.bot] -= claim.cost
+        self.cost -= claim.cost
+        if not queue:
+            del self._queues[claim.bot], self._costs[claim.bot]
+
+    def cost_of(self, bot: str) -> float:
+        """Return the cost of a bot's claims."""
+        return self._costs.get(bot, 0.0)
+
+    def depths(self) -> Iterable[tuple[str, int]]:
+        """Return how many claims wait, by bot."""
+        return ((bot, len(queue)) for bot, queue in self._queues.items())

@@ -1,0 +1,167 @@
+"""Puts the parts of one configuration together as a tree, and what outlives every tree beside it.
+
+A tree that follows another takes over what has not changed: what was learned of a key's limit, the clock, the
+connections.
+"""
+
+from dataclasses import dataclass, replace
+
+from sealgate.config import Config
+from sealgate.core.attempts import Replay
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.pacing.stated import Quota
+from sealgate.core.replays import Bounds, Replays
+from sealgate.core.stamps import Stamps
+from sealgate.gateway.bookkeeping import Bookkeeping
+from sealgate.gateway.build import Parts
+from sealgate.gateway.clock_keeper import ClockKeeper, TimeSource
+from sealgate.gateway.halting import Halting
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import HaltsTable, Journal, Keeper, Keeping, OrderBook
+from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
+from sealgate.gateway.key_watch import KeyWatch
+from sealgate.gateway.tree import Desk, Limits, Tree
+from sealgate.gateway.turnstile import Turnstile
+from sealgate.gateway.under_way import UnderWay
+from sealgate.gateway.upstream import Destination, Upstream
+
+_MOST_REPLAYS = 10_000
+_MOST_REPLAY_BYTES = 64 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a tree is made in, and what outlives it."""
+
+    host: Host
+    under_way: UnderWay
+
+
+def build_tree(config: Config, parts: Parts, around: Surroundings, old: Tree | None = None) -> Tree:
+    """Make all parts inside a running loop, but for those of the `old` tree that stay as they are."""
+    clock, clock_keeper = _clock(config, around.host, old)
+    return Tree(
+        config=config,
+        rules=parts.rules,
+        limits=Limits(
+            max_wait_s=config.limits.max_wait,
+            total_timeout_s=config.upstream.total_timeout,
+            body_timeout_s=config.listen.body_timeout,
+            replay=Replay(config.limits.replay_429),
+        ),
+        desks=_desks(config, parts, around, old),
+        open_turnstile=_open_turnstile(config, around.host, old),
+        upstream=_upstream(config, old),
+        clock=clock,
+        clock_keeper=clock_keeper,
+    )
+
+
+def _desks(config: Config, parts: Parts, around: Surroundings, old: Tree | None) -> dict[str, Desk]:
+    """Return the desks. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
+    places: dict[str, tuple[Turnstile, Stamps]] = {}
+    known = {subject(old.config, alias): desk for alias, desk in old.desks.items()} if old else {}
+    desks: dict[str, Desk] = {}
+    for alias, key in parts.keys.items():
+        name = subject(config, alias)
+        if name not in places:
+            places[name] = _place(config, around.host, old, known.get(name))
+        desks[alias] = Desk(key, *places[name], KeyWatch(alias, around.under_way, around.host))
+    return desks
+
+
+def _place(config: Config, host: Host, old: Tree | None, former: Desk | None) -> tuple[Turnstile, Stamps]:
+    turnstile = _turnstile(config, host, old, former.turnstile if former else None)
+    return turnstile, former.stamps if former else Stamps()
+
+
+def subject(config: Config, alias: str) -> str:
+    """Return what a limit is remembered by: the exchange and the API key."""
+    return f"{config.base_url} {config.keys[alias].api_key}"
+
+
+def _open_turnstile(config: Config, host: Host, old: Tree | None) -> Turnstile:
+    """Return what `/time` waits at. It has a limit of its own, if any: its 429s must not pause the orders."""
+    is_same = old is not None and old.config.base_url == config.base_url
+    return _turnstile(config, host, old, old.open_turnstile if old is not None and is_same else None)
+
+
+def _turnstile(config: Config, host: Host, old: Tree | None, former: Turnstile | None) -> Turnstile:
+    if former is not None and old is not None and _pacing(old.config) == _pacing(config):
+        return former
+    turnstile = Turnstile(Pacer(_pacing(config), host.chance), host)
+    if former is not None:
+        turnstile.restore(former.snapshot())
+    return turnstile
+
+
+def _pacing(config: Config) -> PacerSettings:
+    known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
+    return PacerSettings(config.limits.queue, known)
+
+
+def _upstream(config: Config, old: Tree | None) -> Upstream:
+    destination = _destination(config)
+    return (
+        old.upstream if old is not None and old.upstream.destination == destination else Upstream(destination)
+    )
+
+
+def _clock(config: Config, host: Host, old: Tree | None) -> tuple[KeptClock, ClockKeeper]:
+    if old is not None and _clock_settings(old.config) == _clock_settings(config):
+        return old.clock, old.clock_keeper
+    needs, source, destination = _clock_settings(config)
+    clock = KeptClock(needs, host)
+    return clock, ClockKeeper(source, clock, Upstream(destination), host)
+
+
+def _destination(config: Config) -> Destination:
+    upstream = config.upstream
+    return Destination(
+        base_url=str(config.base_url),
+        connect_timeout_s=upstream.connect_timeout,
+        total_timeout_s=upstream.total_timeout,
+        max_connections=upstream.max_connections,
+        ca_file=upstream.ca_file,
+        keep_alive_s=upstream.keep_alive,
+    )
+
+
+def _clock_settings(config: Config) -> tuple[ClockNeeds, TimeSource, Destination]:
+    recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
+    needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
+    source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
+    destination = replace(_destination(config), max_connections=1, keep_alive_s=2 * source.interval_s)
+    return needs, source, destination
+
+
+def build_books(config: Config, host: Host) -> Bookkeeping:
+    """Open the journal, if there is one, and take up what it kept. Raises JournalError."""
+    journal = config.journal
+    replays = Replays(Bounds(_MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    if journal.file is None:
+        return Bookkeeping(replays, None, host)
+    keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
+    book = OrderBook(journal.file, keeping, host)
+    replays.restore(book.kept, host.now())
+    return Bookkeeping(replays, book, host)
+
+
+def build_halting(config: Config, around: Surroundings) -> Halting:
+    """Take up the halts that stand. Raises JournalError."""
+    table = None if config.journal.file is None else HaltsTable(config.journal.file)
+    return Halting(around.under_way, table, around.host)
+
+
+def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:
+    """Open the journal and let each key's limit start from what was learned. Raises JournalError."""
+    if config.journal.file is None:
+        return None
+    keeper = Keeper(Journal(config.journal.file), host)
+    keeper.follow(subjects(tree))
+    return keeper
+
+
+def subjects(tree: Tree) -> dict[str, Turnstile]:
+    """Return where what is to be remembered is learned."""
+    return {subject(tree.config, alias): desk.turnstile for alias, desk in tree.desks.items()}

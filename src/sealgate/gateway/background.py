@@ -1,0 +1,37 @@
+"""What goes on beside the requests, each part's work in a task of its own."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Background:
+    """The tasks, by the part that each works for. Make it in a running loop."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[object, asyncio.Task[None]] = {}
+        self._ends: set[asyncio.Task[None]] = set()
+
+    def follow(self, work: Mapping[object, Work]) -> None:
+        """Begin the work of parts that are new, end that of parts that are gone; the others go on."""
+        for part in self._tasks.keys() - work.keys():
+            self._ends.add(task := self._tasks.pop(part))
+            task.add_done_callback(self._ends.discard)
+            task.cancel()
+        for part in work.keys() - self._tasks.keys():
+            self._tasks[part] = asyncio.create_task(work[part]())
+
+    def finish(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something to its end, or until all is over."""
+        task = asyncio.create_task(work)
+        self._ends.add(task)
+        task.add_done_callback(self._ends.discard)
+
+    async def stop(self) -> None:
+        """End everything."""
+        tasks = [*self._tasks.values(), *self._ends]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,129 @@
+"""The counters against the exchange's own journal, and the number of series against a flood of ids."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from rig.bot import bot_at, request
+from rig.station import Station
+from sealgate.admin.metrics import Metrics
+from sealgate.config import Config
+from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
+
+GOOD = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}
+# What is sent, how often, and by which kind it counts; None is accepted.
+MIX = [
+    ({}, 7, None),
+    ({"price": "65000.123"}, 3, "off_tick"),
+    ({"size": "0.0001"}, 2, "below_minimum"),
+    ({"symbol": "NONE"}, 4, "symbol_unsupported"),
+    ({"side": "sideways"}, 1, "validation"),
+]
+# The sandbox's verdicts go by names of their own in places.
+SAME = {"accepted": None, "ok": None, "halted": "trading_halted"}
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with running_sandbox(
+        SandboxSettings(limit_kind="sliding_log", limit_requests=12, limit_window_s=1.0)
+    ) as one:
+        yield one
+
+
+def config_for(sandbox: Sandbox) -> Config:
+    return Config.model_validate(
+        {
+            "base_url": sandbox.base_url,
+            "listen": {"tcp": "127.0.0.1:0"},
+            "admin": {"tcp": ""},
+            "keys": {"main": {"api_key": sandbox.api_key, "secret": "env:SECRET"}},
+        }
+    )
+
+
+async def send_mix(gateway: Gateway) -> None:
+    async with aiohttp.ClientSession(f"http://{gateway.address}") as session:
+
+        async def send(change: dict[str, str]) -> None:
+            async with session.post("/v1/trade/order", json=GOOD | change) as reply:
+                await reply.read()
+
+        await asyncio.gather(*(send(change) for change, count, _ in MIX for _ in range(count)))
+
+
+async def journal(sandbox: Sandbox) -> Counter[tuple[str, int]]:
+    """Count what the exchange received, by verdict and status, its clock apart."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{sandbox.base_url}/_sandbox/journal") as reply,
+    ):
+        entries = (await reply.json())["entries"]
+    return Counter(
+        (entry["verdict"], entry["status"]) for entry in entries if not entry["target"].endswith("/time")
+    )
+
+
+def samples(metrics: Metrics, name: str, *labels: str) -> Counter[tuple[str, ...]]:
+    found: Counter[tuple[str, ...]] = Counter()
+    for family in text_string_to_metric_families(metrics.render().decode()):
+        for sample in family.samples:
+            if sample.name == f"sealgate_{name}":
+                found[tuple(sample.labels[label] for label in labels)] += int(sample.value)
+    return found
+
+
+async def test_every_counter_agrees_with_the_exchanges_journal(sandbox: Sandbox) -> None:
+    async with running_gateway(config_for(sandbox), (), {"SECRET": sandbox.api_secret}) as gateway:
+        metrics = Metrics(gateway.status)
+        gateway.reporter.add(metrics)
+        await gateway.wait_until_ready(10)
+        await send_mix(gateway)
+        gateway.reporter.flush()
+    received = await journal(sandbox)
+    wanted = {kind: count for _, count, kind in MIX if kind}
+    kinds = samples(metrics, "upstream_errors_total", "kind")
+    limited = sum(count for (verdict, _), count in received.items() if verdict == "rate_limited")
+    assert limited > 0
+    assert kinds == Counter({(kind,): count for kind, count in wanted.items()} | {("rate_limited",): limited})
+    for kind, count in wanted.items():
+        assert sum(n for (verdict, _), n in received.items() if verdict == kind) == count, kind
+    assert samples(metrics, "rate_limited_total", "origin") == {("upstream",): limited}
+    assert samples(metrics, "retries_total", "reason") == {("rate_limited",): limited}
+    assert samples(metrics, "retry_after_seconds_count", "key") == {("main",): limited}
+    statuses = Counter[tuple[str, ...]]()
+    for (_, status), count in received.items():
+        statuses[(str(status),)] += count
+    del statuses[("429",)]
+    assert samples(metrics, "requests_total", "status") == statuses
+    assert samples(metrics, "upstream_duration_seconds_count") == {(): sum(statuses.values())}
+
+
+async def test_ten_thousand_ids_leave_the_series_bounded(station: Station) -> None:
+    metrics = Metrics(station.gateway.status)
+    station.gateway.reporter.add(metrics)
+
+    async def ask(numbers: range) -> None:
+        async with bot_at(station.gateway.address.host, station.gateway.address.port) as bot:
+            for number in numbers:
+                path = b"/v1/trade/user/0x%x/positions" if number % 2 else b"/v1/trade/made/up/%x"
+                await bot.ask(request(b"GET", path % number, b"X-Gateway-Request-Id: id-%d" % number))
+
+    await ask(range(10))
+    station.gateway.reporter.flush()
+    before = len(metrics.render().splitlines())
+    await asyncio.gather(*(ask(range(start, 10_000, 10)) for start in range(10)))
+    station.gateway.reporter.flush()
+    assert sum(samples(metrics, "requests_total", "route").values()) == 10_010
+    assert len(metrics.render().splitlines()) == before
+    assert (
+        json.dumps(sorted(samples(metrics, "requests_total", "route")))
+        == '[["/user/{address}/positions"], ["other"]]'
+    )

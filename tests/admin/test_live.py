@@ -1,0 +1,156 @@
+"""The live view: what a viewer gets, and that a slow or greedy one harms nobody."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from rig.admin import Admin, running_admin
+from rig.bot import request
+from rig.station import ENVIRON, Station, running_station
+from rig.upstream import Upstream, say
+from rig.wire import PATIENCE_S, reply
+from sealgate.admin.broadcast import Broadcast, TooManyViewersError
+from sealgate.admin.live import Live
+from sealgate.admin.metrics import Metrics
+from sealgate.gateway.host import Host
+
+BOT = b"Authorization: Bearer token-of-grid"
+LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))
+UNSIGNED = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
+
+
+@pytest.fixture
+async def watched(upstream: Upstream) -> AsyncIterator[tuple[Station, Admin]]:
+    """Run a gateway whose live view reads its outcomes."""
+    bots = {"grid": {"token": "env:TOKEN", "weight": 3}}
+    async with running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station:
+        status = station.gateway.status
+        live = Live(status, Host(), lambda: {"grid": 3.0})
+        station.gateway.reporter.add(live)
+        async with running_admin(status, Metrics(status), live) as admin:
+            yield station, admin
+
+
+class Stream:
+    """A viewer's events."""
+
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._response = response
+
+    async def next(self) -> tuple[str, dict[str, Any]]:
+        """Return name and document of the next event."""
+        name = ""
+        async with asyncio.timeout(PATIENCE_S):
+            async for line in self._response.content:
+                if line.startswith(b"event: "):
+                    name = line[7:].decode().strip()
+                if line.startswith(b"data: "):
+                    return name, json.loads(line[6:])
+        raise EOFError
+
+    async def until(self, key: str) -> dict[str, Any]:
+        """Return the first picture whose member is not empty."""
+        while True:
+            _, event = await self.next()
+            if event["now"][key]:
+                picture: dict[str, Any] = event["now"]
+                return picture
+
+
+@asynccontextmanager
+async def viewing(admin: Admin) -> AsyncIterator[Stream]:
+    async with (
+        aiohttp.ClientSession(read_bufsize=1 << 22) as session,
+        session.get(f"http://127.0.0.1:{admin.port}/events") as response,
+    ):
+        assert response.status == 200
+        assert response.headers["Content-Type"] == "text/event-stream"
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        yield Stream(response)
+
+
+async def test_first_the_history_then_each_picture(watched: tuple[Station, Admin]) -> None:
+    _, admin = watched
+    async with viewing(admin) as stream:
+        name, history = await stream.next()
+        assert (name, set(history)) == ("history", {"points", "now"})
+        name, event = await stream.next()
+        assert (name, set(event)) == ("picture", {"point", "now"})
+    async with viewing(admin) as later:
+        _, history = await later.next()
+        assert len(history["points"]) >= 1
+
+
+async def test_who_spends_and_what_went_wrong(watched: tuple[Station, Admin]) -> None:
+    station, admin = watched
+    station.upstream.answers.extend([LIMITED, UNSIGNED])
+    async with viewing(admin) as stream:
+        await station.ask(request(b"GET", b"/v1/trade/x", BOT))
+        picture = await stream.until("errors")
+    assert {error["kind"]: error["count"] for error in picture["errors"]} == {
+        "rate_limited": 1,
+        "signature_invalid": 1,
+    }
+    wrong = next(error for error in picture["errors"] if error["kind"] == "signature_invalid")
+    assert wrong["evidence"].startswith("clock is fine (±")
+    assert wrong["evidence"].endswith("most likely `signing.encoding`; run `sealgate discover`")
+    (key,) = picture["keys"]
+    (bot,) = key["bots"]
+    assert (bot["name"], bot["share"], bot["due"]) == ("grid", 1.0, 1.0)
+    assert bot["per_s"] > 0
+    assert picture["latency"]["upstream_p50_ms"] > 0
+
+
+async def test_a_429_and_its_pause_are_points(watched: tuple[Station, Admin]) -> None:
+    station, admin = watched
+    station.upstream.answers.append(LIMITED)
+    async with viewing(admin) as stream:
+        await station.ask(request(b"GET", b"/v1/trade/x", BOT))
+        await stream.until("errors")
+    async with viewing(admin) as later:
+        _, history = await later.next()
+    marks = [mark for point in history["points"] for mark in point["limited"]]
+    assert [alias for alias, _ in marks] == ["main"]
+    assert abs(marks[0][1] - history["points"][-1]["t"]) < 30
+
+
+async def test_the_status_is_the_same_data(watched: tuple[Station, Admin]) -> None:
+    station, admin = watched
+    await station.ask(request(b"GET", b"/v1/trade/x", BOT))
+    async with viewing(admin) as stream:
+        _, event = await stream.next()
+    assert (await admin.ask("/status.json")).document().keys() == event["now"].keys()
+
+
+async def test_viewers_do_not_hold_up_the_end(station: Station) -> None:
+    status = station.gateway.status
+    async with asyncio.timeout(PATIENCE_S):
+        async with running_admin(status, Metrics(status)) as admin, viewing(admin) as stream:
+            await stream.next()
+            ending = asyncio.create_task(stream.next())
+            await asyncio.wait((ending,), timeout=0.01)
+        ending.cancel()
+
+
+def test_a_viewer_that_does_not_read_loses_the_oldest() -> None:
+    broadcast = Broadcast()
+    with broadcast.viewing() as queue:
+        for number in range(100):
+            broadcast.publish(("picture", str(number)))
+        assert queue.qsize() == 4
+        assert queue.get_nowait() == ("picture", "96")
+    assert broadcast.viewers == 0
+
+
+def test_viewers_are_bounded() -> None:
+    broadcast = Broadcast()
+    many = [broadcast.viewing() for _ in range(50)]
+    for one in many:
+        one.__enter__()
+    with pytest.raises(TooManyViewersError), broadcast.viewing():
+        pass

@@ -1,0 +1,106 @@
+"""A real browser loads the live page: no error, nothing from elsewhere, and the values change."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rig.admin import Admin, running_admin
+from rig.bot import request
+from rig.chromium import PROGRAM, Page, running_chromium
+from rig.station import Station
+from rig.upstream import say
+from rig.wire import reply
+from sealgate.admin.live import Live
+from sealgate.admin.metrics import Metrics
+from sealgate.gateway.host import Host
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
+
+TEXT = "document.body.innerText"
+
+
+@pytest.fixture
+async def admin(station: Station) -> AsyncIterator[Admin]:
+    """Run an admin address whose live view reads the outcomes, unlike the usual one."""
+    status = station.gateway.status
+    live = Live(status, Host())
+    station.gateway.reporter.add(live)
+    async with running_admin(status, Metrics(status), live) as running:
+        yield running
+
+
+@pytest.fixture
+async def page(admin: Admin) -> AsyncIterator[Page]:
+    async with running_chromium() as running:
+        await running.open(f"http://127.0.0.1:{admin.port}/")
+        await running.until("document.querySelector('#state')?.textContent === 'ready'")
+        yield running
+
+
+def says(text: str) -> str:
+    return f"{TEXT}.includes({text!r})"
+
+
+async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: Admin, page: Page) -> None:
+    assert await page.read(says("No request has come yet"))
+    assert await page.read(says("Nothing since the start"))
+    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
+    await station.ask(request())
+    await page.until(says("most likely signing.encoding"))
+    await page.until(says("1 in "))
+    assert not await page.read(says("No request has come yet"))
+    assert await page.read("document.querySelectorAll('canvas').length") == 3
+    assert await page.read("document.querySelector('#errors a').getAttribute('href')") == (
+        "errors#signature_invalid"
+    )
+    assert page.said == []
+    own = f"http://127.0.0.1:{admin.port}/"
+    assert [url for url in page.requested if not url.startswith(own)] == []
+    assert len(page.requested) > 10
+
+
+async def test_a_pause_shows_and_ends(station: Station, page: Page) -> None:
+    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 3")))
+    asking = asyncio.create_task(station.ask(request()))
+    await page.until("document.querySelector('#state').textContent === 'paused'")
+    assert await page.read(says("left, after a 429"))
+    await page.until("document.querySelector('#state').textContent === 'ready'")
+    assert (await asking).status == 200
+    await page.until(says("rate_limited"))
+
+
+async def test_what_a_gateway_says_cannot_become_markup(station: Station, page: Page) -> None:
+    evil = b"X-Gateway-Request-Id: <img-src=x>"
+    await station.ask(request(b"GET", b"/v1/trade/%3Cscript%3E", evil))
+    await page.until(says(" in "))
+    assert await page.read("document.querySelectorAll('main img, main script').length") == 0
+
+
+async def test_freezing(station: Station, page: Page) -> None:
+    await page.read("document.querySelector('#freeze').click()")
+    await page.until("document.querySelector('#state').textContent === 'frozen'")
+    await station.ask(request())
+    await page.read("document.querySelector('#freeze').click()")
+    await page.until(says("1 in "))
+
+
+async def test_a_gateway_that_goes_and_comes_back(station: Station) -> None:
+    status = station.gateway.status
+    async with running_chromium() as page:
+        async with running_admin(status, Metrics(status)) as admin:
+            await page.open(f"http://127.0.0.1:{admin.port}/")
+            await page.until("document.querySelector('#state')?.textContent === 'ready'")
+        await page.until("document.querySelector('#state').textContent === 'reconnecting'")
+        assert await page.read(says("The gateway does not answer"))
+        async with running_admin(status, Metrics(status), port=admin.port):
+            await page.until("document.querySelector('#state').textContent === 'ready'")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_it_fits(page: Page, width: int, scheme: str) -> None:
+    await page.show(width, scheme)
+    await page.until(f"document.documentElement.scrollWidth <= {width}")
+    ground = await page.read("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(16, 21, 28)") == (scheme == "dark")

@@ -1,0 +1,166 @@
+"""`halt`, `resume` and `reload` against a gateway that runs, as its operator meets them."""
+
+import json
+import os
+import signal
+import stat
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from rig.program import Program, ended_program, running_program
+from rig.upstream import Upstream, running_upstream
+
+SECRET = "correct-horse-battery-staple"
+ENVIRON = {"EXCHANGE_SECRET": SECRET, "GRID": "grid-token"}
+CONFIG = """\
+base_url = "{base_url}"
+listen.tcp = "127.0.0.1:0"
+admin.tcp = "127.0.0.1:0"
+admin.unix = "{socket}"
+journal.file = "{journal}"
+[keys.main]
+api_key = "ak-public-1"
+secret = "env:EXCHANGE_SECRET"
+[bots.grid]
+token = "env:GRID"
+"""
+
+
+class Desk:
+    """A running gateway, its configuration file, and the commands about it."""
+
+    def __init__(self, program: Program, file: Path) -> None:
+        self.program = program
+        self.file = file
+
+    async def tell(self, *arguments: str) -> tuple[int, str]:
+        """Run a command; return its exit code and all that it printed."""
+        environ = {**ENVIRON, "SEALGATE_CONFIG": str(self.file)}
+        code, program = await ended_program(*arguments, environ=environ)
+        return code, program.output
+
+    async def order(self) -> tuple[int, str | None]:
+        """Place an order; return status and reason."""
+        line = await self.program.line('"listening"')
+        url = f"{json.loads(line)['bots']}/v1/trade/order"
+        headers = {"Authorization": "Bearer grid-token"}
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, json={}, headers=headers) as reply,
+        ):
+            return reply.status, reply.headers.get("X-Gateway-Error")
+
+
+@asynccontextmanager
+async def running_desk(upstream: Upstream, folder: Path) -> AsyncIterator[Desk]:
+    file = folder / "sealgate.toml"
+    values = {"base_url": upstream.base_url, "socket": folder / "a.sock", "journal": folder / "j.db"}
+    file.write_text(CONFIG.format(**values))
+    environ = {**ENVIRON, "SEALGATE_CONFIG": str(file)}
+    async with running_program("serve", environ=environ) as program:
+        await program.line('"ready"')
+        yield Desk(program, file)
+        program.tell(signal.SIGTERM)
+        assert await program.end() == 0
+    assert not (folder / "a.sock").exists()
+    assert SECRET not in program.output
+
+
+async def test_halt_and_resume(tmp_path: Path) -> None:
+    async with running_upstream() as upstream:
+        async with running_desk(upstream, tmp_path) as desk:
+            assert stat.S_IMODE((tmp_path / "a.sock").stat().st_mode) == 0o600
+            code, told = await desk.tell("halt", "--bot", "grid")
+            assert (code, told.splitlines()[1:]) == (0, ["waiting orders refused: 0", "halted: bot grid"])
+            assert await desk.order() == (503, "halted")
+        async with running_desk(upstream, tmp_path) as desk:  # after a restart
+            assert await desk.order() == (503, "halted")
+            code, told = await desk.tell("resume")
+            assert (code, told.splitlines()[1:]) == (0, ["no orders are halted"])
+            assert await desk.order() == (200, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("halt", "--bot", "gird"), "there is no bot gird; did you mean grid?"),
+        (("halt", "--key", "spot"), "there is no key spot; there are main"),
+        (("resume", "--bot", "gird"), "there is no bot gird; did you mean grid?"),
+    ],
+)
+async def test_a_name_that_is_not_known(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
+        assert await desk.tell(*arguments) == (1, f"sealgate: {words}")
+        assert await desk.order() == (200, None)
+
+
+async def test_json(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
+        code, told = await desk.tell("halt", "--json")
+        said = json.loads(told)
+        assert (code, said["refused"], said["survives_restart"]) == (0, 0, True)
+        assert [(halt["bot"], halt["key"]) for halt in said["halts"]] == [(None, None)]
+
+
+async def test_reload(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
+        good = desk.file.read_text()
+        desk.file.write_text(good + "weight = 2\nwieght = 2\n")
+        socket = ("--socket", str(tmp_path / "a.sock"))
+        code, told = await desk.tell("reload", *socket)
+        assert code == 1
+        assert "wieght" in told
+        assert "weight" in told
+        desk.file.write_text(f'log.level = "debug"\n{good}')
+        code, told = await desk.tell("reload", *socket)
+        assert (code, told) == (0, "reloaded\nsealgate: log.level takes effect after a restart")
+        desk.program.tell(signal.SIGHUP)
+        line = await desk.program.line('"asked_by": "SIGHUP"')
+        assert json.loads(line)["event"] == "reloaded"
+        assert await desk.order() == (200, None)
+
+
+async def test_no_gateway(tmp_path: Path) -> None:
+    environ = {"XDG_RUNTIME_DIR": str(tmp_path), "SEALGATE_CONFIG": str(tmp_path / "none.toml")}
+    code, program = await ended_program(
+        "halt", "--socket", str(tmp_path / "no.sock"), environ=environ, folder=tmp_path
+    )
+    assert code == 1
+    told = f"sealgate: no gateway listens at {tmp_path / 'no.sock'}; start it with `sealgate serve`"
+    assert program.err == [f"{told}, or give --socket"]
+
+
+async def test_without_a_configuration_the_default_place_is_tried(tmp_path: Path) -> None:
+    """In an emergency the shell at hand may have no configuration."""
+    async with running_upstream() as upstream:
+        environ = {
+            **ENVIRON,
+            "XDG_RUNTIME_DIR": str(tmp_path),
+            "SEALGATE_BASE_URL": upstream.base_url,
+            "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+            "SEALGATE_ADMIN__TCP": "",
+            "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+            "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+        }
+        async with running_program("serve", environ=environ, folder=tmp_path) as program:
+            await program.line('"ready"')
+            bare = {"XDG_RUNTIME_DIR": str(tmp_path)}
+            code, told = await ended_program("halt", environ=bare, folder=tmp_path)
+            assert code == 0
+            assert "halted: all orders" in told.out
+            assert told.err == ["sealgate: a restart forgets this: no journal.file is set"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+async def test_a_folder_of_another_user_is_not_trusted(tmp_path: Path) -> None:
+    folder = tmp_path / "sealgate"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1)
+    environ = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    code, program = await ended_program("halt", environ=environ, folder=tmp_path)
+    assert code == 2
+    assert "belongs to user 12345" in program.output

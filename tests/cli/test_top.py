@@ -1,0 +1,163 @@
+"""`sealgate top`: the live page's figures, once or as they come, for people and for scripts."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from rig.bot import request
+from rig.program import ended_program, running_program
+from rig.served import Served, environ, running_served
+from rig.upstream import Upstream, running_upstream, say
+from rig.wire import PATIENCE_S, let_pass, reply
+from sealgate.cli.top_screen import screen
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with running_upstream() as running:
+        yield running
+
+
+@pytest.fixture
+async def served(upstream: Upstream, tmp_path: Path) -> AsyncIterator[Served]:
+    async with running_served(environ(upstream.base_url), tmp_path) as running:
+        yield running
+
+
+def place(served: Served) -> str:
+    return served.admin.removeprefix("http://")
+
+
+async def test_one_picture_as_json(served: Served, upstream: Upstream) -> None:
+    upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
+    await served.ask(request())
+    code, program = await ended_program("top", "--once", "--json", "--admin", place(served))
+    assert (code, program.err) == (0, [])
+    (line,) = program.out
+    picture = json.loads(line)
+    assert picture["requests"] == 1
+    assert picture["errors"][0]["kind"] == "signature_invalid"
+
+
+async def test_one_picture_for_people(served: Served, upstream: Upstream) -> None:
+    code, program = await ended_program("top", "--once", "--admin", place(served))
+    assert code == 0, program.output
+    for text in ("Sealgate ready", upstream.base_url, "Key main", "no limit met yet", "Nothing went wrong"):
+        assert text in program.output.replace("\n", " ")
+
+
+async def test_picture_after_picture(served: Served) -> None:
+    async with running_program("top", "--json", "--admin", place(served)) as program:
+        async with asyncio.timeout(PATIENCE_S):
+            while len(program.out) < 3:
+                await let_pass(0.05)
+    assert len({json.loads(line)["at_ms"] for line in program.out}) == len(program.out)
+
+
+async def test_it_ends_with_the_gateway(upstream: Upstream, tmp_path: Path) -> None:
+    async with (
+        running_served(environ(upstream.base_url), tmp_path) as served,
+        running_program("top", "--json", "--admin", place(served)) as program,
+    ):
+        await program.line('"keys"')
+        served.program.tell(15)
+        assert await program.end() == 1
+    assert program.err == ["sealgate: the gateway has ended"]
+
+
+async def test_nobody_there(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    code, program = await ended_program("top", "--admin", f"127.0.0.1:{port}", folder=tmp_path)
+    assert code == 1
+    (line,) = program.err
+    assert line.startswith(f"sealgate: no gateway answers at 127.0.0.1:{port}: connection refused; start it")
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [("", "admin.tcp is off"), ("127.0.0.1:0", "port 0")],
+)
+async def test_an_address_that_says_nothing(setting: str, words: str, tmp_path: Path) -> None:
+    settings = environ("http://127.0.0.1:9", ADMIN__TCP=setting)
+    code, program = await ended_program("top", "--once", environ=settings, folder=tmp_path)
+    assert code == 2
+    assert words in program.output
+
+
+async def test_an_address_that_is_none() -> None:
+    code, program = await ended_program("top", "--admin", "nonsense")
+    assert code == 2
+    assert "is not host:port" in program.output
+
+
+LIMIT = {"used_ratio": 0.97, "words": "about 20 per 1 s"}
+KEY: dict[str, Any] = {
+    "alias": "main",
+    "pause_s": 0.0,
+    "disabled": "the exchange calls it invalid",
+    "waiting": {"cancel": 0, "order": 2, "read": 7},
+    "limits": [LIMIT],
+    "next_429": {"in_s": None, "words": "held off: requests wait instead"},
+    "bots": [{"name": "flood", "per_s": 12.5, "share": 0.75, "due": 0.25, "waiting": 9}],
+}
+PICTURE: dict[str, Any] = {
+    "base_url": "https://api.example.com",
+    "is_draining": False,
+    "not_ready": ["clock not synced"],
+    "requests_per_s": 18.2,
+    "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
+    "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
+    "journal": {"in_doubt": 2, "trouble": "disk full"},
+    "halts": [{"bot": "grid", "key": None}],
+    "keys": [KEY],
+    "at_ms": 10_000,
+    "errors": [
+        {
+            "kind": "key_invalid",
+            "key": "main",
+            "count": 3,
+            "last_ms": 4_000,
+            "evidence": "it was accepted before",
+            "advice": "Compare.",
+        }
+    ],
+}
+
+
+def test_all_that_can_be_seen() -> None:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(screen(PICTURE))
+    shown = capture.get()
+    for text in (
+        "Sealgate not ready",
+        "18.2 requests/s",
+        "added p99 0.31 ms, upstream p99 -",
+        "clock +1500 ms ± 4.0 ms",
+        "2 orders in doubt",
+        "not ready: clock not synced",
+        "orders are halted for bot grid; go on with: sealgate resume",
+        "clock: no sample came",
+        "the journal cannot be written: disk full",
+        "disabled: the exchange calls it invalid",
+        "2 order, 7 read",
+        "97% of about 20 per 1 s",
+        "key_invalid (main)",
+        "6 s ago",
+        "it was accepted before. Compare.",
+    ):
+        assert text in shown, text
+
+
+def test_without_a_clock() -> None:
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(screen(PICTURE | {"clock": {"offset_s": None, "error_s": None, "trouble": None}}))
+    assert "clock not synced" in shown.get()

@@ -1,0 +1,27 @@
+import pytest
+
+from sealgate.core.pacing.patience import Patience
+
+
+def refused(*times: float) -> Patience:
+    patience = Patience()
+    for at in times:
+        patience.refused(at)
+    return patience
+
+
+@pytest.mark.parametrize(("count", "is_thin"), [(0, False), (2, False), (3, True), (9, True)])
+def test_a_few_refusals_are_what_learning_takes(count: int, is_thin: bool) -> None:  # noqa: FBT001
+    assert refused(*[1.0] * count).is_thin(2.0) is is_thin
+
+
+@pytest.mark.parametrize(("count", "slowness"), [(0, 1), (4, 1), (5, 2), (6, 4), (8, 16), (80, 16)])
+def test_each_one_beyond_halves_the_pace(count: int, slowness: int) -> None:
+    assert refused(*[1.0] * count).slowness(2.0) == slowness
+
+
+def test_what_is_ten_seconds_old_is_forgiven() -> None:
+    patience = refused(0.0, 1.0, 2.0, 3.0, 4.0)
+    assert patience.slowness(9.9) == 2
+    assert patience.slowness(10.0) == 1
+    assert not patience.is_thin(12.0)

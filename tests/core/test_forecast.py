@@ -1,0 +1,24 @@
+"""When the next 429 is to be expected."""
+
+import pytest
+
+from sealgate.core.forecast import Use, forecast
+
+USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0)
+
+
+@pytest.mark.parametrize(
+    ("use", "in_s", "words"),
+    [
+        (USE, None, "not at this pace"),
+        (USE._replace(pause_s=2.5, waiting=3), None, "paused for 2.5 s more"),
+        (USE._replace(n=None), None, "no limit met yet"),
+        (USE._replace(waiting=1, rate=50), None, "held off: requests wait instead"),
+        (USE._replace(rate=30), 0.5, "in about 0 s at this pace"),
+        (USE._replace(window_s=60, used=0, n=1200, rate=30), 40, "in about 40 s at this pace"),
+        (USE._replace(used=25, rate=26), 0, "in about 0 s at this pace"),
+        (USE._replace(used=30, rate=25), None, "not at this pace"),  # it falls
+    ],
+)
+def test_the_forecast(use: Use, in_s: float | None, words: str) -> None:
+    assert forecast(use) == (in_s, words)

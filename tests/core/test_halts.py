@@ -1,0 +1,99 @@
+"""Halts as values: whom they stop, what lifts them, and which routes they leave alone."""
+
+import pytest
+
+from sealgate.core.halts import Halt, Halts, Scope, is_stoppable
+from sealgate.core.routes import RouteTable
+
+GRID, MAIN = Scope("grid"), Scope(None, "main")
+BOTH = Scope("grid", "main")
+
+
+def halted(*scopes: Scope) -> Halts:
+    halts = Halts()
+    for at_ms, scope in enumerate(scopes, 1):
+        halts = halts.extended(scope, at_ms)
+    return halts
+
+
+@pytest.mark.parametrize(
+    ("scope", "stops_grid_main", "stops_grid_alt", "stops_maker_main"),
+    [
+        (Scope(), True, True, True),
+        (GRID, True, True, False),
+        (MAIN, True, False, True),
+        (BOTH, True, False, False),
+        (Scope("maker", "alt"), False, False, False),
+    ],
+)
+def test_whom_a_halt_stops(
+    scope: Scope,
+    stops_grid_main: bool,  # noqa: FBT001
+    stops_grid_alt: bool,  # noqa: FBT001
+    stops_maker_main: bool,  # noqa: FBT001
+) -> None:
+    halts = halted(scope)
+    pairs = (("grid", "main"), ("grid", "alt"), ("maker", "main"))
+    found = [halts.find(*pair) is not None for pair in pairs]
+    assert found == [stops_grid_main, stops_grid_alt, stops_maker_main]
+
+
+def test_the_widest_halt_is_named() -> None:
+    assert halted(BOTH, GRID, Scope()).find("grid", "main") == Halt(Scope(), 3)
+    assert halted(BOTH, GRID).find("grid", "main") == Halt(GRID, 2)
+
+
+def test_a_second_halt_of_the_same_keeps_the_first_ones_time() -> None:
+    assert list(halted(GRID, GRID)) == [Halt(GRID, 1)]
+
+
+@pytest.mark.parametrize(
+    ("resumed", "left"),
+    [
+        (Scope(), []),
+        (GRID, [Scope(), MAIN]),
+        (MAIN, [Scope(), GRID]),
+        (BOTH, [Scope(), GRID, MAIN]),
+        (Scope("maker"), [Scope(), GRID, MAIN, BOTH]),
+    ],
+)
+def test_what_is_within_the_scope_is_resumed_and_nothing_wider(resumed: Scope, left: list[Scope]) -> None:
+    halts = halted(Scope(), GRID, MAIN, BOTH).without(resumed)
+    assert [halt.scope for halt in halts] == left
+    assert bool(halts) is bool(left)
+
+
+def test_halts_are_values() -> None:
+    assert halted(GRID, MAIN) == Halts(Halt(MAIN, 2), Halt(GRID, 1))
+    assert len({halted(GRID, MAIN), Halts(Halt(MAIN, 2), Halt(GRID, 1))}) == 1
+    assert halted(GRID) != "grid"
+
+
+@pytest.mark.parametrize(
+    ("scope", "words", "options"),
+    [
+        (Scope(), "all", ""),
+        (GRID, "bot grid", " --bot grid"),
+        (MAIN, "key main", " --key main"),
+        (BOTH, "bot grid and key main", " --bot grid --key main"),
+    ],
+)
+def test_a_scope_in_words(scope: Scope, words: str, options: str) -> None:
+    assert (str(scope), scope.options) == (words, options)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "stoppable"),
+    [
+        ("POST", "/order", True),
+        ("POST", "/order/modify", True),
+        ("PUT", "/anything", True),
+        ("POST", "/order/cancel", False),
+        ("DELETE", "/order/1", False),
+        ("GET", "/symbols/list", False),
+        ("GET", "/time", False),
+        ("GET", "/api-keys", False),
+    ],
+)
+def test_which_routes_a_halt_leaves_alone(method: str, path: str, stoppable: bool) -> None:  # noqa: FBT001
+    assert is_stoppable(RouteTable().find(method, path)) is stoppable

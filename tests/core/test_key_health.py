@@ -1,0 +1,96 @@
+"""The health of a key: what speaks against it, and the growing distances of its trials."""
+
+import pytest
+
+from sealgate.core.key_health import (
+    FIRST_GAP_S,
+    LONGEST_GAP_S,
+    KeyFault,
+    KeyHealth,
+    Verdict,
+    judge,
+    key_fault,
+)
+
+INVALID = b'{"detail": "Invalid API key"}'
+ADDRESS = b'{"detail": "IP 203.0.113.7 not in API key whitelist"}'
+SIGNATURE = b'{"detail": "Invalid HMAC signature"}'
+TIMESTAMP = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: 1700000000000"}'
+SCOPE = b'{"detail": "API key lacks \'trade\' permission"}'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "fault", "verdict"),
+    [
+        (200, b"{}", None, Verdict.ACCEPTED),
+        (401, INVALID, KeyFault.INVALID, Verdict.REFUSED),
+        (401, SIGNATURE, None, Verdict.REFUSED),
+        (401, TIMESTAMP, None, Verdict.UNSURE),
+        (403, ADDRESS, KeyFault.ADDRESS, Verdict.REFUSED),
+        (403, SCOPE, None, Verdict.UNSURE),
+        (403, b'{"detail": "Address mismatch"}', None, Verdict.UNSURE),
+        (400, INVALID, None, Verdict.UNSURE),
+        (429, b"", None, Verdict.UNSURE),
+        (503, INVALID, None, Verdict.UNSURE),
+    ],
+)
+def test_what_a_reply_says_of_its_key(
+    status: int, body: bytes, fault: KeyFault | None, verdict: Verdict
+) -> None:
+    assert (key_fault(status, body), judge(status, body)) == (fault, verdict)
+
+
+def disabled(now: float = 100.0) -> KeyHealth:
+    return KeyHealth().refused(KeyFault.INVALID, now - 1, now)
+
+
+def test_a_healthy_key_goes_always() -> None:
+    health = KeyHealth()
+    assert health.may_go(0.0)
+    assert health.tried(0.0) is health
+    assert health.answered(200, 0.0, 1.0) is health
+
+
+def test_a_refused_key_rests_then_one_trial_goes() -> None:
+    health = disabled(100.0)
+    assert not health.may_go(100.0 + FIRST_GAP_S - 0.1)
+    assert health.may_go(100.0 + FIRST_GAP_S)
+    tried = health.tried(100.0 + FIRST_GAP_S)
+    assert not tried.may_go(100.0 + FIRST_GAP_S)
+    assert tried.may_go(100.0 + 2 * FIRST_GAP_S)  # nothing was heard of the trial
+
+
+def test_the_distances_grow_and_have_an_end() -> None:
+    health, now, gaps = disabled(), 100.0, []
+    for _ in range(12):
+        gaps.append(health.gap_s)
+        now = health.trial_at
+        health = health.tried(now).refused(KeyFault.INVALID, now, now)
+    assert gaps[:4] == [5.0, 10.0, 20.0, 40.0]
+    assert gaps[-1] == LONGEST_GAP_S
+    assert health.since == 100.0
+
+
+def test_what_was_under_way_when_it_was_disabled_says_nothing_new() -> None:
+    health = disabled(100.0)
+    assert health.refused(KeyFault.ADDRESS, 99.9, 100.5) is health
+    assert health.answered(200, 99.9, 100.5) is health
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+def test_a_reply_that_may_come_before_the_key_was_looked_at_does_not_end_it(status: int) -> None:
+    health = disabled(100.0)
+    assert health.answered(status, 105.0, 106.0) is health
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 422])
+def test_a_trial_that_is_taken_ends_it(status: int) -> None:
+    health = disabled(100.0).tried(105.0).answered(status, 105.0, 106.0)
+    assert health.fault is None
+    assert health.may_go(106.0)
+
+
+def test_a_key_that_comes_and_goes_is_tried_ever_less() -> None:
+    back = disabled(100.0).answered(200, 105.0, 106.0)
+    assert back.refused(KeyFault.INVALID, 106.5, 107.0).failures == 2
+    assert back.refused(KeyFault.INVALID, 111.5, 112.0).failures == 1

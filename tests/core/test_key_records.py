@@ -1,0 +1,46 @@
+"""Reading one key's record out of the exchange's list."""
+
+import json
+
+import pytest
+
+from sealgate.core.key_records import WARN_S, KeyRecord, find_record
+
+
+def listed(**fields: object) -> bytes:
+    return json.dumps({"keys": [7, {"api_key": "other"}, {"api_key": "ak-1", **fields}]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "seconds"),
+    [
+        ("2027-01-31T12:00:00Z", 1_801_396_800.0),
+        ("2027-01-31T12:00:00.500+00:00", 1_801_396_800.5),
+        ("2027-01-31T12:00:00", 1_801_396_800.0),
+        (None, None),
+        ("", None),
+        ("never", None),
+        (0, None),
+        ("9999-12-31T23:59:59Z", None),
+        ("0001-01-01T00:00:00+23:00", None),
+    ],
+)
+def test_until_when_it_holds(expires_at: object, seconds: float | None) -> None:
+    assert find_record(listed(expires_at=expires_at), "ak-1") == KeyRecord(seconds, is_active=True)
+
+
+@pytest.mark.parametrize(("stated", "is_active"), [(True, True), (False, False), (None, True)])
+def test_whether_it_is_active(stated: bool | None, is_active: bool) -> None:  # noqa: FBT001
+    assert find_record(listed(is_active=stated), "ak-1") == KeyRecord(None, is_active)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"keys": {}}', b'{"keys": []}', b"[" * 100_000])
+def test_a_list_without_it(body: bytes) -> None:
+    assert find_record(body, "ak-1") is None
+
+
+def test_an_end_that_is_near() -> None:
+    record = KeyRecord(WARN_S + 1000.0, is_active=True)
+    assert not record.ends_soon(1000.0)
+    assert record.ends_soon(1001.0)
+    assert not KeyRecord(None, is_active=True).ends_soon(0.0)

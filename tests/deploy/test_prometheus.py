@@ -1,0 +1,138 @@
+"""The rules and the dashboard: Prometheus' own tool takes them, and they name only metrics that there are."""
+
+import asyncio
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rig.admin import running_admin
+from rig.bot import request
+from rig.prometheus import PROGRAM, PROMTOOL, running_prometheus
+from rig.station import running_station
+from rig.upstream import running_upstream, say, say_and_close
+from rig.wire import OK, reply
+from sealgate.admin.metrics import Metrics
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "deploy" / "prometheus"
+BOARD = json.loads((ROOT / "deploy" / "grafana" / "sealgate.json").read_text())
+NAMED = re.compile(r"(?<![:\w])sealgate_\w+")
+PARTS = re.compile(r"_(?:bucket|sum|count)$")
+
+promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
+
+
+def queries() -> list[str]:
+    """Return all that the dashboard asks for."""
+    panels = [target["expr"] for panel in BOARD["panels"] for target in panel["targets"]]
+    return panels + [one["expr"] for one in BOARD["annotations"]["list"]]
+
+
+def documented() -> set[str]:
+    return set(re.findall(r"^\| `(sealgate_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+
+
+def named(text: str) -> set[str]:
+    known = documented()
+    return {name if name in known else PARTS.sub("", name) for name in NAMED.findall(text)}
+
+
+@promtool
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "config", "prometheus.yml"),
+        ("check", "rules", "recording.yml", "alerts.yml"),
+        ("test", "rules", "tests.yml"),
+    ],
+    ids=" ".join,
+)
+def test_promtool_takes_it(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        [str(PROMTOOL), *arguments], cwd=FOLDER, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("file", ["recording.yml", "alerts.yml", "tests.yml"])
+def test_rules_name_metrics_that_there_are(file: str) -> None:
+    recorded = {"sealgate_alerts", "sealgate_recording"}
+    assert named((FOLDER / file).read_text()) - recorded <= documented()
+
+
+def test_the_dashboard_names_metrics_that_there_are() -> None:
+    used = named(json.dumps(queries()) + json.dumps(BOARD["templating"]))
+    assert used <= documented()
+    assert len(used) > 15
+
+
+def test_rules_use_what_is_recorded() -> None:
+    recorded = set(re.findall(r"record: (\S+)", (FOLDER / "recording.yml").read_text()))
+    used = set(re.findall(r"\b\w+:sealgate_\w+:\w+\b", (FOLDER / "alerts.yml").read_text()))
+    assert used <= recorded
+
+
+def test_each_alert_has_a_case_and_a_runbook() -> None:
+    alerts = re.findall(r"- alert: (\w+)", (FOLDER / "alerts.yml").read_text())
+    runbooks = re.findall(r'runbook: "docs/observing\.md#(\w+): .+"', (FOLDER / "alerts.yml").read_text())
+    assert runbooks == [name.lower() for name in alerts]
+    cases = (FOLDER / "tests.yml").read_text()
+    headings = re.findall(r"^### (\w+)$", (ROOT / "docs/observing.md").read_text(), re.MULTILINE)
+    assert headings == alerts
+    for name in alerts:
+        assert f"alertname: {name}}}" in cases  # it stays silent
+        assert f"name: {name} fires" in cases
+
+
+def test_the_dashboard_can_be_provisioned() -> None:
+    assert BOARD["uid"] == "sealgate-gateway"
+    sources = {json.dumps(panel["datasource"]) for panel in BOARD["panels"]}
+    assert sources == {json.dumps({"type": "prometheus", "uid": "${source}"})}
+    numbers = [panel["id"] for panel in BOARD["panels"]]
+    assert len(set(numbers)) == len(numbers)
+    assert BOARD["templating"]["list"][0]["type"] == "datasource"
+
+
+# With a real Prometheus.
+
+ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
+VARIABLES = {"$__rate_interval": "5s", "$__interval": "5s", "$instance": ".*", "$key": ".*"}
+
+
+def filled(query: str) -> str:
+    for name, value in VARIABLES.items():
+        query = query.replace(name, value)
+    return query
+
+
+def _checked(exposition: bytes) -> "subprocess.CompletedProcess[bytes]":
+    command = [str(PROMTOOL), "check", "metrics"]
+    return subprocess.run(
+        command, input=exposition, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
+async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
+    async with running_upstream() as upstream, running_station(upstream) as station:
+        metrics = Metrics(station.gateway.status)
+        station.gateway.reporter.add(metrics)
+        async with (
+            running_admin(station.gateway.status, metrics) as admin,
+            running_prometheus(admin.port) as prometheus,
+        ):
+            await prometheus.until("sealgate_build_info")
+            limited = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
+            for _ in range(2):  # a rate needs a first value and a later one
+                upstream.answers.extend([limited, say(OK), say_and_close(), say(OK)])
+                for raw in (ORDER, request(), request(b"GET", b"/v1/wallet")):
+                    await station.ask(raw)
+                await prometheus.until("sealgate_retries_total")
+            checked = await asyncio.to_thread(_checked, metrics.render())
+            assert checked.returncode == 0, checked.stdout
+            for query in queries():
+                assert await prometheus.until(filled(query)), query
+            assert await prometheus.ask('up{job="sealgate"} == 1')

@@ -1,0 +1,149 @@
+"""File descriptors run out: who is connected is served on, the log stays small, and it recovers.
+
+The limit of the running process is lowered from outside. Both loops are tested, as who comes then waits on
+asyncio and is sent away on uvloop.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import resource
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from rig.acts import hold_until, say
+from rig.bot import Bot, Reply, bot_at, request
+from rig.served import LOOPS, Served, environ, running_served
+from rig.slow import address_of
+from rig.upstream import Upstream, running_upstream
+from rig.wire import OK, let_pass
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prlimit is Linux's own")
+
+READ = request()
+CANCEL = request(b"DELETE", b"/v1/trade/order/1")
+ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
+CONNECTED, FURTHER = 5, 60
+MOST_LINES = 20
+
+
+@pytest.fixture
+async def upstream() -> AsyncIterator[Upstream]:
+    async with running_upstream() as running:
+        yield running
+
+
+@contextlib.contextmanager
+def few_descriptors(served: Served, spare: int) -> Iterator[None]:
+    """Let the process open but a few more files as long as the block lasts."""
+    was = resource.prlimit(served.pid, resource.RLIMIT_NOFILE)
+    used = served.descriptors
+    free = next(number for number in itertools.count() if number not in used)
+    resource.prlimit(served.pid, resource.RLIMIT_NOFILE, (free + spare, was[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(served.pid, resource.RLIMIT_NOFILE, was)
+
+
+async def connect(served: Served, count: int, stack: contextlib.AsyncExitStack) -> list[Bot]:
+    return [await stack.enter_async_context(served.bot()) for _ in range(count)]
+
+
+async def ask_all(bots: Sequence[Bot]) -> list[Reply]:
+    return [await bot.ask(message) for message in (READ, ORDER) for bot in bots]
+
+
+def lines_beside_requests(served: Served) -> list[str]:
+    return [line for line in served.program.err if '"event": "request"' not in line]
+
+
+@pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
+async def test_descriptors_run_out(upstream: Upstream, tmp_path: Path, start: Sequence[str]) -> None:
+    async with (
+        running_served(environ(upstream.base_url), tmp_path, start) as served,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        connected = await connect(served, CONNECTED, stack)
+        assert {answer.status for answer in await ask_all(connected)} == {200}
+        before = len(lines_beside_requests(served))
+        with few_descriptors(served, spare=3):
+            async with contextlib.AsyncExitStack() as others:
+                await connect(served, FURTHER, others)
+                for _ in range(10):
+                    assert {answer.status for answer in await ask_all(connected)} == {200}
+                    await let_pass(0.2)  # in which a storm would rage
+            told = lines_beside_requests(served)[before:]
+            assert len(told) <= MOST_LINES, told[0]
+            assert "Traceback" not in "".join(told)
+            await is_served_again(served)
+        await is_served_again(served)
+        assert {answer.status for answer in await ask_all(connected)} == {200}
+
+
+async def is_served_again(served: Served) -> None:
+    """Connect until it is served: an accept may be held back for a moment."""
+    async with asyncio.timeout(20):
+        while True:
+            with contextlib.suppress(Exception):
+                async with bot_at(*address_of(served.bots)) as bot:
+                    if (await bot.ask(READ)).status == 200:
+                        return
+            await let_pass(0.05)
+
+
+@pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
+async def test_none_is_left_for_the_upstream(
+    upstream: Upstream, tmp_path: Path, start: Sequence[str]
+) -> None:
+    """Nothing was sent, and that is what is said."""
+    settings = environ(upstream.base_url, UPSTREAM__WARM="false", CLOCK__INTERVAL="3600")
+    async with running_served(settings, tmp_path, start) as served, served.bot() as bot:
+        assert (await bot.ask(READ)).status == 200
+        before = len(served.descriptors)
+        await _let_it_sync(upstream)
+        upstream.cut_all()
+        async with asyncio.timeout(20):
+            while len(served.descriptors) >= before:
+                await let_pass(0.01)
+        with few_descriptors(served, spare=0):
+            answer = await bot.ask(ORDER)
+            assert (answer.status, answer.outcome) == (502, "not_sent")
+        assert (await bot.ask(ORDER)).outcome == "done"
+        assert upstream.receipts(b"/v1/trade/order") == 1
+
+
+async def _let_it_sync(upstream: Upstream) -> None:
+    """Wait until the clock has its first samples; after those it opens no connection for an hour."""
+    async with asyncio.timeout(20):
+        while len(upstream.asked_time) < 5:
+            await let_pass(0.01)
+
+
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)); {}"
+
+
+@pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
+async def test_bots_leave_enough_for_the_upstream(
+    upstream: Upstream, tmp_path: Path, start: Sequence[str]
+) -> None:
+    """With a limit that is low from the start: orders that are under way together have a connection each."""
+    code = start[1] if start[0] == "-c" else "from sealgate.cli import main; main()"
+    go = asyncio.Event()
+    upstream.otherwise = hold_until(go, say(OK))
+    settings = environ(upstream.base_url, UPSTREAM__MAX_CONNECTIONS="8")
+    async with (
+        running_served(settings, tmp_path, ("-c", LIMITED.format(code))) as served,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        connected = await connect(served, CONNECTED, stack)
+        await connect(served, 100, stack)
+        for bot in connected:
+            await bot.send(CANCEL)
+        await upstream.until_received(CONNECTED)
+        go.set()
+        for bot in connected:
+            assert (await bot.reply(b"DELETE")).outcome == "done"

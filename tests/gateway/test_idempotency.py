@@ -1,0 +1,299 @@
+"""`Idempotency-Key` from end to end: the same key is answered with the first reply, and sent once."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rig.acts import Act, drip, hold_until, say, say_and_close, say_and_reset, say_and_stall
+from rig.bot import Reply, request
+from rig.faults import TO_THE_END, in_chunks, pause, whole
+from rig.station import Station, running_station
+from rig.upstream import Upstream
+from rig.wire import OK, reply
+
+TARGET = b"/v1/trade/order"
+BODY = b'{"id":"1"}'
+GZIPPED = bytes.fromhex("1f8b08000000000002ffab5632525600be0e0f6d06000000")
+NOTES = (b"x-gateway-request-id", b"x-gateway-attempts", b"x-gateway-queue-ms")
+
+
+def order(key: str = "k-1", body: bytes = BODY, *fields: bytes, method: bytes = b"POST") -> bytes:
+    return request(method, TARGET, f"Idempotency-Key: {key}".encode(), *fields, body=body)
+
+
+def as_told(answer: Reply) -> tuple[object, ...]:
+    """Return all of a reply but what is of the asking itself: its own id, attempts and wait."""
+    fields = [field for field in answer.fields if field[0].lower() not in NOTES]
+    return answer.head.line, fields, answer.body, answer.is_whole
+
+
+# act -> the outcome that is told, first and again
+KEPT: Mapping[str, tuple[Act, str]] = {
+    "done": (say(OK), "done"),
+    "in chunks": (say(in_chunks(b"in two parts")), "done"),
+    "close-delimited": (say_and_close(TO_THE_END + b"to the end"), "done"),
+    "compressed": (say(reply(b"200 OK", GZIPPED, b"Content-Encoding: gzip")), "done"),
+    "no content": (say(b"HTTP/1.1 204 No Content\r\nX-Order: 1\r\n\r\n"), "done"),
+    "a phrase in Latin-1": (say(reply(b"200 f\xfcr dich", b"x")), "done"),
+    "a field in Latin-1 and one twice": (say(reply(b"200 OK", b"x", b"X-A: \xfc", b"X-A: 2")), "done"),
+    "refused": (say(reply(b"400 Bad Request", b'{"detail":"no"}')), "refused"),
+    "a server error": (say(reply(b"503 Service Unavailable", b"x")), "unknown"),
+    "lost": (say_and_reset(), "unknown"),
+    "cut": (say_and_close(whole(BODY)[:-1]), "unknown"),
+}
+
+
+@pytest.mark.parametrize(("act", "outcome"), KEPT.values(), ids=KEPT)
+@pytest.mark.parametrize("method", [b"POST", b"DELETE"])
+async def test_the_first_reply_comes_again(station: Station, act: Act, outcome: str, method: bytes) -> None:
+    station.upstream.answers.append(act)
+    message = order(method=method)
+    first = await station.ask(message)
+    assert first.outcome == outcome
+    again = await station.ask(message)
+    assert again.attempts == 0
+    if first.reason is None:
+        assert as_told(again) == as_told(first)
+    else:
+        assert (again.status, again.outcome, again.reason) == (first.status, outcome, first.reason)
+        assert again.text("X-Gateway-Fence-Ms") == first.text("X-Gateway-Fence-Ms")
+    assert len(station.upstream.received) == 1
+
+
+async def test_while_the_first_is_under_way(station: Station) -> None:
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    first = asyncio.ensure_future(station.ask(order()))
+    await upstream.until_received(1)
+    stamp = upstream.received[0].head.value(b"X-SERVICE-TIMESTAMP")
+    answer = await station.ask(order())
+    assert (answer.status, answer.reason, answer.outcome) == (409, "in_flight", "unknown")
+    fence_ms = int(answer.text("X-Gateway-Fence-Ms") or 0)
+    assert int(stamp or 0) + 5000 <= fence_ms < int(stamp or 0) + 6000
+    go.set()
+    assert as_told(await station.ask(order())) == as_told(await first)
+    assert len(upstream.received) == 1
+
+
+async def test_while_the_first_waits_in_line(station: Station) -> None:
+    """Nothing is signed yet, and so there is no fence to tell."""
+    station.upstream.answers.append(pause(b"0.3"))
+    ahead = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
+    turnstile = station.gateway.tree.desks["main"].turnstile
+    await station.until(lambda: sum(turnstile.status().waiting.values()) == 1)
+    first = asyncio.ensure_future(station.ask(order()))
+    await station.until(lambda: sum(turnstile.status().waiting.values()) == 2)
+    answer = await station.ask(order())
+    assert (answer.status, answer.reason, answer.outcome) == (409, "in_flight", "unknown")
+    assert (await first).outcome == "done"
+    await ahead
+    assert station.upstream.receipts(TARGET) == 1
+
+
+OTHERS: Mapping[str, bytes] = {
+    "another body": order(body=b'{"id":"2"}'),
+    "another method": order(method=b"PUT"),
+    "another target": request(b"POST", TARGET + b"/2", b"Idempotency-Key: k-1", body=BODY),
+    "a query": request(b"POST", TARGET + b"?a=1", b"Idempotency-Key: k-1", body=BODY),
+}
+
+
+@pytest.mark.parametrize("is_under_way", [False, True], ids=["afterwards", "meanwhile"])
+@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
+async def test_a_key_for_another_request(station: Station, other: bytes, *, is_under_way: bool) -> None:
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    first = asyncio.ensure_future(station.ask(order()))
+    await upstream.until_received(1)
+    if not is_under_way:
+        go.set()
+        await first
+    answer = await station.ask(other)
+    assert (answer.status, answer.reason, answer.outcome) == (422, "key_reused", "not_sent")
+    go.set()
+    assert (await first).outcome == "done"
+    assert len(upstream.received) == 1
+
+
+async def test_two_bots_may_use_the_same_key(upstream: Upstream) -> None:
+    bots = {name: {"token": f"env:TOKEN_{name}"} for name in ("one", "two")}
+    tokens = {"TOKEN_one": "token-of-one", "TOKEN_two": "token-of-two", "EXCHANGE_SECRET": "s"}
+    async with running_station(upstream, tokens, bots=bots) as station:
+        for name in ("one", "two", "one"):
+            proof = f"Authorization: Bearer token-of-{name}".encode()
+            assert (await station.ask(order("k-1", BODY, proof))).outcome == "done"
+    assert len(upstream.received) == 2
+
+
+# What was not executed for sure may be asked for again with the same key.
+
+
+async def test_what_was_not_sent_is_forgotten(station: Station) -> None:
+    door = station.upstream.door
+    door.shut()
+    station.upstream.cut_all()
+    answer = await station.ask(order())
+    assert (answer.outcome, answer.reason) == ("not_sent", "upstream_unreachable")
+    door.reopen()
+    assert (await station.ask(order())).outcome == "done"
+    assert len(station.upstream.received) == 1
+
+
+async def test_so_is_what_was_refused_for_the_moment(upstream: Upstream) -> None:
+    upstream.answers.append(pause(b"0.01"))
+    async with running_station(upstream, limits={"replay_429": "none"}) as station:
+        assert (await station.ask(order())).status == 429
+        assert (await station.ask(order())).outcome == "done"
+    assert len(upstream.received) == 2
+
+
+async def test_a_deadline_that_is_over_spends_no_key(station: Station) -> None:
+    hurried = order("k-1", BODY, b"X-Gateway-Deadline-Ms: 0")
+    assert (await station.ask(hurried)).reason == "deadline_exceeded"
+    assert (await station.ask(order())).outcome == "done"
+    assert len(station.upstream.received) == 1
+
+
+# A lost connection to the gateway cannot double an order.
+
+
+async def test_a_bot_that_was_gone_gets_the_reply_when_it_comes_again(station: Station) -> None:
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(whole(b"the first"))))
+    async with station.bot() as bot:
+        await bot.send(order())
+        await upstream.until_received(1)
+        bot.hang_up()
+    await station.until_all_hung_up()
+    assert (await station.ask(order())).reason == "in_flight"
+    go.set()
+    await station.until(lambda: station.gateway.handler.inflight == 0)
+    answer = await station.ask(order())
+    assert (answer.status, answer.body, answer.outcome) == (200, b"the first", "done")
+    assert len(upstream.received) == 1
+
+
+async def test_a_bot_that_hangs_up_at_any_moment(station: Station) -> None:
+    """After every number of bytes of the request, and then it sends the whole once more."""
+    message = order("k-0")
+    for sent in range(0, len(message) + 1, 7):
+        whole_one = order(f"k-{sent}")
+        async with station.bot() as bot:
+            await bot.send(whole_one[: sent + len(whole_one) - len(message)])
+            bot.hang_up()
+        await station.until_all_hung_up()
+        await station.until(lambda: station.gateway.handler.inflight == 0)
+        assert (await station.ask(whole_one)).outcome == "done"
+    assert len(station.upstream.received) == len(range(0, len(message) + 1, 7))
+
+
+async def test_many_that_ask_at_once_with_one_key(station: Station) -> None:
+    answers = await asyncio.gather(*(station.ask(order()) for _ in range(20)))
+    assert {answer.reason for answer in answers} <= {None, "in_flight"}
+    assert {answer.outcome for answer in answers if answer.reason is None} == {"done"}
+    assert len(station.upstream.received) == 1
+
+
+# Without a kept reply the key is spent all the same.
+
+LARGE = reply(b"200 OK", b"x" * 300_000)
+SPENT: Mapping[str, tuple[Act, str]] = {
+    "too large to keep": (say(LARGE), "done"),
+    "large, and cut": (say_and_close(LARGE[:-1]), "unknown"),
+}
+
+
+@pytest.mark.parametrize(("act", "outcome"), SPENT.values(), ids=SPENT)
+async def test_a_key_whose_reply_is_not_kept(upstream: Upstream, act: Act, outcome: str) -> None:
+    upstream.answers.append(act)
+    async with running_station(upstream, upstream={"total_timeout": 0.5}) as station:
+        await station.ask(order())
+        await station.until(lambda: station.gateway.handler.inflight == 0)
+        answer = await station.ask(order())
+        assert (answer.status, answer.reason, answer.outcome) == (502, "upstream_broken", outcome)
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize("act", [say_and_stall(), drip(OK[:30])], ids=["stalled", "dripping"])
+async def test_a_key_whose_reply_never_came(upstream: Upstream, act: Act) -> None:
+    upstream.answers.append(act)
+    async with running_station(upstream, upstream={"total_timeout": 0.3}) as station:
+        for _ in range(2):
+            answer = await station.ask(order())
+            assert (answer.status, answer.reason, answer.outcome) == (504, "upstream_timeout", "unknown")
+    assert len(upstream.received) == 1
+
+
+# Bounds, and the restart.
+
+
+async def test_no_more_keys_are_remembered_than_may_be(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest settled one goes; one under way never does."""
+    replays = station.gateway.books._replays
+    monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(3, 10**6, 3600.0))
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    under_way = asyncio.ensure_future(station.ask(order("under-way")))
+    await upstream.until_received(1)
+    for number in range(5):
+        assert (await station.ask(order(f"k-{number}"))).outcome == "done"
+        assert len(replays) <= 3
+    assert (await station.ask(order("under-way"))).reason == "in_flight"
+    assert (await station.ask(order("k-4"))).attempts == 0
+    assert (await station.ask(order("k-0"))).attempts == 1, "forgotten"
+    go.set()
+    assert (await under_way).outcome == "done"
+
+
+async def test_where_all_that_may_be_are_under_way(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    replays = station.gateway.books._replays
+    monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(1, 10**6, 3600.0))
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    under_way = asyncio.ensure_future(station.ask(order("under-way")))
+    await upstream.until_received(1)
+    answer = await station.ask(order("one-more"))
+    assert (answer.status, answer.reason, answer.outcome) == (503, "queue_full", "not_sent")
+    assert (await station.ask(request(b"POST", TARGET, body=BODY))).outcome == "done", "without a key"
+    go.set()
+    await under_way
+
+
+@pytest.mark.parametrize(("act", "outcome"), KEPT.values(), ids=KEPT)
+async def test_the_first_reply_comes_again_after_a_restart(
+    upstream: Upstream, tmp_path: Path, act: Act, outcome: str
+) -> None:
+    upstream.answers.append(act)
+    journal = {"file": str(tmp_path / "journal.db")}
+    async with running_station(upstream, journal=journal) as station:
+        first = await station.ask(order())
+    async with running_station(upstream, journal=journal) as station:
+        again = await station.ask(order())
+        if first.reason is None:
+            assert as_told(again) == as_told(first)
+        assert again.outcome == outcome
+        assert (await station.ask(OTHERS["another body"])).reason == "key_reused"
+    assert len(upstream.received) == 1
+
+
+WRONG_KEYS: Mapping[str, bytes] = {
+    "empty": b"",
+    "a space": b"a b",
+    "not ASCII": b"\xfc",
+    "256 characters": b"k" * 256,
+}
+
+
+@pytest.mark.parametrize("key", WRONG_KEYS.values(), ids=WRONG_KEYS)
+async def test_what_is_no_key(station: Station, key: bytes) -> None:
+    answer = await station.ask(request(b"POST", TARGET, b"Idempotency-Key: " + key, body=BODY))
+    assert (answer.status, answer.reason, answer.outcome) == (400, "bad_request", "not_sent")
+
+
+async def test_the_exchange_does_not_see_the_key(station: Station) -> None:
+    await station.ask(order())
+    assert station.upstream.received[0].head.value(b"Idempotency-Key") is None

@@ -1,0 +1,348 @@
+"""Reload on real sockets: what is taken over, what is replaced, and what a bad configuration changes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rig.bot import request
+from rig.oracle import signature
+from rig.station import Outcomes, Station
+from rig.upstream import Received, Upstream, hold_until, running_upstream, say
+from rig.wire import OK, reply
+from sealgate.config import Config, ConfigError
+from sealgate.core.halts import Scope
+from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.reload import ReloadError
+
+ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
+LISTEN = {"tcp": "127.0.0.1:0"}
+PROBE = b"/v1/trade/symbols/list"
+SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
+INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
+
+
+class Site:
+    """A gateway whose configuration and secret a test changes."""
+
+    station: Station
+
+    def __init__(self, upstream: Upstream, folder: Path, tables: dict[str, Any]) -> None:
+        self.upstream = upstream
+        self.base_url = upstream.base_url
+        self.secret = folder / "secret"
+        self.tables = tables
+        self.error: Exception | None = None
+
+    @property
+    def gateway(self) -> Gateway:
+        return self.station.gateway
+
+    def load(self) -> Config:
+        if self.error is not None:
+            raise self.error
+        key = {"api_key": "ak-1", "secret": f"file:{self.secret}"}
+        tree = {"base_url": self.base_url, "listen": LISTEN, "keys": {"main": key}, **self.tables}
+        return Config.model_validate(tree)
+
+    async def reload(self) -> tuple[str, ...]:
+        return await self.gateway.reloader.reload("the test")
+
+
+@asynccontextmanager
+async def running_site(upstream: Upstream, folder: Path, **tables: Any) -> AsyncIterator[Site]:
+    write(folder / "secret", "first")
+    site, outcomes = Site(upstream, folder, tables), Outcomes()
+    async with running_gateway(site.load(), (outcomes,), {}, site.load) as gateway:
+        site.station = Station(gateway, upstream, outcomes)
+        await site.station.until(lambda: gateway.status().clock.offset_s is not None)
+        yield site
+
+
+def write(file: Path, secret: str) -> None:
+    file.unlink(missing_ok=True)
+    file.touch(0o600)
+    file.write_text(secret)
+
+
+def signed_with(received: Received) -> str:
+    """Return the secret that a request was signed with."""
+    fields = {name.upper(): value for name, value in received.fields}
+    found = fields[b"X-SERVICE-SIGNATURE"].decode()
+    stamp = fields[b"X-SERVICE-TIMESTAMP"]
+    secrets = ("first", "second", "third")
+    return next(
+        secret
+        for secret in secrets
+        if signature(secret.encode(), stamp, received.method, received.target, received.body) == found
+    )
+
+
+@pytest.fixture
+async def site(upstream: Upstream, tmp_path: Path) -> AsyncIterator[Site]:
+    async with running_site(upstream, tmp_path) as running:
+        yield running
+
+
+async def test_a_new_secret_is_tried_and_then_used(site: Site) -> None:
+    write(site.secret, "second")
+    assert await site.reload() == ()
+    assert (await site.station.ask(ORDER)).status == 200
+    probe, order = site.upstream.received
+    assert (probe.target, signed_with(probe), signed_with(order)) == (PROBE, "second", "second")
+    assert site.gateway.status().reloads == {"ok": 1, "failed": 0}
+
+
+async def test_the_same_secret_is_not_tried(site: Site) -> None:
+    before = site.gateway.tree
+    assert await site.reload() == ()
+    after = site.gateway.tree
+    assert site.upstream.received == []
+    assert after is not before
+    kept = ("upstream", "clock", "clock_keeper", "open_turnstile")
+    assert all(getattr(after, name) is getattr(before, name) for name in kept)
+    assert after.desks["main"].turnstile is before.desks["main"].turnstile
+    assert after.desks["main"].stamps is before.desks["main"].stamps
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (SIGNATURE, "a signed read was answered 401: the signature is refused"),
+        (INVALID, "a signed read was answered 401: the exchange calls it invalid"),
+        (
+            reply(b"403 Forbidden", b'{"detail":"IP 203.0.113.7 not in API key whitelist"}'),
+            "403: this machine's address is not in its whitelist",
+        ),
+    ],
+)
+async def test_a_secret_that_the_exchange_refuses_changes_nothing(
+    site: Site, answer: bytes, words: str
+) -> None:
+    before = site.gateway.pipeline
+    site.upstream.answers.append(say(answer))
+    write(site.secret, "second")
+    with pytest.raises(ReloadError, match=words):
+        await site.reload()
+    assert site.gateway.pipeline is before
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "first"
+    assert site.gateway.status().reloads == {"ok": 0, "failed": 1}
+    assert site.gateway.status().keys[0].is_active
+
+
+async def test_an_answer_that_says_nothing_of_the_key_is_a_warning(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"404 Not Found", b"{}")))
+    write(site.secret, "second")
+    assert await site.reload() == ("keys.main: a signed read was answered 404",)
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "second"
+
+
+async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> None:
+    site.upstream.door.shut()
+    site.upstream.cut_all()
+    write(site.secret, "second")
+    (warning,) = await site.reload()
+    assert "could not be tried" in warning
+    site.upstream.door.reopen()
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "second"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda site: setattr(site, "error", ConfigError(["sealgate.toml: keys: names no key; add one"])),
+        lambda site: site.secret.unlink(),
+        lambda site: site.secret.chmod(0o644),
+        lambda site: site.secret.write_text(""),
+        lambda site: site.tables.update(keys={}),
+    ],
+    ids=["configuration", "no file", "open file", "empty file", "no key"],
+)
+async def test_a_bad_configuration_changes_nothing(site: Site, spoil: Callable[[Site], object]) -> None:
+    before = site.gateway.pipeline
+    spoil(site)
+    with pytest.raises(ReloadError, match="; "):
+        await site.reload()
+    assert site.gateway.pipeline is before
+    assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_what_is_under_way_ends_on_the_old_connections(site: Site) -> None:
+    go = asyncio.Event()
+    old = site.gateway.tree.upstream
+    site.upstream.answers.append(hold_until(go, say(OK)))
+    async with running_upstream() as other, site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.upstream.until_received(1)
+        site.base_url = other.base_url
+        assert await site.reload() == ()
+        assert site.gateway.tree.upstream is not old
+        assert (await site.station.ask(ORDER)).status == 200
+        assert [received.target for received in other.received] == [PROBE, b"/v1/trade/order"]
+        go.set()
+        assert (await bot.reply(b"POST")).status == 200
+        assert (await bot.ask(ORDER)).status == 200  # the same bot's next one goes the new way
+        await site.station.until(lambda: old._connector.closed)
+        assert len(other.received) == 3
+        assert len(site.upstream.received) == 1
+        site.base_url = site.upstream.base_url
+        await site.reload()  # the other one ends before the gateway does
+
+
+async def test_a_waiting_order_goes_with_the_key_it_came_for(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"429 Too Many Requests", b"", b"Retry-After: 1")))
+    async with site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.station.until(lambda: site.gateway.status().keys[0].pause_s > 0)
+        write(site.secret, "second")
+        await site.reload()
+        assert (await bot.reply(b"POST")).status == 200
+    orders = [received for received in site.upstream.received if received.target != PROBE]
+    assert [signed_with(received) for received in orders] == ["first", "first"]
+
+
+async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site: Site) -> None:
+    before = site.gateway.tree.desks["main"]
+    key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
+    site.tables["keys"] = {"renamed": key}
+    await site.reload()
+    after = site.gateway.tree.desks["renamed"]
+    assert (after.turnstile, after.stamps) == (before.turnstile, before.stamps)
+
+
+async def test_other_pacing_settings_start_from_what_was_learned(site: Site) -> None:
+    before = site.gateway.tree.desks["main"].turnstile
+    site.tables["limits"] = {"queue": 7}
+    await site.reload()
+    assert site.gateway.tree.desks["main"].turnstile is not before
+
+
+async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:
+    site.tables.update(listen={**LISTEN, "max_connections": 7, "max_body": 100}, log={"level": "debug"})
+    warnings = await site.reload()
+    assert warnings == (
+        "listen.max_connections takes effect after a restart",
+        "log.level takes effect after a restart",
+    )
+    assert site.gateway.config.listen.max_connections == 1000
+    assert site.gateway.config.listen.max_body == 100
+    assert len(await site.reload()) == 2  # as long as it is so
+
+
+async def test_halts_and_answers_that_are_known_stay(site: Site) -> None:
+    message = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k1", body=b"{}")
+    first = await site.station.ask(message)
+    await site.gateway.halt(Scope())
+    await site.reload()
+    assert (await site.station.ask(ORDER)).reason == "halted"
+    assert (await site.station.ask(message)).body == first.body
+
+
+async def test_a_disabled_key_is_used_again(site: Site) -> None:
+    site.upstream.answers.append(say(INVALID))
+    assert (await site.station.ask(ORDER)).status == 401
+    assert (await site.station.ask(ORDER)).reason == "key_disabled"
+    await site.reload()
+    assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_path: Path) -> None:
+    async with running_site(upstream, tmp_path, journal={"file": str(tmp_path / "journal.db")}) as site:
+        keeper = site.gateway.site.keeper
+        assert keeper is not None
+        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
+        site.tables["keys"] = {"main": key}
+        await site.reload()
+        assert list(keeper._subjects) == [f"{upstream.base_url} ak-2"]
+
+
+async def test_no_reload_while_it_shuts_down(site: Site) -> None:
+    await site.gateway.drain()
+    with pytest.raises(ReloadError, match="shutting down"):
+        await site.reload()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealgate.gateway.secret_watch._LOOK_S", 0.01)
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_changed_file_reloads(site: Site) -> None:
+    write(site.secret, "second")
+    await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
+    assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(site.upstream.received[-1]) == "second"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_swapped_link_reloads(upstream: Upstream, tmp_path: Path) -> None:
+    """As Kubernetes does it: the file's link leads through `..data`, which is renamed into place."""
+    for name, secret in (("1", "first"), ("2", "second")):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "key", secret)
+    (tmp_path / "..data").symlink_to("1")
+    (tmp_path / "key").symlink_to("..data/key")
+    keys = {"main": {"api_key": "ak-1", "secret": f"file:{tmp_path / 'key'}"}}
+    async with running_site(upstream, tmp_path, keys=keys) as site:
+        (tmp_path / "..new").symlink_to("2")
+        (tmp_path / "..new").rename(tmp_path / "..data")
+        await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
+        assert (await site.station.ask(ORDER)).status == 200
+    assert signed_with(upstream.received[-1]) == "second"
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_file_that_is_refused_is_tried_once_and_again_when_it_changes(site: Site) -> None:
+    site.upstream.answers.append(say(SIGNATURE))
+    write(site.secret, "second")
+    await site.station.until(lambda: site.gateway.status().reloads["failed"] == 1)
+    write(site.secret, "third")
+    await site.station.until(lambda: site.gateway.status().reloads["ok"] == 1)
+    assert site.gateway.status().reloads == {"ok": 1, "failed": 1}
+    assert [signed_with(received) for received in site.upstream.received] == ["second", "third"]
+
+
+async def test_another_clock_is_there_before_it_is_needed(site: Site) -> None:
+    before = site.gateway.tree.clock
+    site.tables["clock"] = {"interval": 20.0}
+    assert await site.reload() == ()
+    assert site.gateway.tree.clock is not before
+    assert site.gateway.status().not_ready == ()
+
+
+async def test_a_fault_of_our_own_changes_nothing(site: Site) -> None:
+    before = site.gateway.pipeline
+    site.error = ZeroDivisionError()
+    with pytest.raises(ReloadError, match="report it"):
+        await site.reload()
+    assert site.gateway.pipeline is before
+    assert site.gateway.status().reloads["failed"] == 1
+
+
+async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
+    key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
+    site.tables["keys"] = {"main": key, "again": key, "other": {**key, "api_key": "ak-2"}}
+    write(site.secret.with_name("token"), "a token")
+    token = f"file:{site.secret.with_name('token')}"
+    site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
+    await site.reload()
+    desks = site.gateway.tree.desks
+    assert desks["main"].turnstile is desks["again"].turnstile
+    assert desks["main"].turnstile is not desks["other"].turnstile
+
+
+async def test_an_order_that_is_repeated_after_a_rotation_is_not_sent_again(site: Site) -> None:
+    message = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k1", body=b"{}")
+    first = await site.station.ask(message)
+    site.tables["keys"] = {"main": {"api_key": "ak-2", "secret": f"file:{site.secret}"}}
+    await site.reload()
+    again = await site.station.ask(message)
+    assert (again.status, again.body, again.attempts) == (200, first.body, 0)
+    assert site.upstream.receipts(b"/v1/trade/order") == 1

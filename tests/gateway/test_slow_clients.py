@@ -1,0 +1,123 @@
+"""Slow bots: the others are served while those are stuck, and what those are kept waiting for has a bound."""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from rig.acts import Act, pour, say
+from rig.bot import request
+from rig.faults import whole
+from rig.slow import deaf_bot, slow_bots
+from rig.station import Station, running_station
+from rig.upstream import Received, Upstream
+from rig.wire import OK
+
+READ = request()
+ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
+CANCEL = request(b"DELETE", b"/v1/trade/order/1")
+LARGE = request(target=b"/v1/trade/large")
+HELD = say(whole(b"x" * 200_000))  # the gateway has it whole before it passes it on
+MEGABYTE = 1 << 20
+PATIENT: Mapping[str, Any] = {"head_timeout": 600, "body_timeout": 600}
+
+
+def large_or_small(large: Act) -> Any:
+    def script(received: Received) -> Act:
+        return large if received.target == b"/v1/trade/large" else say(OK)
+
+    return script
+
+
+async def others_are_served(station: Station) -> None:
+    for message in (READ, ORDER, CANCEL):
+        answer = await station.ask(message)
+        assert (answer.status, answer.outcome) == (200, "done")
+
+
+async def test_three_hundred_slow_bots_hold_nobody_up(upstream: Upstream) -> None:
+    upstream.script = large_or_small(HELD)
+    async with running_station(upstream, listen=PATIENT) as station:
+        address = station.gateway.address
+        async with slow_bots((address.host, address.port), 100):
+            await station.until(lambda: len(station.gateway.server.connections) >= 300)
+            await station.until(lambda: upstream.receipts(b"/v1/trade/large") == 100)
+            await others_are_served(station)
+            assert len(station.gateway.server.connections) >= 300
+        await station.until_all_hung_up()
+        await others_are_served(station)
+    assert upstream.receipts(b"/v1/trade/order") == 2, "no body that dripped was sent"
+
+
+@pytest.mark.parametrize(
+    ("setting", "raw"), [("head_timeout", READ[:-4]), ("body_timeout", ORDER[:-1])], ids=["head", "body"]
+)
+async def test_slow_bots_are_sent_away_in_time(upstream: Upstream, setting: str, raw: bytes) -> None:
+    """408 for all of them, and nothing of them is left."""
+    async with running_station(upstream, listen={**PATIENT, setting: 0.3}) as station:
+        bots = [station.bot() for _ in range(30)]
+        answers = await asyncio.gather(*(_ask(bot, raw) for bot in bots))
+        assert answers == [(408, "body_timeout", "not_sent")] * 30
+        await station.until_all_hung_up()
+        assert station.gateway.handler.inflight == 0
+    assert upstream.received == []
+
+
+async def _ask(connecting: Any, raw: bytes) -> tuple[int, str | None, str | None]:
+    async with connecting as bot:
+        answer = await bot.ask(raw)
+    return answer.status, answer.reason, answer.outcome
+
+
+async def test_a_hundred_megabytes_for_who_does_not_read(upstream: Upstream) -> None:
+    """The upstream is held back rather than memory filled; in the end the bot sees that it is cut."""
+    size = 100 * MEGABYTE
+    upstream.script = large_or_small(pour(size))
+    async with running_station(upstream, upstream={"total_timeout": 1.0}) as station:
+        address = station.gateway.address
+        with deaf_bot((address.host, address.port), LARGE) as bot:
+            await upstream.until_received(1)
+            await others_are_served(station)
+            await station.outcomes.until(4)
+            (cut,) = (outcome for outcome in station.outcomes.all if outcome.broken)
+            assert (cut.conclusion, cut.broken) == ("unknown", "the bot does not read it")
+            assert await bot.read_all() < size / 2
+        await others_are_served(station)
+
+
+async def test_a_bot_that_asks_on_and_never_reads_does_not_fill_the_memory(upstream: Upstream) -> None:
+    """What is written to it waits in the gateway, so it must not be served on before it has read."""
+    upstream.script = large_or_small(HELD)
+    async with running_station(upstream) as station:
+        address = station.gateway.address
+        with deaf_bot((address.host, address.port)) as bot:
+            for _ in range(200):
+                assert bot.send(LARGE)
+            await upstream.until_received(1)
+            for _ in range(50):  # in which it would get as many replies, and more
+                await others_are_served(station)
+            assert waiting_bytes(station) < 2 * MEGABYTE
+
+
+def waiting_bytes(station: Station) -> int:
+    """Return how much was written to bots that have not read it yet."""
+    transports = (bot.transport for bot in station.gateway.server.connections)
+    return sum(one.get_write_buffer_size() for one in transports if isinstance(one, asyncio.WriteTransport))
+
+
+async def test_many_that_do_not_read_leave_connections_for_others(upstream: Upstream) -> None:
+    """Each holds a connection to the upstream while its large reply is passed on."""
+    upstream.script = large_or_small(pour(100 * MEGABYTE))
+    settings: Mapping[str, Any] = {
+        "upstream": {"max_connections": 8, "connect_timeout": 1.0, "total_timeout": 600.0}
+    }
+    async with running_station(upstream, **settings) as station:
+        address = station.gateway.address
+        with contextlib.ExitStack() as bots:
+            for _ in range(8):
+                bots.enter_context(deaf_bot((address.host, address.port), LARGE))
+            await station.until(lambda: upstream.receipts(b"/v1/trade/large") >= 6)
+            await others_are_served(station)
+        upstream.cut_all()

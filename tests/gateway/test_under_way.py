@@ -1,0 +1,94 @@
+"""Requests under way: who is waited for, and which of them can be stopped."""
+
+import asyncio
+
+from sealgate.errors import Refusal
+from sealgate.gateway.background import Background
+from sealgate.gateway.journey import Journey, Stage
+from sealgate.gateway.under_way import UnderWay
+
+REFUSAL = Refusal("halted", "Orders are halted.")
+
+
+async def waiting(journey: Journey, stage: Stage) -> bool:
+    """Wait in a stage for ever; return whether it was stopped rather than cancelled."""
+    journey._task = asyncio.current_task()
+    journey.enter(stage, 0.0)
+    try:
+        await asyncio.get_running_loop().create_future()
+    except asyncio.CancelledError:
+        if not journey.is_stopped():
+            raise
+    return True
+
+
+async def test_only_what_waits_in_the_gateway_is_stopped() -> None:
+    journeys = {stage: Journey(stage.name, 0.0, "POST") for stage in Stage}
+    tasks = {stage: asyncio.create_task(waiting(journey, stage)) for stage, journey in journeys.items()}
+    await asyncio.sleep(0)  # noqa: TID251 - let them begin
+    under_way = UnderWay()
+    for journey in journeys.values():
+        under_way.begin(journey, None)
+    assert under_way.stop(lambda _: REFUSAL) == 2
+    assert under_way.stop(lambda _: REFUSAL) == 0  # once is enough
+    assert await tasks[Stage.QUEUE]
+    assert await tasks[Stage.UPSTREAM]
+    for stage in (Stage.OWN, Stage.BOT):
+        assert not tasks[stage].done()
+        tasks[stage].cancel()
+    await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+
+async def test_a_bot_that_hangs_up_is_not_answered_because_it_was_stopped_too() -> None:
+    journey = Journey("1", 0.0, "POST")
+    task = asyncio.create_task(waiting(journey, Stage.QUEUE))
+    await asyncio.sleep(0)  # noqa: TID251 - let it begin
+    assert journey.stop(REFUSAL)
+    journey.hang_up()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_waiting_for_one_carrier_or_for_all() -> None:
+    under_way, first, second = UnderWay(), Journey("1", 0.0, "GET"), Journey("2", 0.0, "GET")
+    await under_way.wait_until_idle(None)
+    under_way.begin(first, "old")
+    under_way.begin(second, "new")
+    old = asyncio.create_task(under_way.wait_until_idle(None, "old"))
+    everything = asyncio.create_task(under_way.wait_until_idle(None))
+    await asyncio.sleep(0)  # noqa: TID251 - let them begin
+    await under_way.wait_until_idle(0.001)  # the time is over
+    under_way.end(first)
+    await old
+    assert not everything.done()
+    under_way.end(second)
+    await everything
+    assert len(under_way) == 0
+
+
+class Recorded:
+    """Work without an end, which notes what happens to it."""
+
+    def __init__(self, name: str, seen: list[str]) -> None:
+        self.name = name
+        self._seen = seen
+
+    async def run(self) -> None:
+        self._seen.append(f"{self.name} begins")
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._seen.append(f"{self.name} ends")
+
+
+async def test_work_is_begun_ended_and_left_alone() -> None:
+    seen: list[str] = []
+    background = Background()
+    a, b, c = (Recorded(name, seen) for name in "abc")
+    background.follow({a: a.run, b: b.run})
+    await asyncio.sleep(0)  # noqa: TID251 - let them begin
+    background.follow({b: b.run, c: c.run})
+    await asyncio.sleep(0)  # noqa: TID251 - let them begin
+    assert sorted(seen) == ["a begins", "a ends", "b begins", "c begins"]
+    await background.stop()
+    assert sorted(seen[4:]) == ["b ends", "c ends"]

@@ -1,0 +1,127 @@
+"""What can go wrong at an upstream, by name. Each fault is made from the body of the reply that it spoils.
+
+The tables are by what follows: a whole reply, the same again after a while, no whole reply, no reply in time.
+`UNREAD` are done before the request is read, `WELCOMES` before there is a connection to speak of.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from rig.acts import Act, after_bytes, drip, say, say_and_abort, say_and_close, say_and_reset, say_and_stall
+from rig.door import Welcome, blurt, ignore, slam, slam_with_reset
+from rig.wire import chunked, reply
+
+Fault = Callable[[bytes], Act]
+Faults = Mapping[str, Fault]
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+TO_THE_END = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
+INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+GARBAGE = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+_LARGE = 400_000  # more than the gateway holds: it is passed on as it comes
+
+
+def whole(body: bytes) -> bytes:
+    """Return a reply that says it was done."""
+    return reply(b"200 OK", body, b"Content-Type: application/json")
+
+
+def in_chunks(body: bytes) -> bytes:
+    """Return the same in two chunks."""
+    return CHUNKED + chunked(body[:2], body[2:])
+
+
+def _large(body: bytes) -> bytes:
+    return whole(body.ljust(_LARGE))
+
+
+DONE: Faults = MappingProxyType(
+    {
+        "whole": lambda body: say(whole(body)),
+        "whole, then closed": lambda body: say_and_close(whole(body)),
+        "whole, then reset": lambda body: say_and_reset(whole(body)),
+        "chunked": lambda body: say(in_chunks(body)),
+        "chunked, then reset": lambda body: say_and_reset(in_chunks(body)),
+        "close-delimited": lambda body: say_and_close(TO_THE_END + body),
+        "after an interim reply": lambda body: say(INTERIM + whole(body)),
+    }
+)
+REFUSED: Faults = MappingProxyType(
+    {
+        "bad request": lambda body: say(reply(b"400 Bad Request", body)),
+        "conflict, then closed": lambda body: say_and_close(reply(b"409 Conflict", body)),
+    }
+)
+SERVER_ERROR: Faults = MappingProxyType(
+    {
+        "server error": lambda body: say(reply(b"500 Internal Server Error", body)),
+        "unavailable, then closed": lambda body: say_and_close(reply(b"503 Service Unavailable", body)),
+    }
+)
+LOST: Faults = MappingProxyType(
+    {
+        "closed": lambda _: say_and_close(),
+        "reset": lambda _: say_and_reset(),
+        "half a status line": lambda body: say_and_close(whole(body)[:11]),
+        "half a status line, reset": lambda body: say_and_reset(whole(body)[:11]),
+        "half a header": lambda body: say_and_close(whole(body)[:28]),
+        "no end of the header": lambda _: say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"),
+        "body short by a byte": lambda body: say_and_close(whole(body)[:-1]),
+        "body short by a byte, reset": lambda body: say_and_reset(whole(body)[:-1]),
+        "cut in a chunk": lambda body: say_and_close(in_chunks(body)[:-8]),
+        "cut before the last chunk": lambda body: say_and_close(in_chunks(body)[:-5]),
+        "cut in the last chunk": lambda body: say_and_reset(in_chunks(body)[:-2]),
+        "close-delimited and reset": lambda body: say_and_reset(TO_THE_END + body[:-1]),
+        "garbage": lambda _: say(GARBAGE),
+        "another protocol, closed": lambda _: say_and_close(b"SSH-2.0-OpenSSH_9.6\r\n"),
+        "interim replies without end": lambda _: say(INTERIM * 200),
+        "switched protocols": lambda _: say(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"),
+    }
+)
+# Plain TCP has no such thing: there the same bytes are a whole reply (RFC 9112 section 6.3).
+LOST_IN_TLS: Faults = MappingProxyType(
+    {"close-delimited without close_notify": lambda body: say_and_abort(TO_THE_END + body[:-1])}
+)
+LATE: Faults = MappingProxyType(
+    {
+        "stalled": lambda _: say_and_stall(),
+        "half a header, stalled": lambda body: say_and_stall(whole(body)[:28]),
+        "half a body, stalled": lambda body: say_and_stall(whole(body)[:-1]),
+        "close-delimited and left open": lambda body: say_and_stall(TO_THE_END + body),
+        "a header that drips": lambda _: drip(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: x\r\n" * 1000),
+        "a body that drips": lambda _: drip(whole(b"x" * 90_000)),
+        "interim replies that drip": lambda _: drip(INTERIM),
+    }
+)
+# Their heads have been passed on when they break: the bot must see that they are cut.
+CUT_WHILE_PASSED_ON: Faults = MappingProxyType(
+    {
+        "large, closed": lambda body: say_and_close(_large(body)[:-1]),
+        "large, reset": lambda body: say_and_reset(_large(body)[:-1]),
+        "large, stalled": lambda body: say_and_stall(_large(body)[:-1]),
+        "large in chunks, closed": lambda body: say_and_close(CHUNKED + chunked(body.ljust(_LARGE))[:-5]),
+    }
+)
+UNREAD: Mapping[str, Act] = MappingProxyType(
+    {
+        "closed as the request comes": say_and_close(),
+        "reset as the request comes": say_and_reset(),
+        "closed in the middle of the request": after_bytes(40, say_and_close()),
+        "reset in the middle of the request": after_bytes(40, say_and_reset()),
+        "answered garbage too early": after_bytes(1, say_and_close(GARBAGE)),
+    }
+)
+WELCOMES: Mapping[str, Welcome] = MappingProxyType(
+    {"closed": slam, "reset": slam_with_reset, "garbage": blurt, "ignored": ignore}
+)
+
+
+def pause(retry_after: bytes = b"0.02") -> Act:
+    """Refuse for the moment."""
+    return say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: " + retry_after))
+
+
+def timestamp_refusal(now_ms: int) -> Act:
+    """Refuse for the timestamp (spec.md, Authentication)."""
+    detail = b'{"detail":"Timestamp outside recv_window (5000ms). Server time: %d"}' % now_ms
+    return say(reply(b"401 Unauthorized", detail, b"Content-Type: application/json"))
