@@ -50,7 +50,7 @@ REASONS: dict[str, Reason] = {
         404, _BOT, "Outside the prefix", "Use the exchange's own path, prefix included."
     ),
     "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
-    "body_timeout": Reason(408, _BOT, "Body too slow", "Send the whole body at once."),
+    "body_timeout": Reason(408, _BOT, "Too slow", "Send the whole request at once."),
     "in_flight": Reason(
         409, _BOT, "Still under way", "Ask again with the same key once the first request has ended."
     ),
@@ -91,7 +91,7 @@ REASONS: dict[str, Reason] = {
         "Key disabled",
         "Look at the key in the exchange's app; it is tried again by itself, and at once after a reload.",
     ),
-    "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise `limits.queue`."),
+    "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise the bound that the detail names."),
     "deadline_exceeded": Reason(
         504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
     ),

@@ -95,7 +95,10 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            "clock is fine (±4 ms), key is known: most likely `signing.encoding`; run `sealgate discover`",
+            (
+                "clock is fine (±4 ms), key is known: most likely `signing.encoding`; "
+                "compare with `sealgate sign`"
+            ),
         ),
         (
             "signature_invalid",

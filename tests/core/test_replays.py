@@ -153,11 +153,11 @@ def test_nothing_new_where_all_are_under_way() -> None:
     assert replays.begin(name(3), CONTENT, 0.0) == Fresh()
 
 
-def test_replies_have_a_bound_together() -> None:
+def test_replies_have_a_bound_together_but_their_keys_stay_spent() -> None:
     replays = Replays(Bounds(100, 100 + 2 * reply(body=b"").size, 60.0))
     for number in (1, 2, 3):
         settle(replays, name(number), done(bytes(50)), float(number))
-    assert replays.begin(name(1), CONTENT, 4.0) == Fresh()
+    assert isinstance(replays.begin(name(1), CONTENT, 4.0), Declined)
     assert isinstance(replays.begin(name(2), CONTENT, 4.0), Repeated)
     assert isinstance(replays.begin(name(3), CONTENT, 4.0), Repeated)
 

@@ -54,6 +54,7 @@ def test_it_rings_once_when_the_time_has_come() -> None:
     loop, rung = HandLoop(), list[float]()
     alarm = alarm_on(loop, lambda: rung.append(loop.now))
     alarm.set(5.0)
+    assert alarm.is_set
     loop.go_to(4.9)
     assert rung == []
     loop.go_to(60.0)

@@ -159,3 +159,45 @@ async def test_a_trailer_does_not_reach_the_next_bot(upstream: Upstream) -> None
     assert (first.status, first.body, second.status) == (200, b"ok", 200)
     assert b"of-the-first" not in first.raw + second.raw
     assert upstream.received[0].connection == upstream.received[1].connection
+
+
+async def test_part_of_a_second_reply_does_not_reach_the_next_bot(upstream: Upstream) -> None:
+    """What came behind a reply must not become the beginning of the next one."""
+    begun = OK + b"HTTP/1.1 200 OK\r\nX-Of: the-first\r\nContent-Le"
+    upstream.answers.extend([say(begun), say(b"ngth: 2\r\n\r\nno")])
+    async with running_station(upstream, upstream={"max_connections": 1}) as station:
+        first, second = await station.ask(ORDER), await station.ask(ORDER)
+    assert first.status == 200
+    assert (second.status, second.outcome) == (502, "unknown")
+    assert b"the-first" not in second.raw
+
+
+async def test_a_large_reply_to_a_bot_that_is_gone_gives_its_place_back(upstream: Upstream) -> None:
+    go = asyncio.Event()
+    upstream.answers.extend([hold_until(go, say(LARGE)), say(OK)])
+    async with running_station(upstream, upstream={"max_connections": 1}) as station:
+        async with station.bot() as bot:
+            await bot.send(ORDER)
+            await upstream.until_received(1)
+            bot.hang_up()
+        await station.until_all_hung_up()
+        go.set()
+        await station.outcomes.until(1)
+        assert (await station.ask(ORDER)).status == 200
+
+
+async def test_reads_cannot_crowd_out_the_key_of_an_order(upstream: Upstream) -> None:
+    """Nor can large replies: a key that is gone could be used for a second order."""
+    keyed = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k", body=b"{}")
+    large = say(reply(b"200 OK", b"x" * 250_000))
+    async with running_station(upstream) as station:
+        assert (await station.ask(keyed)).status == 200
+        for method in (b"GET", b"PUT"):
+            for number in range(300):
+                upstream.answers.append(large)
+                target, key = b"/v1/trade/x", b"Idempotency-Key: %b-%d" % (method, number)
+                async with station.bot() as bot:
+                    await bot.send(request(method, target, key, body=b"" if method == b"PUT" else None))
+                    assert (await bot.reply(method)).status == 200
+        assert (await station.ask(keyed)).outcome == "done" or (await station.ask(keyed)).reason
+    assert upstream.receipts(b"/v1/trade/order") == 1

@@ -176,4 +176,4 @@ async def test_without_the_guard_rebinding_does(
 ) -> None:
     lower_the_guard(monkeypatch)
     await attack_by_rebinding(station, tmp_path)
-    assert ways_that_got_through(station) >= WAYS_OF_AN_OWN_ORIGIN
+    assert ways_that_got_through(station) & WAYS_OF_AN_OWN_ORIGIN, "so the guard is what stops them"

@@ -169,3 +169,26 @@ async def test_an_order_under_way_is_in_doubt_afterwards(upstream: Upstream, tmp
         other = await served.ask(request(b"POST", TARGET + b"other", b"Idempotency-Key: mine", body=b"{}"))
         assert (other.status, other.reason) == (422, "key_reused")
     assert len(upstream.received) == 1
+
+
+async def test_a_look_at_the_orders_costs_the_running_gateway_nothing(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """SQLite's locks are the process's; who loses them loses the log, too, to the next who closes."""
+    settings = environ(upstream.base_url, tmp_path / "journal.db")
+    async with running_served(settings, tmp_path) as served:
+        assert await orders_in_doubt(settings, tmp_path) == []
+        assert (tmp_path / "journal.db-wal").exists()
+        first = await served.ask(order("mine"))
+        served.program.tell(signal.SIGKILL)
+        await served.program.end()
+    async with running_served(settings, tmp_path) as served:
+        second = await served.ask(order("mine"))
+        assert first.status == 200
+        assert second.reason in (None, "upstream_broken"), "its ending may have come too late for the journal"
+        await orders_in_doubt(settings, tmp_path)
+        served.program.tell(signal.SIGTERM)
+        assert await served.program.end() == 0
+    async with running_served(settings, tmp_path) as served:
+        assert (await served.ask(order("other"))).status == 200
+    assert upstream.receipts(TARGET + b"mine") == 1

@@ -75,4 +75,4 @@ def _user(request: web.Request) -> int | None:
         return None
     credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
     user: int = _UCRED.unpack(credentials)[1]
-    return user
+    return user & 0xFFFFFFFF  # the kernel's are unsigned

@@ -203,6 +203,8 @@ class Replays:
         return Fresh()
 
     def _keep(self, name: Name, settled: _Settled) -> None:
+        if name in self._settled:
+            self._size -= self._settled.pop(name).size
         self._settled[name] = settled
         self._size += settled.size
         self._drop_most()
@@ -214,9 +216,17 @@ class Replays:
         return replace(ending, reply=None) if is_large else ending
 
     def _drop_most(self) -> None:
-        """Drop the oldest settled ones until the bounds hold."""
-        while self._settled and (len(self) > self._bounds.most_count or self._size > self._bounds.most_bytes):
+        """Drop the oldest settled ones until the bounds hold; for the bytes, their replies are enough.
+
+        A key that is gone could be used for a second order; one without its reply is still spent.
+        """
+        while self._settled and len(self) > self._bounds.most_count:
             self._drop_oldest()
+        for name, settled in self._settled.items():
+            if self._size <= self._bounds.most_bytes:
+                break
+            self._size -= settled.size
+            self._settled[name] = replace(settled, ending=replace(settled.ending, reply=None))
 
     def _drop_old(self, now: float) -> None:
         while self._settled and now - self._oldest.at > self._bounds.longest_s:

@@ -30,7 +30,7 @@ class Bookkeeping:
         Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` where the reply is lost.
         """
         key = ticket.head.text(b"idempotency-key")
-        if key is None:
+        if key is None or ticket.is_read:  # a read may be repeated, and must not crowd out an order's key
             return None
         name, content = Name(ticket.bot.name, key), digest(ticket.method, ticket.target.raw, ticket.key, body)
         begun = self._replays.begin(name, content, self._host.now())

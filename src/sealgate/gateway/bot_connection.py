@@ -225,6 +225,10 @@ class BotConnection(BaseProtocol):
             # What was sent by then is not known here, so nothing is claimed: the connection is cut.
             self.reset()
             log.exception("connection_failed")
+        finally:
+            if self.transport is not None and not self._alarm.is_set:
+                self._is_deaf = True  # what is not read by then never will be
+                self._alarm.set(self._loop.time() + self._service.head_timeout_s)
 
     async def _next(self) -> Incoming | Refusal | None:
         """Return what is to be answered next, None at the end.

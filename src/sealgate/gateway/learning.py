@@ -34,7 +34,7 @@ def observe(answer: Answer, turn: Turn, journey: Journey, clock: KeptClock) -> N
         journey.upstream_429s += 1
     elif is_timestamp_refusal(answer.status, answer.body):
         clock.refused(answer.body, journey.sent_at, is_second=TIMESTAMP in journey.resends)
-    else:
+    elif answer.status < _CLIENT_ERROR:
         clock.was_accepted()
 
 

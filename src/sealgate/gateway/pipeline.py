@@ -4,7 +4,7 @@ import asyncio
 
 from sealgate.core import admission
 from sealgate.core.admission import Ticket
-from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, GiveUp
+from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, Fate, GiveUp
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
@@ -21,7 +21,7 @@ from sealgate.gateway.tree import Tree
 from sealgate.gateway.turnstile import Turn
 from sealgate.gateway.upstream_connection import UpstreamConnection
 
-_STALE_S = 0.05  # a timestamp older than this is chosen anew
+_STALE_S = 1.0  # a timestamp older than this is chosen anew
 
 
 class Pipeline:
@@ -130,6 +130,7 @@ class Pipeline:
             return idle
         journey.enter(Stage.UPSTREAM, now := self._host.now())
         connection = await upstream.connect(lane, self._time_left_s(journey, now))
+        journey.enter(Stage.OWN, self._host.now())
         if not turn.is_paused:
             return connection
         _give_back(connection)
@@ -153,7 +154,11 @@ class Pipeline:
         except BaseException:
             connection.release()
             raise
-        if not is_certain or not connection.is_usable or self._halting.stops(ticket):
+        if not connection.is_usable:
+            connection.release()
+            journey.attempts += 1
+            return Failure(Fate.UNREACHABLE, "the connection was closed at once")
+        if not is_certain or turn.is_paused or self._halting.stops(ticket):
             connection.release()
             return None
         data = sealed_request(

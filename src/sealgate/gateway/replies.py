@@ -95,9 +95,10 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
     block = head_block(reply, notes, line + _connection(request, keep_alive=keep_alive))
     if framing is not _Framing.NO_BODY:
         block += _framed(reply.body, framing)
-    request.connection.write(block)
-    if reply.remainder is not None:
-        await _stream(request.connection, reply.remainder, framing)
+    if reply.remainder is None:
+        request.connection.write(block)
+    else:
+        await _stream(request.connection, block, reply.remainder, framing)
     return keep_alive
 
 
@@ -106,8 +107,9 @@ def closing_bytes(reply: Reply, notes: bytes) -> bytes:
     return head_block(reply, notes, content_length(len(reply.body)) + b"Connection: close\r\n") + reply.body
 
 
-async def _stream(bot: BotConnection, remainder: Remainder, framing: _Framing) -> None:
+async def _stream(bot: BotConnection, block: bytes, remainder: Remainder, framing: _Framing) -> None:
     try:
+        bot.write(block)
         while chunk := await remainder.read():
             bot.write(_framed(chunk, framing))
             await _drain_in_time(bot, remainder)

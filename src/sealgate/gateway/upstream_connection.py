@@ -98,9 +98,11 @@ class UpstreamConnection(BaseProtocol):
 
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
-        self._head, self._content = None, EMPTY_PAYLOAD
-        if self._message is not None and self._message.chunked:
-            self._parser = None  # aiohttp's puts the last trailer of a body into the next head
+        self._head, self._content, self._message = None, EMPTY_PAYLOAD, None
+        # What came behind a message stays in aiohttp's parser, a trailer too; it must not reach the next.
+        self._parser = None
+        if self.transport is not None and self.transport.get_write_buffer_size():
+            self.is_usable = False  # answered before it was sent: the next would wait behind the rest
         if self.is_usable:
             self._on_free(self)
         else:

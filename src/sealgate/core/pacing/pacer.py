@@ -67,7 +67,7 @@ class Pacer:
         if now + wait_s > claim.give_up_at:
             return Refused(claim, "deadline_exceeded", "The line is longer than you can wait.", wait_s)
         if len(self._line) >= self._settings.queue:
-            return Refused(claim, "queue_full", "Too many requests wait for this key.", wait_s)
+            return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
         self._line.add(claim)
         return None
 

@@ -1,8 +1,10 @@
 """What was sent and not refused, as running totals, so that any window is two bisections."""
 
+from array import array
 from bisect import bisect_left, bisect_right
 
-_PRUNE_EVERY = 10_000  # entries; forgetting moves the whole list, so it is done rarely
+_PRUNE_EVERY = 10_000  # entries; forgetting moves all of them, so it is done rarely
+_MOST = 250_000  # entries, 8 MB: where more is sent within the horizon, that is known to be no limit
 
 
 class Tally:
@@ -10,9 +12,9 @@ class Tally:
 
     __slots__ = ("times", "totals")
 
-    def __init__(self, times: list[float]) -> None:
+    def __init__(self, times: "array[float]") -> None:
         self.times = times
-        self.totals = [0.0]
+        self.totals = array("d", (0.0,))
 
     def first(self) -> float:
         """Return the time of the oldest entry, infinity where there is none."""
@@ -52,12 +54,12 @@ class Tally:
 class SentLog:
     """Costs by the time they were sent: of `all`, of reads and of `others`.
 
-    Nothing older than `horizon_s` is kept for long.
+    Nothing older than `horizon_s` is kept for long, and never more than a bound.
     """
 
     def __init__(self, horizon_s: float) -> None:
         self._horizon_s = horizon_s
-        self._times: list[float] = []
+        self._times = array("d")
         self._prune_at = _PRUNE_EVERY
         self.all, self.reads, self.others = (Tally(self._times) for _ in range(3))
         self._reads = (self.all.totals, self.reads.totals)
@@ -82,7 +84,7 @@ class SentLog:
             if own[index + 1] - own[index] == cost:
                 del self._times[index]
                 for totals in (self.all.totals, own):
-                    totals[index + 1 :] = [total - cost for total in totals[index + 2 :]]
+                    totals[index + 1 :] = array("d", [total - cost for total in totals[index + 2 :]])
                 other = (self.others if is_read else self.reads).totals
                 del other[index + 1]
                 return True
@@ -90,7 +92,7 @@ class SentLog:
         return False
 
     def _prune(self, now: float) -> None:
-        index = bisect_right(self._times, now - self._horizon_s)
+        index = max(bisect_right(self._times, now - self._horizon_s), len(self._times) - _MOST)
         for values in (self._times, self.all.totals, self.reads.totals, self.others.totals):
             del values[:index]
         self._prune_at = len(self._times) + _PRUNE_EVERY

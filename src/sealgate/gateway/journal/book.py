@@ -16,6 +16,7 @@ from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import Item, Writer
 
+_PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
 _MOST_REPLAYS = 10_000  # that are read at the start
 
 log = structlog.get_logger("sealgate.journal")
@@ -51,8 +52,10 @@ class OrderBook:
         """
         written: asyncio.Future[str | None] = self._loop.create_future()
         self._writer.put(Item(orders.sent_row(order), written))
-        trouble = await written
-        return trouble is None or order.lane is Lane.CANCEL or not self._keeping.must_be_written
+        if order.lane is Lane.CANCEL or not self._keeping.must_be_written:
+            await asyncio.wait((written,), timeout=_PATIENCE_S)
+            return True
+        return await written is None
 
     def settle(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""

@@ -4,12 +4,13 @@ The lock is a file of its own beside it. SQLite holds POSIX locks on the journal
 descriptor of the same file would drop those.
 """
 
+import errno
 import fcntl
 import os
 import sqlite3
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 VERSION = 3  # 1 had no orders, 2 no halts
@@ -65,7 +66,10 @@ def prepare(file: Path) -> None:
     """Make or check the file before it is first used. Raises JournalError."""
     with told(file):
         _check_folder(file)
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE))
+        with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE))
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with closing(connect(file)) as database:
             _check(database, file)
             _make_tables(database)
