@@ -178,6 +178,15 @@ def test_what_the_journal_kept_comes_back() -> None:
     assert replays.begin(name(20), CONTENT, 155.0) == Fresh(), "its age counts from before"
 
 
+def test_of_two_records_of_one_key_the_younger_counts_once() -> None:
+    replays = Replays(AMPLE)
+    replays.restore([Kept(K, CONTENT, done(b"old"), 20.0), Kept(K, CONTENT, done(b"new"), 10.0)], now=0.0)
+    again = replays.begin(K, CONTENT, 1.0)
+    assert isinstance(again, Repeated)
+    assert again.reply.body == b"new"
+    assert replays._size == again.reply.size
+
+
 def test_a_restored_order_that_was_under_way_is_never_sent() -> None:
     replays = Replays(AMPLE)
     replays.restore([Kept(K, CONTENT, Ending(UNKNOWN, FENCE_MS), 1.0)], now=0.0)
