@@ -52,7 +52,6 @@ class UpstreamConnection(BaseProtocol):
         self._connection = connection
         self._on_free = on_free
         self.is_wanted = is_wanted
-        self._parses_bodies = True
         self._head: asyncio.Future[Head] | None = None
         self._content: StreamReader = EMPTY_PAYLOAD
         self._message: RawResponseMessage | None = None
@@ -125,22 +124,20 @@ class UpstreamConnection(BaseProtocol):
         head = self._head = self._loop.create_future()
         self._interim = 0
         self._alarm.set(ends_at)
-        if self._parser is None or self._parses_bodies is is_head:
-            self._parses_bodies = not is_head
-            self._parser = self._new_parser()
+        self._parser = self._new_parser(is_head=is_head)
         if self.transport is None:
             head.set_exception(aiohttp.ServerDisconnectedError())
         else:
             self.transport.write(data)
         return head
 
-    def _new_parser(self) -> HttpResponseParser:
+    def _new_parser(self, *, is_head: bool) -> HttpResponseParser:
         return HttpResponseParser(
             self,
             self._loop,
             _BUFFERED_BYTES,
             payload_exception=aiohttp.ClientPayloadError,
-            response_with_body=self._parses_bodies,
+            response_with_body=not is_head,
             read_until_eof=True,
             auto_decompress=False,
             max_line_size=_LINE_BYTES,
