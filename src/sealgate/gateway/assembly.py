@@ -18,6 +18,7 @@ from sealgate.gateway.clock_keeper import ClockKeeper, TimeSource
 from sealgate.gateway.halting import Halting
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import HaltsTable, Journal, Keeper, Keeping, OrderBook
+from sealgate.gateway.journal.book import MOST_REPLAYS
 from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
 from sealgate.gateway.key_watch import KeyWatch
 from sealgate.gateway.tree import Desk, Limits, Tree
@@ -25,7 +26,6 @@ from sealgate.gateway.turnstile import Turnstile
 from sealgate.gateway.under_way import UnderWay
 from sealgate.gateway.upstream import Destination, Upstream
 
-_MOST_REPLAYS = 10_000
 _MOST_REPLAY_BYTES = 64 * 1024**2
 
 
@@ -138,7 +138,7 @@ def _clock_settings(config: Config) -> tuple[ClockNeeds, TimeSource, Destination
 def build_books(config: Config, host: Host) -> Bookkeeping:
     """Open the journal, if there is one, and take up what it kept. Raises JournalError."""
     journal = config.journal
-    replays = Replays(Bounds(_MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    replays = Replays(Bounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
     if journal.file is None:
         return Bookkeeping(replays, None, host)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")

@@ -17,7 +17,7 @@ from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import Item, Writer
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
-_MOST_REPLAYS = 10_000  # that are read at the start
+MOST_REPLAYS = 10_000  # that are kept, and read at the start
 
 log = structlog.get_logger("sealgate.journal")
 
@@ -81,7 +81,7 @@ class OrderBook:
             ledger.read_doubts(database)
             _tell(ledger.in_doubt, ledger.doubts)
             since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
-            return list(orders.kept_replays(database, since_ms, _MOST_REPLAYS, self._wall_ms()))
+            return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, self._wall_ms()))
 
 
 def _tell(count: int, doubts: tuple[Doubt, ...]) -> None:
