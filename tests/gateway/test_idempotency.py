@@ -175,6 +175,20 @@ async def test_a_bot_that_was_gone_gets_the_reply_when_it_comes_again(station: S
     assert len(upstream.received) == 1
 
 
+async def test_a_bot_that_was_gone_while_its_large_reply_was_passed_on(station: Station) -> None:
+    """Its head said 200, but whether the rest would have come nobody looked at."""
+    station.upstream.answers.append(say_and_stall(whole(b"x" * 1_000_000)[:-1]))
+    async with station.bot() as bot:
+        await bot.send(order())
+        assert b"200" in await bot.line()
+        bot.hang_up()
+    outcome = await station.outcomes.until(1)
+    assert (outcome.has_hung_up, outcome.conclusion, outcome.broken) == (True, "unknown", None)
+    again = await station.ask(order())
+    assert (again.status, again.outcome, again.reason) == (502, "unknown", "upstream_broken")
+    assert len(station.upstream.received) == 1
+
+
 async def test_a_bot_that_hangs_up_at_any_moment(station: Station) -> None:
     """After every number of bytes of the request, and then it sends the whole once more."""
     message = order("k-0")

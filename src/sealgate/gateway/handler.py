@@ -56,6 +56,8 @@ class Handler:
                 self._books.settle(journey, reply)
             return await self._write(request, reply, journey)
         except (ConnectionError, asyncio.CancelledError):
+            if not journey.is_settled and status != _GONE:
+                journey.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
             return False
         except BrokenReplyError as error:
             journey.cut(str(error))

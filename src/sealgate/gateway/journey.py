@@ -137,8 +137,8 @@ class Journey:
         """What the bot may conclude if it ends here."""
         return Conclusion.UNKNOWN if self.is_under_way else self.standing
 
-    def cut(self, detail: str) -> None:
-        """Note that the reply broke off while it was passed on."""
+    def cut(self, detail: str | None) -> None:
+        """Note that the reply broke off while it was passed on; `detail` is None where the bot hung up."""
         self.standing = Conclusion.UNKNOWN
         self.broken = detail
 
