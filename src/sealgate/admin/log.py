@@ -98,13 +98,15 @@ class RequestLog:
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Write the lines; what is the gateway's or the upstream's fault is a warning."""
         timestamp = _STAMPER(None, "", {})["timestamp"]
-        lines = [self._render(outcome, timestamp) for outcome in outcomes if self._is_shown[_level(outcome)]]
+        levels = [(outcome, _level(outcome)) for outcome in outcomes]
+        lines = [
+            self._render(outcome, timestamp, level) for outcome, level in levels if self._is_shown[level]
+        ]
         if lines:
             self._stream.write("\n".join((*lines, "")))
             self._stream.flush()
 
-    def _render(self, outcome: Outcome, timestamp: str) -> str:
-        level = _level(outcome)
+    def _render(self, outcome: Outcome, timestamp: str, level: str) -> str:
         event: Any = _event(outcome, timestamp, level)
         for render in self._renderers:
             event = render(None, level, event)
@@ -128,18 +130,22 @@ def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
         "upstream_ms": _ms(outcome.upstream_s),
         "added_ms": _ms(outcome.added_s),
     }
-    rare = (
-        ("reason", outcome.reason),
-        ("detail", outcome.detail),
-        ("broken", outcome.broken),
-        ("resends", ",".join(outcome.resends)),
-        ("errors", ",".join(error.kind for error in outcome.upstream_errors)),
-        ("hung_up", outcome.has_hung_up),
-    )
-    found = {name: value for name, value in rare if value}
-    if found:  # the rest is ours word for word
-        event.update(redact(None, level, found))
+    if any((outcome.reason, outcome.broken, outcome.resends, outcome.upstream_errors, outcome.has_hung_up)):
+        event.update(redact(None, level, _rare(outcome)))  # the rest is ours word for word
     return event if outcome.key is not None else {n: value for n, value in event.items() if value is not None}
+
+
+def _rare(outcome: Outcome) -> Event:
+    """Return what most requests do not have."""
+    values: Event = {
+        "reason": outcome.reason,
+        "detail": outcome.detail,
+        "broken": outcome.broken,
+        "resends": ",".join(outcome.resends),
+        "errors": ",".join(error.kind for error in outcome.upstream_errors),
+        "hung_up": outcome.has_hung_up,
+    }
+    return {name: value for name, value in values.items() if value}
 
 
 def _level(outcome: Outcome) -> str:

@@ -23,6 +23,7 @@ from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import PacerStatus, limit_status
 
 _NOTHING = Release((), (), None)
+_AT_ONCE_S = 0.001  # what is sent that soon after it was let go counts from then: a trip varies by more
 _SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
 
 
@@ -83,7 +84,7 @@ class Pacer:
     def sent(self, claim: Claim, now: float) -> None:
         """Hear that the first byte of what was let go is written only now: a connection had to be made."""
         released_at = self._sent[claim.id]
-        if now > released_at:
+        if now - released_at > _AT_ONCE_S:
             self._envelope.sent(claim, released_at, now)
             self._sent[claim.id] = now
 

@@ -29,6 +29,8 @@ class Patience:
 
     def slowness(self, now: float) -> float:
         """Return by how many times to go slower than the limits allow."""
+        if not self._refused:
+            return 1.0
         return 2.0 ** min(max(self._count(now) - _MANY, 0), _MOST_HALVINGS)
 
     def _count(self, now: float) -> int:
