@@ -75,3 +75,17 @@ def test_a_reader_that_is_gone_stops_nothing(failing: str) -> None:
     if failing == "a closed pipe":
         with pytest.raises(BrokenPipeError):
             target.close()
+
+
+def test_what_waits_goes_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the thread rests: it may not fall behind."""
+    monkeypatch.setattr(log_stream, "_REST_S", PATIENCE_S)
+    target = Stalling()
+    stream = LogStream(target, lost)
+    stream.write("first\n")
+    assert target.begun.wait(PATIENCE_S)
+    for number in range(100):
+        stream.write(f"{number}\n")
+    target.go_on.set()
+    stream.close()
+    assert target.getvalue().splitlines() == ["first", *map(str, range(100))]

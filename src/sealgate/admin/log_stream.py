@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 _MOST_CHARACTERS = 4 * 1024**2  # that wait
+_REST_S = 0.02  # between two writes: to wake the thread up for each one would cost more than the line
 _END_S = 2.0
 
 
@@ -24,6 +25,7 @@ class LogStream:
         self._waiting = 0  # characters; each thread writes its own one of the two counters
         self._written = 0
         self._lost = 0
+        self._is_closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="sealgate-log", daemon=True)
         self._thread.start()
 
@@ -48,12 +50,26 @@ class LogStream:
     def close(self) -> None:
         """Write what waits, within reason."""
         self._queue.put(None)
+        self._is_closing.set()
         self._thread.join(_END_S)
 
     def _run(self) -> None:
-        while (text := self._queue.get()) is not None:
+        while (text := self._take()) is not None:
             # A full disk or a reader that is gone must stop neither the log for good nor the gateway.
             with contextlib.suppress(OSError, ValueError):
                 self._stream.write(text)
                 self._stream.flush()
             self._written += len(text)
+            self._is_closing.wait(_REST_S)
+
+    def _take(self) -> str | None:
+        """Wait for text and return all there is, None at the end."""
+        texts: list[str] = []
+        text = self._queue.get()
+        with contextlib.suppress(queue.Empty):
+            while text is not None:
+                texts.append(text)
+                text = self._queue.get_nowait()
+        if text is None and texts:
+            self._queue.put(None)  # the end is found again once this is written
+        return "".join(texts) if texts else None
