@@ -97,7 +97,7 @@ UNSYNCED = Known(None, has_worked=False)
             FRESH,
             (
                 "clock is fine (±4 ms), key is known: most likely `signing.encoding`; "
-                "compare with `sealgate sign`"
+                "run `sealgate discover`"
             ),
         ),
         (
