@@ -27,7 +27,8 @@ from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 PATH, QUERY = SignedTarget
 DEFAULT = Way(Encoding.HEX, SecretIs.UTF8)
 PLAN = make_plan(set(SecretIs), DEFAULT, PATH)
-SCHEMES = [(Way(*pair), target) for *pair, target in itertools.product(Encoding, SecretIs, SignedTarget)]
+WAYS = [Way(encoding, secret_is) for encoding in Encoding for secret_is in SecretIs]
+SCHEMES = list(itertools.product(WAYS, SignedTarget))
 REFUSED = (Verdict.REFUSED, "401 Invalid HMAC signature")
 ACCEPTED = (Verdict.ACCEPTED, "200")
 Exchange = Callable[[Probe], tuple[Verdict, str]]

@@ -84,7 +84,8 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
     lines = (f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows)
     return "\n".join(
         [
-            f"At most these reads go to {config.base_url}, with {key}, one every {errand.spacing_s:g} s:",
+            f"It will send at most these reads, one every {errand.spacing_s:g} s,",
+            f"to {config.base_url}, with {key}:",
             *lines,
             "They change nothing, and end with the first signature that is accepted.",
             "Each one that is refused is a failed sign-in at the exchange.",
@@ -95,9 +96,9 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
 def line(number: int, heard: Heard) -> str:
     """Return what was tried and what came of it."""
     probe = heard.probe
-    way = f"{probe.way.encoding:<9}  secret as {probe.way.secret_is:<9}  {_special(probe):<16}"
+    way = f"{probe.way.encoding:<9}  secret: {probe.way.secret_is:<9}  {_special(probe):<16}"
     accepted = " accepted" if heard.verdict is Verdict.ACCEPTED else ""
-    return f"{number:>3}  {way}  {heard.words}{accepted}"
+    return f"{number:>2}  {way}  {heard.words}{accepted}"
 
 
 def _special(probe: Probe) -> str:

@@ -23,11 +23,12 @@ from sealgate.core.schemes import (
     next_step,
     pause_s,
 )
-from sealgate.core.server_time import UnreadableTimeError, parse_server_time, stated_time
+from sealgate.core.server_time import UnreadableTimeError, stated_time
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget
 from sealgate.core.target import parse_target
 from sealgate.gateway.answer import Answer
 from sealgate.gateway.build import build_candidates
+from sealgate.gateway.clock_keeper import time_in
 from sealgate.gateway.direct import read
 from sealgate.gateway.host import Host
 from sealgate.gateway.upstream import Upstream
@@ -96,13 +97,12 @@ class Discovery:
         received = self._host.now()
         if isinstance(answer, Failure):
             return Finding(End.UNREACHABLE, answer.detail)
-        words = error_words(answer.status, answer.body)
         if judge(answer.status, answer.body) is Verdict.LIMITED:
-            return Finding(End.LIMITED, words)
+            return Finding(End.LIMITED, error_words(answer.status, answer.body))
         try:
-            time = parse_server_time(answer.body, self._config.clock.field)
+            time = time_in(answer, self._config.clock.field)
         except UnreadableTimeError as error:
-            self.clock_trouble = f"{self._config.clock.path} answered {words}: {error}"
+            self.clock_trouble = f"{self._config.clock.path}: {error}"
         else:
             self._clock = self._clock.observe(Sample(sent, received, time.seconds, time.resolution))
         return None
