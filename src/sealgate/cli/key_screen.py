@@ -23,6 +23,8 @@ def list_text(account: Account) -> str:
     if not account.keys:
         return "the account has no keys"
     table = _table("here", "id", "label", "may", "whitelist", "expires", "age", "used")
+    for column in table.columns:
+        column.no_wrap = column.header != "label"  # the one that gives way where it is narrow
     for key in account.keys:
         table.add_row(*_row(key, account), style="" if key.record.is_active else "dim")
     return _drawn(table)
@@ -70,9 +72,13 @@ def _keys(account: Account) -> list[dict[str, object]]:
 def _row(key: ListedKey, account: Account) -> Iterator[RenderableType]:
     yield account.aliases.get(key.api_key, "-")
     yield Text(shortened(key.api_key))
-    yield Text(key.label, overflow="ellipsis")
+    yield Text(key.label, no_wrap=True, overflow="ellipsis")
     yield Text(" ".join(key.permissions) or "-")
-    yield Text("\n".join(key.ip_whitelist)) if key.ip_whitelist else Text("anywhere", style="yellow")
+    yield (
+        Text("\n".join(key.ip_whitelist), overflow="fold")
+        if key.ip_whitelist
+        else Text("anywhere", style="yellow")
+    )
     yield _expiry(key, account.now)
     yield "-" if key.created_at is None else _span(account.now - key.created_at)
     yield "never" if key.last_used_at is None else f"{_span(account.now - key.last_used_at)} ago"
@@ -119,13 +125,13 @@ def _drawn(table: Table) -> str:
     console = Console()
     with console.capture() as captured:
         console.print(table)
-    return captured.get().rstrip("\n")
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def _span(seconds: float) -> str:
-    """Return a time in the largest unit that leaves more than one of it."""
+    """Return a time in the largest unit that it has one of."""
     for name, size in (("d", DAY_S), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
+        if seconds >= size:
             return f"{seconds / size:.0f} {name}"
     return f"{max(0.0, seconds):.0f} s"
 
