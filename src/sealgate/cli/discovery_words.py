@@ -13,7 +13,7 @@ from sealgate.gateway.discovery import Errand
 _FINE_S = 1.0  # well within any recv_window
 
 # What each end means and what to do. `words` are those of the exchange, or of the system.
-_ENDS: dict[End, str] = {
+ENDS: dict[End, str] = {
     End.QUERY_UNCLEAR: (
         "whether the query is signed stays open: with ?{query} the exchange answered {words}; "
         "give --path a query that this path takes, as in --path '{path}?NAME=VALUE'"
@@ -114,7 +114,7 @@ def explanation(config: Config, errand: Errand, search: Search) -> Iterator[str]
     yield from _clock(search)
     finding = search.finding
     if finding.end is not End.FOUND:
-        yield _ENDS[finding.end].format(
+        yield ENDS[finding.end].format(
             words=finding.words,
             alias=errand.alias,
             api_key=shortened(config.keys[errand.alias].api_key),
