@@ -276,6 +276,13 @@ async def test_an_answer_that_is_no_list(arguments: list[str]) -> None:
     assert "the answer is not what the exchange documents" in result.stderr
 
 
+async def test_an_answer_that_is_too_long() -> None:
+    async with exchange([listed(OURS, label="x" * 300_000)]) as (_, environ):
+        result = await keys("list", environ=environ)
+    assert result.exit_code == 1
+    assert "the answer is not what the exchange documents" in result.stderr
+
+
 async def test_two_that_are_written_alike() -> None:
     async with exchange([listed("1111aaaa22223333"), listed("1111bbbb22223333")]) as (_, environ):
         result = await keys("audit", "1111…3333", environ=environ)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sealgate.core.schemes import (
     LONGEST_PAUSE_S,
-    MOST_READS,
     End,
     Finding,
     Heard,
@@ -31,6 +32,7 @@ WAYS = [Way(encoding, secret_is) for encoding in Encoding for secret_is in Secre
 SCHEMES = list(itertools.product(WAYS, SignedTarget))
 REFUSED = (Verdict.REFUSED, "401 Invalid HMAC signature")
 ACCEPTED = (Verdict.ACCEPTED, "200")
+MOST_AGAIN = 4  # two after 429s, one after a refused timestamp, one after trouble
 Exchange = Callable[[Probe], tuple[Verdict, str]]
 
 
@@ -46,7 +48,7 @@ def search(plan: Plan, exchange: Exchange) -> tuple[Finding, list[Heard]]:
     heard: list[Heard] = []
     while isinstance(step := next_step(plan, heard), Probe):
         heard.append(Heard(step, *exchange(step)))
-        assert len(heard) <= MOST_READS
+        assert len(heard) <= plan.most_reads + MOST_AGAIN
     return step, heard
 
 
@@ -54,7 +56,7 @@ def search(plan: Plan, exchange: Exchange) -> tuple[Finding, list[Heard]]:
 def test_every_scheme_is_found(way: Way, target: SignedTarget) -> None:
     finding, heard = search(PLAN, exchange_of(way, target))
     assert (finding.end, finding.way, finding.target) == (End.FOUND, way, target)
-    assert len(heard) == len({one.probe for one in heard}) <= PLAN.most_reads == 19
+    assert len(heard) == len({one.probe for one in heard}) <= PLAN.most_reads == 20
 
 
 def test_how_many_reads_it_takes() -> None:
@@ -173,11 +175,30 @@ def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
     assert next_step(PLAN, [limited]) == Finding(End.LIMITED, "429")
 
 
-def test_the_bound_holds_for_those_sent_again_too() -> None:
-    refused = [Heard(Probe(way), *REFUSED) for way in PLAN.ways]
-    trouble = Heard(Probe(DEFAULT, has_query=True), Verdict.TROUBLE, "503")
-    many = [*refused, *[Heard(Probe(DEFAULT), *ACCEPTED)] * (MOST_READS - len(refused) - 1), trouble]
-    assert next_step(PLAN, many) == Finding(End.TROUBLE, "503")
+OPEN_ENDED = [
+    *[Verdict.REFUSED, Verdict.PASSED] * 4,
+    *(Verdict.ACCEPTED, Verdict.LIMITED, Verdict.CLOCK, Verdict.TROUBLE),
+]
+
+
+@given(st.data())
+def test_whatever_the_exchange_answers_the_search_ends_in_time(data: st.DataObject) -> None:
+    """`search` holds the bound."""
+    answer = st.tuples(st.sampled_from(OPEN_ENDED), st.sampled_from("abc"))
+    finding, _ = search(PLAN, lambda _: data.draw(answer))
+    assert (finding.end is End.FOUND) is (finding.target is not None)
+
+
+def test_answers_that_are_never_the_same_cost_two_false_signatures_at_most() -> None:
+    numbers = itertools.count()
+
+    def answer(probe: Probe) -> tuple[Verdict, str]:
+        is_hex = probe.way.encoding in (Encoding.HEX, Encoding.UPPER_HEX)
+        return REFUSED if is_hex else (Verdict.PASSED, f"400 request {next(numbers)}")
+
+    finding, heard = search(PLAN, answer)
+    assert finding.end is End.ALL_REFUSED
+    assert sum(one.probe.is_false for one in heard) == 2
 
 
 LIMITED = Heard(Probe(DEFAULT), Verdict.LIMITED, "429", 3.0)

@@ -77,7 +77,7 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
     key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
     rows = (
         (1, config.clock.path, "unsigned, for the clock"),
-        (len(plan.ways) + 1, errand.path, "signed another way each time"),
+        (plan.most_reads - 2, errand.path, "signed another way each time"),
         (2, errand.target(has_query=True), "is the query signed?"),
     )
     width = max(len(path) for _, path, _ in rows)
