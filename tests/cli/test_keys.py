@@ -277,7 +277,7 @@ async def test_an_answer_that_is_no_list(arguments: list[str]) -> None:
 
 
 async def test_an_answer_that_is_too_long() -> None:
-    async with exchange([listed(OURS, label="x" * 300_000)]) as (_, environ):
+    async with exchange([listed(OURS, label="x" * 3_000_000)]) as (_, environ):
         result = await keys("list", environ=environ)
     assert result.exit_code == 1
     assert "the answer is not what the exchange documents" in result.stderr

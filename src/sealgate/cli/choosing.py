@@ -11,12 +11,18 @@ if TYPE_CHECKING:
 
 def chosen_alias(config: "Config", alias: str | None) -> str:
     """Return the alias that was given with --key, else the only one; leave with exit code 2 without it."""
-    aliases = ", ".join(config.keys)
-    if alias is not None and alias not in config.keys:
-        fail(f"--key: there is no key {alias!r}; choose one of {aliases}")
-    if alias is None and len(config.keys) > 1:
-        fail(f"there are several keys; choose one with --key: {aliases}")
-    return alias or next(iter(config.keys))
+    if alias is not None:
+        return known_alias(config, alias)
+    if len(config.keys) > 1:
+        fail(f"there are several keys; choose one with --key: {', '.join(config.keys)}")
+    return next(iter(config.keys))
+
+
+def known_alias(config: "Config", alias: str) -> str:
+    """Return an alias that is one; leave with exit code 2 where it is not."""
+    if alias not in config.keys:
+        fail(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
+    return alias
 
 
 def checked_target(raw: str, prefix: str) -> "Target":

@@ -126,9 +126,9 @@ def explanation(config: Config, errand: Errand, search: Search) -> Iterator[str]
         )
         return
     yield f"found after {len(search.heard)} signed reads; {_change(config, search)}"
-    refused = next((one for one in search.heard if one.verdict is Verdict.PASSED), None)
-    if refused is not None:
-        yield f"the signature is right, but the read itself is refused: {refused.words}"
+    read = next(one for one in search.heard if one.probe.way == finding.way)
+    if read.verdict is Verdict.PASSED:
+        yield f"the signature is right, but the read itself is refused: {read.words}"
 
 
 def _clock(search: Search) -> Iterator[str]:
@@ -143,10 +143,11 @@ def _clock(search: Search) -> Iterator[str]:
 
 
 def _change(config: Config, search: Search) -> str:
-    names = [
-        name for name, value in _settings(config, search).items() if getattr(config.signing, name) != value
-    ]
-    return f"put this in place of {', '.join(names)}" if names else "the configuration has it so already"
+    settings = _settings(config, search)
+    names = ", ".join(name for name, value in settings.items() if getattr(config.signing, name) != value)
+    if not names:
+        return "the configuration has it so already"
+    return f"put this into sealgate.toml, it changes {names}"
 
 
 def _settings(config: Config, search: Search) -> dict[str, str]:

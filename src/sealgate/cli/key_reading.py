@@ -2,12 +2,12 @@
 
 import os
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 import click
 
-from sealgate.cli.choosing import checked_target, shortened
+from sealgate.cli.choosing import checked_target, known_alias, shortened
 from sealgate.cli.frame import fail
 from sealgate.cli.loop import run
 from sealgate.config import Config
@@ -63,29 +63,41 @@ def read_account(config: Config, wanted: Wanted) -> Account:
     return accounts[0]
 
 
+class _Listed(NamedTuple):
+    """A key, and whose session lists it."""
+
+    key: ListedKey
+    alias: str
+    session: Secret
+
+
 class _Reading:
     def __init__(self, config: Config, upstream: Upstream) -> None:
         self._config = config
         self._upstream = upstream
 
     async def account(self, wanted: Wanted) -> Account:
-        listed: dict[str, ListedKey] = {}
-        lister: dict[str, tuple[str, Secret]] = {}
-        for alias, session in self._sessions(wanted.alias).items():
-            for key in await self._list(alias, session):
-                listed.setdefault(key.api_key, key)
-                lister.setdefault(key.api_key, (alias, session))
+        listed = await self._list_all(wanted.alias)
         now = Host().wall()
-        findings = [
-            one for one in audit(listed.values(), self._own(), now) if self._is_meant(one, wanted.alias)
-        ]
+        found = audit([one.key for one in listed.values()], self._own(), now)
+        findings = tuple(one for one in found if self._is_meant(one, wanted.alias))
         aliases = {key.api_key: alias for alias, key in self._config.keys.items()}
         if wanted.api_key is None:
-            return Account(tuple(listed.values()), aliases, tuple(findings), None, now)
+            return Account(tuple(one.key for one in listed.values()), aliases, findings, None, now)
         api_key = self._meant(wanted.api_key, listed)
-        log = await self._log(api_key, *lister[api_key], wanted.limit) if api_key in lister else None
-        keys = tuple(key for key in listed.values() if key.api_key == api_key)
-        return Account(keys, aliases, tuple(one for one in findings if one.api_key == api_key), log, now)
+        own = tuple(one for one in findings if one.api_key == api_key)
+        if api_key not in listed:
+            return Account((), aliases, own, None, now)
+        log = await self._log(listed[api_key], wanted.limit)
+        return Account((listed[api_key].key,), aliases, own, log, now)
+
+    async def _list_all(self, alias: str | None) -> dict[str, _Listed]:
+        """Return the keys of each user whose session there is, by id."""
+        listed: dict[str, _Listed] = {}
+        for name, session in self._sessions(alias).items():
+            for key in await self._list(name, session):
+                listed.setdefault(key.api_key, _Listed(key, name, session))
+        return listed
 
     def _is_meant(self, finding: Finding, alias: str | None) -> bool:
         """Pass over the keys of other users, where one user's session was chosen."""
@@ -95,21 +107,16 @@ class _Reading:
     def _sessions(self, alias: str | None) -> dict[str, Secret]:
         """Return the session tokens to use by alias, each token once."""
         keys = self._config.keys
-        if alias is not None and alias not in keys:
-            fail(f"--key: there is no key {alias!r}; choose one of {', '.join(keys)}")
-        asked = (alias,) if alias else tuple(keys)
-        references = {name: keys[name].session for name in asked}
-        if not any(references.values()):
+        asked = tuple(keys) if alias is None else (known_alias(self._config, alias),)
+        references = {name: reference for name in asked if (reference := keys[name].session)}
+        if not references:
             fail(
                 f"keys.{asked[0]}.session is not set; store a session token and name it there, "
                 'as in session = "file:main.session"'
             )
-        sessions: dict[str, Secret] = {}
-        for name, reference in references.items():
-            token = read_session(reference, os.environ) if reference else None
-            if token and all(token.reveal() != other.reveal() for other in sessions.values()):
-                sessions[name] = token
-        return sessions
+        tokens = {name: read_session(reference, os.environ) for name, reference in references.items()}
+        first = {token.reveal(): name for name, token in reversed(tokens.items())}
+        return {name: token for name, token in tokens.items() if first[token.reveal()] == name}
 
     def _own(self) -> list[OwnKey]:
         return [OwnKey(name, key.api_key, self._may(name)) for name, key in self._config.keys.items()]
@@ -123,7 +130,7 @@ class _Reading:
             *(bot.may for name, bot in config.bots.items() if alias in config.keys_of(name))
         )
 
-    def _meant(self, given: str, listed: dict[str, ListedKey]) -> str:
+    def _meant(self, given: str, listed: dict[str, _Listed]) -> str:
         if given in self._config.keys:
             return self._config.keys[given].api_key
         found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
@@ -136,12 +143,10 @@ class _Reading:
         keys = list_keys(await self._read(alias, session, KEY_LIST))
         return _not_a_list(KEY_LIST) if keys is None else keys
 
-    async def _log(
-        self, api_key: str, alias: str, session: Secret, limit: int | None
-    ) -> tuple[AuditEntry, ...]:
-        path = f"{KEY_LIST}/{quote(api_key, safe='')}/audit"
+    async def _log(self, listed: _Listed, limit: int | None) -> tuple[AuditEntry, ...]:
+        path = f"{KEY_LIST}/{quote(listed.key.api_key, safe='')}/audit"
         query = "" if limit is None else f"?limit={limit}"
-        entries = list_audit(await self._read(alias, session, path + query))
+        entries = list_audit(await self._read(listed.alias, listed.session, path + query))
         return tuple(_not_a_list(path) if entries is None else entries)
 
     async def _read(self, alias: str, session: Secret, path: str) -> bytes:
@@ -156,13 +161,13 @@ class _Reading:
             )
         if answer.status != _OK:
             kind = find_kind(answer.status, answer.body)
-            advice = _ADVICE.get(kind, CATALOGUE[kind].advice).format(alias=alias)
+            advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
             words = error_words(answer.status, answer.body)
             _leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
 
 
-_NEW_SESSION = "It is wrong or has expired: store a new session token where keys.{alias}.session points."
+_NEW_SESSION = "It is wrong or has expired: store a new session token where keys.ALIAS.session points."
 # Where what helps is not what helps a bot.
 _ADVICE = {
     "headers_missing": _NEW_SESSION,
