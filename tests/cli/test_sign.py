@@ -10,11 +10,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from rig import oracle
+from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream
 from sealgate.cli import main
+from sealgate.sandbox.server import running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "signatures.json").read_text())["vectors"]
 SECRET = "correct-horse-battery-staple"
+FINGERPRINT = oracle.hmac_sha256(SECRET.encode(), b"sealgate: fingerprint of a secret")[:8]
 TARGET = "/v1/trade/symbols/list"
 ENVIRON = {
     "SEALGATE_BASE_URL": "https://exchange.example/api/",
@@ -75,9 +79,23 @@ def test_what_people_read(tmp_path: Path) -> None:
         "X-SERVICE-TIMESTAMP: 1790000000000",
         f"X-SERVICE-SIGNATURE: {signature}",
         "",
-        f"signed, 25 bytes: {message!r}",
+        f"signed, 25 bytes:     {message!r}",
+        "sent, but not signed: /v1/trade",
+        f"secret:               main, fingerprint {FINGERPRINT}, used as utf8",
+        "signature:            HMAC-SHA256 in hex",
     ]
-    assert result.stderr == "sealgate: nothing was sent; the timestamp is by --timestamp\n"
+    assert result.stderr == "sealgate: nothing was sent; the timestamp is by --timestamp, and holds for 5 s\n"
+
+
+def test_what_is_left_out_is_told() -> None:
+    left_out = ["/v1/trade", "?a=%2C"]
+    assert f"sent, but not signed: {' '.join(left_out)}\n" in sign("GET", f"{TARGET}?a=%2C").stdout
+    document = signed("GET", f"{TARGET}?a=%2C")
+    assert document["not_signed"] == left_out
+    assert (document["key"], document["secret_fingerprint"]) == ("main", FINGERPRINT)
+    assert document["signing"] == {"encoding": "hex", "secret_is": "utf8", "target": "path"}
+    bare = sign("GET", "/x", SEALGATE_UPSTREAM__PREFIX="/")
+    assert "sent, but not signed: nothing\n" in bare.stdout
 
 
 def test_the_url_has_the_path_of_the_base_url_in_front() -> None:
@@ -111,6 +129,26 @@ async def test_the_curl_command_sends_what_was_signed(tmp_path: Path, method: st
     assert received.head.value(b"X-SERVICE-SIGNATURE") == expected.encode()
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.parametrize("encoding", ["hex", "base64"])
+@pytest.mark.parametrize("signed_target", ["path", "path_and_query"])
+async def test_the_sandbox_takes_the_curl_command(tmp_path: Path, encoding: Any, signed_target: Any) -> None:
+    body = tmp_path / "order.json"
+    body.write_text('{"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}\n')
+    settings = SandboxSettings(signature_encoding=encoding, signed_target=signed_target)
+    async with running_sandbox(settings) as sandbox:
+        environ = environ_of(sandbox, SIGNING__ENCODING=encoding, SIGNING__TARGET=signed_target)
+        positions = f"/v1/trade/user/{sandbox.user_address}/positions"
+        for asked in (("GET", positions), ("POST", "/v1/trade/order", "--body", str(body))):
+            result = await ended_command("sign", *asked, "--curl", environ=environ)
+            curl = await asyncio.create_subprocess_exec(
+                *("sh", "-c", result.stdout.replace("curl ", "curl -fsS ", 1)), stdout=subprocess.PIPE
+            )
+            out, _ = await curl.communicate()
+            assert curl.returncode == 0
+            assert b"positions" in out or b"order_id" in out
+
+
 WRONG = {
     "dot segment": (["GET", "/v1/trade/../x"], {}, "ambiguous_target: Refused because the path has a dot"),
     "outside the prefix": (["GET", "/other"], {}, "outside_prefix: "),
@@ -135,7 +173,12 @@ def test_what_is_wrong_is_told_in_one_line(arguments: list[str], environ: dict[s
 
 @pytest.mark.parametrize(
     "arguments",
-    [["FETCH", TARGET], ["GET", TARGET, "--body", "nowhere"], ["GET", TARGET, "--curl", "--json"]],
+    [
+        ["FETCH", TARGET],
+        ["GET", TARGET, "--body", "nowhere"],
+        ["GET", TARGET, "--curl", "--json"],
+        ["GET", TARGET, "--curl", "--against", __file__],
+    ],
 )
 def test_wrong_usage(arguments: list[str]) -> None:
     result = sign(*arguments)

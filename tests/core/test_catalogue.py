@@ -95,10 +95,7 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            (
-                "clock is fine (±4 ms), key is known: most likely `signing.encoding`; "
-                "compare with `sealgate sign`"
-            ),
+            ("clock is fine (±4 ms), key is known: most likely `signing.encoding`; run `sealgate discover`"),
         ),
         (
             "signature_invalid",

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from sealgate.core.key_records import WARN_S, KeyRecord, find_record
+from sealgate.core.key_records import (
+    WARN_S,
+    AuditEntry,
+    KeyRecord,
+    ListedKey,
+    find_record,
+    list_audit,
+    list_keys,
+)
 
 
 def listed(**fields: object) -> bytes:
@@ -44,3 +52,44 @@ def test_an_end_that_is_near() -> None:
     assert not record.ends_soon(1000.0)
     assert record.ends_soon(1001.0)
     assert not KeyRecord(None, is_active=True).ends_soon(0.0)
+
+
+def test_all_that_the_list_says() -> None:
+    record = {
+        "api_key": "ak-2",
+        "label": "grid\x1b[2J",
+        "permissions": ["read", "trade"],
+        "ip_whitelist": ["203.0.113.0/24"],
+        "created_at": "2027-01-31T12:00:00Z",
+        "last_used_at": None,
+        "expires_at": None,
+        "is_active": True,
+    }
+    body = json.dumps({"keys": [record, {"permissions": 7}, "ak-3"]}).encode()
+    assert list_keys(body) == [
+        ListedKey(
+            "ak-2",
+            "grid [2J",
+            ("read", "trade"),
+            ("203.0.113.0/24",),
+            1_801_396_800.0,
+            None,
+            KeyRecord(None, is_active=True),
+        ),
+        ListedKey("", "", (), (), None, None, KeyRecord(None, is_active=True)),
+    ]
+
+
+def test_the_log_of_a_key() -> None:
+    entry = {"action": "key_created", "ip_address": "203.0.113.7", "created_at": "2027-01-31T12:00:00Z"}
+    body = json.dumps({"api_key": "ak-1", "audit": [entry | {"details": "x"}, {}, 7], "count": 2}).encode()
+    assert list_audit(body) == [
+        AuditEntry(1_801_396_800.0, "key_created", "203.0.113.7", "x"),
+        AuditEntry(None, "", "", ""),
+    ]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"keys": {}, "audit": 7}', b"[" * 100_000])
+def test_what_is_no_such_reply(body: bytes) -> None:
+    assert list_keys(body) is None
+    assert list_audit(body) is None

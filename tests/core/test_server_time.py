@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.server_time import UnreadableTimeError, parse_http_date, parse_server_time
+from sealgate.core.server_time import UnreadableTimeError, parse_http_date, parse_server_time, stated_time
 
 T = 1_790_000_000
 NOON = datetime(2026, 9, 22, 12, tzinfo=UTC).timestamp()
@@ -176,3 +176,16 @@ def test_it_says_where_it_found_the_time() -> None:
 )
 def test_http_dates(value: str, seconds: float | None) -> None:
     assert parse_http_date(value) == seconds
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        (b"Timestamp outside recv_window (5000ms). Server time: 1790000000123", 1_790_000_000.123),
+        (b"Timestamp outside recv_window (5000ms). Server time: 17900000001234", None),
+        (b"Timestamp outside recv_window (5000ms). Server time: 0000000000000", None),
+        (b"Invalid timestamp", None),
+    ],
+)
+def test_what_a_refused_timestamp_states(body: bytes, seconds: float | None) -> None:
+    assert stated_time(body) == seconds

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits
 from sealgate.core.target import Target, parse_target
 
 PREFIX = "/v1/trade"
@@ -176,3 +176,41 @@ def test_the_signer_does_not_need_the_secret_again(secret_is: SecretIs) -> None:
     expected = hmac_sha256(hmac_key, b"1POST/order{}").hex()
     assert [signer.sign(1, "POST", target, b"{}") for _ in range(2)] == [expected] * 2
     assert "c4n4ry" not in repr(vars(signer))
+
+
+@pytest.mark.parametrize(
+    ("secret_is", "secret", "is_possible"),
+    [
+        (SecretIs.UTF8, b"anything", True),
+        (SecretIs.SHA256HEX, b"anything", True),
+        (SecretIs.HEX, b"c4a4", True),
+        (SecretIs.HEX, b"anything", False),
+        (SecretIs.BASE64, b"c4a4", True),
+        (SecretIs.BASE64, b"c4n4r", False),
+    ],
+)
+def test_what_a_secret_can_be(secret_is: SecretIs, secret: bytes, is_possible: bool) -> None:  # noqa: FBT001
+    assert fits(secret_is, bytearray(secret)) is is_possible
+
+
+def test_a_fingerprint_tells_secrets_apart_and_nothing_more() -> None:
+    prints = [
+        Signer(Scheme(PREFIX, secret_is=secret_is), bytearray(secret)).fingerprint()
+        for secret_is in (SecretIs.UTF8, SecretIs.HEX)
+        for secret in (b"c4a4", b"c4a5", b"c4a4")
+    ]
+    assert len(set(prints)) == 4
+    assert prints[0] == prints[2] == hmac_sha256(b"c4a4", b"sealgate: fingerprint of a secret").hex()[:8]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "raw", "left_out"),
+    [
+        (Scheme(PREFIX), f"{PREFIX}/x?a=1", (PREFIX, "?a=1")),
+        (Scheme(PREFIX), f"{PREFIX}/x", (PREFIX,)),
+        (Scheme(PREFIX, target=SignedTarget.PATH_AND_QUERY), f"{PREFIX}/x?a=1", (PREFIX,)),
+        (Scheme(""), "/x", ()),
+    ],
+)
+def test_what_is_sent_and_not_signed(scheme: Scheme, raw: str, left_out: tuple[str, ...]) -> None:
+    assert scheme.left_out(parse_target(raw, scheme.prefix)) == left_out

@@ -17,6 +17,8 @@ COMMANDS = {
     "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
     "top": ("sealgate.cli.top", "Show limit, bots, clock and errors of the running gateway, live."),
     "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
+    "discover": ("sealgate.cli.discover", "Find out how the exchange wants requests signed."),
+    "keys": ("sealgate.cli.keys", "List the keys at the exchange, and see what is wrong with them."),
     "orders": ("sealgate.cli.orders", "List the orders in doubt, and settle them."),
     "halt": ("sealgate.cli.halt", "Stop orders at once; reads and cancels still pass."),
     "resume": ("sealgate.cli.resume", "Let halted orders go again."),

@@ -71,7 +71,7 @@ CATALOGUE: dict[str, Row] = {
         (401,),
         (b"invalid hmac signature", b"invalid signature"),
         _SETUP,
-        "Compare the `[signing]` settings with `sealgate sign`. Check that the secret is this key's.",
+        "Run `sealgate discover`: it finds the `[signing]` settings. Check that the secret is this key's.",
     ),
     "timestamp_outside": Row(
         (401,),
@@ -190,7 +190,7 @@ def evidence(kind: str, known: Known) -> str:
 def _signature(known: Known) -> str:
     if known.has_worked:
         return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
-    return f"{_clock(known)}, key is known: most likely `signing.encoding`; compare with `sealgate sign`"
+    return f"{_clock(known)}, key is known: most likely `signing.encoding`; run `sealgate discover`"
 
 
 def _key(known: Known) -> str:

@@ -16,6 +16,8 @@ _UNITS = (1.0, 1e-3, 1e-6, 1e-9)
 _EARLIEST, _LATEST = 1_577_836_800.0, 4_102_444_800.0  # 2020 to 2100
 _FINEST = 1e-6  # what a float of that size can still tell apart
 _FRACTION = re.compile(r"[.,](\d+)")
+# spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
+_STATED = re.compile(rb"Server time: (\d{13})\b")
 _TO_THE_SECOND = re.compile(r"[T ]\d\d:?\d\d:?\d\d")  # a date alone is no time
 
 
@@ -43,6 +45,13 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
         if found is not None:
             return ServerTime(*found, field)
     raise UnreadableTimeError(f"no plausible time at {pointer or 'any field'}; set clock.field")
+
+
+def stated_time(body: bytes) -> float | None:
+    """Return the epoch seconds that a 401 for the timestamp states, cut off to the millisecond."""
+    stated = _STATED.search(body)
+    seconds = int(stated[1]) / 1000 if stated is not None else 0.0
+    return seconds if is_plausible(seconds) else None
 
 
 def is_plausible(seconds: float) -> bool:

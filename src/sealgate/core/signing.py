@@ -17,6 +17,9 @@ from enum import StrEnum
 
 from sealgate.core.target import Target
 
+# No message that is ever signed: those begin with a timestamp.
+_FINGERPRINT = b"sealgate: fingerprint of a secret"
+
 
 class Encoding(StrEnum):
     """How the 32 bytes of the signature are written."""
@@ -57,6 +60,11 @@ class Scheme:
         signed = target.path if self.target is SignedTarget.PATH else target.raw
         return f"{timestamp_ms}{method}{signed[len(self.prefix) :]}".encode("ascii") + body
 
+    def left_out(self, target: Target) -> tuple[str, ...]:
+        """Return the parts of a target that are sent and not signed, in order; none is empty."""
+        query = f"?{target.query}" if target.query and self.target is SignedTarget.PATH else ""
+        return tuple(part for part in (self.prefix, query) if part)
+
 
 _WRITERS: dict[Encoding, Callable[[bytes], str]] = {
     Encoding.HEX: bytes.hex,
@@ -79,9 +87,31 @@ class Signer:
 
     def sign(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> str:
         """Return the signature in the scheme's encoding."""
+        return self.sign_message(self.scheme.message(timestamp_ms, method, target, body))
+
+    def sign_message(self, message: bytes) -> str:
+        """Return the signature of bytes put together elsewhere."""
         state = self._state.copy()
-        state.update(self.scheme.message(timestamp_ms, method, target, body))
+        state.update(message)
         return self._write(state.digest())
+
+    def fingerprint(self) -> str:
+        """Return 8 hex digits that tell secrets apart, and show no more of one than a signature does.
+
+        The same secret has another fingerprint where `secret_is` differs.
+        """
+        state = self._state.copy()
+        state.update(_FINGERPRINT)
+        return state.hexdigest()[:8]
+
+
+def fits(secret_is: SecretIs, secret: bytearray) -> bool:
+    """Ask whether a secret can be what `secret_is` says."""
+    try:
+        _hmac_key(secret_is, secret)
+    except ValueError:
+        return False
+    return True
 
 
 def _hmac_key(secret_is: SecretIs, secret: bytearray) -> bytearray:

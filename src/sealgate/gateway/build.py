@@ -3,14 +3,15 @@
 They leave as HMAC states and digests.
 """
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.core.admission import Bot, Rules
 from sealgate.core.headers import HeaderRules
 from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits
 from sealgate.gateway.keys import Secret, SigningKey
 from sealgate.gateway.roster import read_roster
 from sealgate.gateway.secret_sources import SecretError, read_secret, wipe
@@ -53,11 +54,36 @@ def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> Signing
         raise SecretError(key.secret, str(error), "correct the secret or signing.secret_is") from None
     finally:
         wipe(secret)
-    session = _read_session(key.session, environ) if key.session else None
+    session = read_session(key.session, environ) if key.session else None
     return SigningKey(alias, key.api_key, config.signing.header_prefix, key.recv_window_ms, signer, session)
 
 
-def _read_session(reference: str, environ: Mapping[str, str]) -> Secret:
+def build_candidates(config: Config, alias: str, environ: Mapping[str, str]) -> dict[Scheme, SigningKey]:
+    """Return a key for each signature scheme that its secret allows, the prefix being as configured.
+
+    Raises SecretError.
+    """
+    key = config.keys[alias]
+    secret = read_secret(key.secret, environ)
+    try:
+        signers = [Signer(scheme, secret) for scheme in _schemes(config) if fits(scheme.secret_is, secret)]
+    finally:
+        wipe(secret)
+    return {
+        signer.scheme: SigningKey(
+            alias, key.api_key, config.signing.header_prefix, key.recv_window_ms, signer
+        )
+        for signer in signers
+    }
+
+
+def _schemes(config: Config) -> Iterator[Scheme]:
+    for parts in itertools.product(Encoding, SecretIs, SignedTarget):
+        yield Scheme(config.upstream.prefix, *parts)
+
+
+def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
+    """Read a session token. Raises SecretError."""
     buffer = read_secret(reference, environ)
     try:
         token = buffer.decode("ascii")

@@ -85,7 +85,7 @@ class ClockKeeper:
         if answer.remainder is not None:
             answer.remainder.abandon()
         try:
-            found = _time_in(answer, self._source.field)
+            found = time_in(answer, self._source.field)
         except UnreadableTimeError as error:
             self._sampling = self._sampling.failed(self._stated_wait(answer))
             self._try_date(answer, sent, received)
@@ -118,7 +118,8 @@ class ClockKeeper:
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
 
 
-def _time_in(answer: Answer, field: str) -> ServerTime:
+def time_in(answer: Answer, field: str) -> ServerTime:
+    """Return the time in a reply of `/time`; `field` is as in `TimeSource`. Raises UnreadableTimeError."""
     if answer.status != _OK:
         raise UnreadableTimeError(f"the answer was {answer.status}")
     return parse_server_time(answer.body, field)

@@ -6,14 +6,13 @@ waits for a sample while the bound is good enough to sign by.
 
 import asyncio
 import math
-import re
 from dataclasses import dataclass
 
 import structlog
 
 from sealgate.core.clock import Sample, ServerClock
 from sealgate.core.host_jumps import Jump, find_jump
-from sealgate.core.server_time import is_plausible
+from sealgate.core.server_time import stated_time
 from sealgate.core.status import ClockStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
@@ -22,8 +21,6 @@ _LOOK_AGAIN_S = 0.05
 _RESYNC_S = 2.0  # the longest that a resend waits for a fresh sample
 # A suspend may leave the clock that counts it off by what the machine's battery clock resolves.
 _RESUME_SLACK_S = 1.0
-# spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
-_SERVER_TIME = re.compile(rb"Server time: (\d{13})\b")
 
 log = structlog.get_logger("sealgate.clock")
 
@@ -74,9 +71,8 @@ class KeptClock:
     def refused(self, body: bytes, sent: float, *, is_second: bool) -> None:
         """Take in a 401 for the timestamp: it states the server's time, and a fresh sample is wanted."""
         self._refusals += 1
-        stated = _SERVER_TIME.search(body)
-        server = int(stated[1]) / 1000 if stated is not None else 0.0
-        if is_plausible(server):
+        server = stated_time(body)
+        if server is not None:
             self.observe(Sample(sent, self._host.now(), server))
         self.due.set()
         if is_second:

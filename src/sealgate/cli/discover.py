@@ -1,0 +1,110 @@
+"""`sealgate discover`: which signature scheme the exchange accepts, by a few spaced reads."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sealgate.cli.choosing import checked_target, chosen_alias
+from sealgate.cli.frame import config_option, fail
+
+if TYPE_CHECKING:
+    from sealgate.cli.discovery_words import Search
+    from sealgate.config import Config
+    from sealgate.gateway.discovery import Discovery, Errand
+
+_QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less
+
+
+@click.command("discover")
+@config_option
+@click.option("--key", "alias", metavar="ALIAS", help="A key of the configuration.  [default: the only one]")
+@click.option(
+    "--path",
+    "target",
+    metavar="TARGET",
+    help="A read that needs a signature.  [default: PREFIX/symbols/list]",
+)
+@click.option(
+    "--every",
+    "spacing_s",
+    type=click.FloatRange(0.1, 60.0),
+    default=0.5,
+    show_default=True,
+    metavar="SECONDS",
+    help="The distance between two requests.",
+)
+@click.option("--yes", "is_agreed", is_flag=True, help="Send them without asking.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **errand: Any) -> None:
+    """Find out how the exchange wants requests signed, and print the settings to paste.
+
+    It says what it will send, and asks. It sends GET alone, about 20 at most, and stops at the first
+    signature that is accepted. TARGET is a path as it goes on the wire, prefix included; a query in it is
+    used for the question whether the query is signed.
+    """
+    from sealgate.cli import discovery_words as words  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config import load_config  # noqa: PLC0415
+    from sealgate.gateway.discovery import Discovery  # noqa: PLC0415
+    from sealgate.gateway.host import Host  # noqa: PLC0415
+
+    config = load_config(config_file)
+    chosen = _errand(config, **errand)
+    discovery = Discovery(config, chosen, os.environ, Host())
+    click.echo(words.announcement(config, chosen, discovery.plan), err=True)
+    _agree(is_agreed=is_agreed)
+    search = _search(config, discovery)
+    for line in words.explanation(config, chosen, search):
+        click.echo(f"sealgate: {line}", err=True)
+    text = words.document(config, search) if as_json else words.toml(config, search)
+    if text:
+        click.echo(text)
+    if not search.is_found:
+        raise click.exceptions.Exit(1)
+
+
+def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
+    from sealgate.core.routes import Auth, RouteTable  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.gateway.discovery import Errand  # noqa: PLC0415
+    from sealgate.gateway.own_requests import SIGNED_READ  # noqa: PLC0415
+
+    prefix = config.upstream.prefix
+    chosen = checked_target(target or prefix + SIGNED_READ, prefix)
+    if RouteTable().find("GET", chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
+        fail(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
+    return Errand(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s)
+
+
+def _agree(*, is_agreed: bool) -> None:
+    if is_agreed:
+        return
+    if not sys.stdin.isatty():
+        fail("nobody can be asked here; give --yes to send them")
+    if not click.confirm("Send them?", err=True):
+        click.echo("sealgate: nothing was sent", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _search(config: "Config", discovery: "Discovery") -> "Search":
+    """Send what is to be sent, and tell each answer as it comes."""
+    from sealgate.cli.discovery_words import Search, line  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.cli.loop import run  # noqa: PLC0415
+    from sealgate.core.schemes import Finding, Heard  # noqa: PLC0415
+    from sealgate.gateway.direct import direct_upstream  # noqa: PLC0415
+
+    heard: list[Heard] = []
+    found: list[Finding] = []
+
+    async def main() -> None:
+        async with direct_upstream(config) as upstream:
+            async for step in discovery.run(upstream):
+                if isinstance(step, Finding):
+                    found.append(step)
+                else:
+                    heard.append(step)
+                    click.echo(line(len(heard), step), err=True)
+
+    run(main())
+    return Search(tuple(heard), found[0], discovery.offset_s(), discovery.clock_trouble)

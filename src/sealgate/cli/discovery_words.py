@@ -1,0 +1,198 @@
+"""What `sealgate discover` says: before it sends, of each answer, and at the end."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sealgate.cli.choosing import shortened
+from sealgate.config import Config
+from sealgate.core.schemes import End, Finding, Heard, Plan, Probe, Verdict, Way
+from sealgate.core.signing import SignedTarget
+from sealgate.gateway.discovery import Errand
+
+_FINE_S = 1.0  # well within any recv_window
+
+# What each end means and what to do. `words` are those of the exchange, or of the system.
+ENDS: dict[End, str] = {
+    End.QUERY_UNCLEAR: (
+        "whether the query is signed stays open: with ?{query} the exchange answered {words}; "
+        "give --path a query that this path takes, as in --path '{path}?NAME=VALUE'"
+    ),
+    End.ALL_REFUSED: (
+        "all signatures were refused ({words}), so it is not the scheme. Most likely the secret is not that "
+        "of {api_key}: compare keys.{alias} with the app. Else upstream.prefix ({prefix}) is not what this "
+        "exchange leaves out of the signed path, or a proxy on the way changes the path"
+    ),
+    End.PATH_OPEN: (
+        "{path} is answered without a right signature, so it tells nothing; "
+        "choose another with --path, such as {prefix}/user/ADDRESS/positions with your own address"
+    ),
+    End.PATH_CLOSED: (
+        "{path} is answered with {words}, whatever the signature is; "
+        "choose another with --path, and check upstream.prefix and the key's whitelist and permissions"
+    ),
+    End.KEY_UNKNOWN: (
+        "the exchange does not know the key {api_key} ({words}); "
+        "compare keys.{alias}.api_key with the app: a revoked key never comes back"
+    ),
+    End.HEADERS_UNKNOWN: (
+        "the exchange does not find the signature's headers ({words}); "
+        "set signing.header_prefix as it documents them, now it is {header_prefix}"
+    ),
+    End.SESSION_WANTED: (
+        "{path} wants a session token and no signature ({words}); choose a read that is signed with --path"
+    ),
+    End.CLOCK: (
+        "the exchange refuses the timestamp, though it is by its own time ({words}); "
+        "check clock.path and clock.field, and what the exchange has as the key's recv_window"
+    ),
+    End.LIMITED: (
+        "the exchange's rate limit is reached ({words}); stop what else uses this key, wait, and run it "
+        "again, slower with --every"
+    ),
+    End.TROUBLE: "the exchange is in trouble: {words}; try again later",
+    End.UNREACHABLE: (
+        "{base_url} cannot be reached: {words}; check base_url, the network and the exchange's status"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """All that came of a search. `offset_s` is the exchange's clock minus this host's, None if not known."""
+
+    heard: tuple[Heard, ...]
+    finding: Finding
+    offset_s: float | None
+    clock_trouble: str | None
+
+    @property
+    def is_found(self) -> bool:
+        """Whether every setting is known now."""
+        return self.finding.end is End.FOUND
+
+
+def announcement(config: Config, errand: Errand, plan: Plan) -> str:
+    """Return what will be sent."""
+    key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
+    rows = (
+        (1, config.clock.path, "unsigned, for the clock"),
+        (plan.most_reads - 2, errand.path, "signed another way each time"),
+        (2, errand.target(has_query=True), "is the query signed?"),
+    )
+    width = max(len(path) for _, path, _ in rows)
+    lines = (f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows)
+    return "\n".join(
+        [
+            f"It will send at most these reads, one every {errand.spacing_s:g} s,",
+            f"to {config.base_url}, with {key}:",
+            *lines,
+            "They change nothing, and end with the first signature that is accepted.",
+            "Each one that is refused is a failed sign-in at the exchange.",
+        ]
+    )
+
+
+def line(number: int, heard: Heard) -> str:
+    """Return what was tried and what came of it."""
+    probe = heard.probe
+    way = f"{probe.way.encoding:<9}  secret: {probe.way.secret_is:<9}  {_special(probe):<16}"
+    accepted = " accepted" if heard.verdict is Verdict.ACCEPTED else ""
+    return f"{number:>2}  {way}  {heard.words}{accepted}"
+
+
+def _special(probe: Probe) -> str:
+    if probe.is_false:
+        return "false on purpose"
+    if not probe.has_query:
+        return ""
+    return "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
+
+
+def explanation(config: Config, errand: Errand, search: Search) -> Iterator[str]:
+    """Yield what the end means and what to do, and what else was noticed."""
+    yield from _clock(search)
+    finding = search.finding
+    if finding.end is not End.FOUND:
+        yield ENDS[finding.end].format(
+            words=finding.words,
+            alias=errand.alias,
+            api_key=shortened(config.keys[errand.alias].api_key),
+            base_url=config.base_url,
+            header_prefix=config.signing.header_prefix,
+            path=errand.path,
+            prefix=config.upstream.prefix,
+            query=errand.query,
+        )
+        return
+    yield f"found after {len(search.heard)} signed reads; {_change(config, search)}"
+    read = next(one for one in search.heard if one.probe.way == finding.way)
+    if read.verdict is Verdict.PASSED:
+        yield f"the signature is right, but the read itself is refused: {read.words}"
+
+
+def _clock(search: Search) -> Iterator[str]:
+    if search.clock_trouble is not None:
+        yield f"{search.clock_trouble}; signed by this host's clock"
+    elif search.offset_s is not None and abs(search.offset_s) > _FINE_S:
+        side = "behind" if search.offset_s > 0 else "ahead of"
+        yield (
+            f"this host's clock is {abs(search.offset_s):.1f} s {side} the exchange's; "
+            "signed by the exchange's, as the gateway does"
+        )
+
+
+def _change(config: Config, search: Search) -> str:
+    settings = _settings(config, search)
+    names = ", ".join(name for name, value in settings.items() if getattr(config.signing, name) != value)
+    if not names:
+        return "the configuration has it so already"
+    return f"put this into sealgate.toml, it changes {names}"
+
+
+def _settings(config: Config, search: Search) -> dict[str, str]:
+    """Return what is known of the table [signing], as it is to be."""
+    way, target = search.finding.way, search.finding.target
+    if way is None:
+        return {}
+    settings = {
+        "header_prefix": config.signing.header_prefix,
+        "encoding": way.encoding.value,
+        "secret_is": way.secret_is.value,
+    }
+    return settings if target is None else settings | {"target": target.value}
+
+
+def toml(config: Config, search: Search) -> str:
+    """Return the table to paste, "" where nothing is known."""
+    settings = _settings(config, search)
+    return "\n".join(
+        ["[signing]", *(f'{name} = "{value}"' for name, value in settings.items())] if settings else []
+    )
+
+
+def document(config: Config, search: Search) -> str:
+    """Return the same for programs."""
+    return json.dumps(
+        {
+            "end": search.finding.end.value,
+            "words": search.finding.words,
+            "signing": _settings(config, search) or None,
+            "signed_reads": len(search.heard),
+            "clock_offset_s": None if search.offset_s is None else round(search.offset_s, 3),
+            "tried": [_entry(one) for one in search.heard],
+        }
+    )
+
+
+def _entry(heard: Heard) -> dict[str, object]:
+    way: Way = heard.probe.way
+    return {
+        "encoding": way.encoding.value,
+        "secret_is": way.secret_is.value,
+        "target": heard.probe.target.value,
+        "has_query": heard.probe.has_query,
+        "is_false": heard.probe.is_false,
+        "verdict": heard.verdict.value,
+        "words": heard.words,
+    }

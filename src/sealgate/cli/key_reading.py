@@ -1,0 +1,185 @@
+"""Reads an account's keys from the exchange, each user's list once, with the session tokens of the keys."""
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+from urllib.parse import quote
+
+import click
+
+from sealgate.cli.choosing import checked_target, known_alias, shortened
+from sealgate.cli.frame import fail
+from sealgate.cli.loop import run
+from sealgate.config import Config
+from sealgate.core.attempts import Failure
+from sealgate.core.catalogue import CATALOGUE, find_kind
+from sealgate.core.error_words import error_words
+from sealgate.core.key_audit import NOT_LISTED, Finding, Level, OwnKey, audit
+from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
+from sealgate.gateway.build import read_session
+from sealgate.gateway.direct import direct_upstream, read
+from sealgate.gateway.host import Host
+from sealgate.gateway.keys import Secret
+from sealgate.gateway.own_requests import KEY_LIST
+from sealgate.gateway.upstream import Upstream
+
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was asked for: the key whose session is used, the one to look at, and how much of its log."""
+
+    alias: str | None
+    api_key: str | None
+    limit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was read. `now` is epoch seconds by this host's clock; `log` is None where none was asked for."""
+
+    keys: tuple[ListedKey, ...]
+    aliases: dict[str, str]
+    findings: tuple[Finding, ...]
+    log: tuple[AuditEntry, ...] | None
+    now: float
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether anything is so wrong that the command fails."""
+        return any(finding.level is Level.FAIL for finding in self.findings)
+
+
+def read_account(config: Config, wanted: Wanted) -> Account:
+    """Read what is wanted; leave with exit code 1 where the exchange does not give it."""
+    accounts: list[Account] = []
+
+    async def main() -> None:
+        async with direct_upstream(config) as upstream:
+            accounts.append(await _Reading(config, upstream).account(wanted))
+
+    run(main())
+    return accounts[0]
+
+
+class _Listed(NamedTuple):
+    """A key, and whose session lists it."""
+
+    key: ListedKey
+    alias: str
+    session: Secret
+
+
+class _Reading:
+    def __init__(self, config: Config, upstream: Upstream) -> None:
+        self._config = config
+        self._upstream = upstream
+
+    async def account(self, wanted: Wanted) -> Account:
+        listed = await self._list_all(wanted.alias)
+        now = Host().wall()
+        found = audit([one.key for one in listed.values()], self._own(), now)
+        findings = tuple(one for one in found if self._is_meant(one, wanted.alias))
+        aliases = {key.api_key: alias for alias, key in self._config.keys.items()}
+        if wanted.api_key is None:
+            return Account(tuple(one.key for one in listed.values()), aliases, findings, None, now)
+        api_key = self._meant(wanted.api_key, listed)
+        own = tuple(one for one in findings if one.api_key == api_key)
+        if api_key not in listed:
+            return Account((), aliases, own, None, now)
+        log = await self._log(listed[api_key], wanted.limit)
+        return Account((listed[api_key].key,), aliases, own, log, now)
+
+    async def _list_all(self, alias: str | None) -> dict[str, _Listed]:
+        """Return the keys of each user whose session there is, by id."""
+        listed: dict[str, _Listed] = {}
+        for name, session in self._sessions(alias).items():
+            for key in await self._list(name, session):
+                listed.setdefault(key.api_key, _Listed(key, name, session))
+        return listed
+
+    def _is_meant(self, finding: Finding, alias: str | None) -> bool:
+        """Pass over the keys of other users, where one user's session was chosen."""
+        is_missing = finding.kind == NOT_LISTED
+        return alias is None or not is_missing or finding.api_key == self._config.keys[alias].api_key
+
+    def _sessions(self, alias: str | None) -> dict[str, Secret]:
+        """Return the session tokens to use by alias, each token once."""
+        keys = self._config.keys
+        asked = tuple(keys) if alias is None else (known_alias(self._config, alias),)
+        references = {name: reference for name in asked if (reference := keys[name].session)}
+        if not references:
+            fail(
+                f"keys.{asked[0]}.session is not set; store a session token and name it there, "
+                'as in session = "file:main.session"'
+            )
+        tokens = {name: read_session(reference, os.environ) for name, reference in references.items()}
+        first = {token.reveal(): name for name, token in reversed(tokens.items())}
+        return {name: token for name, token in tokens.items() if first[token.reveal()] == name}
+
+    def _own(self) -> list[OwnKey]:
+        return [OwnKey(name, key.api_key, self._may(name)) for name, key in self._config.keys.items()]
+
+    def _may(self, alias: str) -> frozenset[str]:
+        """Return what bots may do with a key; without any, every local program may do all."""
+        config = self._config
+        if not config.bots:
+            return frozenset({"read", "trade"})
+        return frozenset[str]().union(
+            *(bot.may for name, bot in config.bots.items() if alias in config.keys_of(name))
+        )
+
+    def _meant(self, given: str, listed: dict[str, _Listed]) -> str:
+        if given in self._config.keys:
+            return self._config.keys[given].api_key
+        found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
+        if len(found) != 1:
+            cause = "several keys are written so" if found else "the list has no such key"
+            _leave(f"{given}: {cause}; give an alias, or a whole id of `sealgate keys list --json`")
+        return found[0]
+
+    async def _list(self, alias: str, session: Secret) -> list[ListedKey]:
+        keys = list_keys(await self._read(alias, session, KEY_LIST))
+        return _not_a_list(KEY_LIST) if keys is None else keys
+
+    async def _log(self, listed: _Listed, limit: int | None) -> tuple[AuditEntry, ...]:
+        path = f"{KEY_LIST}/{quote(listed.key.api_key, safe='')}/audit"
+        query = "" if limit is None else f"?limit={limit}"
+        entries = list_audit(await self._read(listed.alias, listed.session, path + query))
+        return tuple(_not_a_list(path) if entries is None else entries)
+
+    async def _read(self, alias: str, session: Secret, path: str) -> bytes:
+        prefix = self._config.upstream.prefix
+        target = checked_target(prefix + path, prefix)
+        fields = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
+        answer = await read(self._upstream, target.raw, fields)
+        if isinstance(answer, Failure):
+            _leave(
+                f"{self._config.base_url} cannot be reached: {answer.detail}; "
+                "check base_url, the network and the exchange's status"
+            )
+        if answer.status != _OK:
+            kind = find_kind(answer.status, answer.body)
+            advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
+            words = error_words(answer.status, answer.body)
+            _leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
+        return answer.body
+
+
+_NEW_SESSION = "It is wrong or has expired: store a new session token where keys.ALIAS.session points."
+# Where what helps is not what helps a bot.
+_ADVICE = {
+    "headers_missing": _NEW_SESSION,
+    "session_invalid": _NEW_SESSION,
+    "rate_limited": "Wait, and run it again.",
+}
+
+
+def _not_a_list(path: str) -> NoReturn:
+    _leave(f"{path}: the answer is not what the exchange documents; check base_url and upstream.prefix")
+
+
+def _leave(text: str) -> NoReturn:
+    click.echo(f"sealgate: {text}", err=True)
+    raise click.exceptions.Exit(1)

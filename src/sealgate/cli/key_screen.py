@@ -1,0 +1,140 @@
+"""What `sealgate keys` prints: tables for people, JSON for programs. Nothing here is secret."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sealgate.cli.choosing import shortened
+from sealgate.cli.key_reading import Account
+from sealgate.core.key_audit import DAY_S, Level
+from sealgate.core.key_records import ListedKey
+
+_COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
+
+
+def list_text(account: Account) -> str:
+    """Return the keys as a table."""
+    if not account.keys:
+        return "the account has no keys"
+    table = _table("here", "id", "label", "may", "whitelist", "expires", "age", "used")
+    for column in table.columns:
+        column.no_wrap = column.header != "label"  # the one that gives way where it is narrow
+    for key in account.keys:
+        table.add_row(*_row(key, account), style="" if key.record.is_active else "dim")
+    return _drawn(table)
+
+
+def audit_text(account: Account) -> str:
+    """Return the findings, and the log where one was asked for."""
+    parts = [_drawn(_findings(account)) if account.findings else "nothing is wrong with the keys"]
+    if account.log is not None:
+        parts.append(_drawn(_log(account)) if account.log else "the log has no entries")
+    return "\n\n".join(parts)
+
+
+def list_json(account: Account) -> str:
+    """Return the keys for programs."""
+    return json.dumps({"keys": _keys(account)})
+
+
+def audit_json(account: Account) -> str:
+    """Return keys, findings and log for programs."""
+    findings = [
+        {"alias": account.aliases.get(finding.api_key), **asdict(finding)} for finding in account.findings
+    ]
+    log = account.log and [{**entry._asdict(), "at": _iso(entry.at)} for entry in account.log]
+    return json.dumps({"keys": _keys(account), "findings": findings, "log": log})
+
+
+def _keys(account: Account) -> list[dict[str, object]]:
+    return [
+        {
+            "alias": account.aliases.get(key.api_key),
+            "api_key": key.api_key,
+            "label": key.label,
+            "permissions": key.permissions,
+            "ip_whitelist": key.ip_whitelist,
+            "created_at": _iso(key.created_at),
+            "expires_at": _iso(key.record.expires_at),
+            "last_used_at": _iso(key.last_used_at),
+            "is_active": key.record.is_active,
+        }
+        for key in account.keys
+    ]
+
+
+def _row(key: ListedKey, account: Account) -> Iterator[RenderableType]:
+    yield account.aliases.get(key.api_key, "-")
+    yield Text(shortened(key.api_key))
+    yield Text(key.label, no_wrap=True, overflow="ellipsis")
+    yield Text(" ".join(key.permissions) or "-")
+    yield (
+        Text("\n".join(key.ip_whitelist), overflow="fold")
+        if key.ip_whitelist
+        else Text("anywhere", style="yellow")
+    )
+    yield _expiry(key, account.now)
+    yield "-" if key.created_at is None else _span(account.now - key.created_at)
+    yield "never" if key.last_used_at is None else f"{_span(account.now - key.last_used_at)} ago"
+
+
+def _expiry(key: ListedKey, now: float) -> RenderableType:
+    ends_at = key.record.expires_at
+    if ends_at is not None and ends_at <= now:
+        return Text(f"{_span(now - ends_at)} ago", style="red")
+    if not key.record.is_active:
+        return Text("revoked", style="red")
+    if ends_at is None:
+        return "never"
+    return Text(f"in {_span(ends_at - now)}", style="yellow" if key.record.ends_soon(now) else "")
+
+
+def _findings(account: Account) -> Table:
+    table = _table("", "key", "what is wrong", "what to do")
+    for finding in account.findings:
+        name = account.aliases.get(finding.api_key) or shortened(finding.api_key)
+        level = Text(finding.level.value, style=_COLOURS[finding.level])
+        table.add_row(level, Text(name), finding.words, finding.advice)
+    return table
+
+
+def _log(account: Account) -> Table:
+    table = _table("when (UTC)", "action", "from", "details")
+    for entry in account.log or ():
+        when = (
+            "-" if entry.at is None else datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        )
+        table.add_row(when, Text(entry.action), Text(entry.ip_address), Text(entry.details))
+    return table
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for title in titles:
+        table.add_column(title)
+    return table
+
+
+def _drawn(table: Table) -> str:
+    console = Console()
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _span(seconds: float) -> str:
+    """Return a time in the largest unit that it has one of."""
+    for name, size in (("d", DAY_S), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{max(0.0, seconds):.0f} s"
+
+
+def _iso(at: float | None) -> str | None:
+    return None if at is None else datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

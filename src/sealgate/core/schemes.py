@@ -1,0 +1,254 @@
+"""Which signature scheme an exchange accepts: what to ask next, and what each reply teaches.
+
+Two searches, one after the other, so that 32 schemes take about 20 signed reads at most: first how the
+signature is made (16 ways, asked without a query), then, with a query, whether that is signed. What the
+secret cannot be is never asked.
+
+A conclusion is always a contrast: on one path, one signature was refused as a signature, and another was not.
+An answer alone teaches nothing, for the path may be open to anybody or refuse everybody; where there is no
+such contrast yet, a false signature is sent too.
+
+What spec.md does not show are `signing.encoding`, `signing.secret_is` and `signing.target` (API-key request
+signing, Gaps). The order is by what other exchanges do.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import NamedTuple
+
+from sealgate.core.catalogue import find_kind
+from sealgate.core.signing import Encoding, SecretIs, SignedTarget
+
+LONGEST_PAUSE_S = 60.0
+_PAUSE_S = 10.0  # after a 429 that states none
+_MOST_FALSE = 2  # false signatures
+
+_REDIRECT, _UNAUTHORIZED, _SERVER_ERROR = 300, 401, 500
+
+
+class Way(NamedTuple):
+    """How a signature is made of what is signed."""
+
+    encoding: Encoding
+    secret_is: SecretIs
+
+
+_LIKELY = tuple(
+    Way(Encoding(encoding), SecretIs(secret_is))
+    for encoding, secret_is in (
+        ("hex", "utf8"),
+        ("base64", "utf8"),
+        ("base64", "base64"),
+        ("hex", "hex"),
+        ("HEX", "utf8"),
+        ("hex", "base64"),
+        ("hex", "sha256hex"),
+        ("base64", "hex"),
+        ("base64url", "utf8"),
+        ("base64url", "base64"),
+        ("base64", "sha256hex"),
+        ("HEX", "hex"),
+        ("HEX", "sha256hex"),
+        ("HEX", "base64"),
+        ("base64url", "hex"),
+        ("base64url", "sha256hex"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What there is to find out: the ways, most likely first, and the target to ask about first."""
+
+    ways: tuple[Way, ...]
+    target: SignedTarget
+
+    @property
+    def most_reads(self) -> int:
+        """How many signed reads it takes at most, where none has to be sent again."""
+        return len(self.ways) + _MOST_FALSE + len(SignedTarget)
+
+
+def make_plan(possible: Container[SecretIs], configured: Way, target: SignedTarget) -> Plan:
+    """Return the plan. `possible` is what the secret can be; what is configured now is asked about first."""
+    ways = [way for way in _LIKELY if way.secret_is in possible]
+    return Plan(tuple(sorted(ways, key=lambda way: way != configured)), target)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """One signed read. A false one carries a signature that is wrong by intention."""
+
+    way: Way
+    target: SignedTarget = SignedTarget.PATH
+    has_query: bool = False
+    is_false: bool = False
+
+
+class Verdict(Enum):
+    """What a reply, or none, says of the signature."""
+
+    ACCEPTED = "accepted"
+    PASSED = "passed"  # refused for something else than the signature
+    REFUSED = "refused"
+    LIMITED = "limited"
+    CLOCK = "clock"
+    TROUBLE = "trouble"  # of the exchange, or on the way
+    KEY_UNKNOWN = "key unknown"
+    HEADERS_UNKNOWN = "headers unknown"
+    SESSION_WANTED = "session wanted"
+    UNREACHABLE = "unreachable"
+
+
+_BY_KIND = {
+    "signature_invalid": Verdict.REFUSED,
+    "key_invalid": Verdict.KEY_UNKNOWN,
+    "headers_missing": Verdict.HEADERS_UNKNOWN,
+    "session_invalid": Verdict.SESSION_WANTED,
+    "timestamp_outside": Verdict.CLOCK,
+    "timestamp_invalid": Verdict.CLOCK,
+    "rate_limited": Verdict.LIMITED,
+    "handshake_limited": Verdict.LIMITED,
+}
+
+
+def judge(status: int, body: bytes) -> Verdict:
+    """Return what a reply to a signed read says."""
+    if status < _REDIRECT:
+        return Verdict.ACCEPTED
+    if status >= _SERVER_ERROR:
+        return Verdict.TROUBLE
+    # spec.md gives no status for "Invalid signature" and "Invalid timestamp", so the words count under any.
+    for assumed in (status, _UNAUTHORIZED):
+        verdict = _BY_KIND.get(find_kind(assumed, body))
+        if verdict is not None:
+            return verdict
+    return Verdict.REFUSED if status == _UNAUTHORIZED else Verdict.PASSED
+
+
+class Heard(NamedTuple):
+    """What came of a probe. `words` tell it to people, `retry_after_s` is what a 429 stated."""
+
+    probe: Probe
+    verdict: Verdict
+    words: str
+    retry_after_s: float | None = None
+
+
+class End(Enum):
+    """How the search ended. Only with FOUND is everything known, with QUERY_UNCLEAR all but the target."""
+
+    FOUND = "found"
+    QUERY_UNCLEAR = "query unclear"
+    ALL_REFUSED = "all refused"
+    PATH_OPEN = "path open"
+    PATH_CLOSED = "path closed"
+    KEY_UNKNOWN = "key unknown"
+    HEADERS_UNKNOWN = "headers unknown"
+    SESSION_WANTED = "session wanted"
+    CLOCK = "clock"
+    LIMITED = "limited"
+    TROUBLE = "trouble"
+    UNREACHABLE = "unreachable"
+
+
+class Finding(NamedTuple):
+    """The end of a search. `words` are those of the reply that led to it."""
+
+    end: End
+    words: str
+    way: Way | None = None
+    target: SignedTarget | None = None
+
+
+_FINAL = {
+    Verdict.KEY_UNKNOWN: End.KEY_UNKNOWN,
+    Verdict.HEADERS_UNKNOWN: End.HEADERS_UNKNOWN,
+    Verdict.SESSION_WANTED: End.SESSION_WANTED,
+    Verdict.UNREACHABLE: End.UNREACHABLE,
+}
+# How often a probe that taught nothing is sent again, in all, and what it means when that is used up.
+_AGAIN = {
+    Verdict.LIMITED: (2, End.LIMITED),
+    Verdict.CLOCK: (1, End.CLOCK),
+    Verdict.TROUBLE: (1, End.TROUBLE),
+}
+
+
+def next_step(plan: Plan, heard: Sequence[Heard]) -> Probe | Finding:
+    """Return the next probe, or the end. `heard` is all that came so far, in order."""
+    if heard and heard[-1].verdict in _FINAL:
+        return Finding(_FINAL[heard[-1].verdict], heard[-1].words)
+    if heard and heard[-1].verdict in _AGAIN:
+        return _again(heard)
+    return _find_way(plan, [one for one in heard if one.verdict not in _AGAIN])
+
+
+def pause_s(heard: Sequence[Heard], spacing_s: float) -> float:
+    """Return how long to wait before the next probe: the spacing, twice as long after each 429."""
+    limited = sum(one.verdict is Verdict.LIMITED for one in heard)
+    usual_s = spacing_s * 2.0**limited
+    return max(usual_s, _stated_s(heard[-1])) if heard and heard[-1].verdict is Verdict.LIMITED else usual_s
+
+
+def _stated_s(limited: Heard) -> float:
+    return _PAUSE_S if limited.retry_after_s is None else limited.retry_after_s
+
+
+def _again(heard: Sequence[Heard]) -> Probe | Finding:
+    last = heard[-1]
+    most, end = _AGAIN[last.verdict]
+    is_used_up = sum(one.verdict is last.verdict for one in heard) > most
+    is_too_long = last.verdict is Verdict.LIMITED and _stated_s(last) > LONGEST_PAUSE_S
+    return Finding(end, last.words) if is_used_up or is_too_long else last.probe
+
+
+def _find_way(plan: Plan, told: Sequence[Heard]) -> Probe | Finding:
+    plain = [one for one in told if not one.probe.has_query]
+    is_contrasted = any(one.verdict is Verdict.REFUSED for one in plain)
+    open_to_all = next((one for one in plain if one.probe.is_false and one.verdict is Verdict.ACCEPTED), None)
+    if open_to_all is not None:
+        return Finding(End.PATH_OPEN, open_to_all.words)
+    dead = _dead_ways(plain)
+    if len(dead) > 1 and not is_contrasted:
+        return Finding(End.PATH_CLOSED, plain[-1].words)
+    taken = next((one for one in plain if one.probe.way not in dead and not one.probe.is_false), None)
+    if taken is not None:
+        false = next((one for one in plain if one.probe == _false(taken.probe)), None)
+        is_certain = false is not None or (taken.verdict is Verdict.ACCEPTED and is_contrasted)
+        return _find_target(plan, taken.probe.way, told) if is_certain else _false(taken.probe)
+    left = next((way for way in plan.ways if way not in dead), None)
+    return Finding(End.ALL_REFUSED, plain[-1].words) if left is None else Probe(left)
+
+
+def _dead_ways(plain: Sequence[Heard]) -> set[Way]:
+    """Return the ways that are refused, or get an answer that a false signature gets, too.
+
+    Once false ones got as many answers as are worth asking for, nothing but an accepted one counts.
+    """
+    false = [one for one in plain if one.probe.is_false and one.verdict is not Verdict.REFUSED]
+    words = {one.words for one in false}
+    refused = (one for one in plain if one.verdict is Verdict.REFUSED and not one.probe.is_false)
+    is_vain = len(false) >= _MOST_FALSE
+    passed = (one for one in plain if one.verdict is Verdict.PASSED)
+    same = (one for one in passed if is_vain or one.words in words)
+    return {one.probe.way for one in (*false, *refused, *same)}
+
+
+def _false(probe: Probe) -> Probe:
+    return replace(probe, is_false=True)
+
+
+def _find_target(plan: Plan, way: Way, told: Sequence[Heard]) -> Probe | Finding:
+    """Go on with a way that is right. The read may be refused for its query, but not as a signature."""
+    asked = {one.probe.target: one for one in told if one.probe.has_query}
+    is_complete = len(asked) == len(SignedTarget)
+    for wanted in (Verdict.ACCEPTED, Verdict.PASSED):
+        good = [one for one in asked.values() if one.verdict is wanted]
+        if len(good) == 1 and (is_complete or wanted is Verdict.ACCEPTED):
+            return Finding(End.FOUND, good[0].words, way, good[0].probe.target)
+    if is_complete:
+        return Finding(End.QUERY_UNCLEAR, asked[plan.target].words, way)
+    targets = sorted(SignedTarget, key=lambda target: target is not plan.target)
+    return Probe(way, targets[len(asked)], has_query=True)
