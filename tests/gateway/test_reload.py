@@ -1,6 +1,7 @@
 """Reload on real sockets: what is taken over, what is replaced, and what a bad configuration changes."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,11 @@ from rig.upstream import Received, Upstream, hold_until, running_upstream, say
 from rig.wire import OK, reply
 from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
+from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.journal import Journal
 from sealgate.gateway.reload import ReloadError
+from sealgate.gateway.turnstile import Turnstile
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
 LISTEN = {"tcp": "127.0.0.1:0"}
@@ -260,6 +264,56 @@ async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_pa
         site.tables["keys"] = {"main": key}
         await site.reload()
         assert list(keeper._subjects) == [f"{upstream.base_url} ak-2"]
+
+
+@asynccontextmanager
+async def before_another_key(upstream: Upstream, folder: Path) -> AsyncIterator[Site]:
+    """Run a gateway with a journal, whose next reload brings another key."""
+    async with running_site(upstream, folder, journal={"file": str(folder / "journal.db")}) as site:
+        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
+        site.tables["keys"] = {"main": key}
+        yield site
+
+
+async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read where a slow disk holds nobody up."""
+    known: list[Snapshot] = []
+
+    def learned(_journal: Journal, subject: str, _wall: float) -> Snapshot:
+        assert subject == f"{upstream.base_url} ak-2"
+        assert threading.current_thread() is not threading.main_thread()
+        return [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}]
+
+    def restore(turnstile: Turnstile, kept: Snapshot) -> None:
+        assert upstream.received == []
+        known.append(kept)
+        original(turnstile, kept)
+
+    original = Turnstile.restore
+    async with before_another_key(upstream, tmp_path) as site:
+        monkeypatch.setattr(Journal, "learned", learned)
+        monkeypatch.setattr(Turnstile, "restore", restore)
+        assert await site.reload() == ()
+        assert len(known) == 1
+        assert site.gateway.status().keys[0].limits[0].window_s == 1.0
+
+
+async def test_a_journal_that_fails_changes_nothing(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no JSON")
+
+    async with before_another_key(upstream, tmp_path) as site:
+        before = site.gateway.pipeline
+        monkeypatch.setattr(Journal, "learned", fail)
+        with pytest.raises(ReloadError, match="report it"):
+            await site.reload()
+        assert site.gateway.pipeline is before
+        assert set(site.gateway.site.background._tasks) == set(site.gateway.site.work(before))
+        assert (await site.station.ask(ORDER)).status == 200
 
 
 async def test_no_reload_while_it_shuts_down(site: Site) -> None:

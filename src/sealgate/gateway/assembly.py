@@ -4,10 +4,12 @@ A tree that follows another takes over what has not changed: what was learned of
 connections.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sealgate.config import Config
 from sealgate.core.attempts import Replay
+from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.replays import Bounds, Replays
@@ -158,8 +160,16 @@ def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:
     if config.journal.file is None:
         return None
     keeper = Keeper(Journal(config.journal.file), host)
-    keeper.follow(subjects(tree))
+    followed = subjects(tree)
+    restore(followed, keeper.recall(followed))
+    keeper.follow(followed)
     return keeper
+
+
+def restore(turnstiles: Mapping[str, Turnstile], kept: Mapping[str, Snapshot]) -> None:
+    """Let the turnstiles of these subjects start from what was kept."""
+    for subject, snapshot in kept.items():
+        turnstiles[subject].restore(snapshot)
 
 
 def subjects(tree: Tree) -> dict[str, Turnstile]:

@@ -17,7 +17,7 @@ from sealgate.core.key_health import Verdict, judge, key_fault
 from sealgate.core.routes import Lane
 from sealgate.core.target import Target
 from sealgate.errors import Refusal
-from sealgate.gateway.assembly import build_tree, subjects
+from sealgate.gateway.assembly import build_tree, restore, subjects
 from sealgate.gateway.build import read_parts
 from sealgate.gateway.fixed_settings import waiting_for_restart, with_fixed
 from sealgate.gateway.handler import Handler
@@ -91,6 +91,7 @@ class Reloader:
         parts = await asyncio.to_thread(read_parts, config, self._site.environ)
         new = self._site.pipeline(build_tree(config, parts, self._site.around, old.tree))
         try:
+            await self._recall(new.tree)
             doubts = await self._prove(new, old)
         except BaseException:
             self._give_up(new, old)
@@ -99,6 +100,12 @@ class Reloader:
         self._files.note(seen)
         waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
         return (*doubts, *waiting)
+
+    async def _recall(self, tree: Tree) -> None:
+        """Let the limits of keys that are new start from what the journal has of them."""
+        if self._site.keeper is not None:
+            places = subjects(tree)
+            restore(places, await asyncio.to_thread(self._site.keeper.recall, places))
 
     async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
         """Try the keys that are not known to be good; return what is not known even so."""
