@@ -41,7 +41,8 @@ class Surroundings:
 
 def build_tree(config: Config, parts: Parts, around: Surroundings, old: Tree | None = None) -> Tree:
     """Make all parts inside a running loop, but for those of the `old` tree that stay as they are."""
-    clock, clock_keeper = _clock(config, around.host, old)
+    upstream = _upstream(_destination(config, parts.ca_digest), old)
+    clock, clock_keeper = _clock(config, upstream.destination, around.host, old)
     return Tree(
         config=config,
         rules=parts.rules,
@@ -53,7 +54,7 @@ def build_tree(config: Config, parts: Parts, around: Surroundings, old: Tree | N
         ),
         desks=_desks(config, parts, around, old),
         open_turnstile=_open_turnstile(config, around.host, old),
-        upstream=_upstream(config, old),
+        upstream=upstream,
         clock=clock,
         clock_keeper=clock_keeper,
     )
@@ -102,22 +103,24 @@ def _pacing(config: Config) -> PacerSettings:
     return PacerSettings(config.limits.queue, known)
 
 
-def _upstream(config: Config, old: Tree | None) -> Upstream:
-    destination = _destination(config)
+def _upstream(destination: Destination, old: Tree | None) -> Upstream:
     return (
         old.upstream if old is not None and old.upstream.destination == destination else Upstream(destination)
     )
 
 
-def _clock(config: Config, host: Host, old: Tree | None) -> tuple[KeptClock, ClockKeeper]:
-    if old is not None and _clock_settings(old.config) == _clock_settings(config):
+def _clock(
+    config: Config, orders: Destination, host: Host, old: Tree | None
+) -> tuple[KeptClock, ClockKeeper]:
+    settings = _clock_settings(config, orders)
+    if old is not None and _clock_settings(old.config, old.upstream.destination) == settings:
         return old.clock, old.clock_keeper
-    needs, source, destination = _clock_settings(config)
+    needs, source, destination = settings
     clock = KeptClock(needs, host)
     return clock, ClockKeeper(source, clock, Upstream(destination), host)
 
 
-def _destination(config: Config) -> Destination:
+def _destination(config: Config, ca_digest: bytes) -> Destination:
     upstream = config.upstream
     return Destination(
         base_url=str(config.base_url),
@@ -126,14 +129,16 @@ def _destination(config: Config) -> Destination:
         max_connections=upstream.max_connections,
         ca_file=upstream.ca_file,
         keep_alive_s=upstream.keep_alive,
+        ca_digest=ca_digest,
     )
 
 
-def _clock_settings(config: Config) -> tuple[ClockNeeds, TimeSource, Destination]:
+def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
+    """Return what a clock is made from; `orders` is where the requests go."""
     recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
     needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
     source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
-    destination = replace(_destination(config), max_connections=1, keep_alive_s=2 * source.interval_s)
+    destination = replace(orders, max_connections=1, keep_alive_s=2 * source.interval_s)
     return needs, source, destination
 
 

@@ -33,6 +33,7 @@ class Destination:
     """Where everything goes. `base_url` has no trailing slash; durations are seconds.
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
+    `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
     """
 
     base_url: str
@@ -41,6 +42,7 @@ class Destination:
     max_connections: int
     ca_file: Path | None = None
     keep_alive_s: float = 15.0
+    ca_digest: bytes = b""
 
 
 class Upstream:
