@@ -3,7 +3,7 @@
 What the exchange refuses is an error; where it cannot be reached, or its answer says nothing, that is told.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable
 
 from sealgate.core.key_health import Verdict, judge, key_fault
 from sealgate.core.key_records import find_record
@@ -33,9 +33,12 @@ class Trial:
 
     async def run(self) -> list[str]:
         """Return what is not known to be good even so. Raises TrialError."""
-        doubts = [await self._try_key(alias) for alias in self._changed(_key_proof)]
-        with_session = [alias for alias in self._changed(_session_proof) if self._desk(alias).key.session]
-        doubts += [await self._try_session(alias) for alias in with_session]
+        doubts = [await _tried(f"keys.{alias}", self._try_key(alias)) for alias in self._changed(_key_proof)]
+        doubts += [
+            await _tried(f"keys.{alias}.session", self._try_session(alias))
+            for alias in self._changed(_session_proof)
+            if self._desk(alias).key.session is not None
+        ]
         return [doubt for doubt in doubts if doubt is not None]
 
     def _desk(self, alias: str) -> Desk:
@@ -51,22 +54,15 @@ class Trial:
 
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it says nothing of the key, None where that is good."""
-        name = f"keys.{alias}"
-        try:
-            answer = await ask(self._new, alias, SIGNED_READ, Lane.CANCEL, self._host)
-        except Refusal as refusal:
-            return f"{name} could not be tried: {refusal.detail}"
+        answer = await ask(self._new, alias, SIGNED_READ, Lane.CANCEL, self._host)
         cause = key_fault(answer.status, answer.body) or "the signature is refused"
-        fix = f"correct {name}.api_key, its secret or [signing]"
-        return _heard(answer, f"{name}: a signed read", f"{cause}; {fix}")
+        fix = f"correct keys.{alias}.api_key, its secret or [signing]"
+        return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
     async def _try_session(self, alias: str) -> str | None:
         """Read the list of keys, likewise; the key must be in it."""
         name = f"keys.{alias}.session"
-        try:
-            answer = await ask(self._new, alias, KEY_LIST, Lane.CANCEL, self._host)
-        except Refusal as refusal:
-            return f"{name} could not be tried: {refusal.detail}"
+        answer = await ask(self._new, alias, KEY_LIST, Lane.CANCEL, self._host)
         fix = "store the token of a session that has not ended"
         doubt = _heard(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
         if doubt is None and find_record(answer.body, self._desk(alias).key.api_key) is None:
@@ -74,6 +70,14 @@ class Trial:
                 f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
             )
         return doubt
+
+
+async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
+    """Return what a trial returns, or why there was none."""
+    try:
+        return await trial
+    except Refusal as refusal:
+        return f"{name} could not be tried: {refusal.detail}"
 
 
 def _heard(answer: Answer, what: str, refused: str) -> str | None:
