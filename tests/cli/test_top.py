@@ -117,6 +117,13 @@ PICTURE: dict[str, Any] = {
     "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
     "journal": {"in_doubt": 2, "trouble": "disk full"},
     "halts": [{"bot": "grid", "key": None}],
+    "failing": {
+        "kind": "unreachable",
+        "since_ms": 3_000,
+        "attempts": 9,
+        "cause": "The exchange gave no answer: connection refused.",
+        "advice": "Check the network.",
+    },
     "keys": [KEY],
     "at_ms": 10_000,
     "errors": [
@@ -146,6 +153,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         "clock +1500 ms ± 4.0 ms",
         "2 orders in doubt",
         "not ready: clock not synced",
+        "the exchange has failed for 7 s: 9 attempts, the last was unreachable.",
         "orders are halted for bot grid; go on with: sealgate resume",
         "clock: no sample came",
         "the journal cannot be written: disk full",
@@ -163,3 +171,10 @@ def test_without_a_clock() -> None:
     with console.capture() as shown:
         console.print(screen(PICTURE | {"clock": {"offset_s": None, "error_s": None, "trouble": None}}))
     assert "clock not synced" in shown.get()
+
+
+def test_ready_is_not_all() -> None:
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(screen(PICTURE | {"not_ready": []}))
+    assert "Sealgate ready, but the exchange fails" in shown.get()

@@ -72,7 +72,7 @@ class _Use:
 
 
 def _head(picture: Picture) -> _Parts:
-    state = "shutting down" if picture["is_draining"] else "not ready" if picture["not_ready"] else "ready"
+    state = _state(picture)
     name = Text.assemble(("Sealgate ", "bold"), (state, "green" if state == "ready" else "bold red"))
     latency = picture["latency"]
     parts = (
@@ -83,6 +83,14 @@ def _head(picture: Picture) -> _Parts:
         f"{picture['journal']['in_doubt']} orders in doubt",
     )
     return _Parts([name, *map(Text, parts)])
+
+
+def _state(picture: Picture) -> str:
+    if picture["is_draining"]:
+        return "shutting down"
+    if picture["not_ready"]:
+        return "not ready"
+    return "ready, but the exchange fails" if picture["failing"] else "ready"
 
 
 def _ms(value: float | None) -> str:
@@ -98,13 +106,22 @@ def _clock(clock: Mapping[str, Any]) -> str:
 def _notices(picture: Picture) -> Iterator[str]:
     for reason in picture["not_ready"]:
         yield f"not ready: {reason}"
-    for halt in picture.get("halts", ()):
-        names = [f"{kind} {halt[kind]}" for kind in ("bot", "key") if halt.get(kind)]
+    if (failing := picture["failing"]) is not None:
+        yield _failing(failing, picture["at_ms"])
+    for halt in picture["halts"]:
+        names = [f"{kind} {halt[kind]}" for kind in ("bot", "key") if halt[kind]]
         yield f"orders are halted for {' and '.join(names) or 'all'}; go on with: sealgate resume"
     if picture["clock"]["trouble"]:
         yield f"clock: {picture['clock']['trouble']}"
     if picture["journal"]["trouble"]:
         yield f"the journal cannot be written: {picture['journal']['trouble']}"
+
+
+def _failing(failing: Mapping[str, Any], at_ms: int) -> str:
+    seconds = (at_ms - failing["since_ms"]) / 1000
+    cause = f"{failing['cause']} " if failing["cause"] else ""
+    attempts = f"{failing['attempts']} attempts, the last was {failing['kind']}"
+    return f"the exchange has failed for {seconds:.0f} s: {attempts}. {cause}{failing['advice']}"
 
 
 def _key_line(key: Mapping[str, Any]) -> _Parts:

@@ -9,7 +9,9 @@ export function notices(now, stream) {
   if (stream === "stalled") add("", "No news for some seconds: the gateway is very busy, or this machine slept.");
   if (now === null) return found;
   for (const reason of now.not_ready) add("bad", `Not ready: ${reason}`);
-  for (const halt of now.halts ?? []) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: sealgate resume`);
+  if (now.failing) add("bad", failingWords(now.failing, now.at_ms));
+  else if (now.clock.trouble && !now.not_ready.length) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
+  for (const halt of now.halts) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: sealgate resume`);
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
   if (now.journal.trouble) add("bad", `The journal cannot be written: ${now.journal.trouble}`);
   if (now.requests === 0) add("calm", "No request has come yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
@@ -26,7 +28,13 @@ function keyNotices({ alias, disabled, expires_at: at }, atMs) {
 }
 
 const haltWords = (halt) =>
-  ["bot", "key"].filter((kind) => halt[kind] ?? halt.scope?.[kind]).map((kind) => `${kind} ${halt[kind] ?? halt.scope[kind]}`).join(" and ") || "all bots";
+  ["bot", "key"].filter((kind) => halt[kind]).map((kind) => `${kind} ${halt[kind]}`).join(" and ") || "all bots";
+
+/** The gateway goes on trying: what it can do does not depend on what the exchange does. */
+function failingWords({ kind, since_ms: since, attempts, cause, advice }, atMs) {
+  const ago = `${new Date(since).toLocaleTimeString("en-GB")}, ${span((atMs - since) / 1000)} ago`;
+  return `The exchange has failed since ${ago}: ${countOf(attempts, "attempt", "attempts")}, the last was ${kind}. ${cause ?? ""} ${advice} Requests are still taken, and sent.`;
+}
 
 export function errors(now) {
   if (!now.errors.length) return el("p", "empty", "Nothing since the start.");
