@@ -4,33 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from rig.outcome import ANSWERED
 from sealgate.admin.answering import Answering, Failing
 from sealgate.core.catalogue import UpstreamError
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Outcome
 from sealgate.core.status import ClockStatus
 
 CLOCK = ClockStatus(0.0, 0.001, None, 0, 0, None)
-ANSWERED = Outcome(
-    request_id="r",
-    bot="grid",
-    key="main",
-    method="GET",
-    route="/symbols/list",
-    lane=None,
-    status=200,
-    conclusion=Conclusion.DONE,
-    reason=None,
-    detail=None,
-    broken=None,
-    attempts=1,
-    resends=(),
-    upstream_429s=0,
-    queue_s=0.0,
-    upstream_s=0.0,
-    bot_s=0.0,
-    total_s=0.0,
-    has_hung_up=False,
-)
 
 
 def failed(*errors: tuple[str, float], reason: str | None = "upstream_unreachable") -> Outcome:
