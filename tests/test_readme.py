@@ -119,7 +119,12 @@ async def test_the_gateway_starts_as_the_readme_says(tmp_path: Path) -> None:
         process = await asyncio.create_subprocess_exec(
             *("sh", "-e", "-c", text.replace("sealgate serve", "exec sealgate serve")),
             stderr=asyncio.subprocess.PIPE,
-            env={"PATH": PATH, "SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"},
+            env={
+                "PATH": PATH,
+                "XDG_RUNTIME_DIR": str(tmp_path),
+                "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+                "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+            },
             cwd=tmp_path,
         )
         assert process.stderr is not None

@@ -8,6 +8,7 @@ import pytest
 from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.chromium import PROGRAM, Page, running_chromium
+from rig.page_states import STATES, running_feed
 from rig.station import Station
 from rig.upstream import say
 from rig.wire import reply
@@ -95,6 +96,30 @@ async def test_a_gateway_that_goes_and_comes_back(station: Station) -> None:
         assert await page.read(says("The gateway does not answer"))
         async with running_admin(status, Metrics(status), port=admin.port):
             await page.until("document.querySelector('#state').textContent === 'ready'")
+
+
+async def test_each_state_says_so_and_fits(station: Station) -> None:
+    async with running_feed(station) as feed, running_chromium() as page:
+        await page.open(feed.url)
+        for feed.change, words in STATES.values():
+            await page.until(" && ".join(map(says, words)))
+            for width in (1280, 390):
+                await page.show(width)
+                await page.until(f"document.documentElement.scrollWidth <= {width}")
+        assert page.said == []
+
+
+async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
+    station: Station, page: Page
+) -> None:
+    station.upstream.door.shut()
+    station.upstream.cut_all()
+    assert (await station.ask(request())).reason == "upstream_unreachable"
+    await page.until("document.querySelector('#state').textContent === 'exchange failing'")
+    assert await page.read(says("The exchange has failed since"))
+    station.upstream.door.reopen()
+    assert (await station.ask(request())).status == 200
+    await page.until("document.querySelector('#state').textContent !== 'exchange failing'")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

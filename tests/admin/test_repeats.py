@@ -6,10 +6,11 @@ from typing import Any
 import structlog
 import structlog.testing
 
+from rig.outcome import ANSWERED
 from sealgate.admin.repeats import Repeats
 from sealgate.admin.troubles import Troubles
 from sealgate.core.catalogue import Known, UpstreamError
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Outcome
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -52,31 +53,8 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(repeats._said) == 256
 
 
-OUTCOME = Outcome(
-    request_id="r-1",
-    bot="grid",
-    key="main",
-    method="GET",
-    route="/time",
-    lane=None,
-    status=401,
-    conclusion=Conclusion.REFUSED,
-    reason=None,
-    detail=None,
-    broken=None,
-    attempts=1,
-    resends=(),
-    upstream_429s=0,
-    queue_s=0.0,
-    upstream_s=0.0,
-    bot_s=0.0,
-    total_s=0.0,
-    has_hung_up=False,
-)
-
-
 def met(kind: str, at: float) -> Outcome:
-    return OUTCOME._replace(upstream_errors=(UpstreamError(kind, at),))
+    return ANSWERED._replace(upstream_errors=(UpstreamError(kind, at),))
 
 
 def test_errors_of_one_kind_are_one_line_a_minute() -> None:

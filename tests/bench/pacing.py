@@ -105,6 +105,7 @@ async def running_gateway(sandbox: Mapping[str, Any], known: str = "") -> AsyncI
         "SEALGATE_BASE_URL": sandbox["base_url"],
         "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
         "SEALGATE_ADMIN__TCP": "",
+        "SEALGATE_ADMIN__UNIX": "off",
         "SEALGATE_LOG__FORMAT": "json",
         "SEALGATE_KEYS__MAIN__API_KEY": sandbox["api_key"],
         "SEALGATE_KEYS__MAIN__SECRET": "env:BENCH_SECRET",

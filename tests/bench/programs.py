@@ -95,6 +95,7 @@ def gateway_environ(base_url: str, **more: str) -> Mapping[str, str]:
         "SEALGATE_BASE_URL": base_url,
         "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
         "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+        "SEALGATE_ADMIN__UNIX": "off",
         "SEALGATE_LOG__FORMAT": "json",
         "SEALGATE_KEYS__MAIN__API_KEY": API_KEY,
         "SEALGATE_KEYS__MAIN__SECRET": "env:BENCH_SECRET",

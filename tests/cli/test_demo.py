@@ -1,5 +1,6 @@
 """The whole demo, as its user meets it: real programs, real ports, and nothing left behind."""
 
+import asyncio
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import aiohttp
 import pytest
 
 from rig.program import Program, ended_program, running_program
+from rig.wire import PATIENCE_S, let_pass
 
 CURL = re.compile(r"  curl (http://you:[\w-]+@127\.0\.0\.1:\d+/v1/trade/symbols/list)")
 
@@ -100,6 +102,41 @@ async def test_a_part_that_ends_by_itself_ends_the_demo(tmp_path: Path) -> None:
         assert await program.end() == 1
         assert is_group_gone(program)
     assert program.err == ["sealgate: error: the gateway ended by itself (exit code -9)"]
+
+
+async def end_of(pid: int) -> None:
+    """Wait for the end of a process that need not be a child of ours."""
+    descriptor, ended = os.pidfd_open(pid), asyncio.Event()
+    asyncio.get_running_loop().add_reader(descriptor, ended.set)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await ended.wait()
+    finally:
+        asyncio.get_running_loop().remove_reader(descriptor)
+        os.close(descriptor)
+
+
+ENDS = {
+    "SIGTERM": ([signal.SIGTERM], {0}),
+    "SIGINT": ([signal.SIGINT], {0}),
+    "a second one": ([signal.SIGINT, signal.SIGTERM], {128 + signal.SIGINT, 128 + signal.SIGTERM}),
+    "SIGKILL": ([signal.SIGKILL], {-signal.SIGKILL}),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux ends children with their parent")
+@pytest.mark.parametrize(("numbers", "codes"), ENDS.values(), ids=ENDS)
+async def test_its_children_end_with_it(tmp_path: Path, numbers: list[int], codes: set[int]) -> None:
+    """Each signal goes to the demo alone, as a supervisor sends it."""
+    async with running_program("demo", environ=environ(tmp_path)) as program:
+        await program.line("429s")
+        ends = [asyncio.create_task(end_of(child)) for child in children(program)]
+        assert len(ends) == 3
+        await let_pass(0)  # until each waits
+        for number in numbers:
+            program.tell(number)
+        assert await program.end() in codes
+        await asyncio.gather(*ends)
 
 
 async def test_ports_are_those_asked_for(tmp_path: Path) -> None:

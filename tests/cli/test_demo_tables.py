@@ -138,7 +138,7 @@ def test_a_clock_that_is_not_synced_says_so() -> None:
     assert "clock not synced yet" in screen.plain(picture)
 
 
-WAITS = {"quick": Waits(0.1, 0.984), "flood": Waits(0.65, 1.86)}
+WAITS = {"quick": Waits(0.1, 0.984), "cancel": Waits(0.65, 1.86)}
 OURS, THEIRS = Figures(0.81, 39, 195.0, 19.6, 0, WAITS), Figures(9.084, 100, None, 20.0, 2, WAITS)
 SUMMARY = Summary(10.0, 20, 1, OURS, THEIRS)
 
@@ -155,7 +155,7 @@ def test_the_summary_for_people() -> None:
         "accepted/s, of 20.0 allowed 19.6 20.0",
         "orders of unknown fate 0 2",
         "waits of quick, p50 / max 0.10 / 0.98 s 0.10 / 0.98 s",
-        "waits of flood, p50 / max 0.65 / 1.86 s 0.65 / 1.86 s",
+        "waits of cancel (orders too), p50 / max 0.65 / 1.86 s 0.65 / 1.86 s",
     ]
     assert " ".join("".join(f"{line} " for line in lines[9:]).split()) == in_a_sentence(SUMMARY)
 
@@ -197,7 +197,7 @@ def test_the_summary_for_programs() -> None:
         "unknown_orders": 0,
         "waits": {
             "quick": {"usual_s": 0.1, "longest_s": 0.984},
-            "flood": {"usual_s": 0.65, "longest_s": 1.86},
+            "cancel": {"usual_s": 0.65, "longest_s": 1.86},
         },
     }
     assert document["on_its_own"]["limited_per_1000_accepted"] is None

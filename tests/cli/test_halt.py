@@ -77,6 +77,9 @@ async def test_halt_and_resume(tmp_path: Path) -> None:
             code, told = await desk.tell("halt", "--bot", "grid")
             assert (code, told.splitlines()[1:]) == (0, ["waiting orders refused: 0", "halted: bot grid"])
             assert await desk.order() == (503, "halted")
+            code, told = await desk.tell("halt", "--bot", "grid")
+            again = ["already halted; nothing has changed", "halted: bot grid"]
+            assert (code, told.splitlines()[1:]) == (0, again)
         async with running_desk(upstream, tmp_path) as desk:  # after a restart
             assert await desk.order() == (503, "halted")
             code, told = await desk.tell("resume")

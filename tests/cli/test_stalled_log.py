@@ -33,6 +33,7 @@ async def test_bots_are_served_while_the_log_stands_still(tmp_path: Path) -> Non
             "SEALGATE_BASE_URL": upstream.base_url,
             "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
             "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+            "SEALGATE_ADMIN__UNIX": "off",
             "SEALGATE_KEYS__MAIN__API_KEY": "ak",
             "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
             "EXCHANGE_SECRET": "made-up",

@@ -97,7 +97,8 @@ async def test_an_address_that_is_none() -> None:
     assert "is not host:port" in program.output
 
 
-LIMIT = {"used_ratio": 0.97, "words": "about 20 per 1 s"}
+WORDS = "about 20 per 1 s, sliding, seen 2 times, last 429 48 s ago"
+LIMIT = {"used_ratio": 0.97, "words": WORDS}
 KEY: dict[str, Any] = {
     "alias": "main",
     "pause_s": 0.0,
@@ -116,6 +117,13 @@ PICTURE: dict[str, Any] = {
     "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
     "journal": {"in_doubt": 2, "trouble": "disk full"},
     "halts": [{"bot": "grid", "key": None}],
+    "failing": {
+        "kind": "unreachable",
+        "since_ms": 3_000,
+        "attempts": 9,
+        "cause": "The exchange gave no answer: connection refused.",
+        "advice": "Check the network.",
+    },
     "keys": [KEY],
     "at_ms": 10_000,
     "errors": [
@@ -131,8 +139,10 @@ PICTURE: dict[str, Any] = {
 }
 
 
-def test_all_that_can_be_seen() -> None:
-    console = Console(width=200)
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_all_that_can_be_seen(width: int) -> None:
+    """Nothing of it is torn where a line ends."""
+    console = Console(width=width)
     with console.capture() as capture:
         console.print(screen(PICTURE))
     shown = capture.get()
@@ -143,14 +153,14 @@ def test_all_that_can_be_seen() -> None:
         "clock +1500 ms ± 4.0 ms",
         "2 orders in doubt",
         "not ready: clock not synced",
+        "the exchange has failed for 7 s: 9 attempts, the last was unreachable.",
         "orders are halted for bot grid; go on with: sealgate resume",
         "clock: no sample came",
         "the journal cannot be written: disk full",
         "disabled: the exchange calls it invalid",
         "2 order, 7 read",
-        "97% of about 20 per 1 s",
-        "key_invalid (main)",
-        "6 s ago",
+        f"97% of {WORDS}",
+        "key_invalid (key main): 3 times, last 6 s ago",
         "it was accepted before. Compare.",
     ):
         assert text in shown, text
@@ -161,3 +171,10 @@ def test_without_a_clock() -> None:
     with console.capture() as shown:
         console.print(screen(PICTURE | {"clock": {"offset_s": None, "error_s": None, "trouble": None}}))
     assert "clock not synced" in shown.get()
+
+
+def test_ready_is_not_all() -> None:
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(screen(PICTURE | {"not_ready": []}))
+    assert "Sealgate ready, but the exchange fails" in shown.get()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sealgate.core.admission import (
     _CHECKS,
     Bot,
+    Peer,
     Rules,
     Ticket,
     authorise,
@@ -211,38 +212,60 @@ def test_a_token_names_its_bot(authorization: str, bot: Bot) -> None:
     assert identify(head_of({"Authorization": authorization}), RULES) is bot
 
 
+UNKNOWN = "No bot has this token."
+NO_TOKEN = "The Authorization header has no token: "
+WRONG_NAME = "The token is right, the name before it is not its bot's: "
+
+
 @pytest.mark.parametrize(
-    "authorization",
+    ("authorization", "told"),
     [
-        pytest.param("", id="empty"),
-        pytest.param("Bearer", id="bearer alone"),
-        pytest.param("Bearer no-such-token", id="unknown token"),
-        pytest.param("Bearer grid-token2", id="token that goes on"),
-        pytest.param("Bearer GRID-TOKEN", id="token in capitals"),
-        pytest.param("grid-token", id="no scheme"),
-        pytest.param("Digest grid-token", id="other scheme"),
-        pytest.param(basic("watch", "grid-token"), id="another bot's name with a right token"),
-        pytest.param(basic("Grid", "grid-token"), id="name in capitals"),
-        pytest.param(basic("", "grid-token"), id="no name"),
-        pytest.param(basic("grid", "watch-token"), id="another bot's token"),
-        pytest.param(basic("grid", ""), id="no token"),
-        pytest.param("Basic " + base64.b64encode(b"grid-token").decode(), id="basic without a colon"),
-        pytest.param("Basic grid:grid-token", id="basic not encoded"),
-        pytest.param("Basic Z3JpZA", id="basic cut"),
-        pytest.param("Basic \xe9\xe9\xe9\xe9", id="basic with other letters"),
-        pytest.param("Basic", id="basic alone"),
+        pytest.param("", NO_TOKEN, id="empty"),
+        pytest.param("Bearer", NO_TOKEN, id="bearer alone"),
+        pytest.param("Bearer no-such-token", UNKNOWN, id="unknown token"),
+        pytest.param("Bearer grid-token2", UNKNOWN, id="token that goes on"),
+        pytest.param("Bearer GRID-TOKEN", UNKNOWN, id="token in capitals"),
+        pytest.param("grid-token", NO_TOKEN, id="no scheme"),
+        pytest.param("Digest grid-token", NO_TOKEN, id="other scheme"),
+        pytest.param(basic("watch", "grid-token"), WRONG_NAME, id="another bot's name with a right token"),
+        pytest.param(basic("Grid", "grid-token"), WRONG_NAME, id="name in capitals"),
+        pytest.param(basic("", "grid-token"), WRONG_NAME, id="no name"),
+        pytest.param(basic("grid", "wrong"), UNKNOWN, id="a right name with an unknown token"),
+        pytest.param(basic("nobody", "wrong"), UNKNOWN, id="a wrong name with an unknown token"),
+        pytest.param(basic("grid", ""), NO_TOKEN, id="no token"),
+        pytest.param(
+            "Basic " + base64.b64encode(b"grid-token").decode(), NO_TOKEN, id="basic without a colon"
+        ),
+        pytest.param("Basic grid:grid-token", NO_TOKEN, id="basic not encoded"),
+        pytest.param("Basic Z3JpZA", NO_TOKEN, id="basic cut"),
+        pytest.param("Basic \xe9\xe9\xe9\xe9", NO_TOKEN, id="basic with other letters"),
+        pytest.param("Basic", NO_TOKEN, id="basic alone"),
     ],
 )
-def test_others_are_strangers(authorization: str) -> None:
+def test_others_are_strangers(authorization: str, told: str) -> None:
+    """Nobody learns which names there are, and whose a token is."""
+    caught = stranger(head_of({"Authorization": authorization}), Peer())
+    assert caught.startswith(told)
+    assert "grid" not in caught
+
+
+def stranger(head: Head, peer: Peer, rules: Rules = RULES) -> str:
+    """Return what is told to one."""
     with pytest.raises(Refusal) as caught:
-        identify(head_of({"Authorization": authorization}), RULES)
+        identify(head, rules, peer)
     assert caught.value.slug == "bot_unauthenticated"
-    assert "grid" not in caught.value.detail
+    return caught.value.detail
 
 
 def test_without_a_header_it_is_a_stranger() -> None:
-    with pytest.raises(Refusal, match="none was sent"):
-        identify(head_of({}), RULES)
+    assert stranger(head_of({}), Peer()).startswith("No token was sent")
+    assert stranger(head_of({}), Peer(uid=4711)).startswith("No token was sent")
+
+
+@pytest.mark.parametrize("authorization", ["Bearer grid-token", basic("grid", "grid-token"), "Bearer wrong"])
+def test_a_certificate_of_another_bot_does_not_tell_whether_a_token_is_right(authorization: str) -> None:
+    told = stranger(head_of({"Authorization": authorization}), Peer(name="watch"))
+    assert told == "The token is not that of the bot in the client certificate."
 
 
 @given(

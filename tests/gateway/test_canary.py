@@ -75,6 +75,7 @@ def environ(base_url: str, **more: str) -> dict[str, str]:
         "SEALGATE_BASE_URL": base_url,
         "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
         "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+        "SEALGATE_ADMIN__UNIX": "admin.sock",
         "SEALGATE_LOG__LEVEL": "debug",
         "SEALGATE_JOURNAL__FILE": "journal.db",
         "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",

@@ -131,6 +131,7 @@ async def gateway_process(sandbox: Sandbox) -> AsyncIterator[tuple[asyncio.subpr
         "SEALGATE_BASE_URL": sandbox.base_url,
         "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
         "SEALGATE_ADMIN__TCP": "",
+        "SEALGATE_ADMIN__UNIX": "off",
         "SEALGATE_KEYS__MAIN__API_KEY": sandbox.api_key,
         "SEALGATE_KEYS__MAIN__SECRET": "env:SECRET",
         "SECRET": sandbox.api_secret,

@@ -10,6 +10,7 @@ from rig.station import KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say
 from rig.wire import OK, reply
 from sealgate.core.halts import Scope
+from sealgate.core.key_health import KeyFault, KeyHealth
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
@@ -89,6 +90,20 @@ async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.M
         await station.until(lambda: station.gateway.status().keys[0].is_active)
         assert (await station.ask(ORDER)).status == 200
     assert [received.target for received in upstream.received[1:4]] == [PROBE] * 3
+
+
+async def test_an_order_that_is_halted_is_no_trial(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.gateway.key_care._LOOK_S", 3600.0)
+    async with running_station(upstream) as station:
+        watch = station.gateway.tree.desks["main"].watch
+        watch.health = due = KeyHealth(KeyFault.INVALID)
+        await station.gateway.halt(Scope())
+        assert (await station.ask(ORDER)).reason == "halted"
+        assert watch.health is due
+        assert (await station.ask(READ)).status == 200
+        assert station.gateway.status().keys[0].is_active
 
 
 async def test_resuming_uses_it_at_once(upstream: Upstream) -> None:

@@ -1,7 +1,9 @@
 """A 429 pauses the key for all its bots: nothing is received before the time that Retry-After states."""
 
 import asyncio
+import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,11 @@ from rig.history import check_history, check_seal
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
+from sealgate.core.pacing.claims import Claim, Fate
+from sealgate.core.pacing.claims import Reply as LimitReply
 from sealgate.core.routes import Lane
+from sealgate.core.stamps import Stamps
+from sealgate.gateway.upstream_connection import UpstreamConnection
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -86,6 +92,37 @@ async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) 
     assert len(later) == 2
     for request_ in later:
         assert request_.at >= refused.at + PAUSE_S
+
+
+async def test_a_pause_that_begins_with_the_stamp_holds(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No later one can begin before the write: another task gets no turn between the two."""
+    turnstile = station.gateway.tree.desks["main"].turnstile
+    other = await turnstile.pass_through(Claim("other", "other", Lane.READ, math.inf))
+    loop, stamp, write = asyncio.get_running_loop(), Stamps.take, UpstreamConnection._send
+    events: list[str] = []
+
+    def stamped(stamps: Stamps, now_ms: int, content: int) -> int:
+        if not events:
+            other.settle(LimitReply(Fate.LIMITED, PAUSE_S, 0.0))
+        events.append("stamp")
+        loop.call_soon(events.append, "another task's turn")
+        return stamp(stamps, now_ms, content)
+
+    def written(connection: UpstreamConnection, data: bytes, ends_at: float, *, is_head: bool) -> Any:
+        if data.startswith(b"POST"):  # the clock's requests go meanwhile
+            events.append("write")
+        return write(connection, data, ends_at, is_head=is_head)
+
+    monkeypatch.setattr(Stamps, "take", stamped)
+    monkeypatch.setattr(UpstreamConnection, "_send", written)
+    begun = loop.time()
+    assert met(await station.ask(ORDER)) == (200, "done", None, 1)
+    (order,) = station.upstream.received
+    assert order.at >= begun + PAUSE_S
+    assert [event for event in events if event != "another task's turn"] == ["stamp", "stamp", "write"]
+    assert events[-3:] == ["stamp", "write", "another task's turn"]
 
 
 @pytest.mark.parametrize("message", [READ, ORDER, CANCEL], ids=["read", "order", "cancel"])

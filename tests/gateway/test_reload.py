@@ -1,6 +1,7 @@
 """Reload on real sockets: what is taken over, what is replaced, and what a bad configuration changes."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,17 +12,23 @@ import pytest
 from rig.bot import request
 from rig.oracle import signature
 from rig.station import Outcomes, Station
+from rig.tls import Authority
 from rig.upstream import Received, Upstream, hold_until, running_upstream, say
 from rig.wire import OK, reply
 from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
+from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.journal import Journal
 from sealgate.gateway.reload import ReloadError
+from sealgate.gateway.turnstile import Turnstile
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
 LISTEN = {"tcp": "127.0.0.1:0"}
 PROBE = b"/v1/trade/symbols/list"
 SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
+LISTED = reply(b"200 OK", b'{"keys": [{"api_key": "ak-1", "is_active": true}]}')
+ENDED = reply(b"401 Unauthorized", b'{"detail":"Invalid or expired session token"}')
 INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
 
 
@@ -53,7 +60,7 @@ class Site:
 
 
 @asynccontextmanager
-async def running_site(upstream: Upstream, folder: Path, **tables: Any) -> AsyncIterator[Site]:
+async def running_site(upstream: Upstream, folder: Path, /, **tables: Any) -> AsyncIterator[Site]:
     write(folder / "secret", "first")
     site, outcomes = Site(upstream, folder, tables), Outcomes()
     async with running_gateway(site.load(), (outcomes,), {}, site.load) as gateway:
@@ -151,6 +158,96 @@ async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> No
     site.upstream.door.reopen()
     assert (await site.station.ask(ORDER)).status == 200
     assert signed_with(site.upstream.received[-1]) == "second"
+
+
+def with_session(site: Site, token: str) -> None:
+    """Give the key a session token, or another one."""
+    file = site.secret.with_name("session")
+    write(file, token)
+    key = {"api_key": "ak-1", "secret": f"file:{site.secret}", "session": f"file:{file}"}
+    site.tables["keys"] = {"main": key}
+
+
+async def test_a_new_session_token_is_tried_once(site: Site) -> None:
+    for token in ("s-1", "s-2"):
+        site.upstream.answers.append(say(LISTED))
+        with_session(site, token)
+        assert await site.reload() == ()
+        assert await site.reload() == ()
+    assert [received.target for received in site.upstream.received] == [b"/v1/trade/api-keys"] * 2
+    assert b"Authorization: Bearer s-2" in site.upstream.received[-1].raw
+
+
+async def test_a_session_token_that_the_exchange_refuses_changes_nothing(site: Site) -> None:
+    with_session(site, "good")
+    site.upstream.answers.append(say(LISTED))
+    await site.reload()
+    before = site.gateway.pipeline
+    site.upstream.answers.append(say(ENDED))
+    with_session(site, "bad")
+    told = r"keys\.main\.session: the list of keys was answered 401: the token is refused; store the token"
+    with pytest.raises(ReloadError, match=told):
+        await site.reload()
+    assert site.gateway.pipeline is before
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (reply(b"200 OK", b'{"keys": []}'), "keys.main.session: the exchange's list does not have the key; "),
+        (reply(b"503 Service Unavailable", b""), "keys.main.session: the list of keys was answered 503"),
+    ],
+)
+async def test_a_list_that_says_nothing_of_the_session_is_a_warning(
+    site: Site, answer: bytes, words: str
+) -> None:
+    site.upstream.answers.append(say(answer))
+    with_session(site, "s-1")
+    (warning,) = await site.reload()
+    assert warning.startswith(words)
+
+
+async def test_a_session_token_is_taken_where_the_exchange_cannot_be_reached(site: Site) -> None:
+    site.upstream.door.shut()
+    site.upstream.cut_all()
+    with_session(site, "s-1")
+    (warning,) = await site.reload()
+    assert warning.startswith("keys.main.session could not be tried: ")
+
+
+async def test_other_certificates_in_the_same_file_count(
+    tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.gateway.reload._FIRST_SAMPLE_S", 0.5)
+    ca_file = tmp_path / "ca.pem"
+    ours, others = authority.pem, Authority().pem
+    write(ca_file, ours)
+    async with (
+        running_upstream(authority.server_context()) as exchange,
+        running_site(exchange, tmp_path, upstream={"ca_file": str(ca_file)}) as site,
+    ):
+        before = site.gateway.tree.upstream
+        assert await site.reload() == ()
+        assert site.gateway.tree.upstream is before
+        write(ca_file, ours + others)
+        assert await site.reload() == ()
+        after = site.gateway.tree
+        assert after.upstream is not before
+        write(ca_file, others)
+        with pytest.raises(ReloadError, match=r"its certificate is refused .*; correct base_url, \[clock\]"):
+            await site.reload()
+        assert site.gateway.tree is after
+        assert (await site.station.ask(ORDER)).status == 200
+
+
+async def test_a_clock_that_cannot_be_read_is_a_warning_where_the_old_one_could_not_either(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.gateway.reload._FIRST_SAMPLE_S", 0.1)
+    monkeypatch.setattr("sealgate.gateway.kept_clock.KeptClock.not_ready", "clock not synced: no sample yet")
+    site.upstream.time = say(reply(b"404 Not Found", b""))
+    site.tables["clock"] = {"interval": 20.0}
+    assert await site.reload() == ("The server's time is not known: clock not synced: no sample yet.",)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +357,56 @@ async def test_a_new_key_is_remembered_in_the_journal(upstream: Upstream, tmp_pa
         site.tables["keys"] = {"main": key}
         await site.reload()
         assert list(keeper._subjects) == [f"{upstream.base_url} ak-2"]
+
+
+@asynccontextmanager
+async def before_another_key(upstream: Upstream, folder: Path) -> AsyncIterator[Site]:
+    """Run a gateway with a journal, whose next reload brings another key."""
+    async with running_site(upstream, folder, journal={"file": str(folder / "journal.db")}) as site:
+        key = {"api_key": "ak-2", "secret": f"file:{site.secret}"}
+        site.tables["keys"] = {"main": key}
+        yield site
+
+
+async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is read where a slow disk holds nobody up."""
+    known: list[Snapshot] = []
+
+    def learned(_journal: Journal, subject: str, _wall: float) -> Snapshot:
+        assert subject == f"{upstream.base_url} ak-2"
+        assert threading.current_thread() is not threading.main_thread()
+        return [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}]
+
+    def restore(turnstile: Turnstile, kept: Snapshot) -> None:
+        assert upstream.received == []
+        known.append(kept)
+        original(turnstile, kept)
+
+    original = Turnstile.restore
+    async with before_another_key(upstream, tmp_path) as site:
+        monkeypatch.setattr(Journal, "learned", learned)
+        monkeypatch.setattr(Turnstile, "restore", restore)
+        assert await site.reload() == ()
+        assert len(known) == 1
+        assert site.gateway.status().keys[0].limits[0].window_s == 1.0
+
+
+async def test_a_journal_that_fails_changes_nothing(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("no JSON")
+
+    async with before_another_key(upstream, tmp_path) as site:
+        before = site.gateway.pipeline
+        monkeypatch.setattr(Journal, "learned", fail)
+        with pytest.raises(ReloadError, match="report it"):
+            await site.reload()
+        assert site.gateway.pipeline is before
+        assert set(site.gateway.site.background._tasks) == set(site.gateway.site.work(before))
+        assert (await site.station.ask(ORDER)).status == 200
 
 
 async def test_no_reload_while_it_shuts_down(site: Site) -> None:

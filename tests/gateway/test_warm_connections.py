@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
 from sealgate.gateway.answer import Answer
 from sealgate.gateway.upstream import Destination, Upstream
+from sealgate.gateway.upstream_connection import UpstreamConnection
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LONG_S = 30.0
@@ -60,10 +62,10 @@ async def running_server(tls: ssl.SSLContext | None = None, port: int = 0) -> As
 
 @contextlib.asynccontextmanager
 async def connections_to(
-    port: int, ca_file: Path | None = None, keep_alive_s: float = LONG_S
+    port: int, ca_file: Path | None = None, keep_alive_s: float = LONG_S, most: int = 8
 ) -> AsyncIterator[Upstream]:
     scheme = "http" if ca_file is None else "https"
-    upstream = Upstream(Destination(f"{scheme}://127.0.0.1:{port}", 3.0, 5.0, 8, ca_file, keep_alive_s))
+    upstream = Upstream(Destination(f"{scheme}://127.0.0.1:{port}", 3.0, 5.0, most, ca_file, keep_alive_s))
     try:
         async with asyncio.timeout(LONG_S):
             yield upstream
@@ -83,8 +85,16 @@ async def kept_warm(upstream: Upstream) -> AsyncIterator[None]:
 
 
 async def ask(upstream: Upstream) -> Answer | Failure:
+    return await ask_on(await connected(upstream), upstream)
+
+
+async def connected(upstream: Upstream) -> UpstreamConnection:
     connection = await upstream.connect(Lane.ORDER, LONG_S)
     assert not isinstance(connection, Failure)
+    return connection
+
+
+async def ask_on(connection: UpstreamConnection, upstream: Upstream) -> Answer | Failure:
     return await connection.exchange(upstream.head("GET", "/x") + b"\r\n", LONG_S, is_head=False)
 
 
@@ -121,6 +131,25 @@ async def test_a_rest_does_not_leave_it_cold() -> None:
         for _ in range(4):
             await server.opened.get()
         assert isinstance(await ask(upstream), Answer)
+
+
+@pytest.mark.parametrize("idle", [0, 1])
+async def test_it_is_none_beyond_the_most_that_there_may_be(idle: int) -> None:
+    async with running_server() as server, connections_to(server.port, most=2) as upstream:
+        held = [await connected(upstream) for _ in range(2)]
+        for connection in held[:idle]:
+            connection.release()
+        upstream._used_at = -math.inf  # for longer than a connection may rest
+        async with kept_warm(upstream):
+            assert isinstance(await ask_on(held[1], upstream), Answer)
+            _, ours = await asyncio.open_connection("127.0.0.1", server.port)
+            for _ in range(3):
+                await server.opened.get()
+            assert server.opened.empty()  # whoever had begun before us would be there
+            upstream._used_at = -math.inf
+            held[1].close()
+            await server.opened.get()  # now there is room
+            ours.close()
 
 
 async def test_a_refused_connection_is_tried_again(unused_tcp_port: int) -> None:
@@ -170,6 +199,7 @@ async def test_a_session_is_not_trusted_in_place_of_a_certificate(
 async def test_the_setting(warm: bool, opened: int) -> None:  # noqa: FBT001 - a case of the table
     """One connection is the clock's own."""
     async with running_upstream() as upstream, running_station(upstream, upstream={"warm": warm}) as station:
-        await station.until(lambda: upstream.connections == opened)
+        ways_out = station.gateway.tree.upstream
+        await station.until(lambda: upstream.connections == opened and bool(ways_out._idle) is warm)
         await station.ask(request())
         assert upstream.connections == 2

@@ -15,7 +15,11 @@ KEY = {
     "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
     "EXCHANGE_SECRET": "correct-horse-battery-staple",
 }
-FREE_PORTS = {"SEALGATE_LISTEN__TCP": "127.0.0.1:0", "SEALGATE_ADMIN__TCP": "127.0.0.1:0"}
+FREE_PORTS = {
+    "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__UNIX": "off",
+}
 LOOPS: Mapping[str, Sequence[str]] = {"uvloop": ("-m", "sealgate"), "asyncio": WITHOUT_UVLOOP}
 
 

@@ -18,8 +18,13 @@ class Authority:
         self._authority.issue_cert(name).configure_cert(context)
         return context
 
+    @property
+    def pem(self) -> str:
+        """The authority's own certificate."""
+        return self._authority.cert_pem.bytes().decode()
+
     def write(self, folder: Path) -> str:
-        """Write the authority's own certificate for `upstream.ca_file`."""
+        """Write that for `upstream.ca_file`."""
         file = folder / "ca.pem"
-        self._authority.cert_pem.write_to_path(file)
+        file.write_text(self.pem)
         return str(file)

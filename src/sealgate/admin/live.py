@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from sealgate.admin.answering import Answering
 from sealgate.admin.broadcast import Broadcast
 from sealgate.admin.picture import TICK_S, Picture, known_of
 from sealgate.admin.recent import Recent
@@ -44,6 +45,7 @@ class Live:
         self._clock = clock
         self._weights = weights
         self._recent = Recent()
+        self._answering = Answering()
         self._troubles = Troubles(self._known, self._recent.has_worked)
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
@@ -53,6 +55,7 @@ class Live:
         """Take a batch in."""
         self._troubles(outcomes)  # first: what it notes is what was known before
         self._recent(outcomes)
+        self._answering(outcomes)
 
     def _known(self, alias: str) -> Known:
         return known_of(self._status(), alias, self._recent.has_worked)
@@ -79,13 +82,15 @@ class Live:
             self.broadcast.publish(("picture", f'{{"point":{point},"now":{document}}}'))
 
     def _paint(self) -> Picture:
+        status, now = self._status(), self._clock.now()
         return Picture(
-            self._status(),
+            status,
             self._recent,
             self._troubles.latest(),
             self._weights(),
-            self._clock.now(),
+            now,
             self._clock.wall(),
+            self._answering.look(status.clock, now),
         )
 
     def document(self) -> dict[str, Any]:

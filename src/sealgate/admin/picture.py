@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sealgate.admin.answering import Failing
 from sealgate.admin.recent import SPAN, Recent, Tick
 from sealgate.admin.troubles import Trouble
 from sealgate.core.catalogue import CATALOGUE, Known, evidence
@@ -26,6 +27,7 @@ class Picture:
     weights: Mapping[str, float]
     now: float
     wall: float
+    failing: Failing | None = None
 
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, and what the last ten seconds add to it."""
@@ -39,7 +41,20 @@ class Picture:
             "requests": self.recent.total,
             "requests_per_s": round(self.recent.requests() / seconds, 2),
             "latency": self.recent.latency(SPAN)._asdict(),
+            "failing": self._failing(),
             "errors": [self._error(trouble) for trouble in self.troubles],
+        }
+
+    def _failing(self) -> dict[str, Any] | None:
+        """Return since when the exchange gives no answer, None where it does."""
+        if (failing := self.failing) is None:
+            return None
+        return {
+            "kind": failing.kind,
+            "since_ms": round(self._wall_at(failing.since) * 1000),
+            "attempts": failing.attempts,
+            "cause": failing.cause,
+            "advice": CATALOGUE[failing.kind].advice,
         }
 
     def _spending(self, key: KeyStatus, sent: Counter[tuple[str, str]], seconds: float) -> dict[str, Any]:

@@ -31,7 +31,8 @@ def change(
         return
     click.echo(f"gateway to {said['base_url']}")
     if action == "halt":
-        click.echo(f"waiting orders refused: {said['refused']}")
+        refused = f"waiting orders refused: {said['refused']}"
+        click.echo("already halted; nothing has changed" if said["had_been"] else refused)
     for line in [_line(halt) for halt in said["halts"]] or ["no orders are halted"]:
         click.echo(line)
     if said["halts"] and not said["survives_restart"]:

@@ -179,28 +179,46 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """
     if rules.local is not None:
         bot = rules.local if _may_be_local(peer, rules) else None
+        missing = "Only the gateway's own user and root may use this socket."
     elif (authorization := head.text(b"authorization")) is not None:
-        bot = _by_token(authorization, rules)
-        if bot is not None and peer.name not in (None, bot.name):
-            bot = None
+        return _by_token(authorization, rules, peer)
     elif peer.name is not None:
-        bot = rules.named.get(peer.name)
+        bot, missing = rules.named.get(peer.name), "No bot has the name in the client certificate."
     else:
         bot = None if peer.uid is None else rules.users.get(peer.uid)
+        missing = "No token was sent, and nothing else tells which bot this is."
     if bot is None:
-        raise Refusal("bot_unauthenticated", "No bot has this token, or none was sent.")
+        raise _stranger(missing)
     return bot
+
+
+def _stranger(why: str) -> Refusal:
+    return Refusal("bot_unauthenticated", why)
 
 
 def _may_be_local(peer: Peer, rules: Rules) -> bool:
     return peer.uid is None or rules.local_users is None or peer.uid in rules.local_users
 
 
-def _by_token(authorization: str, rules: Rules) -> Bot | None:
-    """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token."""
+def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
+    """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
+
+    No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
+    only to who could use it. With a certificate, that is who has the bot's own.
+    """
     name, token = _credentials(authorization)
+    if not token:
+        raise _stranger("The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN.")
     bot = rules.bots.get(hashlib.sha256(token).digest())
-    return None if bot is None or name not in (None, bot.name) else bot
+    if peer.name is not None and (bot is None or bot.name != peer.name):
+        raise _stranger("The token is not that of the bot in the client certificate.")
+    if bot is None:
+        raise _stranger("No bot has this token.")
+    if name not in (None, bot.name):
+        raise _stranger(
+            "The token is right, the name before it is not its bot's: correct it, or send Bearer TOKEN."
+        )
+    return bot
 
 
 def _credentials(authorization: str) -> tuple[str | None, bytes]:

@@ -4,10 +4,12 @@ A tree that follows another takes over what has not changed: what was learned of
 connections.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sealgate.config import Config
 from sealgate.core.attempts import Replay
+from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.replays import Bounds, Replays
@@ -39,7 +41,8 @@ class Surroundings:
 
 def build_tree(config: Config, parts: Parts, around: Surroundings, old: Tree | None = None) -> Tree:
     """Make all parts inside a running loop, but for those of the `old` tree that stay as they are."""
-    clock, clock_keeper = _clock(config, around.host, old)
+    upstream = _upstream(destination_of(config, parts.ca_digest), old)
+    clock, clock_keeper = _clock(config, upstream.destination, around.host, old)
     return Tree(
         config=config,
         rules=parts.rules,
@@ -51,7 +54,7 @@ def build_tree(config: Config, parts: Parts, around: Surroundings, old: Tree | N
         ),
         desks=_desks(config, parts, around, old),
         open_turnstile=_open_turnstile(config, around.host, old),
-        upstream=_upstream(config, old),
+        upstream=upstream,
         clock=clock,
         clock_keeper=clock_keeper,
     )
@@ -100,22 +103,24 @@ def _pacing(config: Config) -> PacerSettings:
     return PacerSettings(config.limits.queue, known)
 
 
-def _upstream(config: Config, old: Tree | None) -> Upstream:
-    destination = destination_of(config)
+def _upstream(destination: Destination, old: Tree | None) -> Upstream:
     return (
         old.upstream if old is not None and old.upstream.destination == destination else Upstream(destination)
     )
 
 
-def _clock(config: Config, host: Host, old: Tree | None) -> tuple[KeptClock, ClockKeeper]:
-    if old is not None and _clock_settings(old.config) == _clock_settings(config):
+def _clock(
+    config: Config, orders: Destination, host: Host, old: Tree | None
+) -> tuple[KeptClock, ClockKeeper]:
+    settings = _clock_settings(config, orders)
+    if old is not None and _clock_settings(old.config, old.upstream.destination) == settings:
         return old.clock, old.clock_keeper
-    needs, source, destination = _clock_settings(config)
+    needs, source, destination = settings
     clock = KeptClock(needs, host)
     return clock, ClockKeeper(source, clock, Upstream(destination), host)
 
 
-def destination_of(config: Config) -> Destination:
+def destination_of(config: Config, ca_digest: bytes = b"") -> Destination:
     """Return where everything goes."""
     upstream = config.upstream
     return Destination(
@@ -125,14 +130,16 @@ def destination_of(config: Config) -> Destination:
         max_connections=upstream.max_connections,
         ca_file=upstream.ca_file,
         keep_alive_s=upstream.keep_alive,
+        ca_digest=ca_digest,
     )
 
 
-def _clock_settings(config: Config) -> tuple[ClockNeeds, TimeSource, Destination]:
+def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
+    """Return what a clock is made from; `orders` is where the requests go."""
     recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
     needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
     source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
-    destination = replace(destination_of(config), max_connections=1, keep_alive_s=2 * source.interval_s)
+    destination = replace(orders, max_connections=1, keep_alive_s=2 * source.interval_s)
     return needs, source, destination
 
 
@@ -159,8 +166,16 @@ def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:
     if config.journal.file is None:
         return None
     keeper = Keeper(Journal(config.journal.file), host)
-    keeper.follow(subjects(tree))
+    followed = subjects(tree)
+    restore(followed, keeper.recall(followed))
+    keeper.follow(followed)
     return keeper
+
+
+def restore(turnstiles: Mapping[str, Turnstile], kept: Mapping[str, Snapshot]) -> None:
+    """Let the turnstiles of these subjects start from what was kept."""
+    for subject, snapshot in kept.items():
+        turnstiles[subject].restore(snapshot)
 
 
 def subjects(tree: Tree) -> dict[str, Turnstile]:

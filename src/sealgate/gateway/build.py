@@ -3,6 +3,7 @@
 They leave as HMAC states and digests.
 """
 
+import hashlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,16 +22,19 @@ _LOCAL_MAY = frozenset({Permission.READ, Permission.TRADE})
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What takes reading secrets to make."""
+    """What takes reading files to make. `ca_digest` is of the content of `upstream.ca_file`."""
 
     rules: Rules
     keys: Mapping[str, SigningKey]
+    ca_digest: bytes
 
 
 def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
-    """Read all secrets. Raises SecretError; blocks, so that a running gateway calls it in a thread."""
+    """Read all files. Raises SecretError, OSError; blocks, so that a running gateway calls it in a thread."""
     keys = {alias: build_key(config, alias, environ) for alias in config.keys}
-    return Parts(build_rules(config, environ), keys)
+    ca_file = config.upstream.ca_file
+    certificates = b"" if ca_file is None else ca_file.read_bytes()
+    return Parts(build_rules(config, environ), keys, hashlib.sha256(certificates).digest())
 
 
 def build_scheme(config: Config) -> Scheme:

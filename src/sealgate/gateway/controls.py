@@ -58,6 +58,7 @@ class Controls:
         return _OK, {
             "halts": [asdict(halt) for halt in halt_status(halted.halts)],
             "refused": halted.refused,
+            "had_been": halted.had_been,
             "survives_restart": halted.forgotten_because is None,
             "forgotten_because": halted.forgotten_because,
             "base_url": str(self._gateway.config.base_url),

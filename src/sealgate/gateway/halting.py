@@ -22,12 +22,13 @@ _NO_JOURNAL = "no journal.file is set"
 class Halted:
     """What a change did: what stands now, how many waiting orders it refused, and why it ends with a restart.
 
-    `forgotten_because` is None where it outlives a restart.
+    `forgotten_because` is None where it outlives a restart. `had_been` says that it changed nothing.
     """
 
     halts: Halts
     refused: int = 0
     forgotten_because: str | None = None
+    had_been: bool = False
 
 
 class Halting:
@@ -53,12 +54,13 @@ class Halting:
 
     async def halt(self, scope: Scope) -> Halted:
         """Stop the orders of a scope, those that wait included."""
-        self.halts = self.halts.extended(scope, int(self._host.wall() * 1000))
+        before = self.halts
+        self.halts = before.extended(scope, int(self._host.wall() * 1000))
         refused = self._under_way.stop(self._reason)
         log.warning(
             "orders_halted", scope=str(scope), refused=refused, fix=f"`{_resume(scope)}` lets them go"
         )
-        return Halted(self.halts, refused, await self._keep())
+        return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
 
     async def resume(self, scope: Scope) -> Halted:
         """Let the orders of a scope go again; a wider halt still stands."""

@@ -1,5 +1,6 @@
 """What is known of one API key while the gateway runs, and the headers that prove it to the exchange."""
 
+import hmac
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,12 @@ class Secret:
     def reveal(self) -> str:
         """Return the value, to be sent and for nothing else."""
         return self._value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and hmac.compare_digest(self._value, other._value)
+
+    def __hash__(self) -> int:
+        return hash(self._value)
 
     def __repr__(self) -> str:
         return "Secret(***)"

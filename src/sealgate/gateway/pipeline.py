@@ -43,7 +43,7 @@ class Pipeline:
         body = await self._read(ticket, request, journey)
         if (known := self._recall(ticket, body, journey)) is not None:
             return known
-        self.check_key(ticket)
+        self._check_standing(ticket)
         return passed_on(await self.deliver(ticket, body, journey))
 
     async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
@@ -94,8 +94,12 @@ class Pipeline:
             raise Refusal("draining", "The gateway is shutting down.")
         return known
 
-    def check_key(self, ticket: Ticket) -> None:
-        """Refuse what goes with a key that the exchange does not take at the moment."""
+    def _check_standing(self, ticket: Ticket) -> None:
+        """Refuse what is halted, then what goes with a key that the exchange does not take at the moment.
+
+        In this order: the request that passes the second is the key's trial, so it must be one that may go.
+        """
+        self._halting.check(ticket)
         if ticket.route.auth is Auth.SIGNED:
             self.tree.desks[ticket.key].watch.check()
 

@@ -13,23 +13,19 @@ from collections.abc import Callable
 import structlog
 
 from sealgate.config import Config, ConfigError, check_whole
-from sealgate.core.key_health import Verdict, judge, key_fault
-from sealgate.core.routes import Lane
-from sealgate.core.target import Target
 from sealgate.errors import Refusal
-from sealgate.gateway.assembly import build_tree, subjects
+from sealgate.gateway.assembly import build_tree, restore, subjects
 from sealgate.gateway.build import read_parts
 from sealgate.gateway.fixed_settings import waiting_for_restart, with_fixed
 from sealgate.gateway.handler import Handler
-from sealgate.gateway.own_requests import SIGNED_READ, ask
 from sealgate.gateway.pipeline import Pipeline
 from sealgate.gateway.secret_sources import SecretError
 from sealgate.gateway.secret_watch import SecretWatch
 from sealgate.gateway.site import Site
-from sealgate.gateway.tree import Desk, Tree
+from sealgate.gateway.tree import Tree
+from sealgate.gateway.trial import Trial, TrialError
 
 _FIRST_SAMPLE_S = 5.0
-_SAME = Target("/", "/", None)  # what old and new key sign to be compared
 
 log = structlog.get_logger("sealgate.reload")
 
@@ -65,7 +61,7 @@ class Reloader:
         async with self._one_at_a_time:
             try:
                 warnings = await self._renew()
-            except (ConfigError, SecretError, ReloadError, OSError) as error:
+            except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
                 told = "; ".join(str(error).splitlines())
                 self.results["failed"] += 1
                 log.error("reload_failed", asked_by=cause, cause=told, meanwhile="the old one stays")  # noqa: TRY400
@@ -91,6 +87,7 @@ class Reloader:
         parts = await asyncio.to_thread(read_parts, config, self._site.environ)
         new = self._site.pipeline(build_tree(config, parts, self._site.around, old.tree))
         try:
+            await self._recall(new.tree)
             doubts = await self._prove(new, old)
         except BaseException:
             self._give_up(new, old)
@@ -100,37 +97,39 @@ class Reloader:
         waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
         return (*doubts, *waiting)
 
+    async def _recall(self, tree: Tree) -> None:
+        """Let the limits of keys that are new start from what the journal has of them."""
+        if self._site.keeper is not None:
+            places = subjects(tree)
+            restore(places, await asyncio.to_thread(self._site.keeper.recall, places))
+
     async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
         """Try the keys that are not known to be good; return what is not known even so."""
         # What the new tree brings, another clock, say, works already: signing takes it.
         self._site.background.follow({**self._site.work(old), **self._site.work(new)})
-        await self._follow_clock(new, old)
-        doubts = [await self._try(new, alias) for alias in _changed(new.tree, old.tree)]
+        doubts = await self._follow_clock(new, old)
+        doubts += await Trial(new, old.tree, self._site.around.host).run()
         if old.is_draining:
             raise ReloadError("the gateway is shutting down; reload the next one")
-        return [doubt for doubt in doubts if doubt is not None]
+        return doubts
 
-    async def _follow_clock(self, new: Pipeline, old: Pipeline) -> None:
-        """Give a new clock the time for its first sample, so that no request waits for that."""
-        if new.tree.clock is not old.tree.clock:
-            until = self._site.around.host.now() + _FIRST_SAMPLE_S
-            recv_window_ms = min(key.recv_window_ms for key in new.tree.config.keys.values())
-            with contextlib.suppress(Refusal):  # whoever sends a request is told
-                await new.tree.clock.wait_until_good(until, recv_window_ms)
+    async def _follow_clock(self, new: Pipeline, old: Pipeline) -> list[str]:
+        """Give a new clock the time for its first sample, so that no request waits; return why none came.
 
-    async def _try(self, new: Pipeline, alias: str) -> str | None:
-        """Send a signed read; return why it says nothing of the key, None where that is good."""
+        Where the old one works, that is an error: no request could be signed any more.
+        """
+        if new.tree.clock is old.tree.clock:
+            return []
+        until = self._site.around.host.now() + _FIRST_SAMPLE_S
+        recv_window_ms = min(key.recv_window_ms for key in new.tree.config.keys.values())
         try:
-            answer = await ask(new, alias, SIGNED_READ, Lane.CANCEL, self._site.around.host)
+            await new.tree.clock.wait_until_good(until, recv_window_ms)
         except Refusal as refusal:
-            return f"keys.{alias} could not be tried: {refusal.detail}"
-        verdict = judge(answer.status, answer.body)
-        told = f"keys.{alias}: a signed read was answered {answer.status}"
-        if verdict is Verdict.REFUSED:
-            cause = key_fault(answer.status, answer.body) or "the signature is refused"
-            fix = f"correct keys.{alias}.api_key, its secret or [signing]"
-            raise ReloadError(f"{told}: {cause}; {fix}")
-        return told if verdict is Verdict.UNSURE else None
+            if new.tree.config.clock.required and old.tree.clock.not_ready is None:
+                fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
+                raise ReloadError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
+            return [refusal.detail]
+        return []
 
     def _swap(self, new: Pipeline, old: Pipeline) -> None:
         if self._site.keeper is not None:
@@ -151,16 +150,3 @@ class Reloader:
         self._site.background.follow(self._site.work(old))
         if new.tree.upstream is not old.tree.upstream:
             self._site.background.finish(new.tree.upstream.close())
-
-
-def _changed(new: Tree, old: Tree) -> list[str]:
-    """Return the keys that are not known to be good: another one, another secret, or another exchange."""
-    if new.config.base_url != old.config.base_url:
-        return list(new.desks)
-    known = {_proof(desk) for desk in old.desks.values()}
-    return [alias for alias, desk in new.desks.items() if _proof(desk) not in known]
-
-
-def _proof(desk: Desk) -> bytes:
-    """Return what is the same for the same key and secret: no secret is kept that could be compared."""
-    return desk.key.signing_lines(0, "GET", _SAME, b"")

@@ -21,6 +21,11 @@ class Room:
         }
         self.waiting: Counter[Lane] = Counter()
 
+    @property
+    def taken(self) -> int:
+        """How many places are in use."""
+        return sum(self._taken.values())
+
     def enter_at_once(self, lane: Lane) -> bool:
         """Take a place if one is free and nobody waits for it."""
         if self._queues[lane] or not self._has_place(lane):

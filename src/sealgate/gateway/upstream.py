@@ -33,6 +33,7 @@ class Destination:
     """Where everything goes. `base_url` has no trailing slash; durations are seconds.
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
+    `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
     """
 
     base_url: str
@@ -41,6 +42,7 @@ class Destination:
     max_connections: int
     ca_file: Path | None = None
     keep_alive_s: float = 15.0
+    ca_digest: bytes = b""
 
 
 class Upstream:
@@ -169,12 +171,22 @@ class Upstream:
             left_s = self._used_at + renew_s - self._loop.time()
             if left_s > 0 and (self._idle or self._lanes):
                 await self._one_goes(left_s)
-                continue
-            connection = await self._open(self.destination.connect_timeout_s)
-            if isinstance(connection, UpstreamConnection):
-                self._take_back(connection)
-            else:  # whoever sends a request is told; here it is only tried again
+            elif not await self._open_idle():  # whoever sends a request is told; here it is only tried again
                 await self._one_goes(renew_s)
+
+    async def _open_idle(self) -> bool:
+        """Open a connection for whoever comes; say whether there was room for it, and it could be made."""
+        is_full = len(self._idle) + self._room.taken >= self.destination.max_connections
+        if is_full or not self._room.enter_at_once(Lane.ORDER):
+            return False
+        try:
+            connection = await self._open(self.destination.connect_timeout_s)
+            if isinstance(connection, Failure):
+                return False
+            self._take_back(connection)
+            return True
+        finally:
+            self._room.leave(Lane.ORDER)
 
     async def _one_goes(self, at_most_s: float) -> None:
         """Return when a connection was closed, or the time is over."""

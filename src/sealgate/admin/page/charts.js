@@ -74,7 +74,7 @@ function make(box, lines, { range, label, hooks = {}, isLog = false, shaded = []
     ...size(box),
     legend: { show: false },
     cursor: { show: false },
-    padding: [8, 12, 0, 0],
+    padding: [8, 28, 0, 0],
     scales: {
       x: { time: true, range: () => [Math.max(last - SPAN_S, Math.min(first, last - LEAST_S)), last] },
       y: isLog ? { distr: 3, range } : { range },

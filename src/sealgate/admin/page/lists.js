@@ -4,17 +4,22 @@ import { countOf, number, span } from "./words.js";
 
 export function notices(now, stream) {
   const found = [];
-  const add = (mood, text) => found.push(el("p", `notice ${mood}`, text));
+  const add = (mood, text) => found.push(el("p", `notice ${mood}`, ...marked(text)));
   if (stream === "reconnecting") add("", "The gateway does not answer: it was stopped, or the way to it is broken. What you see is the last state; this page goes on by itself.");
   if (stream === "stalled") add("", "No news for some seconds: the gateway is very busy, or this machine slept.");
   if (now === null) return found;
-  for (const reason of now.not_ready) add("bad", `Not ready: ${reason}`);
-  for (const halt of now.halts ?? []) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: sealgate resume`);
+  for (const reason of now.not_ready.filter((one) => !isOfKey(one, now.keys))) add("bad", `Not ready: ${reason}`);
+  if (now.failing) add("bad", failingWords(now.failing, now.at_ms));
+  else if (now.clock.trouble && !now.not_ready.length) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
+  for (const halt of now.halts) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: \`sealgate resume${haltOptions(halt)}\``);
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
   if (now.journal.trouble) add("bad", `The journal cannot be written: ${now.journal.trouble}`);
   if (now.requests === 0) add("calm", "No request has come yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
   return found;
 }
+
+/** Keys have words of their own below. */
+const isOfKey = (reason, keys) => keys.some((key) => reason.startsWith(`the key ${key.alias} is disabled`));
 
 const SOON_S = 7 * 86_400;
 
@@ -25,8 +30,15 @@ function keyNotices({ alias, disabled, expires_at: at }, atMs) {
   return found;
 }
 
-const haltWords = (halt) =>
-  ["bot", "key"].filter((kind) => halt[kind] ?? halt.scope?.[kind]).map((kind) => `${kind} ${halt[kind] ?? halt.scope[kind]}`).join(" and ") || "all bots";
+const named = (halt) => ["bot", "key"].filter((kind) => halt[kind]);
+const haltWords = (halt) => named(halt).map((kind) => `${kind} ${halt[kind]}`).join(" and ") || "all bots";
+const haltOptions = (halt) => named(halt).map((kind) => ` --${kind} ${halt[kind]}`).join("");
+
+/** The gateway goes on trying: what it can do does not depend on what the exchange does. */
+function failingWords({ kind, since_ms: since, attempts, cause, advice }, atMs) {
+  const ago = `${new Date(since).toLocaleTimeString("en-GB")}, ${span((atMs - since) / 1000)} ago`;
+  return `The exchange has failed since ${ago}: ${countOf(attempts, "attempt", "attempts")}, the last was ${kind}. ${cause ?? ""} ${advice} Requests are still taken, and sent.`;
+}
 
 export function errors(now) {
   if (!now.errors.length) return el("p", "empty", "Nothing since the start.");
@@ -48,12 +60,19 @@ const marked = (text) => text.split("`").map((part, at) => (at % 2 ? el("code", 
 
 const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
 
+/** A cell that says what it is where the table has no head: on a phone. */
+function labelled(label, text) {
+  const cell = el("td", "", text);
+  cell.dataset.label = label;
+  return cell;
+}
+
 export function doubts({ doubts: all, in_doubt: count }) {
   const head = el("tr", "", ...["request", "bot", "order", "sent", "last possible"].map((name) => el("th", "", name)));
   const time = (atMs) => new Date(atMs).toLocaleTimeString("en-GB");
   const rows = all.map((one) =>
-    el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), el("td", "", el("code", "", `${one.method} ${one.target}`)), el("td", "", time(one.sent_ms)), el("td", "", time(one.fence_ms))),
+    el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), el("td", "", el("code", "", `${one.method} ${one.target}`)), labelled("sent", time(one.sent_ms)), labelled("last possible", time(one.fence_ms))),
   );
-  const words = `${countOf(count, "order was", "orders were")} sent and never answered. Look each up at the exchange, then run: sealgate orders --settle REQUEST`;
-  return [el("p", "empty", words), ...(rows.length ? [el("table", "", el("thead", "", head), el("tbody", "", ...rows))] : [])];
+  const words = `${countOf(count, "order was", "orders were")} sent and never answered. Look each up at the exchange, then run: \`sealgate orders --settle REQUEST\``;
+  return [el("p", "empty", ...marked(words)), ...(rows.length ? [el("table", "", el("thead", "", head), el("tbody", "", ...rows))] : [])];
 }

@@ -63,9 +63,11 @@ function chip() {
 function state(now, stream) {
   if (stream !== "live" || now === null) return ["warn", stream];
   if (now.is_draining) return ["warn", "shutting down"];
-  if (now.not_ready.length) return ["bad", "not ready"];
   if (now.keys.every((key) => key.disabled)) return ["bad", "key refused"];
-  if (now.halts?.length) return ["bad", "halted"];
+  if (now.not_ready.length) return ["bad", "not ready"];
+  if (now.halts.length) return ["bad", "halted"];
+  if (now.failing) return ["bad", "exchange failing"];
+  if (now.clock.trouble) return ["warn", "clock trouble"];
   return now.keys.some((key) => key.pause_s > 0) ? ["warn", "paused"] : ["good", "ready"];
 }
 

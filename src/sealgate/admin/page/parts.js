@@ -50,9 +50,8 @@ function nextTile(key) {
 }
 
 function clockTile(clock) {
-  if (clock.offset_s === null) return tile("Clock", "–", clock.trouble ?? "not synced yet", "bad");
-  const mood = clock.trouble ? "bad" : "";
-  return tile("Clock", signed(clock.offset_s * 1000), clock.trouble ?? `± ${ms(clock.error_s * 1000)}, ${span(clock.age_s)} old`, mood);
+  if (clock.offset_s === null) return tile("Clock", "–", "not synced yet", "bad");
+  return tile("Clock", signed(clock.offset_s * 1000), `± ${ms(clock.error_s * 1000)}, ${span(clock.age_s)} old`, clock.trouble ? "bad" : "");
 }
 
 export function keyHead(key) {

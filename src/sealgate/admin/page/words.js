@@ -13,7 +13,10 @@ export function ms(value) {
   return `${number(value, size < 1 ? 2 : size < 10 ? 1 : 0)} ms`;
 }
 
-export const signed = (value) => (value > 0 ? `+${ms(value)}` : ms(value).replace("-", "−"));
+export function signed(value) {
+  const text = ms(value).replace("-", "");
+  return /[1-9]/.test(text) ? `${value > 0 ? "+" : "−"}${text}` : text;
+}
 
 /** Seconds as the largest unit that fits. */
 export function span(seconds) {

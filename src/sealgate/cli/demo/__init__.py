@@ -4,6 +4,7 @@ bots.py      the four bots: example code for your own
 client.py    what a bot holds: a plain HTTP client; through Sealgate, or signing by itself
 stage.py     the programs that it all runs on: two sandboxes and a gateway, with a configuration
 children.py  child processes, which never outlive the demo
+child.py     what each of them runs
 teams.py     the same bots twice, and what happens to them
 gauges.py    what the exchanges' journals and the gateway's status say
 screen.py    the table, live or in plain lines

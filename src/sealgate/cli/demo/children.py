@@ -3,7 +3,7 @@
 They stay in its process group, so that whatever ends the group ends them too. Only Ctrl-C must not: the
 terminal sends it to the whole group, and the exchanges are still to be asked for their journals. So SIGINT is
 blocked in the children, which inherit the signal mask they are started with. The demo ends each by its own
-id.
+id; where it has no time to, at a second Ctrl-C or a SIGKILL, say, the kernel does (child.py).
 """
 
 import asyncio
@@ -89,7 +89,8 @@ async def running(name: str, *arguments: str) -> AsyncIterator[Child]:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "sealgate",
+            "sealgate.cli.demo.child",
+            str(os.getpid()),
             *arguments,
             stdin=DEVNULL,
             stdout=PIPE,

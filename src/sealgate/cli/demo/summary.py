@@ -83,6 +83,8 @@ class Summary:
         return self.limit_requests / self.limit_window_s
 
 
+# The bot named cancel waits for its orders, too; the longest wait of a cancel has a row of its own.
+_ALSO = {"cancel": " (orders too)"}
 # The rows of the table that people read; those of each bot's waits follow.
 _ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("longest wait of a cancel", lambda of: f"{of.longest_cancel_s:.2f} s"),
@@ -99,7 +101,11 @@ def rows(summary: Summary) -> Iterator[tuple[str, str, str]]:
     for label, text_of in _ROWS:
         yield label.format(allowed=summary.allowed_per_s), text_of(ours), text_of(theirs)
     for name in ours.waits:
-        yield f"waits of {name}, p50 / max", _both(ours.waits[name]), _both(theirs.waits[name])
+        yield (
+            f"waits of {name}{_ALSO.get(name, '')}, p50 / max",
+            _both(ours.waits[name]),
+            _both(theirs.waits[name]),
+        )
 
 
 def _both(waits: Waits) -> str:

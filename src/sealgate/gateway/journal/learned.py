@@ -7,7 +7,7 @@ never a request.
 import asyncio
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -59,11 +59,15 @@ class Keeper:
         self._host = host
 
     def follow(self, subjects: Mapping[str, Turnstile]) -> None:
-        """Keep these from now on; those that are new start from what was kept, before their first request."""
-        for subject, turnstile in subjects.items():
-            if subject not in self._subjects:
-                turnstile.restore(self._learned(subject))
+        """Keep these from now on."""
         self._subjects = subjects
+
+    def recall(self, subjects: Iterable[str]) -> dict[str, Snapshot]:
+        """Return what was kept of those that are not followed yet; blocks.
+
+        They start from it, before their first request.
+        """
+        return {subject: self._learned(subject) for subject in subjects if subject not in self._subjects}
 
     def _learned(self, subject: str) -> Snapshot:
         try:

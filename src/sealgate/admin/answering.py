@@ -1,0 +1,66 @@
+"""Since when the exchange gives no answer, or only 5xx: ready means that the gateway may serve, not that.
+
+One lost reply is no outage; some failures in a row, with no answer among them, are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sealgate.core.outcome import Outcome
+from sealgate.core.status import ClockStatus
+
+_IN_A_ROW = 3
+_NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
+_FAILURES = _NO_CONNECTION | {"lost", "late", "internal", "other_5xx", "key_system_down"}
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """What failed since the last answer. Times are by the clock of `now`; `kind` is the latest one's.
+
+    `cause` has more words where there are any.
+    """
+
+    kind: str
+    since: float
+    last_at: float
+    attempts: int
+    cause: str | None
+
+
+class Answering:
+    """A reader of outcomes."""
+
+    def __init__(self) -> None:
+        self._failing: Failing | None = None
+
+    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+        """Take a batch in."""
+        for outcome in outcomes:
+            if outcome.attempts and outcome.broken is None:
+                self._failing = self._after(outcome)
+
+    def _after(self, outcome: Outcome) -> Failing | None:
+        """Return what fails after an outcome: nothing, where its last attempt was answered."""
+        errors = outcome.upstream_errors
+        if len(errors) < outcome.attempts or errors[-1].kind not in _FAILURES:
+            return None
+        failed = [error for error in errors if error.kind in _FAILURES]
+        last = failed[-1]
+        before = self._failing or Failing(last.kind, failed[0].at, last.at, 0, None)
+        cause = outcome.detail if outcome.reason else None
+        attempts = before.attempts + len(failed)
+        return replace(before, kind=last.kind, last_at=last.at, attempts=attempts, cause=cause)
+
+    def look(self, clock: ClockStatus, now: float) -> Failing | None:
+        """Return what fails at `now`, None where it answers, or too little was asked to tell."""
+        failing = self._failing
+        if failing is None or failing.attempts < _IN_A_ROW or _was_reached_since(failing, clock, now):
+            return None
+        return failing
+
+
+def _was_reached_since(failing: Failing, clock: ClockStatus, now: float) -> bool:
+    """Whether the exchange's time was read since: then it can be reached, if nobody asks for more."""
+    sampled_at = None if clock.age_s is None else now - clock.age_s
+    return failing.kind in _NO_CONNECTION and sampled_at is not None and sampled_at > failing.last_at

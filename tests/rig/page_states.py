@@ -1,0 +1,117 @@
+"""The live page's states: each changes what a running gateway says of itself, and has words for it."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rig.admin import Admin, running_admin
+from rig.station import Station
+from sealgate.admin.live import Live
+from sealgate.admin.metrics import Metrics
+from sealgate.core.doubts import Doubt, JournalStatus
+from sealgate.core.status import HaltStatus, Status
+from sealgate.gateway.host import Host
+
+Change = Callable[[Status], Status]
+
+_NOW_MS = round(Host().wall() * 1000)
+_DAY_S = 86_400.0
+_DISK = "database or disk is full"
+_INVALID = "the exchange calls it invalid"
+_NO_WAY = "cannot connect to api.some-exchange.example:443: connection refused"
+
+
+def _doubt(number: int) -> Doubt:
+    return Doubt(
+        id=f"{number}",
+        request_id=f"grid-2026-11-21T22.31.05-{number:06}",
+        bot="market-maker-eu",
+        key="main",
+        method="POST",
+        route="/order",
+        target="/v1/trade/order/modify?account=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+        idempotency_key=None,
+        timestamp_ms=_NOW_MS - 90_000,
+        fence_ms=_NOW_MS - 85_000,
+        attempts=1,
+        sent_ms=_NOW_MS - 90_000,
+    )
+
+
+_DOUBTS = tuple(map(_doubt, range(3)))
+
+
+def _key(status: Status, **changes: Any) -> Status:
+    first, *others = status.keys
+    return replace(status, keys=(replace(first, **changes), *others))
+
+
+def _clock(status: Status, **changes: Any) -> Status:
+    return replace(status, clock=replace(status.clock, **changes))
+
+
+STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
+    "ready": (lambda status: status, ("Limit used",)),
+    "paused": (lambda status: _key(status, pause_s=41.7), ("left, after a 429", "paused, 41.7 s left")),
+    "halted": (
+        lambda status: replace(status, halts=(HaltStatus(None, None, 0), HaltStatus("grid", "main", 0))),
+        ("Orders are halted for all bots", "sealgate resume --bot grid --key main"),
+    ),
+    "disabled": (
+        lambda status: replace(
+            _key(status, disabled=_INVALID, is_active=False),
+            not_ready=(f"the key main is disabled: {_INVALID}",),
+        ),
+        ("Key main is out of use", "key refused"),
+    ),
+    "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
+    "doubts": (
+        lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),
+        ("7 orders were sent and never answered",),
+    ),
+    "degraded": (
+        lambda status: _clock(
+            replace(status, journal=JournalStatus(0, (), _DISK, is_refusing=False)), trouble=_NO_WAY
+        ),
+        ("The exchange's time cannot be read", "The journal cannot be written: database"),
+    ),
+    "not ready": (
+        lambda status: replace(
+            _clock(status, offset_s=None, error_s=None, age_s=None, trouble=_NO_WAY),
+            not_ready=(f"clock not synced: {_NO_WAY}",),
+        ),
+        ("Not ready: clock not synced",),
+    ),
+    "shutting down": (
+        lambda status: replace(status, is_draining=True, not_ready=("shutting down",)),
+        ("Not ready: shutting down",),
+    ),
+}
+
+
+@dataclass
+class Feed:
+    """A page whose state is changed at will."""
+
+    admin: Admin
+    change: Change
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.admin.port}/"
+
+
+@contextlib.asynccontextmanager
+async def running_feed(station: Station) -> AsyncIterator[Feed]:
+    """Run the page of a gateway, as long as the block lasts."""
+
+    def status() -> Status:
+        return feed.change(station.gateway.status())
+
+    live = Live(status, Host())
+    station.gateway.reporter.add(live)
+    feed = Feed(Admin(0), STATES["ready"][0])
+    async with running_admin(status, Metrics(status), live) as feed.admin:
+        yield feed
