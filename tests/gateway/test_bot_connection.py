@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from structlog.testing import capture_logs
+
 from rig.bot import bot_at, request
 from rig.wire import let_pass
 from sealgate.errors import Refusal
@@ -128,6 +130,26 @@ async def test_a_fault_of_the_handler_cuts_the_connection() -> None:
         await bot.send(request())
         with contextlib.suppress(ConnectionResetError):
             assert await bot.rest() == b""
+
+
+async def test_a_bot_that_resets_before_its_body_is_read_is_no_fault() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def refuse(_: Incoming) -> bool:
+        begun.set()
+        await go.wait()
+        return False
+
+    with capture_logs() as logs:
+        async with running(replace(SERVICE, handle=refuse)) as (server, port):
+            async with bot_at("127.0.0.1", port) as bot:
+                await bot.send(request(b"POST", body=b"x" * 300_000))
+                await begun.wait()
+                bot.reset()
+            go.set()
+            while server.connections:
+                await let_pass(0)
+    assert logs == []
 
 
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:

@@ -6,6 +6,7 @@ could not parse in its error page; and it leaves an idle connection open for an 
 """
 
 import asyncio
+import contextlib
 import socket
 import struct
 from collections import deque
@@ -22,6 +23,7 @@ from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
 from sealgate.gateway.alarm import Alarm
 from sealgate.gateway.incoming import Incoming
+from sealgate.gateway.lookout import Lookout
 from sealgate.gateway.peer import peer_of
 from sealgate.gateway.trailers import LAST_CHUNK, Messages, are_as_written
 
@@ -66,6 +68,7 @@ class BotConnection(BaseProtocol):
         self._is_offer = False  # whether that request offers another protocol
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
+        self._lookout = Lookout(loop, self)
         self._patience_s = service.head_timeout_s  # for the next request to begin
         self._has_head_begun = False
         self._is_deaf = turned_away is not None  # what still comes is thrown away
@@ -159,6 +162,16 @@ class BotConnection(BaseProtocol):
         else:
             self._latest.content.set_exception(_refusal(error, "The body is framed wrongly."))
 
+    @property
+    def is_read(self) -> bool:
+        """Whether reading is not paused."""
+        return not (self._reading_paused or self._buffer_paused)
+
+    def _pause_transport_reading(self) -> None:
+        """Stop reading; until it goes on, the loop does not see the bot hang up."""
+        super()._pause_transport_reading()
+        self._lookout.begin()
+
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
         """Read on, if reading was paused; aiohttp calls this at the end of every body."""
         if self._reading_paused:
@@ -173,6 +186,11 @@ class BotConnection(BaseProtocol):
         self._wake()
         if self.on_hang_up is not None:
             self.on_hang_up()
+
+    async def check_presence(self) -> None:
+        """Return if the bot is there; else end as where it hangs up, which cancels who waits here."""
+        if self._lookout.sees_nobody():
+            await self._loop.create_future()
 
     def leave(self) -> None:
         """Close after the request that is under way, if there is one."""
@@ -240,7 +258,7 @@ class BotConnection(BaseProtocol):
             await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue or self.transport is None:
+        if not self._queue or self.transport is None or self._lookout.sees_nobody():
             return None
         item = self._queue.popleft()
         self._patience_s = self._service.idle_s
@@ -287,7 +305,8 @@ class BotConnection(BaseProtocol):
         self._is_deaf = True
         self._resume_transport_reading()
         if self.transport.can_write_eof():
-            self.transport.write_eof()
+            with contextlib.suppress(OSError):  # the bot is gone, which was not read yet
+                self.transport.write_eof()
         self._alarm.set(self._loop.time() + _LINGER_S)
 
 
