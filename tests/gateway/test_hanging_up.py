@@ -129,7 +129,7 @@ BEHIND = {
 }
 
 
-async def hang_up_behind(station: Station, message: bytes, has_begun: Awaitable[None]) -> None:
+async def hang_up_behind(station: Station, message: bytes, has_begun: Awaitable[object]) -> None:
     """Leave all of a message to the kernel, and be gone once its first request is under way."""
     async with station.bot() as bot:
         await bot.send(message)

@@ -15,21 +15,17 @@ from dataclasses import dataclass
 
 import structlog
 from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpRequestParser
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.web import RequestPayloadError
+from aiohttp.http_exceptions import HttpProcessingError
 
 from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
 from sealgate.gateway.alarm import Alarm
+from sealgate.gateway.bot_parser import new_parser, refusal_of
 from sealgate.gateway.incoming import Incoming
 from sealgate.gateway.lookout import Lookout
 from sealgate.gateway.peer import peer_of
 from sealgate.gateway.trailers import LAST_CHUNK, Messages, are_as_written
 
-_LINE_BYTES = 8190
-_FIELDS = 128
-_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 _PIPELINED = 8  # requests that may have come before the first is answered
 _LINGER_S = 2.0
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
@@ -58,7 +54,7 @@ class BotConnection(BaseProtocol):
         self, service: Service, connections: "set[BotConnection]", turned_away: Refusal | None
     ) -> None:
         loop = asyncio.get_running_loop()
-        super().__init__(loop, self._new_parser(loop))
+        super().__init__(loop, new_parser(self, loop, _PIPELINED))
         self._service = service
         self._connections = connections
         self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
@@ -77,19 +73,6 @@ class BotConnection(BaseProtocol):
         self.on_hang_up: Callable[[], None] | None = None
         self.peer = Peer()
         self.task: asyncio.Task[None] | None = None
-
-    def _new_parser(self, loop: asyncio.AbstractEventLoop) -> HttpRequestParser:
-        return HttpRequestParser(
-            self,
-            loop,
-            _BUFFERED_BYTES,
-            max_line_size=_LINE_BYTES,
-            max_field_size=_LINE_BYTES,
-            max_headers=_FIELDS,
-            payload_exception=RequestPayloadError,
-            auto_decompress=False,
-            max_msg_queue_size=_PIPELINED,
-        )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
@@ -157,10 +140,10 @@ class BotConnection(BaseProtocol):
         """
         self._is_deaf = True
         if self._latest is None or self._latest.content.is_eof():
-            self._queue.append(_refusal(error, "This is not HTTP/1.1."))
+            self._queue.append(refusal_of(error, "This is not HTTP/1.1."))
             self._wake()
         else:
-            self._latest.content.set_exception(_refusal(error, "The body is framed wrongly."))
+            self._latest.content.set_exception(refusal_of(error, "The body is framed wrongly."))
 
     @property
     def is_read(self) -> bool:
@@ -308,9 +291,3 @@ class BotConnection(BaseProtocol):
             with contextlib.suppress(OSError):  # the bot is gone, which was not read yet
                 self.transport.write_eof()
         self._alarm.set(self._loop.time() + _LINGER_S)
-
-
-def _refusal(error: HttpProcessingError, otherwise: str) -> Refusal:
-    if isinstance(error, LineTooLong) or "Too many" in error.message:
-        return Refusal("headers_too_large", "A line or the header is too long.")
-    return Refusal("bad_request", otherwise)
