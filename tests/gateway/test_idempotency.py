@@ -249,6 +249,24 @@ async def test_no_more_keys_are_remembered_than_may_be(
     assert (await under_way).outcome == "done"
 
 
+async def test_a_bot_keeps_its_keys_whatever_another_does(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bots = {name: {"token": f"env:TOKEN_{name}"} for name in ("calm", "busy")}
+    environ = {"TOKEN_calm": "token-of-calm", "TOKEN_busy": "token-of-busy", "EXCHANGE_SECRET": "s"}
+    async with running_station(upstream, environ, bots=bots) as station:
+        replays = station.gateway.books._replays
+        monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(3, 10**6, 3600.0))
+
+        async def ask(bot: str, key: str) -> Reply:
+            return await station.ask(order(key, BODY, f"Authorization: Bearer token-of-{bot}".encode()))
+
+        assert (await ask("calm", "k-0")).attempts == 1
+        for number in range(5):
+            assert (await ask("busy", f"k-{number}")).attempts == 1
+        assert (await ask("calm", "k-0")).attempts == 0
+
+
 async def test_where_all_that_may_be_are_under_way(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     replays = station.gateway.books._replays
     monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(1, 10**6, 3600.0))

@@ -17,6 +17,7 @@ from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import JournalError, Keeping, Order, OrderBook, orders
+from sealgate.gateway.journal import book as book_module
 from sealgate.gateway.journal.desk import settling_desk
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
@@ -230,6 +231,22 @@ async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -
     leave_behind(file, row)
     async with running_book(file) as book:
         assert [kept.ending for kept in book.kept] == ([] if ending is None else [ending])
+
+
+async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book_module, "MOST_REPLAYS", 2)
+    names = [Name("calm", "k-0"), *(Name("busy", f"k-{number}") for number in range(5))]
+    recent = [
+        RECENT._replace(id=f"a1-{number}", bot=name.bot, idempotency_key=name.key)
+        for number, name in enumerate(names)
+    ]
+    leave_behind(file, *(orders.settled_row(one, DONE, now_ms()) for one in recent))
+    async with running_book(file) as book:
+        assert [kept.name for kept in book.kept] == [
+            Name("busy", "k-4"),
+            Name("busy", "k-3"),
+            Name("calm", "k-0"),
+        ]
 
 
 async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""How bots' requests are parsed: by aiohttp's C parser within our bounds, and what its errors mean to a bot."""
+"""How the requests of bots are parsed: by aiohttp's C parser within our bounds, and what its errors mean."""
 
 import asyncio
 

@@ -17,7 +17,7 @@ from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import Item, Writer
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
-MOST_REPLAYS = 10_000  # that are kept, and read at the start
+MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
 
 log = structlog.get_logger("sealgate.journal")
 
