@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
 from sealgate.core.outcome import Conclusion
@@ -289,6 +290,13 @@ async def test_a_file_that_cannot_be_used_is_not_left_locked(file: Path) -> None
     for _ in range(2):
         with pytest.raises(JournalError, match="file is not a database"):
             OrderBook(file, KEEPING, Host())
+
+
+async def test_orders_in_doubt_that_damage_hides_are_noticed_at_the_start(file: Path) -> None:
+    leave_behind(file, orders.settled_row(ORDER, UNKNOWN, 0))
+    empty_index(file, "orders_in_doubt")
+    with pytest.raises(JournalError, match="damaged; move it away"):
+        OrderBook(file, KEEPING, Host())
 
 
 class Disk:
