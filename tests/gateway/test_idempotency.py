@@ -16,7 +16,7 @@ from rig.wire import OK, reply
 TARGET = b"/v1/trade/order"
 BODY = b'{"id":"1"}'
 GZIPPED = bytes.fromhex("1f8b08000000000002ffab5632525600be0e0f6d06000000")
-NOTES = (b"x-gateway-request-id", b"x-gateway-attempts", b"x-gateway-queue-ms")
+NOTES = (b"x-gateway-request-id", b"x-gateway-attempts", b"x-gateway-queue-ms", b"x-gateway-replayed")
 
 
 def order(key: str = "k-1", body: bytes = BODY, *fields: bytes, method: bytes = b"POST") -> bytes:
@@ -54,6 +54,7 @@ async def test_the_first_reply_comes_again(station: Station, act: Act, outcome: 
     assert first.outcome == outcome
     again = await station.ask(message)
     assert again.attempts == 0
+    assert (first.text("X-Gateway-Replayed"), again.text("X-Gateway-Replayed")) == (None, "true")
     if first.reason is None:
         assert as_told(again) == as_told(first)
     else:
@@ -293,7 +294,7 @@ async def test_the_first_reply_comes_again_after_a_restart(
         again = await station.ask(order())
         if first.reason is None:
             assert as_told(again) == as_told(first)
-        assert again.outcome == outcome
+        assert (again.outcome, again.text("X-Gateway-Replayed")) == (outcome, "true")
         assert (await station.ask(OTHERS["another body"])).reason == "key_reused"
     assert len(upstream.received) == 1
 

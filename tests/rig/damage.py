@@ -8,7 +8,7 @@ _EMPTY_LEAF = b"\x0a\0\0\0\0"  # the file format of SQLite, section 1.6
 
 
 def empty_index(file: Path, name: str) -> None:
-    """Make an index an empty page, as a write that went astray could: what is looked up by it is not found."""
+    """Make an index an empty page, as a write that went astray could: a look-up by it finds nothing."""
     with closing(sqlite3.connect(file)) as database:
         (page,) = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
         (size,) = database.execute("PRAGMA page_size").fetchone()
