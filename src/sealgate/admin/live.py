@@ -86,6 +86,7 @@ class Live:
             self._weights(),
             self._clock.now(),
             self._clock.wall(),
+            len(asyncio.all_tasks()),
         )
 
     def document(self) -> dict[str, Any]:
