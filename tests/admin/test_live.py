@@ -127,6 +127,15 @@ async def test_the_status_is_the_same_data(watched: tuple[Station, Admin]) -> No
     assert (await admin.ask("/status.json")).document().keys() == event["now"].keys()
 
 
+async def test_tasks_that_are_left_behind_show(watched: tuple[Station, Admin]) -> None:
+    _, admin = watched
+    before = (await admin.ask("/status.json")).document()["tasks"]
+    left = [asyncio.ensure_future(asyncio.Event().wait()) for _ in range(50)]
+    assert (await admin.ask("/status.json")).document()["tasks"] > before + 25
+    for task in left:
+        task.cancel()
+
+
 async def test_viewers_do_not_hold_up_the_end(station: Station) -> None:
     status = station.gateway.status
     async with asyncio.timeout(PATIENCE_S):

@@ -45,6 +45,7 @@ SETTINGS = {
     "UPSTREAM__TOTAL_TIMEOUT": "0.5",
     "UPSTREAM__CONNECT_TIMEOUT": "0.2",
     "LIMITS__MAX_WAIT": "2",
+    "JOURNAL__KEEP": "20",  # so that what is remembered is full long before the second half
 }
 WITHOUT = ("pause",)  # 429s that follow no rule teach the gateway a limit so low that little is sent
 PATIENT = {"LISTEN__HEAD_TIMEOUT": "600", "LISTEN__BODY_TIMEOUT": "600"}

@@ -13,7 +13,14 @@ from rig.served import Served
 
 _THREADS = re.compile(r"^Threads:\s*(\d+)", re.MULTILINE)
 # What may come and go without being growth, over half of the time: the noise of an allocator, a connection.
-_TOLERATED = {"RSS MB": 2.0, "descriptors": 8.0, "threads": 2.0, "in flight": 8.0, "connections": 8.0}
+_TOLERATED = {
+    "RSS MB": 2.0,
+    "descriptors": 8.0,
+    "tasks": 8.0,
+    "threads": 2.0,
+    "in flight": 8.0,
+    "connections": 8.0,
+}
 _SIGMAS = 2.0
 
 
@@ -46,6 +53,7 @@ def _reading(pid: int, descriptors: int, status: Mapping[str, Any]) -> dict[str,
     return {
         "RSS MB": resident_mb(pid),
         "descriptors": descriptors,
+        "tasks": status["tasks"],
         "threads": float(threads[1]),
         "in flight": status["inflight"],
         "connections": status["connections"],

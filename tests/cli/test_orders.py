@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from rig.damage import empty_index
 from sealgate.cli.orders import command
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Ending
@@ -160,3 +161,12 @@ def test_a_file_of_another_version(file: Path) -> None:
 def test_a_file_that_is_no_journal(file: Path) -> None:
     file.write_text("no journal, " * 100)
     assert error_of(file).endswith("file is not a database; choose a writable path of its own")
+
+
+def test_a_damaged_file_does_not_say_that_none_is_in_doubt(file: Path) -> None:
+    write(file, orders.settled_row(ORDER, UNKNOWN, 0))
+    lock = Lock(file)
+    assert listed(file) == ["a1-1"]
+    empty_index(file, "orders_in_doubt")
+    assert error_of(file).endswith("damaged; move it away, and look up the latest orders at the exchange")
+    lock.release()

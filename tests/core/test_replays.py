@@ -153,6 +153,21 @@ def test_nothing_new_where_all_are_under_way() -> None:
     assert replays.begin(name(3), CONTENT, 0.0) == Fresh()
 
 
+def test_no_bot_crowds_out_the_keys_of_another() -> None:
+    """Neither by their number, nor by the bytes of their replies, nor by what is under way."""
+    replays = Replays(Bounds(3, 2 * reply().size, 60.0))
+    settle(replays, K, done())
+    for number in range(10):
+        settle(replays, Name("maker", f"k-{number}"), done(), 1.0)
+    for number in range(3):
+        replays.begin(Name("maker", f"under way {number}"), CONTENT, 1.0)
+    declined = replays.begin(Name("maker", "one more"), CONTENT, 1.0)
+    assert isinstance(declined, Declined)
+    assert declined.slug == "queue_full"
+    assert isinstance(replays.begin(K, CONTENT, 2.0), Repeated)
+    assert replays.begin(name(2), CONTENT, 2.0) == Fresh()
+
+
 def test_replies_have_a_bound_together_but_their_keys_stay_spent() -> None:
     replays = Replays(Bounds(100, 100 + 2 * reply(body=b"").size, 60.0))
     for number in (1, 2, 3):
@@ -184,7 +199,7 @@ def test_of_two_records_of_one_key_the_younger_counts_once() -> None:
     again = replays.begin(K, CONTENT, 1.0)
     assert isinstance(again, Repeated)
     assert again.reply.body == b"new"
-    assert replays._size == again.reply.size
+    assert replays._shelves["grid"]._size == again.reply.size
 
 
 def test_a_restored_order_that_was_under_way_is_never_sent() -> None:
@@ -217,6 +232,9 @@ def test_only_the_same_content_has_the_same_digest(
     assert (digest(*one) == digest(*other)) is (one == other)
 
 
+BOTS = ("grid", "maker")
+
+
 class AnyHistory(RuleBasedStateMachine):
     """Replays against the plain rule: what is sent is under way, or was forgotten for a reason that holds."""
 
@@ -232,17 +250,18 @@ class AnyHistory(RuleBasedStateMachine):
     def wait(self, seconds: float) -> None:
         self.now += seconds
 
-    @rule(number=st.integers(1, 5))
-    def begin(self, number: int) -> None:
-        begun = self.replays.begin(name(number), CONTENT, self.now)
-        if name(number) in self.under_way:
+    @rule(bot=st.sampled_from(BOTS), number=st.integers(1, 5))
+    def begin(self, bot: str, number: int) -> None:
+        key = Name(bot, f"k-{number}")
+        begun = self.replays.begin(key, CONTENT, self.now)
+        if key in self.under_way:
             assert isinstance(begun, Declined)
             assert begun.slug == "in_flight"
         elif begun == Fresh():
-            self.under_way.add(name(number))
+            self.under_way.add(key)
         else:
             is_full = isinstance(begun, Declined) and begun.slug == "queue_full"
-            assert is_full is (len(self.under_way) == self.bounds.most_count)
+            assert is_full is (sum(one.bot == bot for one in self.under_way) == self.bounds.most_count)
 
     @rule(ending=st.sampled_from([ending for ending, _ in ENDINGS.values()]), data=st.data())
     def finish(self, ending: Ending, data: st.DataObject) -> None:
@@ -253,9 +272,11 @@ class AnyHistory(RuleBasedStateMachine):
 
     @invariant()
     def within_bounds(self) -> None:
-        assert len(self.replays) <= self.bounds.most_count
-        settled = self.replays._settled.values()
-        assert self.replays._size == sum(one.size for one in settled) <= self.bounds.most_bytes
+        assert len(self.replays) == sum(map(len, self.replays._shelves.values()))
+        for shelf in self.replays._shelves.values():
+            assert len(shelf) <= self.bounds.most_count
+            settled = shelf._settled.values()
+            assert shelf._size == sum(one.size for one in settled) <= self.bounds.most_bytes
 
 
 TestAnyHistory = AnyHistory.TestCase

@@ -5,8 +5,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+from structlog.testing import capture_logs
+
 from rig.bot import bot_at, request
-from rig.wire import let_pass
+from rig.slow import deaf_bot
+from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
 from sealgate.gateway.bot_connection import Service
 from sealgate.gateway.incoming import Incoming
@@ -15,6 +18,7 @@ from sealgate.gateway.server import BotServer
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 SHORT_S = 0.02
 LONG_S = 30.0
+LARGE = 20_000_000  # more than the kernel takes on behalf of who does not read
 
 
 def malformed(refusal: Refusal) -> bytes:
@@ -128,6 +132,44 @@ async def test_a_fault_of_the_handler_cuts_the_connection() -> None:
         await bot.send(request())
         with contextlib.suppress(ConnectionResetError):
             assert await bot.rest() == b""
+
+
+async def test_a_bot_that_resets_before_its_body_is_read_is_no_fault() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def refuse(_: Incoming) -> bool:
+        begun.set()
+        await go.wait()
+        return False
+
+    with capture_logs() as logs:
+        async with running(replace(SERVICE, handle=refuse)) as (server, port):
+            async with bot_at("127.0.0.1", port) as bot:
+                await bot.send(request(b"POST", body=b"x" * 300_000))
+                await begun.wait()
+                bot.reset()
+            go.set()
+            while server.connections:
+                await let_pass(0)
+    assert logs == []
+
+
+async def test_a_bot_that_asks_on_and_never_reads_is_cut() -> None:
+    """It has as long to read a reply as to send a head; the next request is not served before."""
+    served = list[str]()
+
+    async def pour(incoming: Incoming) -> bool:
+        served.append(incoming.target)
+        incoming.connection.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LARGE + bytes(LARGE))
+        return True
+
+    async with running(replace(SERVICE, handle=pour, head_timeout_s=SHORT_S)) as (server, port):
+        with deaf_bot(("127.0.0.1", port), request() * 2) as bot:
+            async with asyncio.timeout(PATIENCE_S):
+                while not served or server.connections:
+                    await let_pass(SHORT_S / 10)
+            assert await bot.read_all() < LARGE
+    assert len(served) == 1
 
 
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:

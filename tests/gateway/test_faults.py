@@ -17,8 +17,9 @@ from rig.faults import Fault
 from rig.history import check_history
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.tls import Authority
-from rig.upstream import Act, running_upstream, say
+from rig.upstream import Act, Upstream, hold_until, running_upstream, say
 from rig.wire import OK
+from sealgate.core.routes import Lane
 
 READ = request()
 ORDERS = {
@@ -195,6 +196,25 @@ async def test_an_address_where_nobody_answers(station: Station, how: str, expec
     door.reopen()
     assert told(await station.ask(ORDERS["POST"])) == DONE
     assert len(station.upstream.received) == 1
+
+
+async def test_connections_that_are_all_in_use(upstream: Upstream) -> None:
+    """Nothing was sent of what waits for one, in any lane."""
+    upstream.otherwise = hold_until(go := asyncio.Event(), say(OK))
+    settings = {"max_connections": 2, "connect_timeout": 0.05, "total_timeout": 600}
+    async with running_station(upstream, upstream=settings) as station:
+        lanes = (request(b"POST", b"/v1/trade/order"), READ, request(b"DELETE", b"/v1/trade/order/1"))
+        begun = [asyncio.ensure_future(station.ask(message)) for message in lanes * 3]
+        await station.until(lambda: station.gateway.handler.inflight == len(begun))
+        await station.until(lambda: sum(map(station.gateway.tree.upstream.waiting, Lane)) >= len(lanes))
+        received = len(upstream.received)
+        for message in lanes:
+            hurried = message.replace(b"\r\n\r\n", b"\r\nX-Gateway-Deadline-Ms: 300\r\n\r\n")
+            assert told(await station.ask(hurried)) == SHUT["block"]
+        assert len(upstream.received) == received
+        go.set()
+        assert {told(answer) for answer in await asyncio.gather(*begun)} == {DONE}
+    assert len(upstream.received) == len(begun)
 
 
 def for_the_moment(station: Station) -> Iterator[tuple[Act, str]]:

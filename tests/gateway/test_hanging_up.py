@@ -1,6 +1,8 @@
 """A bot that hangs up: what waits is never sent, what was sent is finished, and nothing is sent again."""
 
 import asyncio
+import socket
+from collections.abc import Awaitable
 
 import pytest
 
@@ -8,6 +10,7 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, hold_until, say
 from rig.wire import OK, PATIENCE_S, reply
+from sealgate.gateway import lookout
 
 READ = request()
 ORDERS = {
@@ -117,3 +120,83 @@ async def test_a_bot_that_is_gone_while_a_large_reply_is_streamed(station: Stati
     outcome = await station.outcomes.until(1)
     assert outcome.has_hung_up
     assert (await station.ask(READ)).status == 200
+
+
+BEHIND = {
+    "more orders than are read at once": ORDERS["POST"] * 20,
+    "as many as are read at once": ORDERS["POST"] * 8,
+    "a body that is not read yet": request(b"POST", b"/v1/trade/large", body=b"x" * 200_000),
+}
+
+
+async def hang_up_behind(station: Station, message: bytes, has_begun: Awaitable[object]) -> None:
+    """Leave all of a message to the kernel, and be gone once its first request is under way."""
+    async with station.bot() as bot:
+        await bot.send(message)
+        await station.until(lambda: bot.unsent == 0)
+        await has_begun
+        bot.hang_up()
+
+
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
+async def test_what_a_bot_that_is_gone_had_asked_before(station: Station, behind: bytes) -> None:
+    """The end of its connection is behind what is not read while the first is under way."""
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    await hang_up_behind(station, ORDERS["DELETE"] + behind, upstream.until_received(1))
+    go.set()
+    await station.until(lambda: not station.gateway.server.connections)
+    assert (await station.outcomes.until(1)).conclusion == "done"
+    assert [item.target for item in upstream.received] == [b"/v1/trade/order/1"]
+
+
+@pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
+async def test_one_that_waits_while_nothing_is_read(station: Station, behind: bytes) -> None:
+    """It leaves the line, though the end of its connection cannot be read."""
+    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")))
+    first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
+    turnstile = station.gateway.tree.desks["main"].turnstile
+    await station.until(lambda: sum(turnstile.status().waiting.values()) == 1)
+    waits = station.until(lambda: sum(turnstile.status().waiting.values()) == 2)
+    await hang_up_behind(station, ORDERS["DELETE"] + behind, waits)
+    outcome = await station.outcomes.until(1)
+    assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
+    assert (await first).status == 200
+    assert {item.target for item in station.upstream.received} == {b"/v1/trade/first"}
+
+
+async def test_a_bot_whose_end_came_with_the_last_of_a_body(station: Station) -> None:
+    """So little of the body fits in here that the kernel knows of the end only when all of it is read."""
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    async with station.bot() as bot:
+        await station.until(lambda: bool(station.gateway.server.connections))
+        (connection,) = station.gateway.server.connections
+        assert connection.transport is not None
+        sock = connection.transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        await bot.send(ORDERS["DELETE"] + request(b"POST", b"/v1/trade/large", body=b"x" * 900_000))
+        await station.until(lambda: bot.unsent == 0)
+        await upstream.until_received(1)
+        bot.half_close()
+        go.set()
+        outcome = await station.outcomes.until(2)
+    assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
+    assert len(upstream.received) == 1
+
+
+async def test_the_usual_request_asks_nothing_of_the_kernel(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(lookout, "has_left", asked.append)
+    async with station.bot() as bot:
+        for message in (READ, *ORDERS.values()) * 3:
+            assert (await bot.ask(message)).status == 200
+        await bot.send_in_pieces(ORDERS["POST"], 50)
+        assert (await bot.reply()).status == 200
+        assert asked == []
+        await bot.send(ORDERS["POST"] * 20)
+        for _ in range(20):
+            assert (await bot.reply()).status == 200
+        assert asked, "where reading was paused it does"

@@ -16,7 +16,7 @@ from rig.wire import OK, reply
 TARGET = b"/v1/trade/order"
 BODY = b'{"id":"1"}'
 GZIPPED = bytes.fromhex("1f8b08000000000002ffab5632525600be0e0f6d06000000")
-NOTES = (b"x-gateway-request-id", b"x-gateway-attempts", b"x-gateway-queue-ms")
+NOTES = (b"x-gateway-request-id", b"x-gateway-attempts", b"x-gateway-queue-ms", b"x-gateway-replayed")
 
 
 def order(key: str = "k-1", body: bytes = BODY, *fields: bytes, method: bytes = b"POST") -> bytes:
@@ -54,6 +54,7 @@ async def test_the_first_reply_comes_again(station: Station, act: Act, outcome: 
     assert first.outcome == outcome
     again = await station.ask(message)
     assert again.attempts == 0
+    assert (first.text("X-Gateway-Replayed"), again.text("X-Gateway-Replayed")) == (None, "true")
     if first.reason is None:
         assert as_told(again) == as_told(first)
     else:
@@ -263,6 +264,24 @@ async def test_no_more_keys_are_remembered_than_may_be(
     assert (await under_way).outcome == "done"
 
 
+async def test_a_bot_keeps_its_keys_whatever_another_does(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bots = {name: {"token": f"env:TOKEN_{name}"} for name in ("calm", "busy")}
+    environ = {"TOKEN_calm": "token-of-calm", "TOKEN_busy": "token-of-busy", "EXCHANGE_SECRET": "s"}
+    async with running_station(upstream, environ, bots=bots) as station:
+        replays = station.gateway.books._replays
+        monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(3, 10**6, 3600.0))
+
+        async def ask(bot: str, key: str) -> Reply:
+            return await station.ask(order(key, BODY, f"Authorization: Bearer token-of-{bot}".encode()))
+
+        assert (await ask("calm", "k-0")).attempts == 1
+        for number in range(5):
+            assert (await ask("busy", f"k-{number}")).attempts == 1
+        assert (await ask("calm", "k-0")).attempts == 0
+
+
 async def test_where_all_that_may_be_are_under_way(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     replays = station.gateway.books._replays
     monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(1, 10**6, 3600.0))
@@ -289,7 +308,7 @@ async def test_the_first_reply_comes_again_after_a_restart(
         again = await station.ask(order())
         if first.reason is None:
             assert as_told(again) == as_told(first)
-        assert again.outcome == outcome
+        assert (again.outcome, again.text("X-Gateway-Replayed")) == (outcome, "true")
         assert (await station.ask(OTHERS["another body"])).reason == "key_reused"
     assert len(upstream.received) == 1
 

@@ -2,7 +2,9 @@
 
 import asyncio
 import sqlite3
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -10,8 +12,8 @@ from structlog.testing import capture_logs
 from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
-from rig.wire import OK, reply
-from sealgate.gateway.journal import Journal, JournalError
+from rig.wire import OK, PATIENCE_S, reply
+from sealgate.gateway.journal import Journal, JournalError, orders
 
 LEARNED = [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}]
 SUBJECT = "https://api.example.com ak-1"
@@ -88,3 +90,37 @@ async def test_a_disk_that_refuses_costs_no_request(upstream: Upstream, tmp_path
             assert (await station.ask(request())).status == 200
     (told,) = [line for line in logs if line["event"] == "journal_not_written"]
     assert "check journal.file" in told["fix"]
+
+
+ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
+CANCEL = request(b"DELETE", b"/v1/trade/order/1")
+
+
+async def test_a_disk_that_hangs_holds_no_cancel_and_orders_not_for_long(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More orders than there are connections wait for it: a cancel goes at once, the orders are refused."""
+    answers, write = threading.Event(), orders.write
+
+    def hang(*arguments: Any) -> None:
+        answers.wait(PATIENCE_S)
+        write(*arguments)
+
+    monkeypatch.setattr(orders, "write", hang)
+    journal = {"file": str(tmp_path / "journal.db")}
+    async with running_station(upstream, journal=journal, upstream={"max_connections": 4}) as station:
+        begun = [asyncio.ensure_future(station.ask(ORDER)) for _ in range(8)]
+        await station.until(lambda: station.gateway.handler.inflight == len(begun))
+        assert (await station.ask(CANCEL)).outcome == "done"
+        assert not any(order.done() for order in begun)
+        for answer in await asyncio.gather(*begun):
+            assert (answer.status, answer.reason, answer.outcome) == (503, "halted", "not_sent")
+        assert station.gateway.status().not_ready == (
+            "the journal cannot be written: the disk does not answer",
+        )
+        for message in (CANCEL, request()):
+            assert (await station.ask(message)).outcome == "done"
+        answers.set()
+        await station.until(lambda: not station.gateway.status().not_ready)
+        assert (await station.ask(ORDER)).outcome == "done"
+    assert upstream.receipts(b"/v1/trade/order") == 1

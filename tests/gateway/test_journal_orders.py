@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -10,13 +12,15 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
-from sealgate.gateway.journal import JournalError, Keeping, Order, OrderBook, orders
+from sealgate.gateway.journal import JournalError, Keeping, Order, OrderBook, orders, writer
+from sealgate.gateway.journal import book as book_module
 from sealgate.gateway.journal.desk import settling_desk
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
@@ -232,6 +236,22 @@ async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -
         assert [kept.ending for kept in book.kept] == ([] if ending is None else [ending])
 
 
+async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book_module, "MOST_REPLAYS", 2)
+    names = [Name("calm", "k-0"), *(Name("busy", f"k-{number}") for number in range(5))]
+    recent = [
+        RECENT._replace(id=f"a1-{number}", bot=name.bot, idempotency_key=name.key)
+        for number, name in enumerate(names)
+    ]
+    leave_behind(file, *(orders.settled_row(one, DONE, now_ms()) for one in recent))
+    async with running_book(file) as book:
+        assert [kept.name for kept in book.kept] == [
+            Name("busy", "k-4"),
+            Name("busy", "k-3"),
+            Name("calm", "k-0"),
+        ]
+
+
 async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
     leave_behind(file, orders.sent_row(RECENT))
     with settling_desk(file) as desk:
@@ -272,15 +292,25 @@ async def test_a_file_that_cannot_be_used_is_not_left_locked(file: Path) -> None
             OrderBook(file, KEEPING, Host())
 
 
+async def test_orders_in_doubt_that_damage_hides_are_noticed_at_the_start(file: Path) -> None:
+    leave_behind(file, orders.settled_row(ORDER, UNKNOWN, 0))
+    empty_index(file, "orders_in_doubt")
+    with pytest.raises(JournalError, match="damaged; move it away"):
+        OrderBook(file, KEEPING, Host())
+
+
 class Disk:
-    """A disk that refuses when it is told to."""
+    """A disk that refuses, or does not answer, when it is told to."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.trouble: Exception | None = None
+        self.answers = threading.Event()
+        self.answers.set()
         self._write = orders.write
         monkeypatch.setattr(orders, "write", self.write)
 
     def write(self, database: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        self.answers.wait(PATIENCE_S)
         if self.trouble is not None:
             raise self.trouble
         self._write(database, rows)
@@ -362,6 +392,101 @@ async def test_a_fault_of_the_program_does_not_end_the_thread(file: Path, disk: 
         disk.trouble = None
         await until(lambda: book.status.trouble is None)
         assert await book.intent(order(2))
+
+
+HASTY = Keeping(3600.0, 10**8, look_s=0.005, hangs_after_s=1.0)
+LONG_S = PATIENCE_S / 4  # much longer than any bound on waiting
+
+
+async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file, HASTY) as book:
+            assert await book.intent(order(1))
+            disk.answers.clear()
+            async with asyncio.timeout(LONG_S):
+                assert not await book.intent(order(2)), "waits, but not for ever"
+                await until(lambda: book.status.is_refusing)
+                queued = book._writer._queue.qsize()
+                assert not await book.intent(order(3)), "does not wait at all"
+                assert await book.intent(order(4)._replace(lane=Lane.CANCEL)), "a cancel goes on"
+            assert book._writer._queue.qsize() == queued
+            for number in (2, 3):
+                book.settle(order(number), Ending(Conclusion.NOT_SENT))
+            disk.answers.set()
+            await until(lambda: book.status.trouble is None)
+            assert await book.intent(order(5))
+    failed, recovered = logs
+    assert (failed["event"], failed["log_level"], failed["orders"]) == ("journal_failed", "error", "refused")
+    assert failed["cause"] == "the disk does not answer"
+    assert recovered["event"] == "journal_recovered"
+    assert sorted(read(file, "id, state")) == [
+        ("a1-1", "sent"),
+        ("a1-2", "not_sent"),
+        ("a1-3", "not_sent"),
+        ("a1-5", "sent"),
+    ]
+
+
+async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file, dataclasses.replace(HASTY, must_be_written=False)) as book:
+            disk.answers.clear()
+            async with asyncio.timeout(LONG_S):
+                assert await book.intent(order(1))
+                await until(lambda: book.status.trouble is not None)
+                assert await book.intent(order(2))
+            assert not book.status.is_refusing
+            disk.answers.set()
+    assert (logs[0]["event"], logs[0]["orders"]) == ("journal_failed", "sent without a record")
+
+
+async def test_a_disk_that_hangs_and_then_refuses(file: Path, disk: Disk) -> None:
+    with capture_logs() as logs:
+        async with running_book(file, HASTY) as book:
+            disk.answers.clear()
+            assert not await book.intent(order(1))
+            await until(lambda: book.status.trouble is not None)
+            disk.trouble = FULL
+            disk.answers.set()
+            await until(lambda: book.status.trouble == str(FULL))
+            disk.trouble = None
+            await until(lambda: book.status.trouble is None)
+    assert [line["event"] for line in logs] == ["journal_failed", "journal_failed", "journal_recovered"]
+
+
+async def test_what_waits_for_a_disk_that_hangs_has_a_bound(
+    file: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_MOST_OWED", 3)
+    async with running_book(file, HASTY) as book:
+        disk.answers.clear()
+        assert not await book.intent(order(1))
+        for number in range(10):
+            book.settle(order(number), DONE)
+        assert book._writer._queue.qsize() <= 3
+        disk.answers.set()
+
+
+async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
+    file: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may write yet. Here the disk answers in the end; else the lock goes with the process."""
+    monkeypatch.setattr(writer, "_STOP_S", 0.05)
+    book = OrderBook(file, KEEPING, Host())
+    await book.intent(order(1))
+    disk.answers.clear()
+    book.settle(order(1), DONE)
+    with capture_logs() as logs:
+        await book.close()
+    assert [line["event"] for line in logs] == ["journal_hangs"]
+    with pytest.raises(JournalError, match="another gateway uses it"):
+        OrderBook(file, KEEPING, Host())
+    disk.answers.set()
+    await until(lambda: not book._writer._thread.is_alive())
+    await book.close()
+    assert read(file, "id, state") == [("a1-1", "done")]
+    async with running_book(file):
+        pass
 
 
 def remove(file: Path) -> None:

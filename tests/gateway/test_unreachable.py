@@ -4,10 +4,14 @@ import asyncio
 import ssl
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
+from aiohttp.connector import Connection
 
 from rig.tls import Authority
+from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.attempts import Failure, Fate
 from sealgate.core.routes import Lane
 from sealgate.gateway.upstream import Destination, Upstream
@@ -70,3 +74,21 @@ async def test_no_tls_on_that_port() -> None:
     with closing(server):
         failure = await failure_at(f"https://127.0.0.1:{port}")
     assert f"cannot connect to 127.0.0.1:{port}: it does not speak TLS as expected" in failure.detail
+
+
+async def test_a_connection_that_is_dead_when_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of it came before anybody could use it."""
+    connect = aiohttp.TCPConnector.connect
+
+    async def connect_and_rest(*arguments: Any) -> Connection:
+        connection = await connect(*arguments)
+        async with asyncio.timeout(PATIENCE_S):
+            while connection.transport is not None:
+                await let_pass(0)
+        return connection
+
+    monkeypatch.setattr(aiohttp.TCPConnector, "connect", connect_and_rest)
+    server, port = await port_of()
+    with closing(server):
+        failure = await failure_at(f"http://127.0.0.1:{port}")
+    assert failure.detail == "the connection was closed at once"

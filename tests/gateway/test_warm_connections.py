@@ -13,7 +13,7 @@ import trustme
 from rig.bot import request
 from rig.station import running_station
 from rig.tls import Authority
-from rig.upstream import running_upstream
+from rig.upstream import Wire, running_upstream
 from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
 from sealgate.gateway.answer import Answer
@@ -203,3 +203,25 @@ async def test_the_setting(warm: bool, opened: int) -> None:  # noqa: FBT001 - a
         await station.until(lambda: upstream.connections == opened and bool(ways_out._idle) is warm)
         await station.ask(request())
         assert upstream.connections == 2
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(1000, True), (20_000_000, False)])
+async def test_a_reply_that_came_before_the_request_was_sent(size: int, *, is_kept: bool) -> None:
+    """What is left of the request would go out before the next one."""
+    is_over = asyncio.Event()
+
+    async def answer_and_read_nothing(wire: Wire) -> None:
+        await wire.write(OK)
+        await is_over.wait()
+        wire.reset()
+
+    async with running_upstream() as server, connections_to(server.port) as upstream:
+        server.unread_acts.append(answer_and_read_nothing)
+        connection = await upstream.connect(Lane.ORDER, LONG_S)
+        assert not isinstance(connection, Failure)
+        head = upstream.head("POST", "/x") + b"Content-Length: %d\r\n\r\n" % size
+        answer = await connection.exchange(head + bytes(size), LONG_S, is_head=False)
+        assert isinstance(answer, Answer)
+        assert (answer.status, answer.body) == (200, b"ok")
+        assert upstream.take(Lane.ORDER) is (connection if is_kept else None)
+        is_over.set()

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from rig.acts import reset_when_closed
 from rig.wire import (
     PATIENCE_S,
     CutError,
@@ -123,9 +124,19 @@ class Bot:
             except CutError as cut:
                 return cut.got
 
+    @property
+    def unsent(self) -> int:
+        """How many bytes the kernel has not taken yet."""
+        return self._writer.transport.get_write_buffer_size()
+
     def half_close(self) -> None:
         """Send FIN, and go on reading."""
         self._writer.write_eof()
+
+    def reset(self) -> None:
+        """Be gone, with RST."""
+        reset_when_closed(self._writer.get_extra_info("socket"))
+        self.hang_up()
 
     def hang_up(self) -> None:
         """Be gone."""

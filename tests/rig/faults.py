@@ -17,6 +17,7 @@ Faults = Mapping[str, Fault]
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 TO_THE_END = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n"
 INTERIM = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+PAUSE = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 0.02\r\n"
 GARBAGE = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 _LARGE = 400_000  # more than the gateway holds: it is passed on as it comes
 
@@ -44,6 +45,7 @@ DONE: Faults = MappingProxyType(
         "chunked, then reset": lambda body: say_and_reset(in_chunks(body)),
         "close-delimited": lambda body: say_and_close(TO_THE_END + body),
         "after an interim reply": lambda body: say(INTERIM + whole(body)),
+        "two replies to one request": lambda body: say(whole(body) + whole(b"of another")),
     }
 )
 REFUSED: Faults = MappingProxyType(
@@ -72,6 +74,19 @@ LOST: Faults = MappingProxyType(
         "cut before the last chunk": lambda body: say_and_close(in_chunks(body)[:-5]),
         "cut in the last chunk": lambda body: say_and_reset(in_chunks(body)[:-2]),
         "close-delimited and reset": lambda body: say_and_reset(TO_THE_END + body[:-1]),
+        "a refusal short by a byte": lambda body: say_and_close(reply(b"400 Bad Request", body)[:-1]),
+        "a pause short by a byte": lambda body: say_and_close(
+            PAUSE + b"Content-Length: 9\r\n\r\n" + body[:1]
+        ),
+        "a server error short by a byte": lambda body: say_and_reset(reply(b"502 Bad Gateway", body)[:-1]),
+        "an interim reply only": lambda _: say_and_close(INTERIM),
+        "an interim reply only, reset": lambda _: say_and_reset(INTERIM),
+        "two lengths": lambda body: say(
+            whole(body).replace(b"\r\n\r\n", b"\r\nContent-Length: 1\r\n\r\n", 1)
+        ),
+        "no number for a length": lambda _: say(b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}"),
+        "no number for a chunk's size": lambda _: say(CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n"),
+        "a head without end": lambda _: say(b"HTTP/1.1 200 OK\r\n" + b"X-One-More: x\r\n" * 1000),
         "garbage": lambda _: say(GARBAGE),
         "another protocol, closed": lambda _: say_and_close(b"SSH-2.0-OpenSSH_9.6\r\n"),
         "interim replies without end": lambda _: say(INTERIM * 200),

@@ -90,6 +90,7 @@ class Live:
             self._weights(),
             now,
             self._clock.wall(),
+            len(asyncio.all_tasks()),
             self._answering.look(status.clock, now),
         )
 

@@ -19,7 +19,10 @@ _SHORT = 4  # ticks that a point of the latency chart looks back
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One moment. `now` is on the clock that nobody sets, `wall` the same moment in epoch seconds."""
+    """One moment. `now` is on the clock that nobody sets, `wall` the same moment in epoch seconds.
+
+    `tasks` is how many tasks asyncio runs: they grow where something is left behind.
+    """
 
     status: Status
     recent: Recent
@@ -27,6 +30,7 @@ class Picture:
     weights: Mapping[str, float]
     now: float
     wall: float
+    tasks: int
     failing: Failing | None = None
 
     def document(self) -> dict[str, Any]:
@@ -38,6 +42,7 @@ class Picture:
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
         return document | {
             "at_ms": round(self.wall * 1000),
+            "tasks": self.tasks,
             "requests": self.recent.total,
             "requests_per_s": round(self.recent.requests() / seconds, 2),
             "latency": self.recent.latency(SPAN)._asdict(),

@@ -3,7 +3,8 @@
 The rule behind it: between the first `begin` of a key and the moment it is forgotten, no second request
 with that key is sent. A key is forgotten only where that can double nothing (`is_remembered`), and by the
 bounds: the settled ones go, oldest first, once there are too many, too large or too old ones. One that is
-under way is never dropped; where nothing but those is left, a new key is declined.
+under way is never dropped; where nothing but those is left, a new key is declined. Each bot has bounds of its
+own, so that nothing that one does makes another's keys forgotten.
 
 Source: product.md, section 3 (`Idempotency-Key`); draft-ietf-httpapi-idempotency-key-header.
 """
@@ -98,7 +99,7 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many keys are remembered, how many bytes of replies, and how long after they were settled."""
+    """Of one bot: how many keys and bytes of replies are remembered, and how long after they were settled."""
 
     most_count: int
     most_bytes: int
@@ -160,54 +161,79 @@ class Replays:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._under_way: dict[Name, _UnderWay] = {}
-        self._settled: dict[Name, _Settled] = {}  # in the order in which they were settled
+        self._shelves: dict[str, _Shelf] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._shelves.values()))
+
+    def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
+        """Take in a request by its key and its `digest`; say what is to be done with it."""
+        return self._shelf(name.bot).begin(name.key, content, now)
+
+    def signed(self, name: Name, fence_ms: int) -> None:
+        """Note the fence of a request under way, each time that it is signed."""
+        self._shelf(name.bot).signed(name.key, fence_ms)
+
+    def finish(self, name: Name, ending: Ending, now: float) -> None:
+        """Settle a request under way. A body above LARGEST_BODY is not kept, the ending is."""
+        self._shelf(name.bot).finish(name.key, ending, now)
+
+    def restore(self, kept: Iterable[Kept], now: float) -> None:
+        """Start from what the journal kept; before the first request."""
+        for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
+            if one.age_s <= self._bounds.longest_s:
+                self._shelf(one.name.bot).keep(one.name.key, one.digest, one.ending, now - one.age_s)
+
+    def _shelf(self, bot: str) -> "_Shelf":
+        if bot not in self._shelves:
+            self._shelves[bot] = _Shelf(self._bounds)
+        return self._shelves[bot]
+
+
+class _Shelf:
+    """The keys of one bot."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._under_way: dict[str, _UnderWay] = {}
+        self._settled: dict[str, _Settled] = {}  # in the order in which they were settled
         self._size = 0
 
     def __len__(self) -> int:
         return len(self._under_way) + len(self._settled)
 
-    def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
-        """Take in a request by its key and its `digest`; say what is to be done with it."""
+    def begin(self, key: str, content: str, now: float) -> Fresh | Repeated | Declined:
         self._drop_old(now)
-        known = self._settled.get(name) or self._under_way.get(name)
+        known = self._settled.get(key) or self._under_way.get(key)
         if known is None:
-            return self._enter(name, content)
+            return self._enter(key, content)
         if known.digest != content:
             told = "This Idempotency-Key was used for another request."
             return Declined("key_reused", told, Conclusion.NOT_SENT)
         return _again(known)
 
-    def signed(self, name: Name, fence_ms: int) -> None:
-        """Note the fence of a request under way, each time that it is signed."""
-        self._under_way[name] = replace(self._under_way[name], fence_ms=fence_ms)
+    def signed(self, key: str, fence_ms: int) -> None:
+        self._under_way[key] = replace(self._under_way[key], fence_ms=fence_ms)
 
-    def finish(self, name: Name, ending: Ending, now: float) -> None:
-        """Settle a request under way. A body above LARGEST_BODY is not kept, the ending is."""
-        content = self._under_way.pop(name).digest
+    def finish(self, key: str, ending: Ending, now: float) -> None:
+        content = self._under_way.pop(key).digest
         if is_remembered(ending):
-            self._keep(name, _Settled(content, self._kept_part(ending), now))
+            self.keep(key, content, ending, now)
 
-    def restore(self, kept: Iterable[Kept], now: float) -> None:
-        """Start from what the journal kept; before the first request."""
-        for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
-            self._keep(one.name, _Settled(one.digest, self._kept_part(one.ending), now - one.age_s))
-        self._drop_old(now)
+    def keep(self, key: str, content: str, ending: Ending, at: float) -> None:
+        if key in self._settled:
+            self._size -= self._settled.pop(key).size
+        settled = self._settled[key] = _Settled(content, self._kept_part(ending), at)
+        self._size += settled.size
+        self._drop_most()
 
-    def _enter(self, name: Name, content: str) -> Fresh | Declined:
+    def _enter(self, key: str, content: str) -> Fresh | Declined:
         if len(self) >= self._bounds.most_count and not self._settled:
             told = f"{len(self)} requests with an Idempotency-Key are under way, the most that are allowed."
             return Declined("queue_full", told, Conclusion.NOT_SENT)
-        self._under_way[name] = _UnderWay(content)
+        self._under_way[key] = _UnderWay(content)
         self._drop_most()
         return Fresh()
-
-    def _keep(self, name: Name, settled: _Settled) -> None:
-        if name in self._settled:
-            self._size -= self._settled.pop(name).size
-        self._settled[name] = settled
-        self._size += settled.size
-        self._drop_most()
 
     def _kept_part(self, ending: Ending) -> Ending:
         """Leave a large reply out: the key must stay spent whatever the size."""
@@ -222,11 +248,11 @@ class Replays:
         """
         while self._settled and len(self) > self._bounds.most_count:
             self._drop_oldest()
-        for name, settled in self._settled.items():
+        for key, settled in self._settled.items():
             if self._size <= self._bounds.most_bytes:
                 break
             self._size -= settled.size
-            self._settled[name] = replace(settled, ending=replace(settled.ending, reply=None))
+            self._settled[key] = replace(settled, ending=replace(settled.ending, reply=None))
 
     def _drop_old(self, now: float) -> None:
         while self._settled and now - self._oldest.at > self._bounds.longest_s:

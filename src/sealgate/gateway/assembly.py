@@ -28,7 +28,7 @@ from sealgate.gateway.turnstile import Turnstile
 from sealgate.gateway.under_way import UnderWay
 from sealgate.gateway.upstream import Destination, Upstream
 
-_MOST_REPLAY_BYTES = 64 * 1024**2
+_MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,7 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
     book = OrderBook(journal.file, keeping, host)
     replays.restore(book.kept, host.now())
+    book.kept.clear()  # what is dropped there is not to stay here
     return Bookkeeping(replays, book, host)
 
 

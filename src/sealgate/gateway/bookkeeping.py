@@ -14,6 +14,8 @@ from sealgate.gateway.journal import Order, OrderBook
 from sealgate.gateway.journey import Journey
 from sealgate.gateway.replies import Reply
 
+_REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
+
 
 class Bookkeeping:
     """The memory of one gateway; it outlives a reload. `book` is None without a journal."""
@@ -41,7 +43,7 @@ class Bookkeeping:
         if isinstance(begun, Declined):
             raise Refusal(begun.slug, begun.detail)
         stored = begun.reply
-        return Reply(stored.status, stored.phrase, stored.fields, stored.body)
+        return Reply(stored.status, stored.phrase, (*stored.fields, _REPLAYED), stored.body)
 
     def signed(self, journey: Journey) -> None:
         """Note the fence of what is about to be sent."""

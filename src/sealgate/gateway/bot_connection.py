@@ -6,6 +6,7 @@ could not parse in its error page; and it leaves an idle connection open for an 
 """
 
 import asyncio
+import contextlib
 import socket
 import struct
 from collections import deque
@@ -14,20 +15,17 @@ from dataclasses import dataclass
 
 import structlog
 from aiohttp.base_protocol import BaseProtocol
-from aiohttp.http import HttpRequestParser
-from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
-from aiohttp.web import RequestPayloadError
+from aiohttp.http_exceptions import HttpProcessingError
 
 from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
 from sealgate.gateway.alarm import Alarm
+from sealgate.gateway.bot_parser import new_parser, refusal_of
 from sealgate.gateway.incoming import Incoming
+from sealgate.gateway.lookout import Lookout
 from sealgate.gateway.peer import peer_of
 from sealgate.gateway.trailers import LAST_CHUNK, Messages, are_as_written
 
-_LINE_BYTES = 8190
-_FIELDS = 128
-_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 _PIPELINED = 8  # requests that may have come before the first is answered
 _LINGER_S = 2.0
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
@@ -56,7 +54,7 @@ class BotConnection(BaseProtocol):
         self, service: Service, connections: "set[BotConnection]", turned_away: Refusal | None
     ) -> None:
         loop = asyncio.get_running_loop()
-        super().__init__(loop, self._new_parser(loop))
+        super().__init__(loop, new_parser(self, loop, _PIPELINED))
         self._service = service
         self._connections = connections
         self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
@@ -66,6 +64,7 @@ class BotConnection(BaseProtocol):
         self._is_offer = False  # whether that request offers another protocol
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
+        self._lookout = Lookout(loop, self)
         self._patience_s = service.head_timeout_s  # for the next request to begin
         self._has_head_begun = False
         self._is_deaf = turned_away is not None  # what still comes is thrown away
@@ -74,19 +73,6 @@ class BotConnection(BaseProtocol):
         self.on_hang_up: Callable[[], None] | None = None
         self.peer = Peer()
         self.task: asyncio.Task[None] | None = None
-
-    def _new_parser(self, loop: asyncio.AbstractEventLoop) -> HttpRequestParser:
-        return HttpRequestParser(
-            self,
-            loop,
-            _BUFFERED_BYTES,
-            max_line_size=_LINE_BYTES,
-            max_field_size=_LINE_BYTES,
-            max_headers=_FIELDS,
-            payload_exception=RequestPayloadError,
-            auto_decompress=False,
-            max_msg_queue_size=_PIPELINED,
-        )
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
@@ -154,10 +140,20 @@ class BotConnection(BaseProtocol):
         """
         self._is_deaf = True
         if self._latest is None or self._latest.content.is_eof():
-            self._queue.append(_refusal(error, "This is not HTTP/1.1."))
+            self._queue.append(refusal_of(error, "This is not HTTP/1.1."))
             self._wake()
         else:
-            self._latest.content.set_exception(_refusal(error, "The body is framed wrongly."))
+            self._latest.content.set_exception(refusal_of(error, "The body is framed wrongly."))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether reading is not paused."""
+        return not (self._reading_paused or self._buffer_paused)
+
+    def _pause_transport_reading(self) -> None:
+        """Stop reading; until it goes on, the loop does not see the bot hang up."""
+        super()._pause_transport_reading()
+        self._lookout.begin()
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
         """Read on, if reading was paused; aiohttp calls this at the end of every body."""
@@ -173,6 +169,11 @@ class BotConnection(BaseProtocol):
         self._wake()
         if self.on_hang_up is not None:
             self.on_hang_up()
+
+    async def check_presence(self) -> None:
+        """Return if the bot is there; else end as where it hangs up, which cancels who waits here."""
+        if self._lookout.sees_nobody():
+            await self._loop.create_future()
 
     def leave(self) -> None:
         """Close after the request that is under way, if there is one."""
@@ -240,7 +241,7 @@ class BotConnection(BaseProtocol):
             await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue or self.transport is None:
+        if not self._queue or self.transport is None or self._lookout.sees_nobody():
             return None
         item = self._queue.popleft()
         self._patience_s = self._service.idle_s
@@ -287,11 +288,6 @@ class BotConnection(BaseProtocol):
         self._is_deaf = True
         self._resume_transport_reading()
         if self.transport.can_write_eof():
-            self.transport.write_eof()
+            with contextlib.suppress(OSError):  # the bot is gone, which was not read yet
+                self.transport.write_eof()
         self._alarm.set(self._loop.time() + _LINGER_S)
-
-
-def _refusal(error: HttpProcessingError, otherwise: str) -> Refusal:
-    if isinstance(error, LineTooLong) or "Too many" in error.message:
-        return Refusal("headers_too_large", "A line or the header is too long.")
-    return Refusal("bad_request", otherwise)

@@ -51,7 +51,9 @@ async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expec
         if expects_continue and request.version >= _HTTP_11:
             request.connection.write(_CONTINUE)
         async with asyncio.timeout(timeout_s):
-            return await _read_all(request, max_body)
+            body = await _read_all(request, max_body)
+            await request.connection.check_presence()
+            return body
     except TimeoutError:
         raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
     except RequestPayloadError:

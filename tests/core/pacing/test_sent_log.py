@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,3 +63,13 @@ def test_the_old_is_forgotten_in_steps() -> None:
     now = float(2 * sent_log._PRUNE_EVERY + 1)
     assert len(log._times) <= 20
     assert log.all.count(now - 10.0) == 10.0
+
+
+def test_it_has_a_bound_however_much_is_sent_within_the_horizon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sent_log, "_MOST", 100)
+    monkeypatch.setattr(sent_log, "_PRUNE_EVERY", 10)
+    log = SentLog(1e9)
+    for second in range(1000):
+        log.add(float(second), 2.0, is_read=second % 2 == 0)
+        assert len(log._times) <= 100 + 10
+    assert log.all.count(999.0 - 50.0) == 2 * log.reads.count(999.0 - 50.0) == 100.0

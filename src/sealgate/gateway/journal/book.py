@@ -11,13 +11,13 @@ from sealgate.core.replays import Ending, Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import Lock, connect, prepare, told
+from sealgate.gateway.journal.file import Lock, check_made, connect, prepare, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import Item, Writer
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
-MOST_REPLAYS = 10_000  # that are kept, and read at the start
+MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
 
 log = structlog.get_logger("sealgate.journal")
 
@@ -47,15 +47,18 @@ class OrderBook:
         """Write an order that is about to be sent; say whether it may be.
 
         After True it is in the file, or need not be: a cancel is worth more than its record, and
-        `journal.on_failure` may say the same of every order. Whoever called this calls `settle` in any case,
-        also where the order was not sent after all or the call was cancelled.
+        `journal.on_failure` may say the same of every order. A disk that hangs is waited for up to a bound,
+        then no more until it answers. Whoever called this calls `settle` in any case, also where the order
+        was not sent after all or the call was cancelled.
         """
+        may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
+        if self._writer.is_hanging():
+            return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
         self._writer.put(Item(orders.sent_row(order), written))
-        if order.lane is Lane.CANCEL or not self._keeping.must_be_written:
-            await asyncio.wait((written,), timeout=_PATIENCE_S)
-            return True
-        return await written is None
+        timeout_s = _PATIENCE_S if may_go_without else self._keeping.hangs_after_s
+        await asyncio.wait((written,), timeout=timeout_s)
+        return may_go_without or (written.done() and written.result() is None)
 
     def settle(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
@@ -67,9 +70,12 @@ class OrderBook:
         return self._writer.status
 
     async def close(self) -> None:
-        """Write what is left, and let another gateway have the file."""
-        await asyncio.to_thread(self._writer.stop)
-        self._lock.release()
+        """Write what is left, and let another gateway have the file.
+
+        Where the disk hangs, what is left may be written yet: then the lock ends with the process only.
+        """
+        if await asyncio.to_thread(self._writer.stop):
+            self._lock.release()
 
     def _wall_ms(self) -> int:
         return int(self._host.wall() * 1000)
@@ -77,6 +83,7 @@ class OrderBook:
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
         prepare(file)
         with told(file), closing(connect(file)) as database:
+            check_made(database, file)
             orders.recover(database)
             ledger.read_doubts(database)
             _tell(ledger.in_doubt, ledger.doubts)

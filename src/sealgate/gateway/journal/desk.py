@@ -11,7 +11,7 @@ from pathlib import Path
 from sealgate.core.doubts import Doubt
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import JournalError, check_version, connect, is_in_use, told
+from sealgate.gateway.journal.file import JournalError, check_made, connect, is_in_use, told
 
 
 class SettlingDesk:
@@ -28,9 +28,9 @@ class SettlingDesk:
 
 @contextmanager
 def settling_desk(file: Path) -> Iterator[SettlingDesk]:
-    """Open a journal that a gateway has made. Raises JournalError."""
+    """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt."""
     if not file.is_file():
         raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
     with told(file), closing(connect(file)) as database:
-        check_version(database, file)
+        check_made(database, file)
         yield SettlingDesk(database, is_in_use=is_in_use(file))

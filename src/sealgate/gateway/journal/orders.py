@@ -74,7 +74,12 @@ DELETE FROM orders WHERE rowid IN (
 """
 _REPLAYS = """
 SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
-FROM orders WHERE digest IS NOT NULL AND coalesce(settled_ms, sent_ms) >= ? ORDER BY rowid DESC LIMIT ?
+FROM orders WHERE rowid IN (
+    SELECT number FROM (
+        SELECT rowid AS number, row_number() OVER (PARTITION BY bot ORDER BY rowid DESC) AS place
+        FROM orders WHERE digest IS NOT NULL AND coalesce(settled_ms, sent_ms) >= ?
+    ) WHERE place <= ?
+) ORDER BY rowid DESC
 """
 
 
@@ -155,7 +160,7 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def kept_replays(database: sqlite3.Connection, since_ms: int, most: int, wall_ms: int) -> Iterator[Kept]:
-    """Return what is known of Idempotency-Keys since then, the newest first."""
+    """Return what is known of Idempotency-Keys since then, the newest first, of each bot at most so many."""
     for bot, key, content, state, fence_ms, status, head, body, at_ms in database.execute(
         _REPLAYS, (since_ms, most)
     ):

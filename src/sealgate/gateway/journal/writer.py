@@ -5,13 +5,18 @@ longer than one. Between transactions, about once a second, it looks after the f
 
 A disk that refuses: the transaction's intents are told so at once, endings are owed and written later. It is
 tried again once a second and not for each order, so that a broken disk costs no more than that.
+
+A disk that hangs holds the thread, so those who wait see it by the clock: what one write has taken by then.
+It counts as a disk that refuses until the write returns, and what comes meanwhile is not even queued.
 """
 
 import asyncio
 import contextlib
+import math
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import structlog
@@ -25,6 +30,7 @@ from sealgate.gateway.journal.orders import Row
 _MOST_AT_ONCE = 1000  # rows of one transaction
 _MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
 _STOP_S = 10.0
+_HANGS = "the disk does not answer"
 
 log = structlog.get_logger("sealgate.journal")
 
@@ -48,6 +54,8 @@ class Writer:
         self._owed: list[Row] = []
         self._owed_doubts = 0
         self._trouble: str | None = None
+        self._busy_since = math.inf  # when the write under way began
+        self._is_hang_told = False
         self._look_at = 0.0
         self._thread = threading.Thread(target=self._run, name="sealgate-journal", daemon=True)
         self._publish()
@@ -57,33 +65,60 @@ class Writer:
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Add to what is written next; rows of one order stay in their order."""
-        self._queue.put(item)
+        """Add to what is written next; rows of one order stay in their order.
 
-    def stop(self) -> None:
-        """Write what is left and end; blocks for as long as that takes, within reason."""
+        Behind a disk that hangs there is a bound; what goes beyond counts as endings do that are owed.
+        """
+        if self._queue.qsize() < _MOST_OWED:
+            self._queue.put(item)
+
+    def stop(self) -> bool:
+        """Write what is left and end; say whether it did. Blocks for as long as that takes, within reason."""
         self._queue.put(None)
         self._thread.join(_STOP_S)
         if self._thread.is_alive():
-            log.error("journal_hangs", cause="the disk does not answer", fix="look after the disk")
+            log.error("journal_hangs", cause=_HANGS, fix="look after the disk")
+        return not self._thread.is_alive()
+
+    def is_hanging(self) -> bool:
+        """Ask whether the disk does not answer; the first time it is told in the log."""
+        is_hanging = self._host.now() - self._busy_since >= self._keeping.hangs_after_s
+        if is_hanging and not self._is_hang_told:
+            self._is_hang_told = True
+            self._tell_failure(_HANGS, "look after the disk")
+        return is_hanging
 
     @property
     def status(self) -> JournalStatus:
-        """The journal as of the latest transaction; from any thread."""
+        """The journal as of the latest transaction, or as a hang left it; from any thread."""
+        if self.is_hanging():
+            return replace(self._status, trouble=_HANGS, is_refusing=self._keeping.must_be_written)
         return self._status
 
     def _run(self) -> None:
         is_running = True
         while is_running:
             items = self._next_items()
-            self._write([item for item in items if item is not None])
+            with self._timed():
+                self._write([item for item in items if item is not None])
             is_running = None not in items
             if self._host.now() >= self._look_at or not is_running:
-                self._attempt(self._look_after)
+                with self._timed():
+                    self._attempt(self._look_after)
                 self._look_at = self._host.now() + self._keeping.look_s
         if self._owed:
             log.error("journal_incomplete", orders=len(self._owed), fix="they are in doubt at the next start")
         self._ledger.close()
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        self._busy_since = self._host.now()
+        yield
+        self._busy_since = math.inf
+        if self._is_hang_told:
+            self._is_hang_told = False
+            if self._trouble is None:
+                log.warning("journal_recovered", written_late=self._queue.qsize())
 
     def _next_items(self) -> list[Item | None]:
         """Wait until there is something to do; return all that is there, None at its end to stop."""
@@ -133,12 +168,14 @@ class Writer:
 
     def _fail(self, cause: str) -> None:
         if self._trouble is None:
-            meanwhile = "refused" if self._keeping.must_be_written else "sent without a record"
-            fix = "free space, or check journal.file; it is tried again every second"
-            log.error("journal_failed", cause=cause, orders=meanwhile, fix=fix)
+            self._tell_failure(cause, "free space, or check journal.file; it is tried again every second")
         self._trouble = cause
         self._ledger.close()
         self._publish()
+
+    def _tell_failure(self, cause: str, fix: str) -> None:
+        meanwhile = "refused" if self._keeping.must_be_written else "sent without a record"
+        log.error("journal_failed", cause=cause, orders=meanwhile, fix=fix)
 
     def _publish(self) -> None:
         in_doubt = self._ledger.in_doubt + self._owed_doubts

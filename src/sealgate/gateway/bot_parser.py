@@ -1,0 +1,38 @@
+"""How the requests of bots are parsed: by aiohttp's C parser within our bounds, and what its errors mean."""
+
+import asyncio
+
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http import HttpRequestParser
+from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.web import RequestPayloadError
+
+from sealgate.errors import Refusal
+
+_LINE_BYTES = 8190
+_FIELDS = 128
+_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
+
+
+def new_parser(
+    protocol: BaseProtocol, loop: asyncio.AbstractEventLoop, most_at_once: int
+) -> HttpRequestParser:
+    """Return the parser of one connection; it gives out at most so many requests that are not consumed."""
+    return HttpRequestParser(
+        protocol,
+        loop,
+        _BUFFERED_BYTES,
+        max_line_size=_LINE_BYTES,
+        max_field_size=_LINE_BYTES,
+        max_headers=_FIELDS,
+        payload_exception=RequestPayloadError,
+        auto_decompress=False,
+        max_msg_queue_size=most_at_once,
+    )
+
+
+def refusal_of(error: HttpProcessingError, otherwise: str) -> Refusal:
+    """Return what to answer to what could not be parsed; `otherwise` is the detail of no special case."""
+    if isinstance(error, LineTooLong) or "Too many" in error.message:
+        return Refusal("headers_too_large", "A line or the header is too long.")
+    return Refusal("bad_request", otherwise)
