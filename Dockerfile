@@ -14,7 +14,7 @@ RUN pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation
 
 FROM python:3.13.11-slim-bookworm
 # The root may be read-only: nothing is written but /var/lib/sealgate and /tmp.
-ENV PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/sealgate/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /opt/sealgate /opt/sealgate
 COPY --from=build --chown=10001:10001 --chmod=0700 /state /var/lib/sealgate
 # A sealgate.toml that is mounted here is found without further ado.
