@@ -5,6 +5,7 @@ What Docker, the kubelet and systemd do before a program starts is done by hand 
 
 import contextlib
 import json
+import os
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -109,9 +110,10 @@ FOLDER_PART, GATEWAY_PART = PATCH["spec"]["template"]["spec"]["initContainers"]
 
 
 def volume_of_a_secret(folder: Path, files: Mapping[str, str]) -> None:
-    """Fill a folder as the kubelet does, with a link to a link."""
+    """Fill a folder as the kubelet does, with a link to a link; only root can lend a file to a group."""
+    mode = 0o440 if os.geteuid() == 0 else 0o400
     for name, content in files.items():
-        write(folder / "..2026" / name, content, 0o440)
+        write(folder / "..2026" / name, content, mode)
         (folder / name).symlink_to(f"..data/{name}")
     (folder / "..data").symlink_to("..2026")
 
