@@ -1,20 +1,27 @@
 # The first stage installs from the lock; the second has the result and no compiler, no lock, no sources.
-FROM python:3.13-slim AS build
+FROM python:3.13.11-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
-RUN python -m venv /opt/sealgate
 WORKDIR /build
+# Without pip inside: what runs later has no need to install anything. The owner of /state below is handed on to a
+# volume that is mounted there for the first time.
+RUN python -m venv --without-pip /opt/sealgate && mkdir /state
 # The lock before the sources, so that a change of the sources does not install everything again.
 COPY deploy/requirements.txt deploy/
-RUN /opt/sealgate/bin/pip install --require-hashes -r deploy/requirements.txt
+RUN pip --python /opt/sealgate/bin/python install --require-hashes -r deploy/requirements.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN /opt/sealgate/bin/pip install --no-deps --no-build-isolation .
+RUN pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation .
 
-FROM python:3.13-slim
-ENV PYTHONUNBUFFERED=1
+FROM python:3.13.11-slim-bookworm
+# The root may be read-only: nothing is written but /var/lib/sealgate and /tmp.
+ENV PATH=/opt/sealgate/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /opt/sealgate /opt/sealgate
+COPY --from=build --chown=10001:10001 --chmod=0700 /state /var/lib/sealgate
+# A sealgate.toml that is mounted here is found without further ado.
+WORKDIR /etc/sealgate
 # A number, so that Kubernetes can see that it is not root.
 USER 10001:10001
 EXPOSE 8787 8788
-HEALTHCHECK --interval=10s --timeout=5s --start-period=15s CMD ["/opt/sealgate/bin/sealgate", "healthcheck"]
-ENTRYPOINT ["/opt/sealgate/bin/sealgate", "serve"]
+HEALTHCHECK --interval=10s --timeout=6s --start-period=15s CMD ["/opt/sealgate/bin/sealgate", "healthcheck"]
+ENTRYPOINT ["/opt/sealgate/bin/sealgate"]
+CMD ["serve"]

@@ -45,7 +45,9 @@ def test_the_search_for_an_index_can_fail(line: str) -> None:
     assert _INDEX.search(f"a==1 \\\n    --hash=sha256:0\n{line}\n")
 
 
-@pytest.mark.parametrize("file", ["scripts/venv", ".ci/run", "Dockerfile", "pyproject.toml"])
+@pytest.mark.parametrize(
+    "file", ["scripts/venv", "scripts/release", ".ci/run", "Dockerfile", "pyproject.toml"]
+)
 def test_no_script_chooses_an_index(file: str) -> None:
     assert not re.search(r"index-url|find-links|trusted-host|/simple", (ROOT / file).read_text())
 

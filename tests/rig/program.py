@@ -69,10 +69,14 @@ async def running_program(
     environ: Mapping[str, str] | None = None,
     folder: Path | None = None,
     start: Sequence[str] = _START,
+    program: str = sys.executable,
 ) -> AsyncIterator[Program]:
-    """Run `sealgate ARGUMENTS` as long as the block lasts, in a process group of its own."""
+    """Run `sealgate ARGUMENTS` as long as the block lasts, in a process group of its own.
+
+    `program` and `start` are what stands before the arguments.
+    """
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
+        program,
         *(*start, *arguments),
         stdin=DEVNULL,
         stdout=PIPE,
@@ -81,10 +85,10 @@ async def running_program(
         cwd=folder,
         start_new_session=True,
     )
-    program = Program(process)
-    reading = asyncio.create_task(program.read())
+    running = Program(process)
+    reading = asyncio.create_task(running.read())
     try:
-        yield program
+        yield running
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,0 +1,127 @@
+"""What a release is: a version, a changelog that says what is in it, and a wheel that passes the tests."""
+
+import os
+import re
+import subprocess
+import sysconfig
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+import sealgate
+from rig.image import ROOT, Image
+
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+VERSION = r"(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)\.(?:0|[1-9]\d*)"
+RELEASE = re.compile(rf"## \[({VERSION})\] - (\d{{4}}-\d{{2}}-\d{{2}})")
+KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def changelog_problems(text: str, version: str) -> list[str]:
+    """Return what keepachangelog.com 1.1.0 has against a changelog, and what does not fit the version."""
+    headings = re.findall(r"^## .*$", text, re.MULTILINE)
+    if not text.startswith("# Changelog\n") or headings[:1] != ["## [Unreleased]"]:
+        return ["it begins with a title and [Unreleased]"]
+    releases = [RELEASE.fullmatch(heading) for heading in headings[1:]]
+    problems = [f"is no release: {heading}" for heading in headings[1:] if not RELEASE.fullmatch(heading)]
+    found = [(numbers(release[1]), date.fromisoformat(release[2])) for release in releases if release]
+    if found != sorted(found, reverse=True):
+        problems.append("the latest comes first")
+    if found and numbers(version) < found[0][0]:
+        problems.append("the version is older than the latest release")
+    kinds = re.findall(r"^### (.*)$", text, re.MULTILINE)
+    return problems + [f"no kind of change: {kind}" for kind in kinds if kind not in KINDS]
+
+
+def test_the_changelog_is_kept() -> None:
+    assert changelog_problems(CHANGELOG, sealgate.__version__) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("# Changelog\n\n## [0.1.0] - 2026-11-21\n", "begins"),
+        ("# Changelog\n\n## [Unreleased]\n\n## 0.1.0\n", "is no release"),
+        ("# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 21.11.2026\n", "is no release"),
+        ("# Changelog\n\n## [Unreleased]\n\n### New\n", "no kind"),
+        ("# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-11-21\n", "older"),
+        (
+            "# Changelog\n\n## [Unreleased]\n\n## [0.0.1] - 2026-11-21\n\n## [0.1.0] - 2026-11-22\n",
+            "latest comes first",
+        ),
+    ],
+)
+def test_the_rules_of_the_changelog_can_fail(text: str, problem: str) -> None:
+    [told] = changelog_problems(text, "0.1.0")
+    assert problem in told
+
+
+def test_no_release_without_its_section(tmp_path: Path) -> None:
+    """The script in a copy of the project that was never released; nothing is built."""
+    (tmp_path / "scripts").mkdir()
+    script = (ROOT / "scripts/release").read_text()
+    (tmp_path / "scripts/release").write_text(script)
+    (tmp_path / "scripts/venv").write_text("#!/bin/sh\n")
+    (tmp_path / "scripts/venv").chmod(0o755)
+    program = tmp_path / ".venv/bin/sealgate"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\necho sealgate 9.8.7\n")
+    program.chmod(0o755)
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n## [9x8.7] - 2026-11-21\n")
+    command = ["sh", str(tmp_path / "scripts/release")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        'scripts/release: CHANGELOG.md has no section "## [9.8.7] - YYYY-MM-DD"; '
+        "give [Unreleased] that name, or try it out with --rehearse\n"
+    )
+    assert not (tmp_path / "dist").exists()
+
+
+# Run in the image's environment: what it lacks for tests is found last, so that all it has is its own.
+RUNNER = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+SHORT = [
+    "tests/core/test_signing.py",
+    "tests/config/test_load.py",
+    "tests/cli/test_sign.py",
+    "tests/admin/test_assets.py",
+    "tests/test_readme.py",
+]
+WITHOUT_RECIPES = "not recipe_runs"  # they need the clients of bots, too
+
+
+def test_the_wheel_passes_tests_without_the_sources(image: Image) -> None:
+    """A short part of the suite; `scripts/release` runs the whole of it so."""
+    python = str(image.path("/opt/sealgate/bin/python"))
+    where = subprocess.run(
+        [python, "-c", "import sealgate; print(sealgate.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert Path(where.stdout.strip()).is_relative_to(image.path("/opt/sealgate/lib"))
+    run = [
+        "-c",
+        RUNNER,
+        sysconfig.get_path("purelib"),
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        WITHOUT_RECIPES,
+        *SHORT,
+    ]
+    done = subprocess.run(
+        [python, *run],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d{3} passed", done.stdout), done.stdout
