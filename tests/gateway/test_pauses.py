@@ -168,6 +168,12 @@ async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Sta
     assert len(station.upstream.received) == 1
 
 
+async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
+    station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
+    assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
+    assert station.gateway.tree.desks["main"].turnstile.status().pause_s > 3500
+
+
 async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:
     station.upstream.answers.append(say(limited("3600")))
     await station.ask(ORDER)

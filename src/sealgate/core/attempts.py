@@ -4,6 +4,7 @@ The rule behind it: an order is sent again only where the exchange said that it 
 byte of it left. When in doubt the outcome is `unknown`, and nothing is sent again.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -29,10 +30,14 @@ class Replay(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An attempt without a whole reply; `detail` is for people and has no secret."""
+    """An attempt without a whole reply; `detail` is for people and has no secret.
+
+    `told` is what the head of a 429 said of the limit (`ReplyHead.told`) before its body was cut.
+    """
 
     fate: Fate
     detail: str
+    told: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

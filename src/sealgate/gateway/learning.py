@@ -49,6 +49,12 @@ def judge_reply(answer: Answer, ticket: Ticket, journey: Journey, replay: Replay
     )
 
 
+def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
+    """Let the pacer learn from a 429 whose body was cut."""
+    if failure.told is not None:
+        turn.settle(limit_reply(TOO_MANY_REQUESTS, failure.told, clock.server_now))
+
+
 def judge_failure(failure: Failure, ticket: Ticket, journey: Journey, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
     journey.upstream_errors += (UpstreamError(failure.fate.value, now),)

@@ -14,7 +14,7 @@ from sealgate.gateway.halting import Halting
 from sealgate.gateway.host import Host
 from sealgate.gateway.incoming import Incoming, read_body
 from sealgate.gateway.journey import Journey, Stage
-from sealgate.gateway.learning import judge_failure, judge_reply, observe
+from sealgate.gateway.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.replies import Reply, passed_on
 from sealgate.gateway.sealing import check_session, sealed_request
 from sealgate.gateway.tree import Tree
@@ -221,6 +221,7 @@ class Pipeline:
                 self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
             verdict = judge_reply(attempt, ticket, journey, self.tree.limits.replay)
         else:
+            observe_failure(attempt, turn, self.tree.clock)
             verdict = judge_failure(attempt, ticket, journey, now)
         journey.concludes(verdict.conclusion)
         if isinstance(verdict, GiveUp):

@@ -6,7 +6,7 @@ redirects with our headers on, unpacks bodies, keeps cookies and listens to prox
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -15,7 +15,7 @@ from aiohttp.connector import Connection
 from aiohttp.http import HttpResponseParser, RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from sealgate.core.attempts import Failure, Fate
+from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure, Fate
 from sealgate.core.headers import sort_reply
 from sealgate.gateway.alarm import Alarm
 from sealgate.gateway.answer import Answer, Remainder, hold
@@ -79,9 +79,9 @@ class UpstreamConnection(BaseProtocol):
             message, content = await self._send(data, ends_at, is_head=is_head)
             body = await hold(content)
         except TimeoutError:
-            failure = Failure(Fate.LATE, "no whole reply in time")
+            failure = Failure(Fate.LATE, "no whole reply in time", self._told())
         except TROUBLE as error:
-            failure = Failure(Fate.LOST, words(error))
+            failure = Failure(Fate.LOST, words(error), self._told())
         except BaseException:  # the bot hung up
             self.close()
             raise
@@ -94,6 +94,12 @@ class UpstreamConnection(BaseProtocol):
             return answer
         self.close()
         return failure
+
+    def _told(self) -> Mapping[str, str] | None:
+        """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
+        if self._message is None or self._message.code != TOO_MANY_REQUESTS:
+            return None
+        return sort_reply(self._message.raw_headers).told
 
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
