@@ -44,3 +44,10 @@ def test_an_end_that_is_near() -> None:
     assert not record.ends_soon(1000.0)
     assert record.ends_soon(1001.0)
     assert not KeyRecord(None, is_active=True).ends_soon(0.0)
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "has_ended"), [(None, False), (99.0, True), (100.0, True), (101.0, False)]
+)
+def test_a_key_whose_time_is_over(expires_at: float | None, has_ended: bool) -> None:  # noqa: FBT001
+    assert KeyRecord(expires_at, is_active=True).has_ended(100.0) is has_ended

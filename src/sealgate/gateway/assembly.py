@@ -101,7 +101,7 @@ def _pacing(config: Config) -> PacerSettings:
 
 
 def _upstream(config: Config, old: Tree | None) -> Upstream:
-    destination = _destination(config)
+    destination = destination_of(config)
     return (
         old.upstream if old is not None and old.upstream.destination == destination else Upstream(destination)
     )
@@ -115,7 +115,8 @@ def _clock(config: Config, host: Host, old: Tree | None) -> tuple[KeptClock, Clo
     return clock, ClockKeeper(source, clock, Upstream(destination), host)
 
 
-def _destination(config: Config) -> Destination:
+def destination_of(config: Config) -> Destination:
+    """Return where a configuration says that everything goes."""
     upstream = config.upstream
     return Destination(
         base_url=str(config.base_url),
@@ -131,7 +132,7 @@ def _clock_settings(config: Config) -> tuple[ClockNeeds, TimeSource, Destination
     recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
     needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
     source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
-    destination = replace(_destination(config), max_connections=1, keep_alive_s=2 * source.interval_s)
+    destination = replace(destination_of(config), max_connections=1, keep_alive_s=2 * source.interval_s)
     return needs, source, destination
 
 
