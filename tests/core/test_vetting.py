@@ -48,6 +48,7 @@ def test_certificate(days: int, level: Level, text: str) -> None:
     [
         (10, "the certificate of a.example has expired", "this machine's clock says 2027-01-15"),
         (9, "the certificate of a.example is not valid yet", "this machine's clock says 2027-01-15"),
+        (64, "the certificate is not for a.example", "correct the host in base_url"),
         (62, "the certificate is not for a.example", "correct the host in base_url"),
         (20, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
         (1, "the certificate of a.example is refused (odd)", "upstream.ca_file"),

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from sealgate.cli.colours import coloured
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -26,6 +29,15 @@ class Program(click.Group):
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(*args, **options)
         self.table = table
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command by the table, without importing one; options as click does."""
+        options = super(click.Group, self).shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
+        rows = self.table.items()
+        return [
+            *(CompletionItem(name, help=text) for name, (_, text) in rows if name.startswith(incomplete)),
+            *options,
+        ]
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names in the table's order."""
@@ -76,7 +88,7 @@ def told_in_one_line() -> Iterator[None]:
 def fail(text: str) -> NoReturn:
     """Print each line of an error to stderr and leave with exit code 2."""
     for line in text.splitlines():
-        click.echo(f"sealgate: error: {line}", err=True)
+        click.echo(f"sealgate: {coloured('error:', 'fail')} {line}", err=True)
     raise click.exceptions.Exit(2)
 
 

@@ -13,7 +13,9 @@ _DAY_S = 86_400.0
 _CERTIFICATE_WARN_S = 14 * _DAY_S  # those of today live for 90 days and less, and are renewed before a third
 _HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
 _LEAST_DISK = 16 * 1024**2
-_CERTIFICATE_EXPIRED, _CERTIFICATE_EARLY, _CERTIFICATE_NAME = 10, 9, 62  # X509_V_ERR_… of OpenSSL
+# OpenSSL's X509_V_ERR_…, x509_vfy.h
+_CERTIFICATE_EXPIRED, _CERTIFICATE_EARLY = 10, 9
+_CERTIFICATE_NAME = frozenset({62, 64})  # of a host, of an address
 _CERTIFICATE_UNKNOWN = frozenset({18, 19, 20, 21})
 
 
@@ -47,7 +49,7 @@ def refused_certificate(code: int, host: str, message: str, now: float) -> Findi
         state = "has expired" if code == _CERTIFICATE_EXPIRED else "is not valid yet"
         fix = f"this machine's clock says {day(now)}: set it if that is wrong, else wait for the exchange"
         return fail("TLS", f"the certificate of {host} {state}", fix)
-    if code == _CERTIFICATE_NAME:
+    if code in _CERTIFICATE_NAME:
         fix = "correct the host in base_url: never send a key there as it is"
         return fail("TLS", f"the certificate is not for {host}", fix)
     if code in _CERTIFICATE_UNKNOWN:
