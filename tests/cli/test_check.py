@@ -5,8 +5,11 @@ import json
 import os
 from pathlib import Path
 
+import aiohttp
+
 from rig.program import running_program
-from rig.setups import a_setup, lines_of, raw_setup, sandbox_setup
+from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
+from rig.upstream import say
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal.learned import Journal
 
@@ -93,7 +96,28 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             assert "keys.main: no limit met yet" in lines_of(result.stdout, "ok  limits")[0]
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
-            assert "serves another exchange" in lines_of(other.stdout, "warn  gateway")[0]
+            assert lines_of(other.stdout, "ok  gateway") == []
+
+
+async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 60"))
+            setup.answers(lambda _: limited)
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            headers = {"X-Gateway-Deadline-Ms": "2000"}
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 429
+            sent = upstream.receipts(SIGNED_READ)
+            result = await setup.check()
+            assert "keeps off after a 429; wait" in lines_of(result.stdout, "warn  exchange")[0]
+            assert upstream.receipts(SIGNED_READ) == sent
 
 
 async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def facts(**known: Any) -> Facts:
         "recv_window_ms": 5000,
         "server_now": NOW_MS / 1000,
         "header_prefix": "X-SERVICE-",
+        "path": "/v1/trade/symbols/list",
     }
     return Facts(**usual | known)
 
@@ -42,7 +43,14 @@ ACTIVE = KeyRecord(None, is_active=True)
 
 # (status, what the exchange said, what is known) -> (weight, words of the first cause, words of its fix)
 CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
-    "scheme never set": (401, SIGNATURE, facts(), Weight.LIKELY, "[signing] is not", "sealgate discover"),
+    "scheme never set": (
+        401,
+        SIGNATURE,
+        facts(),
+        Weight.LIKELY,
+        "[signing] is not",
+        "--key main --path /v1/",
+    ),
     "scheme set by hand": (
         401,
         SIGNATURE,

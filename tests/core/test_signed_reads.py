@@ -16,7 +16,9 @@ def refused(detail: str, status: int = 401) -> Reply:
 
 
 def read(reply: Reply | None, alias: str = "main", **known: Any) -> Read:
-    return Read("ak-1", PATH, Facts(alias, 0, 12, 1, 5000, **known), reply, "" if reply else "it was cut")
+    return Read(
+        "ak-1", Facts(alias, 0, 12, 1, 5000, path=PATH, **known), reply, "" if reply else "it was cut"
+    )
 
 
 def judged(*reads: Read, is_public: bool = False) -> list[Finding]:

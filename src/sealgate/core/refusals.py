@@ -40,6 +40,7 @@ class Facts:
     `clock_error_ms` is the bound that `/time` gave, None where it could not be read and this host's clock was
     signed with. `record` is what the exchange's list says of the key, None where it has no session;
     `is_listed` False where it was read and lacks the key. `scheme_is_default`: nobody has set `[signing]`.
+    `path` is what was read.
     """
 
     alias: str
@@ -54,6 +55,7 @@ class Facts:
     server_now: float = 0.0
     scheme_is_default: bool = True
     header_prefix: str = ""
+    path: str = ""
 
 
 Causes = Iterator[Cause]
@@ -126,14 +128,14 @@ def _signature(_body: bytes, facts: Facts) -> Causes:
     if others.accepted:
         seen = f"the same [signing] serves {', '.join(others.accepted)}"
         yield Cause(Weight.LIKELY, "the secret is another key's, or was replaced", fix, seen)
-        yield Cause(Weight.UNLIKELY, "[signing] is not what the exchange takes", _discover(alias), seen)
+        yield Cause(Weight.UNLIKELY, "[signing] is not what the exchange takes", _discover(facts), seen)
         return
     seen = "no key is accepted" if others.signature_refused else ""
     scheme_first = facts.scheme_is_default or bool(others.signature_refused)
     scheme, secret = (Weight.LIKELY, Weight.POSSIBLE) if scheme_first else (Weight.POSSIBLE, Weight.LIKELY)
     default = "it is at its defaults" if facts.scheme_is_default else "it was set by hand"
     yield Cause(secret, "the secret is another key's, or was replaced", fix)
-    yield Cause(scheme, "[signing] is not what the exchange takes", _discover(alias), seen or default)
+    yield Cause(scheme, "[signing] is not what the exchange takes", _discover(facts), seen or default)
     prefix = "upstream.prefix is not what the exchange leaves out of the signature"
     yield Cause(Weight.POSSIBLE, prefix, "compare it with the exchange's documents")
 
@@ -149,8 +151,8 @@ def _stored_wrongly(facts: Facts) -> Causes:
         yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, seen)
 
 
-def _discover(alias: str) -> str:
-    return f"find it with: sealgate discover --key {alias} --path PATH"
+def _discover(facts: Facts) -> str:
+    return f"find it with: sealgate discover --key {facts.alias} --path {facts.path}"
 
 
 def _timestamp(body: bytes, facts: Facts) -> Causes:

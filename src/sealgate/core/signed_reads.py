@@ -28,7 +28,6 @@ class Read:
     """
 
     api_key: str
-    path: str
     facts: Facts
     reply: Reply | None
     trouble: str = ""
@@ -81,8 +80,8 @@ def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
         )
     if is_public:
         fix = "name one that needs a key: --path /v1/trade/…"
-        return warn(area, f"{read.path} is answered without a key too, which proves nothing", fix)
-    return ok(area, f"a signed read is accepted (GET {read.path}, {read.facts.round_trip_ms} ms)")
+        return warn(area, f"{read.facts.path} is answered without a key too, which proves nothing", fix)
+    return ok(area, f"a signed read is accepted (GET {read.facts.path}, {read.facts.round_trip_ms} ms)")
 
 
 def _is_accepted(read: Read) -> bool:

@@ -155,8 +155,8 @@ class Exchange:
         answer = await self._ask(self._target.raw, key.signing_lines(timestamp_ms, "GET", self._target, b""))
         facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
-            return Read(key.api_key, self._target.path, facts, None, answer.detail)
-        return Read(key.api_key, self._target.path, facts, Reply(answer.status, answer.body))
+            return Read(key.api_key, facts, None, answer.detail)
+        return Read(key.api_key, facts, Reply(answer.status, answer.body))
 
     def _facts(self, known: Known, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, config = known.key, self._config
@@ -174,6 +174,7 @@ class Exchange:
             server_now=self._server_now(),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.signing.header_prefix,
+            path=self._target.path,
         )
 
     def _timestamp_ms(self, now: float) -> int:

@@ -102,15 +102,15 @@ def finding_lines(finding: Finding, width: int | None, *, explains: bool = False
         yield from _wrapped(f"-> {finding.fix}" if finding.fix else "", indent, width)
     if explains:
         for number, cause in enumerate(finding.causes, 1):
-            yield from _wrapped(_cause(number, cause), f"{_INDENT}  ", width or sys.maxsize)
+            yield from _wrapped(_cause(number, cause), f"{_INDENT}  ", width or sys.maxsize, "   ")
 
 
-def _wrapped(text: str, indent: str, width: int) -> list[str]:
+def _wrapped(text: str, indent: str, width: int, hanging: str = "") -> list[str]:
     return textwrap.wrap(
         text,
         width,
         initial_indent=indent,
-        subsequent_indent=indent,
+        subsequent_indent=indent + hanging,
         break_long_words=False,
         break_on_hyphens=False,
     )

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sealgate.cli.checking import local
 from sealgate.cli.checking.exchange import Exchange
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
 from sealgate.cli.checking.report import Report
-from sealgate.cli.checking.running import ask_running, judge_running
+from sealgate.cli.checking.running import ask_running, judge_running, pause_s
 from sealgate.cli.checking.way import look_at_the_way
 from sealgate.cli.frame import fail
 from sealgate.cli.progress import waiting_for
@@ -42,12 +42,16 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Round:
-    """One check of a configuration that is valid; `known` are the keys that could be read."""
+    """One check of a configuration that is valid; `known` are the keys that could be read.
+
+    `running` is what a gateway that runs with it says of itself.
+    """
 
     config: Config
     target: Target
     report: Report
     environ: Mapping[str, str]
+    running: dict[str, Any] | None
     known: dict[str, local.Known] = field(default_factory=dict)
 
 
@@ -59,7 +63,8 @@ def check(wanted: Wanted, report: Report, environ: Mapping[str, str]) -> int:
         for line in str(error).splitlines():
             report.add(local.told("configuration", line))
         return UNUSABLE
-    turn = Round(loaded.config, _target(loaded.config, wanted.path), report, environ)
+    config = loaded.config
+    turn = Round(config, _target(config, wanted.path), report, environ, _ours(config, environ))
     settings = effective(loaded)
     report.explain(settings)
     report.add(ok("configuration", _summary(loaded, settings)))
@@ -68,6 +73,12 @@ def check(wanted: Wanted, report: Report, environ: Mapping[str, str]) -> int:
     if not wanted.is_offline:
         _ask(turn)
     return FAILED if report.has_failed else GOOD
+
+
+def _ours(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Ask the gateway that runs; one that serves another exchange is not ours, and in the way."""
+    status = ask_running(config, environ)
+    return status if status is not None and status["base_url"] == str(config.base_url) else None
 
 
 def _target(config: Config, path: str | None) -> Target:
@@ -90,25 +101,26 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     """Yield what this machine shows. A further probe is a further line here."""
     config, environ = turn.config, turn.environ
     learned: dict[str, Snapshot] = {}
-    running = ask_running(config, environ)
-    is_ours = running is not None and running["base_url"] == str(config.base_url)
     yield from local.look_for_leftovers(config)
     yield from local.read_keys(config, environ, turn.known)
     yield from local.read_tokens(config, environ)
     yield from local.look_at_certificate(config)
-    yield from local.look_at_addresses(config, is_running=is_ours)
+    yield from local.look_at_addresses(config, is_running=turn.running is not None)
     yield from local.look_at_descriptors(config)
     yield from look_at_journal(config, learned)
-    if running is not None:
-        yield from judge_running(running, config)
-    if not is_ours:
+    if turn.running is None:
         yield from remembered_limits(config, learned)
+    else:
+        yield from judge_running(turn.running)
 
 
 def _ask(turn: Round) -> None:
     """Go to the network, unless it is still the example's."""
     if any(local.look_for_leftovers(turn.config)):
         turn.report.add(warn("exchange", "it was not asked", "set base_url and the key first"))
+    elif (left_s := pause_s(turn.running)) > 0:
+        text = "it was not asked: the running gateway keeps off after a 429"
+        turn.report.add(warn("exchange", text, f"wait {left_s:.0f} s, and run it again"))
     else:
         asyncio.run(_go(turn))
 

@@ -45,12 +45,13 @@ def _status(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None
     return document if is_gateways else None
 
 
-def judge_running(status: Mapping[str, Any], config: Config) -> Iterator[Finding]:
+def pause_s(status: Mapping[str, Any] | None) -> float:
+    """Return the seconds that the running gateway still waits after a 429, 0 where it does not."""
+    return max((key["pause_s"] for key in status["keys"]), default=0.0) if status else 0.0
+
+
+def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what the running gateway says of itself, and the limits that it has learned."""
-    if status["base_url"] != str(config.base_url):
-        fix = "run the check with that gateway's configuration, or reload it"
-        yield warn("gateway", f"the one that runs serves another exchange, {status['base_url']}", fix)
-        return
     for reason in status["not_ready"]:
         yield warn("gateway", f"it runs, but is not ready: {reason}", "see below")
     if status["halts"]:
