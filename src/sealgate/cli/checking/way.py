@@ -39,8 +39,10 @@ async def _resolve(host: str, port: int) -> Finding | None:
             found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except TimeoutError:
         return fail("DNS", f"{host}: no answer within {_DNS_S:g} s", "check this machine's DNS servers")
-    except OSError as error:
-        return fail("DNS", f"{host}: {plain_cause(error)}", "correct base_url, or this machine's DNS")
+    except socket.gaierror as error:
+        is_unsure = error.errno == socket.EAI_AGAIN
+        cause = "the DNS servers do not answer" if is_unsure else "no such host name"
+        return fail("DNS", f"{host}: {cause}", "correct base_url, or this machine's DNS")
     addresses = sorted({str(where[0]) for *_, where in found})
     more = f" and {len(addresses) - 1} more" if len(addresses) > 1 else ""
     return ok("DNS", f"{host} is {addresses[0]}{more}")
