@@ -293,7 +293,11 @@ SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
     ),
     "key and secret swapped": (
         {},
-        Case(swapped_key_and_secret, "warn  keys.main.session", ("its user has no such key",)),
+        Case(
+            swapped_key_and_secret,
+            "fail  keys.main",
+            ("401 Invalid API key", "API key and secret are swapped", "swap keys.main.api_key"),
+        ),
     ),
     "wrong header prefix": (
         {},

@@ -22,7 +22,8 @@ def command(
     """Look at configuration, secrets, files, addresses, clock and keys; say what is wrong and what to do.
 
     It changes nothing and sends only reads: three for the time, one without a signature, one per key and per
-    session token. After a 429 nothing more is sent. A gateway may run meanwhile.
+    session token. After a 429 nothing more is sent. A gateway may run meanwhile. Call it as the user that the
+    gateway runs as.
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """

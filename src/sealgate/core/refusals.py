@@ -102,14 +102,14 @@ def _key_unknown(_body: bytes, facts: Facts) -> Causes:
         yield Cause(
             Weight.PROVEN, "the key was revoked", again, "the exchange's list says that it is inactive"
         )
-    if facts.is_listed is False:
-        fix = f"compare keys.{alias}.api_key with the app"
-        seen = "the list that its session token reads does not have it"
-        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", fix, seen)
     if facts.shape.is_api_key or facts.shape.is_shorter:
         seen = "the secret is not longer than the API key"
         fix = f"swap keys.{alias}.api_key with what its secret points to"
         yield Cause(Weight.LIKELY, "API key and secret are swapped", fix, seen)
+    if facts.is_listed is False:
+        fix = f"compare keys.{alias}.api_key with the app"
+        seen = "the list that its session token reads does not have it"
+        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", fix, seen)
     yield Cause(
         Weight.POSSIBLE,
         "the API key is mistyped, revoked or expired",

@@ -64,8 +64,10 @@ def connect(file: Path) -> sqlite3.Connection:
 
 
 def connect_to_look(file: Path) -> sqlite3.Connection:
-    """Open a file that is there so that nothing can be changed in it. Raises sqlite3.Error."""
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=LOCK_WAIT_S)
+    """Open a file that is there so that nothing changes in it or beside it. Raises sqlite3.Error."""
+    # Without a write-ahead log nobody has it open; else to read it would leave an empty one behind.
+    how = "mode=ro" if file.with_name(f"{file.name}-wal").exists() else "immutable=1"
+    return sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=LOCK_WAIT_S)
 
 
 def prepare(file: Path) -> None:
