@@ -78,6 +78,12 @@ def test_an_unknown_command_names_the_nearest(typed: str, told: str) -> None:
     assert told in result.stderr
 
 
+def test_an_unknown_option_names_the_nearest() -> None:
+    result = CliRunner().invoke(main, ["check", "--ofline"])
+    assert result.exit_code == 2
+    assert "Did you mean '--offline'?" in result.stderr
+
+
 def test_it_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "sealgate", "--version"], capture_output=True, text=True, check=True

@@ -167,3 +167,23 @@ async def test_a_folder_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     code, program = await ended_program("halt", environ=environ, folder=tmp_path)
     assert code == 2
     assert "belongs to user 12345" in program.output
+
+
+async def test_a_mistake_in_the_configuration_is_told_and_stops_no_halt(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
+        desk.file.write_text(desk.file.read_text() + "wieght = 2\n")
+        code, told = await desk.tell("halt")
+        assert code == 0
+        assert "halted: all orders" in told
+        assert "sealgate: warning:" in told
+        assert "did you mean bots.grid.weight?" in told
+        assert await desk.order() == (503, "halted")
+
+
+async def test_a_configuration_that_is_no_toml_sends_no_halt_elsewhere(tmp_path: Path) -> None:
+    """The default socket may be another gateway's."""
+    file = tmp_path / "sealgate.toml"
+    file.write_text("[admin")
+    code, program = await ended_program("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)}, folder=tmp_path)
+    assert code == 2
+    assert program.err[0].startswith("sealgate: error: sealgate.toml: is not TOML")

@@ -160,7 +160,7 @@ def test_a_file_of_another_version(file: Path) -> None:
 
 def test_a_file_that_is_no_journal(file: Path) -> None:
     file.write_text("no journal, " * 100)
-    assert error_of(file).endswith("file is not a database; choose a writable path of its own")
+    assert error_of(file).endswith("file is not a database; name another file, or move it away")
 
 
 def test_a_damaged_file_does_not_say_that_none_is_in_doubt(file: Path) -> None:

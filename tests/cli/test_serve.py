@@ -64,8 +64,8 @@ async def test_an_occupied_admin_port(tmp_path: Path, occupied: str) -> None:
 CONFIGURATIONS = {
     "unknown setting": (
         {"SEALGATE_LISTN__TCP": "127.0.0.1:0"},
-        "sealgate: error: SEALGATE_LISTN: ",
-        "did you mean SEALGATE_LISTEN?",
+        "sealgate: error: SEALGATE_LISTN__TCP: ",
+        "did you mean SEALGATE_LISTEN__TCP?",
     ),
     "plain http to another machine": (
         {"SEALGATE_BASE_URL": "http://exchange.example"},

@@ -20,3 +20,9 @@ def test_a_token_has_256_bits_and_needs_no_quoting() -> None:
 
 def test_no_token_comes_twice() -> None:
     assert len({new_token() for _ in range(20)}) == 20
+
+
+def test_an_unknown_command_of_the_group_names_the_nearest() -> None:
+    result = CliRunner().invoke(main, ["token", "nwe"])
+    assert result.exit_code == 2
+    assert "Did you mean 'new'?" in result.stderr

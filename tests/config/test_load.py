@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sealgate.config import Address, Config, ConfigError, load_config
+from sealgate.config.load import load_admin_socket
 
 ONE_KEY = {
     "SEALGATE_BASE_URL": "https://api.example.com/",
@@ -303,3 +304,62 @@ def test_no_secret_pasted_anywhere_is_repeated(canary: str) -> None:
     assert len(str(caught.value).splitlines()) == len(environ)
     assert canary not in str(caught.value)
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("SEALGATE_LISTEN_TCP", "SEALGATE_LISTEN__TCP"),
+        ("SEALGATE_LISTN__TCP", "SEALGATE_LISTEN__TCP"),
+        ("SEALGATE_BASEURL", "SEALGATE_BASE_URL"),
+        ("SEALGATE_KEY__MAIN__API_KEY", "SEALGATE_KEYS__MAIN__API_KEY"),
+        ("SEALGATE_KEYS__ALT__SECERT", "SEALGATE_KEYS__ALT__SECRET"),
+        ("SEALGATE_KEYS_ALT_SECRET", "SEALGATE_KEYS__NAME__SECRET"),
+        ("Sealgate_Limits__MaxWait", "SEALGATE_LIMITS__MAX_WAIT"),
+        ("SEALGATE_QQQ", None),
+    ],
+)
+def test_an_unknown_variable_names_the_nearest(name: str, meant: str | None) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, environ=ONE_KEY | {name: "x"})
+    hint = f"; did you mean {meant}?" if meant else ""
+    assert f"{name}: unknown setting{hint}" in str(caught.value).splitlines()
+
+
+class TestAdminSocketOfAConfiguration:
+    """Who must halt a gateway at once cannot mend its configuration first."""
+
+    def load(self, tmp_path: Path, text: str, **environ: str) -> tuple[object, str]:
+        file = tmp_path / "sealgate.toml"
+        file.write_text(text)
+        place, trouble = load_admin_socket(file, environ)
+        return place, str(trouble or "")
+
+    def test_without_a_mistake_nothing_is_told(self, tmp_path: Path) -> None:
+        assert self.load(tmp_path, 'admin.unix = "a.sock"', **ONE_KEY) == (Path("a.sock"), "")
+
+    def test_a_mistake_elsewhere_is_told(self, tmp_path: Path) -> None:
+        place, told = self.load(tmp_path, 'admin.unix = "a.sock"\n[limtis]\nqueue = 1', **ONE_KEY)
+        assert place == Path("a.sock")
+        assert told.endswith("sealgate.toml: limtis: unknown setting; did you mean limits?")
+
+    def test_the_environment_comes_first(self, tmp_path: Path) -> None:
+        environ = {"SEALGATE_ADMIN__UNIX": "b.sock", "SEALGATE_QQQ": "x"}
+        place, _ = self.load(tmp_path, 'admin.unix = "a.sock"', **environ)
+        assert place == Path("b.sock")
+
+    def test_the_default_place_with_a_mistake_elsewhere(self, tmp_path: Path) -> None:
+        place, told = self.load(tmp_path, "qqq = 1")
+        assert place is None
+        assert "qqq: unknown setting" in told
+
+    @pytest.mark.parametrize("text", ['admin.unix = "a.sock', "admin.unix = 7\nqqq = 1"])
+    def test_where_it_cannot_be_read_itself_nothing_is_guessed(self, tmp_path: Path, text: str) -> None:
+        with pytest.raises(ConfigError, match=r"sealgate\.toml"):
+            self.load(tmp_path, text, **ONE_KEY)
+
+    def test_no_configuration_at_all_is_no_mistake(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert load_admin_socket(None, {}) == (None, None)

@@ -93,3 +93,10 @@ def test_the_log_of_a_key() -> None:
 def test_what_is_no_such_reply(body: bytes) -> None:
     assert list_keys(body) is None
     assert list_audit(body) is None
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "has_ended"), [(None, False), (99.0, True), (100.0, True), (101.0, False)]
+)
+def test_a_key_whose_time_is_over(expires_at: float | None, has_ended: bool) -> None:  # noqa: FBT001
+    assert KeyRecord(expires_at, is_active=True).has_ended(100.0) is has_ended

@@ -41,7 +41,7 @@ def test_another_key_has_learned_nothing(tmp_path: Path) -> None:
 def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a database, " * 100)
-    with pytest.raises(JournalError, match=r"notes\.txt: file is not a database; choose"):
+    with pytest.raises(JournalError, match=r"notes\.txt: file is not a database; name another"):
         Journal(file)
     assert file.read_text().startswith("not a database")
 

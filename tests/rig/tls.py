@@ -1,6 +1,7 @@
 """Certificates for an upstream on this machine, made for each run."""
 
 import ssl
+from datetime import datetime
 from pathlib import Path
 
 import trustme
@@ -12,10 +13,12 @@ class Authority:
     def __init__(self) -> None:
         self._authority = trustme.CA()
 
-    def server_context(self, name: str = "127.0.0.1") -> ssl.SSLContext:
-        """Return a server's context with a certificate for that name."""
+    def server_context(
+        self, name: str = "127.0.0.1", begin: datetime | None = None, end: datetime | None = None
+    ) -> ssl.SSLContext:
+        """Return a server's context with a certificate for that name, valid from `begin` to `end`."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._authority.issue_cert(name).configure_cert(context)
+        self._authority.issue_cert(name, not_before=begin, not_after=end).configure_cert(context)
         return context
 
     @property

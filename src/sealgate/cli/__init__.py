@@ -15,6 +15,8 @@ COMMANDS = {
     "serve": ("sealgate.cli.serve", "Run the gateway."),
     "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
     "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
+    "check": ("sealgate.cli.check", "Find what is wrong with the set-up, and what to do about it."),
+    "config": ("sealgate.cli.config", "Write a starter file, show what holds, print the schema."),
     "top": ("sealgate.cli.top", "Show limit, bots, clock and errors of the running gateway, live."),
     "sign": ("sealgate.cli.sign", "Print the headers that sign a request, and send nothing."),
     "discover": ("sealgate.cli.discover", "Find out how the exchange wants requests signed."),
@@ -24,6 +26,7 @@ COMMANDS = {
     "resume": ("sealgate.cli.resume", "Let halted orders go again."),
     "reload": ("sealgate.cli.reload", "Let the running gateway take up configuration and secrets anew."),
     "healthcheck": ("sealgate.cli.healthcheck", "Exit with 0 if the running gateway is ready."),
+    "completion": ("sealgate.cli.completion", "Let a shell complete commands and options."),
     "token": ("sealgate.cli.token", "Make tokens for bots."),
 }
 

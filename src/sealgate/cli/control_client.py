@@ -11,16 +11,20 @@ from typing import Any, NoReturn
 import click
 
 from sealgate.cli.causes import plain_cause
+from sealgate.cli.colours import coloured
 from sealgate.cli.frame import config_option, fail
+from sealgate.cli.progress import waiting_for
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
 _OK = 200
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
 
 
-class _UnixConnection(HTTPConnection):
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=_TIMEOUT_S)
+class UnixConnection(HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path, timeout_s: float = _TIMEOUT_S) -> None:
+        super().__init__("localhost", timeout=timeout_s)
         self._path = path
 
     def connect(self) -> None:
@@ -49,7 +53,8 @@ def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) ->
     """
     for path in places:
         try:
-            status, document = _ask(path, action, scope)
+            with waiting_for("asking the gateway"):
+                status, document = _ask(path, action, scope)
         except OSError as error:
             if error.errno in _ABSENT:
                 continue
@@ -66,19 +71,17 @@ def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) ->
 def places_of(config_file: Path | None, socket_file: Path | None) -> tuple[Path, ...]:
     """Return where the gateway's socket may be.
 
-    In an emergency there may be no configuration at hand: the default places are tried then.
+    In an emergency there may be no configuration at hand, and the default places are tried then; or one with
+    a mistake in it, which is told, and stops nobody as long as admin.unix can be read.
     """
-    from sealgate.config import ConfigError, load_config  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.config.admin_socket import OFF, default_places  # noqa: PLC0415
+    from sealgate.config.admin_socket import OFF, default_places  # noqa: PLC0415 - `sealgate --help` stays light
+    from sealgate.config.load import load_admin_socket  # noqa: PLC0415
 
     if socket_file is not None:
         return (socket_file,)
-    try:
-        setting = load_config(config_file).admin.unix
-    except ConfigError:
-        if config_file is not None:
-            raise
-        setting = None
+    setting, trouble = load_admin_socket(config_file, os.environ)
+    for line in str(trouble).splitlines() if trouble else ():
+        click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     if setting == OFF:
         fail("admin.unix is off, so the gateway takes no commands; give it a path")
     return _private(default_places(os.environ)) if setting is None else (Path(setting),)
@@ -95,7 +98,7 @@ def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
 
 
 def _ask(path: Path, action: str, scope: dict[str, str | None]) -> tuple[int, dict[str, Any]]:
-    connection = _UnixConnection(path)
+    connection = UnixConnection(path)
     try:
         body = json.dumps({name: value for name, value in scope.items() if value is not None})
         connection.request("POST", f"/-/{action}", body, {"Content-Type": "application/json"})

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from sealgate.cli.colours import coloured
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -20,12 +23,36 @@ _FIXES = {
 }
 
 
-class Program(click.Group):
+class Suggesting(click.Group):
+    """A group that names the nearest command to one that does not exist."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command to one that does not exist."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            near = get_close_matches(args[0], self.list_commands(ctx), n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"{error.message}{hint}", ctx) from None
+
+
+class Program(Suggesting):
     """A group whose commands are rows of a table: name -> (module, help). Only the called one is imported."""
 
     def __init__(self, *args: Any, table: Mapping[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(*args, **options)
         self.table = table
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a command by the table, without importing one; options as click does."""
+        options = super(click.Group, self).shell_complete(ctx, incomplete) if incomplete[:1] == "-" else []
+        rows = self.table.items()
+        return [
+            *(CompletionItem(name, help=text) for name, (_, text) in rows if name.startswith(incomplete)),
+            *options,
+        ]
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Return the names in the table's order."""
@@ -37,17 +64,6 @@ class Program(click.Group):
             return None
         command: click.Command = import_module(self.table[cmd_name][0]).command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the nearest command to one that does not exist."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            near = get_close_matches(args[0], self.table, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise click.UsageError(f"{error.message}{hint}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands by the table alone."""
@@ -76,7 +92,7 @@ def told_in_one_line() -> Iterator[None]:
 def fail(text: str) -> NoReturn:
     """Print each line of an error to stderr and leave with exit code 2."""
     for line in text.splitlines():
-        click.echo(f"sealgate: error: {line}", err=True)
+        click.echo(f"sealgate: {coloured('error:', 'fail')} {line}", err=True)
     raise click.exceptions.Exit(2)
 
 

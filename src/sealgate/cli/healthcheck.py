@@ -8,14 +8,13 @@ import click
 
 from sealgate.cli.causes import plain_cause
 from sealgate.cli.frame import config_option, fail
+from sealgate.cli.own_address import own_address
 
 if TYPE_CHECKING:
     from sealgate.config import Address, Admin
 
 _TIMEOUT_S = 5.0
 _OK, _NOT_READY = 200, 503
-# A gateway that listens on every address is asked on this machine's own.
-_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 
 
 @click.command("healthcheck")
@@ -66,7 +65,7 @@ def _cause(error: OSError | HTTPException) -> str:
 
 
 def _ask(address: "Address", host_name: str) -> tuple[int, str]:
-    connection = HTTPConnection(_OWN.get(address.host, address.host), address.port, timeout=_TIMEOUT_S)
+    connection = HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
     try:
         connection.request("GET", "/-/ready", headers={"Host": host_name})
         reply = connection.getresponse()

@@ -2,10 +2,11 @@
 
 import click
 
+from sealgate.cli.frame import Suggesting
 from sealgate.gateway.host import random_token
 
 
-@click.group("token")
+@click.group("token", cls=Suggesting)
 def command() -> None:
     """Make tokens for bots."""
 

@@ -11,13 +11,12 @@ import click
 
 from sealgate.cli.causes import plain_cause
 from sealgate.cli.frame import config_option, fail
+from sealgate.cli.own_address import own_address
 
 if TYPE_CHECKING:
     from sealgate.config import Address, Admin
 
 _PATIENCE_S = 10.0  # pictures come twice a second
-# A gateway that listens on every address is asked on this machine's own.
-_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 _OK = 200
 
 
@@ -96,7 +95,7 @@ def _show(stream: Iterator[dict[str, Any]], *, once: bool, as_json: bool) -> Non
 
 def pictures(address: "Address", host_name: str) -> Generator[dict[str, Any], None, None]:
     """Yield each picture as it comes, the first at once. Raises GoneError."""
-    connection = HTTPConnection(_OWN.get(address.host, address.host), address.port, timeout=_PATIENCE_S)
+    connection = HTTPConnection(own_address(address.host), address.port, timeout=_PATIENCE_S)
     try:
         connection.request("GET", "/events", headers={"Host": host_name})
         reply = connection.getresponse()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path as File
 from types import MappingProxyType
 
@@ -9,12 +10,22 @@ from pydantic import ValidationError
 from pydantic_settings import InitSettingsSource
 
 from sealgate.config.consistency import inconsistencies
-from sealgate.config.model import Config
+from sealgate.config.model import Admin, Config
 from sealgate.config.paths import dotted
-from sealgate.config.problems import ConfigError, Problem, problems_of
+from sealgate.config.problems import UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
 from sealgate.config.sources import Layer, find_file, read_environment, read_file, read_flags
 
+_ADMIN_SOCKET = ("admin", "unix")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration and where it came from: the file that was read, if any, and its layers, first wins."""
+
+    config: Config
+    file: File | None
+    layers: tuple[Layer, ...]
 
 
 def load_config(
@@ -28,6 +39,15 @@ def load_config(
     `overrides` are flags by dotted name ("listen.tcp"), None for one that was not given; `environ` is the
     process's own unless given. Raises ConfigError, whose text has one line per problem and no secret.
     """
+    return load_with_sources(file, overrides, environ).config
+
+
+def load_with_sources(
+    file: File | None,
+    overrides: Mapping[str, object] = _NO_OVERRIDES,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """Load as `load_config` does, and tell the sources, too."""
     environ = os.environ if environ is None else environ
     _refuse_debugging(environ)
     found = find_file(file, environ)
@@ -39,9 +59,33 @@ def load_config(
     else:
         problems = inconsistencies(config)
         if not problems:
-            return config
+            return Loaded(config, found, layers)
     # Raised here, outside the handler: a chained error would carry values into a traceback.
     raise ConfigError(_lines(problems, layers))
+
+
+def load_admin_socket(
+    file: File | None, environ: Mapping[str, str]
+) -> tuple[File | str | None, ConfigError | None]:
+    """Return `admin.unix` of a configuration, and why the rest of it is wrong, None if it is not.
+
+    Who must halt a gateway at once cannot mend its configuration first. Raises ConfigError where not even
+    this setting can be read.
+    """
+    try:
+        return load_config(file, environ=environ).admin.unix, None
+    except ConfigError as error:
+        trouble = error
+    found = find_file(file, environ)
+    layers = (read_environment(environ), read_file(found) if found else Layer())
+    if not any(layer.tree for layer in layers):
+        return None, None  # there is none, which is no trouble here
+    written = [layer.tree["admin"] for layer in layers if layer.depth(_ADMIN_SOCKET) == len(_ADMIN_SOCKET)]
+    place = written[0]["unix"] if written and isinstance(written[0], dict) else ""
+    try:
+        return Admin.model_validate({"unix": place}).unix, trouble
+    except ValidationError:
+        raise trouble from None
 
 
 def check_whole(config: Config) -> None:
@@ -62,13 +106,29 @@ def _build(layers: tuple[Layer, ...]) -> Config:
 
 
 def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
-    return [_line(problem, layers) for problem in problems]
+    return [line for problem in problems for line in _told(problem, layers)]
 
 
-def _line(problem: Problem, layers: tuple[Layer, ...]) -> str:
-    """Tell a problem in the words of the source that set it, or that set most of what is around it."""
-    source = max(layers, key=lambda layer: layer.depth(problem.path))
+def _told(problem: Problem, layers: tuple[Layer, ...]) -> list[str]:
+    """Tell a problem; of the environment's unknown variables each by its whole name."""
+    source = _source(problem, layers)
+    if problem.text != UNKNOWN or not (names := source.written(problem.path)):
+        return [_line(problem, source)]
+    meant = {name: nearest_variable(name) for name in names}
+    return [f"{name}: {UNKNOWN}{_hint(near)}" for name, near in meant.items()]
+
+
+def _source(problem: Problem, layers: tuple[Layer, ...]) -> Layer:
+    """Return the source that set it, or that set most of what is around it."""
+    return max(layers, key=lambda layer: layer.depth(problem.path))
+
+
+def _line(problem: Problem, source: Layer) -> str:
+    """Tell a problem in the words of its source."""
     known = source.depth(problem.path) > 0
     where = source.spell(problem.path) if known else dotted(problem.path)
-    hint = f"; did you mean {source.name(problem.meant)}?" if problem.meant else ""
-    return f"{where}: {problem.text}{hint}"
+    return f"{where}: {problem.text}{_hint(source.name(problem.meant) if problem.meant else None)}"
+
+
+def _hint(meant: str | None) -> str:
+    return f"; did you mean {meant}?" if meant else ""

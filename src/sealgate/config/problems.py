@@ -3,15 +3,20 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from sealgate.config.model import Config
-from sealgate.config.paths import Path, variable
+from sealgate.config.paths import PREFIX, Path, variable
+from sealgate.config.settings import ANY, all_settings, model_in
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+
+UNKNOWN = "unknown setting"
+_ALIKE = 0.8  # all variables begin alike, so that less says nothing
 
 
 class ConfigError(Exception):
@@ -42,7 +47,7 @@ def _problem(details: "ErrorDetails") -> Problem:
     # The library marks a mapping's bad key with a last element of its own.
     path = tuple(part for part in details["loc"] if part != "[key]")
     if details["type"] == "extra_forbidden":
-        return Problem(path, "unknown setting", nearest(path))
+        return Problem(path, UNKNOWN, nearest(path))
     if details["type"] == "missing":
         return Problem(path, f"missing; write it in the file{_or_variable(path)}")
     text = _TEXTS.get(details["type"])
@@ -79,7 +84,7 @@ def nearest(path: Path) -> Path | None:
 
 def _elsewhere(name: str) -> Path | None:
     for table, field in Config.model_fields.items():
-        model = _model_in(field.annotation)
+        model = model_in(field.annotation)
         if isinstance(field.annotation, type) and model is not None and name in model.model_fields:
             return (table, name)
     return None
@@ -90,11 +95,13 @@ def _table_at(path: Path) -> type[BaseModel]:
     model: type[BaseModel] = Config
     for part in path:
         field = model.model_fields.get(str(part))
-        model = (_model_in(field.annotation) if field else None) or model
+        model = (model_in(field.annotation) if field else None) or model
     return model
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((model for model in map(_model_in, get_args(annotation)) if model), None)
+def nearest_variable(name: str) -> str | None:
+    """Return the valid variable that an unknown one of the environment probably means."""
+    parts = tuple(name.removeprefix(PREFIX).lower().split("__"))
+    valid = [variable(setting.at(parts)) for setting in all_settings()]
+    close = get_close_matches(name.upper(), valid, n=1, cutoff=_ALIKE)
+    return close[0].replace(ANY, "NAME") if close else None

@@ -45,6 +45,11 @@ class Layer:
         """Return a setting's name with the name of its source."""
         return f"{self.origin}{self.name(path)}"
 
+    def written(self, path: Path) -> list[str]:
+        """Return the environment's variables that set a path, or anything below it."""
+        variables = self.variables or {}
+        return [name for set_path, name in variables.items() if set_path[: len(path)] == path]
+
     def name(self, path: Path) -> str:
         """Return a setting's name as this source writes it."""
         if self.variables is None:

@@ -21,6 +21,10 @@ class KeyRecord:
     expires_at: float | None
     is_active: bool
 
+    def has_ended(self, server_now: float) -> bool:
+        """Whether its time is over; `server_now` is epoch seconds."""
+        return self.expires_at is not None and self.expires_at <= server_now
+
     def ends_soon(self, server_now: float) -> bool:
         """Whether somebody should see to a new key; `server_now` is epoch seconds."""
         return self.expires_at is not None and self.expires_at - server_now < WARN_S

@@ -50,14 +50,20 @@ def build_scheme(config: Config) -> Scheme:
 
 def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> SigningKey:
     """Read a key's secrets. Raises SecretError."""
+    secret = read_secret(config.keys[alias].secret, environ)
+    try:
+        return key_with(config, alias, secret, environ)
+    finally:
+        wipe(secret)
+
+
+def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> SigningKey:
+    """Make a key of its secret, which the caller wipes. Raises SecretError."""
     key = config.keys[alias]
-    secret = read_secret(key.secret, environ)
     try:
         signer = Signer(build_scheme(config), secret)
     except ValueError as error:
         raise SecretError(key.secret, str(error), "correct the secret or signing.secret_is") from None
-    finally:
-        wipe(secret)
     session = read_session(key.session, environ) if key.session else None
     return SigningKey(alias, key.api_key, config.signing.header_prefix, key.recv_window_ms, signer, session)
 

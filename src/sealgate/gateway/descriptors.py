@@ -19,20 +19,29 @@ def room_for_bots(wanted: int, upstream: int) -> int:
 
     `wanted` is `listen.max_connections`, `upstream` the most connections to the exchange.
     """
-    limit = _raise_limit(wanted + upstream + _RESERVE)
-    room = max(1, min(wanted, limit - upstream - _RESERVE))
+    limit, room = grantable(wanted, upstream)
+    _raise_to(limit)
     if room < wanted:
         fix = "raise it (ulimit -n, LimitNOFILE=), or lower listen.max_connections"
         log.warning("few_descriptors", limit=limit, bots=room, wanted=wanted, fix=fix)
     return room
 
 
-def _raise_limit(needed: int) -> int:
+def grantable(wanted: int, upstream: int) -> tuple[int, int]:
+    """Return the limit as far as the system would let us raise it, and the room for bots that it leaves."""
+    limit = _grantable(wanted + upstream + _RESERVE)
+    return limit, max(1, min(wanted, limit - upstream - _RESERVE))
+
+
+def _grantable(needed: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     hard = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return _MOST if soft == resource.RLIM_INFINITY else soft
-    limit = max(soft, min(needed, hard))
-    if limit > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    return limit
+    return max(soft, min(needed, hard))
+
+
+def _raise_to(limit: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft not in (resource.RLIM_INFINITY, limit):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -55,6 +55,13 @@ def bind_unix(path: Path, setting: str, group: int | None = None) -> UnixSocket:
         raise StartError(f"{_cannot(path)}: {(error.strerror or str(error)).lower()}; {fix}") from None
 
 
+def check_place(path: Path, setting: str) -> None:
+    """Look whether `bind_unix` could have a path; change nothing. Raises StartError naming the setting."""
+    if path.parent.exists():
+        _check_folder(path)
+    _is_stale(path, setting)
+
+
 def _make_folder(folder: Path, group: int | None) -> None:
     folder.mkdir(mode=_MODE_OF_OUR_FOLDER)
     if group is not None:
@@ -90,10 +97,16 @@ def _only_one(path: Path) -> Iterator[None]:
 
 def _remove_stale(path: Path, setting: str) -> None:
     """Make room. A link is never followed: bind(2) does not, and neither does this."""
+    if _is_stale(path, setting):
+        path.unlink()
+
+
+def _is_stale(path: Path, setting: str) -> bool:
+    """Whether a dead program's socket is there. Raises StartError where anything else is."""
     try:
         found = path.lstat()
     except FileNotFoundError:
-        return
+        return False
     if not stat.S_ISSOCK(found.st_mode):
         raise StartError(
             f"{_cannot(path)}: something else is there; remove it, or set {setting} to another path"
@@ -102,7 +115,7 @@ def _remove_stale(path: Path, setting: str) -> None:
         raise StartError(f"{_cannot(path)}: a socket of user {found.st_uid} is there; have it removed")
     if _somebody_listens(path):
         raise StartError(f"{_cannot(path)}: another program listens there; set {setting} to another path")
-    path.unlink()
+    return True
 
 
 def _somebody_listens(path: Path) -> bool:

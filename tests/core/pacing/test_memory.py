@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.memory import restore, snapshot
+from sealgate.core.pacing.memory import kept_in_words, restore, snapshot
 
 KEPT = {"n": 20.0, "window": 1.0, "seen": 3, "age": 5.0}
 
@@ -49,3 +49,8 @@ def test_what_is_not_plausible_is_left_out(wrong: dict[str, float]) -> None:
 
 def test_a_list_without_end_is_cut() -> None:
     assert len(restore([KEPT] * 99, 0.0)) == 10
+
+
+def test_what_was_kept_in_words() -> None:
+    kept = [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}, {"n": -1.0}]
+    assert kept_in_words(kept, 0.0) == ["about 20 per 1 s, seen 14 times, last 429 3 min ago"]

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.status import in_words
 
 Snapshot = list[dict[str, float]]
 
@@ -28,6 +29,15 @@ def snapshot(limits: Sequence[Limit], now: float) -> Snapshot:
 def restore(kept: Sequence[Mapping[str, float]], now: float) -> list[Limit]:
     """Return limits from a snapshot; what is not plausible is left out."""
     return [_restored(one, now) for one in kept[:_MOST_KEPT] if _is_plausible(one)]
+
+
+def kept_in_words(kept: Sequence[Mapping[str, float]], now: float) -> list[str]:
+    """Return limits of a snapshot as `in_words` says them, as they held."""
+    return [
+        in_words(Limit(one["n"], one["window"], seen=int(one["seen"]), last_seen=now - one["age"]), now)
+        for one in kept[:_MOST_KEPT]
+        if _is_plausible(one)
+    ]
 
 
 def _is_plausible(one: Mapping[str, float]) -> bool:

@@ -24,6 +24,7 @@ _OTHERS_WRITE = 0o002
 _PRIMARY = 0xFF  # of SQLite's extended error codes
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: "move it away, and look up the latest orders at the exchange",
+    sqlite3.SQLITE_NOTADB: "name another file, or move it away",
     sqlite3.SQLITE_FULL: "free space there",
     sqlite3.SQLITE_BUSY: "end the program that holds it open",
 }
@@ -62,6 +63,13 @@ def connect(file: Path) -> sqlite3.Connection:
     return database
 
 
+def connect_to_look(file: Path) -> sqlite3.Connection:
+    """Open a file that is there so that nothing changes in it or beside it. Raises sqlite3.Error."""
+    # Without a write-ahead log nobody has it open; else to read it would leave an empty one behind.
+    how = "mode=ro" if file.with_name(f"{file.name}-wal").exists() else "immutable=1"
+    return sqlite3.connect(f"{file.absolute().as_uri()}?{how}", uri=True, timeout=LOCK_WAIT_S)
+
+
 def prepare(file: Path) -> None:
     """Make or check the file before it is first used. Raises JournalError."""
     with told(file):
@@ -71,7 +79,7 @@ def prepare(file: Path) -> None:
         if file.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with closing(connect(file)) as database:
-            _check(database, file)
+            check_sound(database, file)
             _make_tables(database)
         file.chmod(_MODE)
 
@@ -108,11 +116,13 @@ def _check_folder(file: Path) -> None:
         raise JournalError(file, "everybody may write in its folder", f"chmod o-w {file.parent}")
 
 
-def _check(database: sqlite3.Connection, file: Path) -> None:
+def check_sound(database: sqlite3.Connection, file: Path) -> int:
+    """Return the version of a file that is whole. Raises JournalError where it is not, or not ours."""
     version = _version(database)
     if version not in range(VERSION + 1):
         raise JournalError(file, f"made by another version ({version})", "choose another file")
     _check_damage(database, file, "quick_check(1)")
+    return version
 
 
 def _check_damage(database: sqlite3.Connection, file: Path, pragma: str) -> None:

@@ -40,14 +40,18 @@ class Journal:
             row = database.execute("SELECT limits, at FROM learned WHERE subject = ?", (subject,)).fetchone()
         if row is None:
             return []
-        limits: Snapshot = json.loads(row[0])
-        return [{**limit, "age": limit["age"] + max(0.0, wall - row[1])} for limit in limits]
+        return aged(json.loads(row[0]), wall - row[1])
 
     def keep(self, learned: Mapping[str, Snapshot], wall: float) -> None:
         """Write what was learned, by subject. Raises sqlite3.Error where the disk refuses."""
         rows = [(subject, json.dumps(limits), wall) for subject, limits in learned.items()]
         with closing(connect(self._file)) as database, database:
             database.executemany("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", rows)
+
+
+def aged(limits: Snapshot, seconds: float) -> Snapshot:
+    """Return limits as they are that many seconds after they were written."""
+    return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in limits]
 
 
 class Keeper:

@@ -1,0 +1,185 @@
+"""What the exchange says: its time, its list of keys, and whether it accepts a signed read of each key.
+
+Only reads are sent, one after the other: three for the time, one without a signature, one for each session
+and each key. A 429 ends it, as the limit belongs to the bots.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from sealgate.cli.checking.local import Known
+from sealgate.config import Config
+from sealgate.core.attempts import Failure
+from sealgate.core.catalogue import CATALOGUE, find_kind
+from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.findings import Finding, fail, warn
+from sealgate.core.key_records import KeyRecord, find_record
+from sealgate.core.limit_reply import limit_reply
+from sealgate.core.refusals import Facts, words
+from sealgate.core.routes import Lane
+from sealgate.core.server_time import UnreadableTimeError, parse_server_time
+from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
+from sealgate.core.target import Target
+from sealgate.core.vetting import vet_clock, vet_record
+from sealgate.gateway.answer import Answer
+from sealgate.gateway.host import Host
+from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.own_requests import KEY_LIST
+from sealgate.gateway.upstream import Upstream
+
+_SAMPLES = 3
+_OK, _LIMITED, _CLIENT_ERROR = 200, 429, 400
+
+
+class LimitedError(Exception):
+    """A 429: nothing more is sent."""
+
+    def __init__(self, retry_after_s: float | None) -> None:
+        super().__init__()
+        self.retry_after_s = retry_after_s
+
+
+class UnreachableError(Exception):
+    """No connection could be made: the exchange cannot be asked at all. `str()` is the cause."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What the exchange's list says of a key; `is_listed` None where there is no session to ask with."""
+
+    record: KeyRecord | None = None
+    is_listed: bool | None = None
+
+
+class Exchange:
+    """Asks one exchange. `target` is what the signed read asks for."""
+
+    def __init__(self, config: Config, upstream: Upstream, target: Target, host: Host) -> None:
+        self._config = config
+        self._upstream = upstream
+        self._target = target
+        self._host = host
+        self._clock = ServerClock()
+        self._listed: dict[str, Listed] = {}
+
+    async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
+        """Yield all lines; a 429, or no connection, ends it with one."""
+        try:
+            yield await self._read_time()
+            for one in known.values():
+                if (finding := await self._read_list(one.key)) is not None:
+                    yield finding
+            is_public = bool(known) and await self._is_public()
+            reads = [await self._read(one) for one in known.values()]
+        except LimitedError as error:
+            yield limited("exchange", error.retry_after_s)
+        except UnreachableError as error:
+            fix = "check base_url, the network and the exchange's status"
+            yield fail("exchange", f"it cannot be reached: {error}", fix)
+        else:
+            for finding in judge_reads(reads, is_public=is_public):
+                yield finding
+
+    async def _ask(self, target: str, lines: bytes = b"") -> Answer | Failure:
+        """Send a read and return the whole reply. Raises LimitedError and UnreachableError."""
+        timeout_s = self._upstream.destination.total_timeout_s
+        connection = await self._upstream.connect(Lane.READ, timeout_s)
+        if isinstance(connection, Failure):
+            raise UnreachableError(connection.detail)
+        request = self._upstream.head("GET", target) + lines + b"\r\n"
+        answer = await connection.exchange(request, timeout_s, is_head=False)
+        if isinstance(answer, Failure):
+            return answer
+        if answer.remainder is not None:
+            answer.remainder.abandon()
+        if answer.status == _LIMITED:
+            raise LimitedError(limit_reply(_LIMITED, answer.head.told, self._server_now).retry_after_s)
+        return answer
+
+    async def _read_time(self) -> Finding:
+        trouble: str | None = None
+        for _ in range(_SAMPLES):
+            trouble = trouble or await self._take_sample()
+        if trouble is not None and not self._clock.is_synced:
+            report = fail if self._config.clock.required else warn
+            fix = "correct clock.path and clock.field"
+            return report("clock", f"{self._config.clock.path}: {trouble}", fix)
+        window_ms = min(key.recv_window_ms for key in self._config.keys.values())
+        offset_s = self._server_now() - self._host.wall()
+        return vet_clock(offset_s, self._clock.error(self._host.now()), window_ms)
+
+    async def _take_sample(self) -> str | None:
+        """Take in one reply of `/time`; return what is wrong with it, None if nothing is."""
+        sent = self._host.now()
+        answer = await self._ask(self._config.clock.path)
+        if isinstance(answer, Failure):
+            return answer.detail
+        if answer.status != _OK:
+            return f"the answer was {answer.status}"
+        try:
+            found = parse_server_time(answer.body, self._config.clock.field)
+        except UnreadableTimeError as error:
+            return str(error)
+        self._clock = self._clock.observe(Sample(sent, self._host.now(), found.seconds, found.resolution))
+        return None
+
+    async def _read_list(self, key: SigningKey) -> Finding | None:
+        """Ask for the list of keys with a key's session token, if it has one."""
+        if key.session is None:
+            return None
+        area = f"keys.{key.alias}.session"
+        bearer = f"Authorization: Bearer {key.session.reveal()}\r\n".encode("ascii")
+        answer = await self._ask(f"{self._config.upstream.prefix}{KEY_LIST}", bearer)
+        if isinstance(answer, Failure):
+            return fail(area, f"no answer: {answer.detail}", "run it again")
+        if answer.status != _OK:
+            said = words(answer.status, answer.body, key.session.reveal())
+            is_known = answer.status >= _CLIENT_ERROR
+            fix = CATALOGUE[find_kind(answer.status, answer.body)].advice if is_known else "correct base_url"
+            return fail(area, f"the list of keys was refused, {said}", fix)
+        record = find_record(answer.body, key.api_key)
+        self._listed[key.alias] = Listed(record, record is not None)
+        if record is None:
+            fix = "store the session token of the user whose key it is"
+            return warn(area, "the token is good, but its user has no such key", fix)
+        return vet_record(area, record, self._server_now())
+
+    async def _is_public(self) -> bool:
+        """Whether the read is answered without a signature, too, so that it says nothing of a key."""
+        answer = await self._ask(self._target.raw)
+        return isinstance(answer, Answer) and answer.status < _CLIENT_ERROR
+
+    async def _read(self, known: Known) -> Read:
+        key, sent = known.key, self._host.now()
+        timestamp_ms = self._timestamp_ms(sent)
+        answer = await self._ask(self._target.raw, key.signing_lines(timestamp_ms, "GET", self._target, b""))
+        facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
+        if isinstance(answer, Failure):
+            return Read(key.api_key, facts, None, answer.detail)
+        return Read(key.api_key, facts, Reply(answer.status, answer.body))
+
+    def _facts(self, known: Known, timestamp_ms: int, round_trip_ms: int) -> Facts:
+        key, config = known.key, self._config
+        listed = self._listed.get(key.alias, Listed())
+        is_synced = self._clock.is_synced
+        return Facts(
+            alias=key.alias,
+            timestamp_ms=timestamp_ms,
+            round_trip_ms=round_trip_ms,
+            clock_error_ms=round(self._clock.error(self._host.now()) * 1000) if is_synced else None,
+            recv_window_ms=key.recv_window_ms,
+            shape=known.shape,
+            record=listed.record,
+            is_listed=listed.is_listed,
+            server_now=self._server_now(),
+            scheme_is_default=config.signing == type(config.signing)(),
+            header_prefix=config.signing.header_prefix,
+            path=self._target.path,
+        )
+
+    def _timestamp_ms(self, now: float) -> int:
+        return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)
+
+    def _server_now(self) -> float:
+        now = self._host.now()
+        return now + self._clock.bounds(now).middle if self._clock.is_synced else self._host.wall()

@@ -1,0 +1,164 @@
+"""What can be seen on this machine alone: files and who may read them, secrets, addresses, open files."""
+
+import os
+import socket
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sealgate.cli.causes import plain_cause
+from sealgate.config import Address, Config
+from sealgate.core.findings import Finding, Level, fail, ok, warn
+from sealgate.core.secret_shape import Shape, shape_of
+from sealgate.core.vetting import vet_descriptors
+from sealgate.gateway.build import key_with
+from sealgate.gateway.descriptors import grantable
+from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.listening import StartError
+from sealgate.gateway.room import Room
+from sealgate.gateway.roster import read_roster
+from sealgate.gateway.secret_sources import SecretError, read_secret, wipe
+from sealgate.gateway.server_tls import server_context
+from sealgate.gateway.unix_socket import check_place
+
+_STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
+
+
+@dataclass(frozen=True)
+class Known:
+    """A key that was read, and what its secret looks like."""
+
+    key: SigningKey
+    shape: Shape
+
+
+def told(area: str, text: str, level: Level = Level.FAIL) -> Finding:
+    """Return the line of an error whose text is `cause; fix`."""
+    cause, _, fix = text.partition("; ")
+    return Finding(area, level, cause, fix)
+
+
+def look_at_file(file: Path | None) -> Iterator[Finding]:
+    """Yield what is wrong with who may write the configuration: it says where keys sign, and to whom."""
+    if file is None:
+        return
+    found = file.stat()
+    if found.st_mode & stat.S_IWOTH:
+        yield fail(
+            "configuration", f"everybody may write {file}, and so choose the exchange", f"chmod 600 {file}"
+        )
+    elif found.st_uid not in (os.geteuid(), 0):
+        yield warn("configuration", f"{file} belongs to user {found.st_uid}", f"chown {os.geteuid()} {file}")
+
+
+def look_for_leftovers(config: Config) -> Iterator[Finding]:
+    """Yield what still stands as the starter file has it."""
+    if config.base_url.host == _STARTER_HOST:
+        yield fail(
+            "configuration",
+            f"base_url is still that of the example, {config.base_url}",
+            "write the exchange's",
+        )
+    for alias, key in config.keys.items():
+        if key.api_key == _STARTER_KEY:
+            yield fail(
+                "configuration", f"keys.{alias}.api_key is still that of the example", "paste the key's"
+            )
+
+
+def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known]) -> Iterator[Finding]:
+    """Read each key's secrets into `known`, and yield a line for each."""
+    for alias, key in config.keys.items():
+        area = f"keys.{alias}"
+        try:
+            known[alias] = found = _read_key(config, alias, environ)
+        except SecretError as error:
+            yield told(area, str(error))
+            continue
+        scheme = key.secret.partition(":")[0]
+        place = key.secret if scheme != "cmd" else "a program's output"
+        if found.shape.is_wrapped:
+            fix = "store the secret alone, unless they belong to it"
+            yield warn(area, f"the secret of {place} begins or ends with a quote or a blank", fix)
+        else:
+            private = ", which is yours alone" if scheme == "file" else ""
+            yield ok(area, f"the secret can be read from {place}{private}")
+
+
+def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
+    key = config.keys[alias]
+    secret = read_secret(key.secret, environ)
+    try:
+        return Known(key_with(config, alias, secret, environ), shape_of(secret, key.api_key))
+    finally:
+        wipe(secret)
+
+
+def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield whether the bots' tokens can be read."""
+    if not config.bots:
+        yield ok("bots", "none are named: every program on this machine may read and trade")
+        return
+    try:
+        read_roster(config, environ)
+    except SecretError as error:
+        yield told("bots", str(error))
+    else:
+        yield ok("bots", f"{len(config.bots)} are named, and what they prove themselves by can be read")
+
+
+def look_at_certificate(config: Config) -> Iterator[Finding]:
+    """Yield whether the bots' address can speak TLS, where it should."""
+    if config.listen.tls_cert is None:
+        return
+    try:
+        server_context(config.listen)
+    except StartError as error:
+        yield told("listen.tls_cert", str(error))
+    else:
+        yield ok("listen.tls_cert", "certificate and key belong together")
+
+
+def look_at_addresses(config: Config, *, is_running: bool) -> Iterator[Finding]:
+    """Yield whether each address can be had; a gateway that runs has them already."""
+    for setting, address in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
+        if address is not None:
+            yield (
+                ok(setting, f"the running gateway has {address}")
+                if is_running
+                else _bindable(setting, address)
+            )
+    if config.listen.unix is None or is_running:
+        return
+    try:
+        check_place(config.listen.unix, "listen.unix")
+    except (StartError, OSError) as error:
+        yield told("listen.unix", str(error))
+    else:
+        yield ok("listen.unix", f"{config.listen.unix} is free")
+
+
+def _bindable(setting: str, address: Address) -> Finding:
+    """Bind and let go, without listening: no bot must find this here."""
+    if address.port == 0:
+        return ok(setting, "it will be a free port, another one at each start")
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        for family, kind, _, _, where in found:
+            with closing(socket.socket(family, kind)) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(where)
+    except OSError as error:
+        return fail(
+            setting, f"{address} cannot be had: {plain_cause(error)}", f"set {setting} to another one"
+        )
+    return ok(setting, f"{address} is free")
+
+
+def look_at_descriptors(config: Config) -> Iterator[Finding]:
+    """Yield whether the system grants as many open files as the bots may want."""
+    wanted = config.listen.max_connections
+    limit, room = grantable(wanted, Room(config.upstream.max_connections).all)
+    yield vet_descriptors(limit, room, wanted)

@@ -1,0 +1,59 @@
+"""The journal: whether it can be used, what is in doubt, the space for it, the limits that it remembers."""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sealgate.cli.checking.local import told
+from sealgate.config import Config
+from sealgate.core.findings import Finding, fail, ok, warn
+from sealgate.core.pacing.memory import Snapshot, kept_in_words
+from sealgate.core.vetting import vet_disk
+from sealgate.gateway.assembly import subject
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import JournalError
+from sealgate.gateway.journal.insight import look_into
+
+
+def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Finding]:
+    """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
+    file = config.journal.file
+    if file is None:
+        yield ok("journal", "none is kept: a crash forgets which orders were under way (journal.file)")
+        return
+    try:
+        yield from _opened(file, learned) if file.exists() else _to_be_made(file)
+    except JournalError as error:
+        yield told("journal", str(error))
+    finding = vet_disk(str(file.parent), shutil.disk_usage(file.parent).free, config.journal.max_size)
+    if finding is not None:
+        yield finding
+
+
+def _to_be_made(file: Path) -> Iterator[Finding]:
+    if os.access(file.parent, os.W_OK | os.X_OK):
+        yield ok("journal", f"{file} will be made at the first start")
+    else:
+        yield fail("journal", f"{file} cannot be made: its folder is not writable", "choose a writable path")
+
+
+def _opened(file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
+    insight = look_into(file, Host().wall())
+    if insight is None:
+        yield ok("journal", f"{file} is of an older version, and will be taken over at the next start")
+        return
+    learned.update(insight.limits)
+    user = "a gateway uses it" if insight.is_in_use else "no gateway uses it"
+    if insight.in_doubt:
+        fix = "look each up at the exchange: sealgate orders"
+        yield warn("journal", f"{file} is whole, {user}; orders in doubt: {insight.in_doubt}", fix)
+    else:
+        yield ok("journal", f"{file} is whole, {user}; no orders are in doubt")
+
+
+def remembered_limits(config: Config, learned: Mapping[str, Snapshot]) -> Iterator[Finding]:
+    """Yield the limits that the journal remembers of each key, in words."""
+    for alias in config.keys:
+        for words in kept_in_words(learned.get(subject(config, alias), []), 0.0):
+            yield ok("limits", f"keys.{alias}: {words} (from the journal)")

@@ -1,0 +1,150 @@
+"""All probes in order: what is nearest first, and none whose answer would only repeat an earlier failure."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sealgate.cli.checking import local
+from sealgate.cli.checking.exchange import Exchange
+from sealgate.cli.checking.records import look_at_journal, remembered_limits
+from sealgate.cli.checking.report import Report
+from sealgate.cli.checking.running import ask_running, judge_running, pause_s
+from sealgate.cli.checking.way import look_at_the_way
+from sealgate.cli.frame import fail
+from sealgate.cli.progress import waiting_for
+from sealgate.config import Config, ConfigError
+from sealgate.config.effective import DEFAULT, Effective, effective
+from sealgate.config.load import Loaded, load_with_sources
+from sealgate.core.findings import Finding, Level, ok, warn
+from sealgate.core.target import Target, parse_target
+from sealgate.errors import Refusal
+from sealgate.gateway.assembly import destination_of
+from sealgate.gateway.host import Host
+from sealgate.gateway.own_requests import SIGNED_READ
+from sealgate.gateway.upstream import Upstream
+
+if TYPE_CHECKING:
+    from sealgate.core.pacing.memory import Snapshot
+
+GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the user asked for; `path` None is the usual read."""
+
+    config_file: Path | None
+    path: str | None
+    is_offline: bool
+
+
+@dataclass(frozen=True)
+class Round:
+    """One check of a configuration that is valid; `known` are the keys that could be read.
+
+    `running` is what a gateway that runs with it says of itself.
+    """
+
+    config: Config
+    target: Target
+    report: Report
+    environ: Mapping[str, str]
+    running: dict[str, Any] | None
+    known: dict[str, local.Known] = field(default_factory=dict)
+
+
+def check(wanted: Wanted, report: Report, environ: Mapping[str, str]) -> int:
+    """Run all probes and return the exit code."""
+    try:
+        loaded = load_with_sources(wanted.config_file, environ=environ)
+    except ConfigError as error:
+        for line in str(error).splitlines():
+            report.add(local.told("configuration", line))
+        return UNUSABLE
+    config = loaded.config
+    turn = Round(config, _target(config, wanted.path), report, environ, _ours(config, environ))
+    settings = effective(loaded)
+    report.explain(settings)
+    report.add(ok("configuration", _summary(loaded, settings)))
+    for finding in (*local.look_at_file(loaded.file), *_look_around(turn)):
+        report.add(finding)
+    if not wanted.is_offline:
+        _ask(turn)
+    return FAILED if report.has_failed else GOOD
+
+
+def _ours(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Ask the gateway that runs; one that serves another exchange is not ours, and in the way."""
+    status = ask_running(config, environ)
+    return status if status is not None and status["base_url"] == str(config.base_url) else None
+
+
+def _target(config: Config, path: str | None) -> Target:
+    try:
+        return parse_target(path or f"{config.upstream.prefix}{SIGNED_READ}", config.upstream.prefix)
+    except Refusal as refusal:
+        fail(f"--path: {refusal.detail} {refusal.reason.advice}")
+
+
+def _summary(loaded: Loaded, settings: list[Effective]) -> str:
+    file = str(loaded.file)
+    in_file = sum(one.source == file for one in settings)
+    elsewhere = sum(one.source not in (file, DEFAULT) for one in settings)
+    parts = [f"{in_file} of {file}"] if loaded.file else []
+    parts += [f"{elsewhere} of the environment"] if elsewhere or not parts else []
+    return f"it is valid; {' and '.join(parts)}, the rest are defaults"
+
+
+def _look_around(turn: Round) -> Iterator[Finding]:
+    """Yield what this machine shows. A further probe is a further line here."""
+    config, environ = turn.config, turn.environ
+    learned: dict[str, Snapshot] = {}
+    yield from local.look_for_leftovers(config)
+    yield from local.read_keys(config, environ, turn.known)
+    yield from local.read_tokens(config, environ)
+    yield from local.look_at_certificate(config)
+    yield from local.look_at_addresses(config, is_running=turn.running is not None)
+    yield from local.look_at_descriptors(config)
+    yield from look_at_journal(config, learned)
+    if turn.running is None:
+        yield from remembered_limits(config, learned)
+    else:
+        yield from judge_running(turn.running)
+
+
+def _ask(turn: Round) -> None:
+    """Go to the network, unless it is still the example's."""
+    if any(local.look_for_leftovers(turn.config)):
+        turn.report.add(warn("exchange", "it was not asked", "set base_url and the key first"))
+    elif (left_s := pause_s(turn.running)) > 0:
+        text = "it was not asked: the running gateway keeps off after a 429"
+        turn.report.add(warn("exchange", text, f"wait {left_s:.0f} s, and run it again"))
+    else:
+        asyncio.run(_go(turn))
+
+
+async def _go(turn: Round) -> None:
+    """Ask the exchange where the way to it is free."""
+    is_free = True
+    with waiting_for(f"looking for {turn.config.base_url.host}"):
+        steps = [one async for one in look_at_the_way(turn.config, turn.environ)]
+    for finding in steps:
+        turn.report.add(finding)
+        is_free = is_free and finding.level is not Level.FAIL
+    if not is_free:
+        return
+    with waiting_for(f"asking {turn.config.base_url}"):
+        found = await _examine(turn)
+    for finding in found:
+        turn.report.add(finding)
+
+
+async def _examine(turn: Round) -> list[Finding]:
+    upstream = Upstream(destination_of(turn.config))
+    try:
+        exchange = Exchange(turn.config, upstream, turn.target, Host())
+        return [one async for one in exchange.examine(turn.known)]
+    finally:
+        await upstream.close()

@@ -1,0 +1,73 @@
+"""The gateway that runs, if one does: it says what it is like by its admin address, or its admin socket."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
+
+from sealgate.cli.control_client import UnixConnection
+from sealgate.cli.own_address import own_address
+from sealgate.config import Config
+from sealgate.config.admin_socket import OFF, default_places
+from sealgate.core.findings import Finding, ok, warn
+
+_TIMEOUT_S = 3.0
+
+
+def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return `/status.json` of a gateway with these addresses, None where none answers as one."""
+    for connection in _ways(config, environ):
+        with closing(connection):
+            document = _status(connection, config.admin.hosts[0])
+        if document is not None:
+            return document
+    return None
+
+
+def _ways(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnection]:
+    address, place = config.admin.tcp, config.admin.unix
+    if address is not None and address.port:
+        yield HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
+    elif place != OFF:
+        for path in default_places(environ) if place is None else (Path(place),):
+            yield UnixConnection(path, _TIMEOUT_S)
+
+
+def _status(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None:
+    try:
+        connection.request("GET", "/status.json", headers={"Host": host_name})
+        document = json.loads(connection.getresponse().read())
+    except (OSError, HTTPException, ValueError):
+        return None
+    is_gateways = isinstance(document, dict) and {"not_ready", "keys", "base_url"} <= document.keys()
+    return document if is_gateways else None
+
+
+def pause_s(status: Mapping[str, Any] | None) -> float:
+    """Return the seconds that the running gateway still waits after a 429, 0 where it does not."""
+    return max((key["pause_s"] for key in status["keys"]), default=0.0) if status else 0.0
+
+
+def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what the running gateway says of itself, and the limits that it has learned."""
+    for reason in status["not_ready"]:
+        yield warn("gateway", f"it runs, but is not ready: {reason}", "see below")
+    if status["halts"]:
+        yield warn("gateway", "it runs, and orders are halted", "let them go again: sealgate resume")
+    if not status["not_ready"]:
+        yield ok("gateway", f"it runs, version {status['version']}, and is ready")
+    for key in status["keys"]:
+        yield from _key(key)
+
+
+def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
+    area = f"keys.{key['alias']}"
+    if key["disabled"]:
+        yield warn(area, f"the running gateway rests it: {key['disabled']}", "see below")
+    for limit in key["limits"]:
+        foreign = "; someone else seems to use this key, too" if limit["is_foreign_use"] else ""
+        yield ok("limits", f"{area}: {limit['words']}{foreign}")
+    if not key["limits"]:
+        yield ok("limits", f"{area}: no limit met yet")

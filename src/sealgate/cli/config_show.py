@@ -1,0 +1,31 @@
+"""`sealgate config show`: every setting as it holds, with its source."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from sealgate.cli.frame import config_option
+
+
+@click.command("show")
+@config_option
+@click.option("--set", "only_set", is_flag=True, help="Leave out what is at its default.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(config_file: Path | None, *, only_set: bool, as_json: bool) -> None:
+    """Show every setting as it holds, and the file or variable that set it.
+
+    References to secrets are shown, secrets are not; of an API key the beginning is.
+    """
+    from sealgate.cli.checking.report import setting_lines  # noqa: PLC0415 - `sealgate --help` stays light
+    from sealgate.config.effective import DEFAULT, effective  # noqa: PLC0415
+    from sealgate.config.load import load_with_sources  # noqa: PLC0415
+
+    settings = effective(load_with_sources(config_file))
+    shown = [one for one in settings if not only_set or one.source != DEFAULT]
+    if as_json:
+        click.echo(json.dumps({"settings": [asdict(one) for one in shown]}))
+        return
+    for line in setting_lines(shown):
+        click.echo(line)

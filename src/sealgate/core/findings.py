@@ -1,0 +1,74 @@
+"""What a check found: one line each, with cause and fix, and where it is not certain the causes by rank."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class Level(StrEnum):
+    """How bad it is: `fail` is what keeps the gateway from working."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+_RANKS = {Level.OK: 0, Level.WARN: 1, Level.FAIL: 2}
+
+
+class Weight(IntEnum):
+    """How much speaks for a cause."""
+
+    UNLIKELY = 0  # something was measured that speaks against it
+    POSSIBLE = 1
+    LIKELY = 2
+    PROVEN = 3  # it was measured, or the exchange says so
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A cause of a failure, what to do about it, and what was seen that speaks for or against it."""
+
+    weight: Weight
+    text: str
+    fix: str
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line. `causes` are all of them, most likely first, where `text` and `fix` name the first alone."""
+
+    area: str
+    level: Level
+    text: str
+    fix: str = ""
+    causes: tuple[Cause, ...] = ()
+
+
+def ok(area: str, text: str) -> Finding:
+    """Return a line about what is as it should be."""
+    return Finding(area, Level.OK, text)
+
+
+def warn(area: str, text: str, fix: str = "") -> Finding:
+    """Return a line about what works, and may not for long."""
+    return Finding(area, Level.WARN, text, fix)
+
+
+def fail(area: str, text: str, fix: str) -> Finding:
+    """Return a line about what does not work."""
+    return Finding(area, Level.FAIL, text, fix)
+
+
+def blamed(area: str, text: str, causes: Iterable[Cause]) -> Finding:
+    """Return the line of a failure that has at least one cause, with the one that most speaks for."""
+    ranked = tuple(sorted(causes, key=lambda cause: -cause.weight))
+    first = ranked[0]
+    how_sure = "" if first.weight is Weight.PROVEN else "most likely " if len(ranked) > 1 else "probably "
+    return Finding(area, Level.FAIL, f"{text}: {how_sure}{first.text}", first.fix, ranked)
+
+
+def worst(findings: Iterable[Finding]) -> Level:
+    """Return the worst level, OK where there is nothing."""
+    return max((finding.level for finding in findings), key=_RANKS.__getitem__, default=Level.OK)

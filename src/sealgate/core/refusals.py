@@ -1,0 +1,245 @@
+"""Why the exchange refused a signed read: the causes of a 401 or 403, ranked by what was measured.
+
+The exchange's words name a kind (core/catalogue.py), and a kind has several causes. What tells them apart is
+known only here: how far apart the clocks are, what the other keys met, what the stored secret looks like,
+what the exchange's own list says of the key. A cause with a measurement behind it comes before one without;
+one that a measurement speaks against comes last.
+
+Source: spec.md, Authentication and Errors.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from sealgate.core.catalogue import CATALOGUE, find_kind
+from sealgate.core.findings import Cause, Weight
+from sealgate.core.key_records import KeyRecord
+from sealgate.core.secret_shape import Shape
+
+_LONGEST = 120  # characters of the exchange's words that are repeated
+_ADDRESS = re.compile(rb"IP (\S{1,64}) not in API key whitelist")
+_PERMISSION = re.compile(rb"API key lacks '(\w{1,16})' permission")
+_WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)")
+_SERVER_MS = re.compile(rb"Server time: (\d{13})\b")
+_SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """What the same read met with the other keys."""
+
+    accepted: tuple[str, ...] = ()
+    signature_refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known when a read was refused; times are milliseconds.
+
+    `clock_error_ms` is the bound that `/time` gave, None where it could not be read and this host's clock was
+    signed with. `record` is what the exchange's list says of the key, None where it has no session;
+    `is_listed` False where it was read and lacks the key. `scheme_is_default`: nobody has set `[signing]`.
+    `path` is what was read.
+    """
+
+    alias: str
+    timestamp_ms: int
+    round_trip_ms: int
+    clock_error_ms: int | None
+    recv_window_ms: int
+    shape: Shape = field(default_factory=Shape)
+    others: Others = field(default_factory=Others)
+    record: KeyRecord | None = None
+    is_listed: bool | None = None
+    server_now: float = 0.0
+    scheme_is_default: bool = True
+    header_prefix: str = ""
+    path: str = ""
+
+
+Causes = Iterator[Cause]
+
+
+def causes_of(status: int, body: bytes, facts: Facts) -> list[Cause]:
+    """Return the causes of an error reply to a signed read, at least one."""
+    kind = find_kind(status, body)
+    explain = _EXPLAIN.get(kind)
+    if explain is None:
+        explain = _BY_STATUS.get(status, _unlisted) if kind == "other_4xx" else None
+    return list(explain(body, facts)) if explain else [_row(kind, status)]
+
+
+def words(status: int, body: bytes, hidden: str) -> str:
+    """Return status and what the exchange said, in printable characters; `hidden` is left out of it."""
+    found = re.search(rb'"detail"\s*:\s*"((?:[^"\\]|\\.){1,400})"', body)
+    text = found[1].decode("utf-8", "replace") if found else ""
+    printable = "".join(character for character in text if character.isprintable())[:_LONGEST]
+    said = printable.replace(hidden, "…") if hidden else printable
+    return f"{status} {said}".rstrip()
+
+
+def _row(kind: str, status: int) -> Cause:
+    if status >= _SERVER_ERROR:
+        fix = "look at the exchange's status page, and run it again"
+        return Cause(Weight.POSSIBLE, "the exchange has a fault of its own", fix)
+    return Cause(Weight.POSSIBLE, f"that is {kind.replace('_', ' ')}", CATALOGUE[kind].advice)
+
+
+def _headers(_body: bytes, facts: Facts) -> Causes:
+    sent = f"they were sent as {facts.header_prefix}APIKEY and so on"
+    fix = "set signing.header_prefix as the exchange documents it"
+    yield Cause(Weight.LIKELY, "the headers have another name at this exchange", fix, sent)
+    yield Cause(Weight.POSSIBLE, "a proxy before the exchange drops them", "connect without it")
+
+
+def _key_unknown(_body: bytes, facts: Facts) -> Causes:
+    alias, record = facts.alias, facts.record
+    again = f"make a new key in the app, and put it into keys.{alias}"
+    if record is not None and record.has_ended(facts.server_now):
+        yield Cause(Weight.PROVEN, "the key has expired", again, "the exchange's list says so")
+    elif record is not None and not record.is_active:
+        yield Cause(
+            Weight.PROVEN, "the key was revoked", again, "the exchange's list says that it is inactive"
+        )
+    if facts.shape.is_api_key or facts.shape.is_shorter:
+        seen = "the secret is not longer than the API key"
+        fix = f"swap keys.{alias}.api_key with what its secret points to"
+        yield Cause(Weight.LIKELY, "API key and secret are swapped", fix, seen)
+    if facts.is_listed is False:
+        fix = f"compare keys.{alias}.api_key with the app"
+        seen = "the list that its session token reads does not have it"
+        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", fix, seen)
+    yield Cause(
+        Weight.POSSIBLE,
+        "the API key is mistyped, revoked or expired",
+        f"compare keys.{alias}.api_key with the app",
+    )
+
+
+def _signature(_body: bytes, facts: Facts) -> Causes:
+    yield from _stored_wrongly(facts)
+    others, alias = facts.others, facts.alias
+    fix = f"store the secret of this API key where keys.{alias}.secret points"
+    if others.signature_refused and others.accepted:
+        names = ", ".join((alias, *others.signature_refused))
+        seen = f"refused are {names}, and the same [signing] serves {', '.join(others.accepted)}"
+        yield Cause(Weight.LIKELY, f"the secrets of {names} are swapped", fix, seen)
+    if others.accepted:
+        seen = f"the same [signing] serves {', '.join(others.accepted)}"
+        yield Cause(Weight.LIKELY, "the secret is another key's, or was replaced", fix, seen)
+        yield Cause(Weight.UNLIKELY, "[signing] is not what the exchange takes", _discover(facts), seen)
+        return
+    seen = "no key is accepted" if others.signature_refused else ""
+    scheme_first = facts.scheme_is_default or bool(others.signature_refused)
+    scheme, secret = (Weight.LIKELY, Weight.POSSIBLE) if scheme_first else (Weight.POSSIBLE, Weight.LIKELY)
+    default = "it is at its defaults" if facts.scheme_is_default else "it was set by hand"
+    yield Cause(secret, "the secret is another key's, or was replaced", fix)
+    yield Cause(scheme, "[signing] is not what the exchange takes", _discover(facts), seen or default)
+    prefix = "upstream.prefix is not what the exchange leaves out of the signature"
+    yield Cause(Weight.POSSIBLE, prefix, "compare it with the exchange's documents")
+
+
+def _stored_wrongly(facts: Facts) -> Causes:
+    fix = f"store the secret alone where keys.{facts.alias}.secret points"
+    if facts.shape.is_api_key:
+        yield Cause(
+            Weight.PROVEN, "what is stored as the secret is the API key", fix, "they are the same text"
+        )
+    if facts.shape.is_wrapped:
+        seen = "it begins or ends with a quote or a blank"
+        yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, seen)
+
+
+def _discover(facts: Facts) -> str:
+    return f"find it with: sealgate discover --key {facts.alias} --path {facts.path}"
+
+
+def _timestamp(body: bytes, facts: Facts) -> Causes:
+    server = _SERVER_MS.search(body)
+    window = _WINDOW.search(body)
+    skew_ms = facts.timestamp_ms - int(server[1]) if server else None
+    granted_ms = int(window[1]) if window else facts.recv_window_ms
+    if skew_ms is None:
+        yield from _clock(facts, "")
+    elif abs(skew_ms) > granted_ms:
+        yield from _clock(facts, f"the timestamp was {_apart(skew_ms)} the exchange's time")
+    else:
+        seen = f"the timestamp was {_apart(skew_ms)} the exchange's time, the window is {granted_ms} ms"
+        yield Cause(
+            Weight.LIKELY, "the exchange takes the window stricter than it says", "run it again", seen
+        )
+    if granted_ms != facts.recv_window_ms:
+        fix = f"set keys.{facts.alias}.recv_window_ms = {granted_ms}"
+        seen = f"the exchange says {granted_ms} ms, the configuration {facts.recv_window_ms} ms"
+        yield Cause(Weight.LIKELY, "recv_window_ms is not what the exchange grants", fix, seen)
+    if facts.round_trip_ms > granted_ms:
+        seen = f"the round trip took {facts.round_trip_ms} ms"
+        yield Cause(Weight.LIKELY, "the way to the exchange is too slow", "use a machine nearer to it", seen)
+
+
+def _clock(facts: Facts, seen: str) -> Causes:
+    if facts.clock_error_ms is None:
+        fix = "make clock.path answer, or set this machine's clock (NTP)"
+        yield Cause(Weight.PROVEN, "this machine's clock is wrong, and /time could not be read", fix, seen)
+    else:
+        fix = "correct clock.path and clock.field: they give another time"
+        bound = f"/time was read to ±{facts.clock_error_ms} ms"
+        told = "; ".join(filter(None, (seen, bound)))
+        yield Cause(Weight.LIKELY, "/time is not the clock that the exchange checks by", fix, told)
+
+
+def _apart(skew_ms: int) -> str:
+    return f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'}"
+
+
+def _permission(body: bytes, facts: Facts) -> Causes:
+    lacking = _PERMISSION.search(body)
+    name = lacking[1].decode("ascii", "replace") if lacking else "read"
+    fix = f"give the key {name} in the app, or name another key as keys.{facts.alias}"
+    yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
+
+
+def _address(body: bytes, _facts: Facts) -> Causes:
+    seen = _ADDRESS.search(body)
+    address = seen[1].decode("ascii", "replace") if seen else "this machine's public address"
+    fix = f"add {address} to the key's whitelist in the app"
+    yield Cause(Weight.PROVEN, f"the whitelist lacks {address}, which the exchange saw", fix)
+    if ":" in address:
+        fix = "add it, or let this machine reach the exchange by IPv4 alone"
+        yield Cause(Weight.POSSIBLE, "the whitelist has IPv4 addresses only", fix, f"{address} is IPv6")
+
+
+def _other_user(_body: bytes, _facts: Facts) -> Causes:
+    fix = "name the address of the key's own user in --path"
+    yield Cause(Weight.PROVEN, "the path names another user's address", fix, "the exchange says so")
+
+
+def _stranger(body: bytes, _facts: Facts) -> Causes:
+    seen = (
+        "" if body.lstrip().startswith(b"{") else "the reply is not JSON, so it is not of the exchange itself"
+    )
+    fix = "look at the reply; ask the exchange whether it serves this country and network"
+    yield Cause(Weight.LIKELY, "a firewall before the exchange refuses this machine", fix, seen)
+
+
+def _nowhere(_body: bytes, _facts: Facts) -> Causes:
+    fix = "correct upstream.prefix and base_url, or name a path that exists with --path"
+    yield Cause(Weight.LIKELY, "there is no such path: the prefix is wrong", fix)
+
+
+def _unlisted(_body: bytes, _facts: Facts) -> Causes:
+    yield Cause(Weight.POSSIBLE, "the exchange's documents do not list it", CATALOGUE["other_4xx"].advice)
+
+
+_EXPLAIN: dict[str, Callable[[bytes, Facts], Causes]] = {
+    "headers_missing": _headers,
+    "key_invalid": _key_unknown,
+    "signature_invalid": _signature,
+    "timestamp_outside": _timestamp,
+    "timestamp_invalid": _timestamp,
+    "permission_missing": _permission,
+    "ip_refused": _address,
+    "address_mismatch": _other_user,
+}
+_BY_STATUS: dict[int, Callable[[bytes, Facts], Causes]] = {403: _stranger, 404: _nowhere}

@@ -1,0 +1,97 @@
+"""What the signed reads of a check say of the keys: all keys are asked first, as one explains another."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sealgate.core.attempts import TOO_MANY_REQUESTS
+from sealgate.core.catalogue import find_kind
+from sealgate.core.findings import Finding, blamed, fail, ok, warn
+from sealgate.core.refusals import Facts, Others, causes_of, words
+
+_REDIRECT, _CLIENT_ERROR = 300, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A whole reply; `retry_after_s` is what a 429 stated."""
+
+    status: int
+    body: bytes
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A signed read with one key, and what is known of it.
+
+    `reply` is None where none came: `trouble` says why.
+    """
+
+    api_key: str
+    facts: Facts
+    reply: Reply | None
+    trouble: str = ""
+
+    @property
+    def area(self) -> str:
+        """What its line is about."""
+        return f"keys.{self.facts.alias}"
+
+
+def judge_reads(reads: Sequence[Read], *, is_public: bool) -> Iterator[Finding]:
+    """Yield a line for each key. `is_public`: the path is answered without a signature, too."""
+    accepted = tuple(read.facts.alias for read in reads if _is_accepted(read) and not is_public)
+    refused = tuple(read.facts.alias for read in reads if _is_signature_refused(read))
+    for read in reads:
+        others = Others(accepted, tuple(alias for alias in refused if alias != read.facts.alias))
+        if read.reply is None:
+            yield fail(
+                read.area, f"no answer to a signed read: {read.trouble}", "see above, and run it again"
+            )
+        else:
+            yield _judge(
+                replace(read, facts=replace(read.facts, others=others)), read.reply, is_public=is_public
+            )
+
+
+def limited(area: str, retry_after_s: float | None) -> Finding:
+    """Return the line of a 429, after which nothing more is sent."""
+    wait = f"wait {retry_after_s:.0f} s" if retry_after_s is not None else "wait a while"
+    return warn(
+        area, "the rate limit is exceeded (429), so nothing more was asked", f"{wait}, and run it again"
+    )
+
+
+def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
+    area = read.area
+    if reply.status == TOO_MANY_REQUESTS:
+        return limited(area, reply.retry_after_s)
+    if reply.status >= _CLIENT_ERROR:
+        said = words(reply.status, reply.body, read.api_key)
+        return blamed(
+            area, f"a signed read was refused, {said}", causes_of(reply.status, reply.body, read.facts)
+        )
+    if reply.status >= _REDIRECT:
+        fix = "write the address that it leads to as base_url: the gateway follows none"
+        return fail(area, f"the exchange redirects to another address ({reply.status})", fix)
+    if not reply.body.lstrip().startswith((b"{", b"[")):
+        return warn(
+            area, "a signed read was answered, but not with JSON", "compare base_url with the exchange's"
+        )
+    if is_public:
+        fix = "name one that needs a key: --path /v1/trade/…"
+        return warn(area, f"{read.facts.path} is answered without a key too, which proves nothing", fix)
+    return ok(area, f"a signed read is accepted (GET {read.facts.path}, {read.facts.round_trip_ms} ms)")
+
+
+def _is_accepted(read: Read) -> bool:
+    return read.reply is not None and read.reply.status < _REDIRECT
+
+
+def _is_signature_refused(read: Read) -> bool:
+    reply = read.reply
+    return (
+        reply is not None
+        and reply.status >= _CLIENT_ERROR
+        and find_kind(reply.status, reply.body) == "signature_invalid"
+    )

@@ -1,0 +1,94 @@
+"""What is good enough: the bounds by which a check calls a clock, a certificate, a disk fine or not.
+
+Times are epoch seconds, sizes bytes.
+"""
+
+import math
+from datetime import UTC, datetime
+
+from sealgate.core.findings import Finding, fail, ok, warn
+from sealgate.core.key_records import KeyRecord
+
+_DAY_S = 86_400.0
+_CERTIFICATE_WARN_S = 14 * _DAY_S  # those of today live for 90 days and less, and are renewed before a third
+_HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
+_LEAST_DISK = 16 * 1024**2
+# OpenSSL's X509_V_ERR_…, x509_vfy.h
+_CERTIFICATE_EXPIRED, _CERTIFICATE_EARLY = 10, 9
+_CERTIFICATE_NAME = frozenset({62, 64})  # of a host, of an address
+_CERTIFICATE_UNKNOWN = frozenset({18, 19, 20, 21})
+
+
+def vet_clock(offset_s: float, error_s: float, recv_window_ms: int) -> Finding:
+    """Judge the clock as `/time` shows it: `offset_s` is upstream minus this host, true to `error_s`."""
+    bound_ms = max(1, math.ceil(error_s * 1000))
+    text = f"/time is known to ±{bound_ms} ms"
+    if error_s * 2000 > recv_window_ms:
+        fix = "use a machine with a faster way to the exchange, or a larger recv_window_ms"
+        return fail("clock", f"{text}, too poor for a recv_window of {recv_window_ms} ms", fix)
+    if abs(offset_s) > _HOST_OFF_S + error_s:
+        side = "behind" if offset_s > 0 else "ahead"
+        fix = "set this machine's clock (NTP): the log's times go by it"
+        return warn("clock", f"{text}; this machine is {abs(offset_s):.1f} s {side}, which it corrects", fix)
+    return ok("clock", f"{text}; this machine is {round(offset_s * 1000):+d} ms off")
+
+
+def vet_certificate(not_after: float, now: float) -> Finding:
+    """Judge a certificate that was accepted, by its end."""
+    left_s = not_after - now
+    text = f"the certificate is valid, until {day(not_after)}"
+    if left_s < _CERTIFICATE_WARN_S:
+        fix = "nothing here: the exchange must renew it; look at its status page"
+        return warn("TLS", f"{text}, {left_s / _DAY_S:.0f} days from now", fix)
+    return ok("TLS", text)
+
+
+def refused_certificate(code: int, host: str, message: str, now: float) -> Finding:
+    """Say why a certificate was refused: `code` and `message` are OpenSSL's."""
+    if code in (_CERTIFICATE_EXPIRED, _CERTIFICATE_EARLY):
+        state = "has expired" if code == _CERTIFICATE_EXPIRED else "is not valid yet"
+        fix = f"this machine's clock says {day(now)}: set it if that is wrong, else wait for the exchange"
+        return fail("TLS", f"the certificate of {host} {state}", fix)
+    if code in _CERTIFICATE_NAME:
+        fix = "correct the host in base_url: never send a key there as it is"
+        return fail("TLS", f"the certificate is not for {host}", fix)
+    if code in _CERTIFICATE_UNKNOWN:
+        fix = "name its authority in upstream.ca_file if you know it, else do not trust this network"
+        return fail("TLS", f"the certificate of {host} is of an unknown authority", fix)
+    return fail("TLS", f"the certificate of {host} is refused ({message})", "see upstream.ca_file")
+
+
+def vet_record(area: str, record: KeyRecord, server_now: float) -> Finding:
+    """Judge a key by the exchange's own list."""
+    renew = "make a new key in the app, put it in the configuration, and reload"
+    end = "without an end" if record.expires_at is None else f"until {day(record.expires_at)}"
+    if record.has_ended(server_now):
+        return fail(area, f"the key has expired ({end})", renew)
+    if not record.is_active:
+        return fail(area, "the key is not active, says the exchange's list", renew)
+    if record.ends_soon(server_now):
+        return warn(area, f"the session token is good; the key ends soon: {end}", renew)
+    return ok(area, f"the session token is good; the key is active, {end}")
+
+
+def vet_disk(folder: str, free: int, wanted: int) -> Finding | None:
+    """Judge the space for the journal, None where there is enough."""
+    text = f"{free // 1024**2} MiB are free in {folder}"
+    if free < _LEAST_DISK:
+        return fail("journal", text, "free space there: orders are refused when it is full")
+    if free < wanted:
+        return warn("journal", f"{text}, less than journal.max_size", "free space, or lower journal.max_size")
+    return None
+
+
+def vet_descriptors(limit: int, room: int, wanted: int) -> Finding:
+    """Judge the open files that the system grants: `room` bots of `wanted` can be connected."""
+    if room < wanted:
+        fix = "raise it (ulimit -n, LimitNOFILE=), or lower listen.max_connections"
+        return warn("open files", f"{limit} are granted: {room} bots can connect, not {wanted}", fix)
+    return ok("open files", f"{limit} are granted, enough for {wanted} bots")
+
+
+def day(seconds: float) -> str:
+    """Return the date in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")

@@ -1,0 +1,36 @@
+"""A look into a journal that changes nothing in it, whether a gateway runs or not: for `sealgate check`."""
+
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from sealgate.core.pacing.memory import Snapshot
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.file import VERSION, check_sound, connect_to_look, is_in_use, told
+from sealgate.gateway.journal.learned import aged
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What a journal holds; `limits` by subject, aged to the moment of the look."""
+
+    in_doubt: int
+    is_in_use: bool
+    limits: Mapping[str, Snapshot]
+
+
+def look_into(file: Path, wall: float) -> Insight | None:
+    """Read a journal that is there, None where an older version made it; `wall` is epoch seconds.
+
+    Raises JournalError.
+    """
+    with told(file), closing(connect_to_look(file)) as database:
+        if check_sound(database, file) != VERSION:
+            return None
+        in_use = is_in_use(file)
+        doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not in_use)
+        rows = database.execute("SELECT subject, limits, at FROM learned").fetchall()
+    learned = {subject: aged(json.loads(limits), wall - at) for subject, limits, at in rows}
+    return Insight(len(doubts), in_use, learned)

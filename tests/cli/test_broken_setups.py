@@ -1,0 +1,592 @@
+"""`sealgate check` against set-ups that are broken in one way each: the line, the exit code, no secret."""
+
+import json
+import socket
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from rig.acts import say_and_close
+from rig.door import blurt
+from rig.setups import JSON, SESSION, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
+from rig.tls import Authority
+from rig.upstream import Received, running_upstream, say
+from rig.wire import reply
+from sealgate.gateway.journal.file import VERSION, prepare
+from sealgate.sandbox.settings import SandboxSettings
+
+NO_LIMIT: dict[str, Any] = {"limit_kind": "none"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is broken, and the line that tells it: its level, its area, words of it; the exit code."""
+
+    break_it: Callable[[Setup], None]
+    line: str
+    words: tuple[str, ...]
+    code: int = 1
+    arguments: tuple[str, ...] = ()
+
+
+def has(**settings: str) -> Callable[[Setup], None]:
+    return lambda setup: setup.has(**settings)
+
+
+def writes(name: str, text: str, mode: int = 0o600) -> Callable[[Setup], None]:
+    def break_it(setup: Setup) -> None:
+        setup.write(name, text, mode)
+
+    return break_it
+
+
+def configures(text: str) -> Callable[[Setup], None]:
+    return lambda setup: setup.configure(text)
+
+
+def lacks(*names: str) -> Callable[[Setup], None]:
+    def break_it(setup: Setup) -> None:
+        for name in names:
+            del setup.environ[f"SEALGATE_{name}"]
+
+    return break_it
+
+
+def answers(raw: bytes) -> Callable[[Setup], None]:
+    return lambda setup: setup.answers(to_signed(raw))
+
+
+# -- what can be seen without the exchange
+
+
+def port_in_use(setup: Setup) -> None:
+    holder = socket.create_server(("127.0.0.1", 0))
+    setup.has(LISTEN__TCP=f"127.0.0.1:{holder.getsockname()[1]}")
+    setup.kept.append(holder)
+
+
+def damaged_journal(setup: Setup) -> None:
+    file = setup.folder / "journal.db"
+    prepare(file)
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("INSERT INTO learned VALUES ('x', ?, 0)", ("y" * 20_000,))
+    raw = bytearray(file.read_bytes())
+    raw[4096 * 2 : 4096 * 3] = bytes(4096)
+    file.write_bytes(raw)
+    setup.has(JOURNAL__FILE=str(file))
+
+
+def newer_journal(setup: Setup) -> None:
+    file = setup.folder / "journal.db"
+    prepare(file)
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    setup.has(JOURNAL__FILE=str(file))
+
+
+def no_journal(setup: Setup) -> None:
+    setup.has(JOURNAL__FILE=str(setup.write("journal.db", "not a database, " * 100)))
+
+
+def journal_in_doubt(setup: Setup) -> None:
+    file = setup.folder / "journal.db"
+    prepare(file)
+    row = ("1", "r1", "grid", "main", "POST", "/order", "order", "/order", 1, 2, 1, 3, "unknown")
+    columns = (
+        "id, request_id, bot, key, method, route, lane, target, timestamp_ms, fence_ms, attempts, sent_ms, "
+        "state"
+    )
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute(f"INSERT INTO orders ({columns}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+    setup.has(JOURNAL__FILE=str(file))
+
+
+def writable_configuration(setup: Setup) -> None:
+    setup.configure("")
+    (setup.folder / "sealgate.toml").chmod(0o666)
+
+
+def certificates_that_differ(setup: Setup) -> None:
+    authority = trustme.CA()
+    one, other = authority.issue_cert("a.example"), authority.issue_cert("b.example")
+    cert, key = setup.folder / "cert.pem", setup.folder / "key.pem"
+    one.cert_chain_pems[0].write_to_path(cert)
+    other.private_key_pem.write_to_path(key)
+    key.chmod(0o600)
+    setup.has(LISTEN__TLS_CERT=str(cert), LISTEN__TLS_KEY=str(key))
+
+
+def socket_in_the_way(setup: Setup) -> None:
+    setup.has(LISTEN__UNIX=str(setup.write("bots.sock", "something else")))
+
+
+def swapped_key_and_secret(setup: Setup) -> None:
+    """Paste each in the other's place: the secret goes out as a header, but must not be printed."""
+    api_key = setup.environ["SEALGATE_KEYS__MAIN__API_KEY"]
+    setup.has(KEYS__MAIN__API_KEY=(setup.folder / "main.secret").read_text())
+    setup.write("main.secret", api_key)
+
+
+OFFLINE: dict[str, Case] = {
+    "unknown key in TOML": Case(
+        configures("[listen]\ntpc = 1"),
+        "fail  configuration",
+        ("sealgate.toml: listen.tpc: unknown setting", "did you mean listen.tcp?"),
+        2,
+    ),
+    "not TOML": Case(
+        configures("a = 1\n[listen"), "fail  configuration", ("is not TOML", "correct the syntax"), 2
+    ),
+    "unknown variable": Case(
+        has(LISTEN_TCP="127.0.0.1:1"),
+        "fail  configuration",
+        ("SEALGATE_LISTEN_TCP: unknown setting; did you mean SEALGATE_LISTEN__TCP?",),
+        2,
+    ),
+    "no base_url": Case(
+        lacks("BASE_URL"), "fail  configuration", ("base_url: missing", "SEALGATE_BASE_URL"), 2
+    ),
+    "plain http to another machine": Case(
+        has(BASE_URL="http://exchange.example"), "fail  configuration", ("plain http", "use https"), 2
+    ),
+    "no key": Case(
+        lacks("KEYS__MAIN__API_KEY", "KEYS__MAIN__SECRET", "KEYS__MAIN__SESSION"),
+        "fail  configuration",
+        ("keys: names no key", "add [keys.main]"),
+        2,
+    ),
+    "the secret itself": Case(
+        has(KEYS__MAIN__SECRET="hunter2-hunter2"),
+        "fail  configuration",
+        ("SEALGATE_KEYS__MAIN__SECRET: is no reference to a secret",),
+        2,
+    ),
+    "no such file": Case(
+        lambda _: None,
+        "fail  configuration",
+        ("nowhere.toml: cannot be read", "correct the path"),
+        2,
+        ("--config", "nowhere.toml"),
+    ),
+    "the starter file": Case(
+        has(BASE_URL="https://api.example.com"),
+        "fail  configuration",
+        ("base_url is still that of the example",),
+    ),
+    "configuration that everybody may write": Case(
+        writable_configuration, "fail  configuration", ("everybody may write", "chmod 600")
+    ),
+    "no secret file": Case(
+        has(KEYS__MAIN__SECRET="file:/nowhere/main.secret"),
+        "fail  keys.main",
+        ("there is no file /nowhere/main.secret; correct the path",),
+    ),
+    "secret that others can read": Case(
+        writes("main.secret", "0123456789" * 5, 0o644),
+        "fail  keys.main",
+        ("is open to others (mode 0644); chmod 600",),
+    ),
+    "empty secret": Case(writes("main.secret", "\n"), "fail  keys.main", ("is empty; put the secret there",)),
+    "quotes around the secret": Case(
+        writes("main.secret", '"0123456789"'),
+        "warn  keys.main",
+        ("begins or ends with a quote", "store the secret alone"),
+        0,
+    ),
+    "variable that is not set": Case(
+        has(KEYS__MAIN__SECRET="env:NOWHERE_TO_BE_SET"),
+        "fail  keys.main",
+        ("env:NOWHERE_TO_BE_SET: the variable is not set",),
+    ),
+    "program that fails": Case(
+        has(KEYS__MAIN__SECRET="cmd:false --token hunter2"),
+        "fail  keys.main",
+        ("cmd:false: ended with exit code 1; run it by hand",),
+    ),
+    "secret that is not hex": Case(
+        has(SIGNING__SECRET_IS="base64"),
+        "fail  keys.main",
+        ("the secret is not base64, as signing.secret_is says",),
+    ),
+    "session that others can read": Case(
+        writes("main.session", SESSION, 0o644), "fail  keys.main", ("main.session: is open to others",)
+    ),
+    "token that is not there": Case(
+        has(BOTS__GRID__TOKEN="file:/nowhere/grid.token"),
+        "fail  bots",
+        ("there is no file /nowhere/",),
+    ),
+    "port in use": Case(port_in_use, "fail  listen.tcp", ("another program listens there", "set listen.tcp")),
+    "address of another machine": Case(
+        has(LISTEN__TCP="192.0.2.1:8787", BOTS__GRID__TOKEN="env:PATH"),
+        "fail  listen.tcp",
+        ("192.0.2.1:8787 cannot be had", "set listen.tcp to another one"),
+    ),
+    "something where the socket should be": Case(
+        socket_in_the_way, "fail  listen.unix", ("something else is there; remove it",)
+    ),
+    "key of another certificate": Case(
+        certificates_that_differ, "fail  listen.tls_cert", ("does not belong to the certificate",)
+    ),
+    "damaged journal": Case(damaged_journal, "fail  journal", ("damaged; move it away",)),
+    "journal that is none": Case(no_journal, "fail  journal", ("file is not a database; name another file",)),
+    "journal of a newer version": Case(newer_journal, "fail  journal", ("made by another version",)),
+    "orders in doubt": Case(journal_in_doubt, "warn  journal", ("orders in doubt: 1", "sealgate orders"), 0),
+}
+
+
+def assert_told(output: str, code: int, case: Case) -> None:
+    lines = lines_of(output, case.line)
+    assert any(all(words in line for words in case.words) for line in lines), output
+    assert code == case.code, output
+    assert "Traceback" not in output
+    assert "hunter2" not in output
+
+
+@pytest.mark.parametrize("case", OFFLINE.values(), ids=OFFLINE)
+async def test_what_this_machine_shows(tmp_path: Path, case: Case) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has_session()
+    case.break_it(setup)
+    result = await setup.check("--offline", *case.arguments)
+    assert_told(result.output, result.exit_code, case)
+
+
+# -- what the sandbox says
+
+SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
+    "wrong secret": (
+        {},
+        Case(
+            writes("main.secret", "another-secret-another-secret-another"),
+            "fail  keys.main",
+            ("401 Invalid HMAC signature", "sealgate discover --key main"),
+        ),
+    ),
+    "API key as secret": (
+        {},
+        Case(
+            lambda setup: setup.has_key("main", *[setup.environ["SEALGATE_KEYS__MAIN__API_KEY"]] * 2),
+            "fail  keys.main",
+            ("what is stored as the secret is the API key",),
+        ),
+    ),
+    "wrong encoding": (
+        {"signature_encoding": "base64"},
+        Case(lambda _: None, "fail  keys.main", ("[signing] is not what the exchange takes",)),
+    ),
+    "mistyped API key": (
+        {},
+        Case(
+            has(KEYS__MAIN__API_KEY="0123456789abcdef"),
+            "fail  keys.main",
+            ("401 Invalid API key", "mistyped, or another user's", "compare keys.main.api_key"),
+        ),
+    ),
+    "key and secret swapped": (
+        {},
+        Case(
+            swapped_key_and_secret,
+            "fail  keys.main",
+            ("401 Invalid API key", "API key and secret are swapped", "swap keys.main.api_key"),
+        ),
+    ),
+    "wrong header prefix": (
+        {},
+        Case(
+            has(SIGNING__HEADER_PREFIX="X-OTHER-"),
+            "fail  keys.main",
+            ("Missing API key auth headers", "set signing.header_prefix"),
+        ),
+    ),
+    "wrong prefix": (
+        {},
+        Case(has(UPSTREAM__PREFIX="/v2/trade"), "fail  keys.main", ("404", "correct upstream.prefix")),
+    ),
+    "wrong clock.path": (
+        {},
+        Case(has(CLOCK__PATH="/v1/time"), "fail  clock", ("the answer was 404", "correct clock.path")),
+    ),
+    "wrong clock.field": (
+        {},
+        Case(has(CLOCK__FIELD="/nowhere"), "fail  clock", ("no plausible time at /nowhere",)),
+    ),
+    "skew without /time": (
+        {"skew_ms": 60_000},
+        Case(
+            has(CLOCK__PATH="/v1/time", CLOCK__REQUIRED="false"),
+            "fail  keys.main",
+            ("this machine's clock is wrong, and /time could not be read", "NTP"),
+        ),
+    ),
+    "skew with /time": (
+        {"skew_ms": 60_000},
+        Case(lambda _: None, "warn  clock", ("this machine is 60.0 s behind, which it corrects",), 0),
+    ),
+    "expired session": (
+        {},
+        Case(
+            writes("main.session", SESSION),
+            "fail  keys.main.session",
+            ("401 Invalid or expired session token", "Store a new session token"),
+        ),
+    ),
+    "path of another user": (
+        {},
+        Case(
+            lambda _: None,
+            "fail  keys.main",
+            ("403 Address mismatch: the path names another user's address", "--path"),
+            1,
+            ("--path", "/v1/trade/user/0x0000000000000000000000000000000000000001/positions"),
+        ),
+    ),
+    "path that needs no key": (
+        {"public_symbols": True},
+        Case(lambda _: None, "warn  keys.main", ("answered without a key too", "--path"), 0),
+    ),
+    "limit exceeded": (
+        {"limit_kind": "fixed", "limit_requests": 1, "limit_window_s": 600.0, "limit_by": "all"},
+        Case(lambda _: None, "warn  exchange", ("the rate limit is exceeded (429)", "wait "), 0),
+    ),
+}
+
+
+@pytest.mark.parametrize(("settings", "case"), SANDBOX.values(), ids=SANDBOX)
+async def test_what_the_exchange_says(tmp_path: Path, settings: dict[str, Any], case: Case) -> None:
+    async with sandbox_setup(tmp_path, SandboxSettings(**NO_LIMIT | settings)) as setup:
+        case.break_it(setup)
+        result = await setup.check(*case.arguments)
+    assert_told(result.output, result.exit_code, case)
+
+
+# -- what only an exchange with a script says
+
+
+def listed(**record: object) -> Callable[[Setup], None]:
+    """Let the list of keys show that, and the key be refused."""
+    keys = {"keys": [{"api_key": "ak-public-1", "is_active": True, "expires_at": None, **record}]}
+    list_reply = say(reply(b"200 OK", json.dumps(keys).encode(), JSON))
+    signed = to_signed(detail("Invalid API key"))
+
+    def break_it(setup: Setup) -> None:
+        setup.has_session()
+        setup.answers(lambda request: list_reply if request.target.endswith(b"api-keys") else signed(request))
+
+    return break_it
+
+
+def swapped_secrets(setup: Setup) -> None:
+    """Have three keys, of which one is accepted."""
+    for alias in ("alt", "spot"):
+        setup.has_key(alias, f"ak-{alias}", f"the-secret-of-{alias}-0123456789")
+    setup.has(BOTS__GRID__TOKEN="env:PATH", BOTS__GRID__KEY="main")
+    wrong, right = to_signed(detail("Invalid HMAC signature")), to_signed(reply(b"200 OK", b"{}", JSON))
+
+    def script(request: Received) -> Any:
+        return (right if request.head.value(b"X-SERVICE-APIKEY") == b"ak-alt" else wrong)(request)
+
+    setup.answers(script)
+
+
+def other_window(setup: Setup) -> None:
+    assert setup.upstream is not None
+    now_ms = setup.upstream.now_ms()
+    setup.answers(
+        to_signed(detail(f"Timestamp outside recv_window (1000ms). Server time: {now_ms + 30_000}"))
+    )
+
+
+def time_in_seconds(setup: Setup) -> None:
+    assert setup.upstream is not None
+    setup.upstream.time = say(reply(b"200 OK", b'{"now": %d}' % (setup.upstream.now_ms() // 1000), JSON))
+    setup.has(KEYS__MAIN__RECV_WINDOW_MS="300")
+
+
+RAW: dict[str, Case] = {
+    "too small a window": Case(
+        time_in_seconds, "fail  clock", ("too poor for a recv_window of 300 ms", "larger recv_window_ms")
+    ),
+    "whitelist": Case(
+        answers(detail("IP 203.0.113.9 not in API key whitelist", b"403 Forbidden")),
+        "fail  keys.main",
+        ("the whitelist lacks 203.0.113.9, which the exchange saw", "add 203.0.113.9"),
+    ),
+    "permission": Case(
+        answers(detail("API key lacks 'read' permission", b"403 Forbidden")),
+        "fail  keys.main",
+        ("the key has no read permission", "give the key read in the app"),
+    ),
+    "firewall": Case(
+        answers(reply(b"403 Forbidden", b"<html>Denied</html>", b"Content-Type: text/html")),
+        "fail  keys.main",
+        ("a firewall before the exchange",),
+    ),
+    "revoked": Case(listed(is_active=False), "fail  keys.main", ("the key was revoked", "make a new key")),
+    "expired": Case(
+        listed(expires_at="2021-01-01T00:00:00Z"),
+        "fail  keys.main",
+        ("the key has expired", "a new key"),
+    ),
+    "secrets swapped": Case(
+        swapped_secrets, "fail  keys.main", ("the secrets of main, spot are swapped", "keys.main.secret")
+    ),
+    "clocks that differ": Case(
+        other_window, "fail  keys.main", ("/time is not the clock that the exchange checks by", "clock.field")
+    ),
+    "redirect": Case(
+        answers(reply(b"301 Moved Permanently", b"", b"Location: https://other.example/")),
+        "fail  keys.main",
+        ("redirects to another address (301)", "base_url"),
+    ),
+    "website": Case(
+        answers(reply(b"200 OK", b"<html>", b"Content-Type: text/html")),
+        "warn  keys.main",
+        ("not with JSON", "compare base_url"),
+        0,
+    ),
+    "down": Case(
+        answers(detail("Internal server error", b"500 Internal Server Error")),
+        "fail  keys.main",
+        ("the exchange has a fault of its own",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RAW.values(), ids=RAW)
+async def test_what_a_scripted_exchange_says(tmp_path: Path, case: Case) -> None:
+    async with raw_setup(tmp_path) as setup:
+        case.break_it(setup)
+        result = await setup.check()
+    assert_told(result.output, result.exit_code, case)
+
+
+async def test_a_reply_that_is_cut(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.answers(lambda _: say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
+        result = await setup.check()
+    case = Case(lambda _: None, "fail  keys.main", ("no answer to a signed read: ",))
+    assert_told(result.output, result.exit_code, case)
+
+
+async def test_after_a_429_nothing_more_is_sent(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has_key("alt", "ak-alt", "another-secret-0123456789")
+        setup.has(BOTS__GRID__TOKEN="env:PATH", BOTS__GRID__KEY="main")
+        setup.answers(to_signed(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 7")))
+        result = await setup.check()
+        assert setup.upstream is not None
+        assert len(setup.upstream.received) == 2  # one without a signature, one with
+    case = Case(lambda _: None, "warn  exchange", ("wait 7 s, and run it again",), 0)
+    assert_told(result.output, result.exit_code, case)
+
+
+# -- the way to the exchange
+
+
+@asynccontextmanager
+async def tls_setup(folder: Path, name: str = "127.0.0.1", **validity: Any) -> AsyncIterator[Setup]:
+    authority = Authority()
+    async with running_upstream(authority.server_context(name, **validity)) as upstream:
+        setup = a_setup(folder, upstream.base_url)
+        setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+        setup.upstream = upstream
+        setup.has(UPSTREAM__CA_FILE=authority.write(folder))
+        upstream.script = to_signed(reply(b"200 OK", b"{}", JSON))
+        yield setup
+
+
+TODAY = datetime.now(UTC)  # noqa: TID251 - certificates go by the real clock
+TLS: dict[str, tuple[dict[str, Any], Case]] = {
+    "certificate of another name": (
+        {"name": "other.example"},
+        Case(
+            lambda _: None,
+            "fail  TLS",
+            ("is not for 127.0.0.1", "correct the host in base_url"),
+        ),
+    ),
+    "unknown authority": (
+        {},
+        Case(lacks("UPSTREAM__CA_FILE"), "fail  TLS", ("of an unknown authority", "upstream.ca_file")),
+    ),
+    "expired certificate": (
+        {"begin": TODAY - timedelta(days=9), "end": TODAY - timedelta(days=2)},
+        Case(lambda _: None, "fail  TLS", ("has expired", f"this machine's clock says {TODAY:%Y-%m-%d}")),
+    ),
+    "certificate that ends soon": (
+        {"end": TODAY + timedelta(days=3)},
+        Case(lambda _: None, "warn  TLS", ("days from now", "the exchange must renew it"), 0),
+    ),
+    "certificate that is fine": (
+        {"end": TODAY + timedelta(days=60)},
+        Case(lambda _: None, "ok  TLS", ("the certificate is valid, until",), 0),
+    ),
+}
+
+
+@pytest.mark.parametrize(("server", "case"), TLS.values(), ids=TLS)
+async def test_certificates(tmp_path: Path, server: dict[str, Any], case: Case) -> None:
+    async with tls_setup(tmp_path, **server) as setup:
+        case.break_it(setup)
+        result = await setup.check()
+    assert_told(result.output, result.exit_code, case)
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+WAYS: dict[str, tuple[str, Case]] = {
+    "nobody there": (
+        f"http://127.0.0.1:{closed_port()}",
+        Case(lambda _: None, "fail  exchange", ("it cannot be reached", "check base_url")),
+    ),
+    "nobody there, with TLS": (
+        f"https://127.0.0.1:{closed_port()}",
+        Case(lambda _: None, "fail  TLS", ("cannot be reached: connection refused", "check base_url")),
+    ),
+    "a proxy that is not used": (
+        f"https://127.0.0.1:{closed_port()}",
+        Case(
+            lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
+            "fail  TLS",
+            ("HTTPS_PROXY is set, but the gateway uses no proxy",),
+        ),
+    ),
+    "no such name": (
+        "https://nowhere.invalid",
+        Case(lambda _: None, "fail  DNS", ("nowhere.invalid: ", "correct base_url")),
+    ),
+}
+
+
+@pytest.mark.parametrize(("url", "case"), WAYS.values(), ids=WAYS)
+async def test_the_way(tmp_path: Path, url: str, case: Case) -> None:
+    setup = a_setup(tmp_path, url)
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    case.break_it(setup)
+    result = await setup.check()
+    assert_told(result.output, result.exit_code, case)
+
+
+async def test_https_to_who_speaks_plain_http(tmp_path: Path) -> None:
+    async with running_upstream() as upstream:
+        setup = a_setup(tmp_path, upstream.base_url.replace("http:", "https:"))
+        setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+        upstream.door.welcomes.append(blurt)
+        result = await setup.check()
+    assert_told(result.output, result.exit_code, Case(lambda _: None, "fail  TLS", ("does not speak TLS",)))
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(OFFLINE) + len(SANDBOX) + len(RAW) + len(TLS) + len(WAYS) >= 60

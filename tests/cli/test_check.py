@@ -1,0 +1,135 @@
+"""`sealgate check` as its users meet it: a whole set-up, the forms of the report, what is sent."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import aiohttp
+
+from rig.program import running_program
+from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
+from rig.upstream import say
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal.learned import Journal
+
+SIGNED_READ = b"/v1/trade/symbols/list"
+
+
+async def test_a_whole_set_up(tmp_path: Path) -> None:
+    async with sandbox_setup(tmp_path) as setup:
+        result = await setup.check()
+    assert result.exit_code == 0
+    assert {line.split()[0] for line in result.stdout.splitlines()[:-1]} == {"ok"}
+    assert "a signed read is accepted (GET /v1/trade/symbols/list" in result.stdout
+
+
+async def test_only_reads_are_sent_and_few(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        await setup.check()
+        upstream = setup.upstream
+        assert upstream is not None
+        assert len(upstream.asked_time) == 3
+        assert [(one.method, one.target) for one in upstream.received] == [(b"GET", SIGNED_READ)] * 2
+
+
+async def test_offline_sends_nothing(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        result = await setup.check("--offline")
+        assert (result.exit_code, setup.upstream and setup.upstream.connections) == (0, 0)
+
+
+async def test_json(tmp_path: Path) -> None:
+    async with sandbox_setup(tmp_path) as setup:
+        setup.write("main.secret", "another-secret-another-secret-another")
+        result = await setup.check("--json", "--explain")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["result"]) == (1, "fail")
+    failed = [one for one in document["findings"] if one["level"] == "fail"]
+    assert [one["area"] for one in failed] == ["keys.main"]
+    assert [cause["weight"] for cause in failed[0]["causes"]] == ["likely", "possible", "possible"]
+    sources = {one["name"]: one["source"] for one in document["settings"]}
+    assert (sources["base_url"], sources["limits.queue"]) == ("SEALGATE_BASE_URL", "default")
+
+
+async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
+    async with sandbox_setup(tmp_path) as setup:
+        setup.write("main.secret", "another-secret-another-secret-another")
+        result = await setup.check("--explain")
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
+    assert "1. likely: [signing] is not what the exchange takes" in result.stdout
+    assert "2. possible: the secret is another key's" in result.stdout
+
+
+async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    result = await setup.check("--path", "/elsewhere")
+    assert result.exit_code == 2
+    assert "sealgate: error: --path:" in result.output
+
+
+async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    limit = {"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}
+    Journal(file).keep({"https://exchange.example ak-public-1": [limit]}, Host().wall())
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(JOURNAL__FILE=str(file))
+    before = file.read_bytes()
+    result = await setup.check("--offline")
+    words = "keys.main: about 20 per 1 s, seen 14 times, last 429 3 min ago (from the journal)"
+    assert words in result.stdout
+    assert file.read_bytes() == before
+
+
+async def test_a_gateway_that_runs(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        environ = dict(setup.environ)
+        async with running_program("serve", environ=environ, folder=tmp_path) as program:
+            await program.line('"ready"')
+            result = await setup.check("--offline")
+            assert result.exit_code == 0
+            assert "is ready" in lines_of(result.stdout, "ok  gateway")[0]
+            assert "the running gateway has" in lines_of(result.stdout, "ok  listen.tcp")[0]
+            assert "keys.main: no limit met yet" in lines_of(result.stdout, "ok  limits")[0]
+            setup.has(BASE_URL="https://other.example")
+            other = await setup.check("--offline")
+            assert lines_of(other.stdout, "ok  gateway") == []
+
+
+async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            limited = say(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 60"))
+            setup.answers(lambda _: limited)
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            headers = {"X-Gateway-Deadline-Ms": "2000"}
+            async with (
+                aiohttp.ClientSession(headers=headers) as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 429
+            sent = upstream.receipts(SIGNED_READ)
+            result = await setup.check()
+            assert "keeps off after a 429; wait" in lines_of(result.stdout, "warn  exchange")[0]
+            assert upstream.receipts(SIGNED_READ) == sent
+
+
+async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        process = await asyncio.create_subprocess_exec(
+            *("sealgate", "check"),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**setup.environ, "PATH": os.environ["PATH"]},
+            cwd=tmp_path,
+        )
+        out, err = await process.communicate()
+    assert (process.returncode, err) == (0, b"")
+    assert b"\x1b" not in out

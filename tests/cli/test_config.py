@@ -1,0 +1,100 @@
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sealgate.cli import main
+from sealgate.config.schema import json_schema
+from sealgate.config.starter import starter_text
+
+SECRET = "correct-horse-battery-staple"
+ENVIRON = {
+    "SEALGATE_BASE_URL": "https://exchange.example",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+    "EXCHANGE_SECRET": SECRET,
+}
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def config(*arguments: str, **environ: str) -> Result:
+    return CliRunner().invoke(main, ["config", *arguments], env=environ)
+
+
+def test_init_writes_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+    previous = os.umask(0)
+    try:
+        result = config("init")
+    finally:
+        os.umask(previous)
+    assert result.exit_code == 0
+    assert "sealgate check" in result.stdout
+    file = tmp_path / "sealgate.toml"
+    assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == (starter_text(), 0o600)
+    assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("make", [lambda file: file.write_text("mine"), lambda file: file.symlink_to("gone")])
+def test_init_leaves_what_is_there(tmp_path: Path, make: object) -> None:
+    assert callable(make)
+    file = tmp_path / "a.toml"
+    make(file)
+    result = config("init", "--config", str(file))
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"sealgate: error: {file} is there already, and was not changed; give")
+    assert file.is_symlink() or file.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_init_replaces_it_when_forced(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("mine")
+    assert config("init", "--config", str(file), "--force").exit_code == 0
+    assert file.read_text() == starter_text()
+
+
+def test_init_in_a_folder_that_is_not_there() -> None:
+    result = config("init", "--config", "nowhere/a.toml")
+    assert result.exit_code == 2
+    assert "No such file or directory" in result.stderr
+
+
+def test_show_has_value_and_source_and_no_secret() -> None:
+    result = config("show", **ENVIRON)
+    rows = {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
+    assert rows["base_url"] == ['"https://exchange.example"', "SEALGATE_BASE_URL"]
+    assert rows["limits.queue"] == ["1000", "default"]
+    assert rows["keys.main.api_key"] == ['"ak-p…"', "SEALGATE_KEYS__MAIN__API_KEY"]
+    assert SECRET not in result.output
+
+
+def test_show_what_was_set() -> None:
+    document = json.loads(config("show", "--set", "--json", **ENVIRON).stdout)
+    assert [one["name"] for one in document["settings"]] == [
+        "base_url",
+        "keys.main.api_key",
+        "keys.main.secret",
+    ]
+
+
+def test_show_tells_what_is_wrong() -> None:
+    result = config("show", SEALGATE_BASEURL="x")
+    assert result.exit_code == 2
+    assert "did you mean SEALGATE_BASE_URL?" in result.stderr
+
+
+def test_schema() -> None:
+    assert json.loads(config("schema").stdout) == json_schema()
+
+
+def test_an_unknown_command_of_the_group_names_the_nearest() -> None:
+    result = config("int")
+    assert result.exit_code == 2
+    assert "Did you mean 'init'?" in result.stderr

@@ -1,0 +1,154 @@
+"""What a terminal changes: colours, width, and a word about what takes its time."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sealgate.cli import progress
+from sealgate.cli.checking.report import finding_lines
+from sealgate.cli.colours import coloured
+from sealgate.core.findings import Cause, Finding, Level, Weight
+
+PROGRAM = Path(sys.executable).parent / "sealgate"
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+ENVIRON = {
+    "SEALGATE_BASE_URL": "https://exchange.example",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+    "SEALGATE_KEYS__MAIN__SECRET": "file:/nowhere/main.secret",
+    "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+    "SEALGATE_ADMIN__UNIX": "off",
+}
+
+
+def in_a_terminal(*arguments: str, **environ: str) -> str:
+    """Run the program with a terminal for its output, and return all of it."""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [PROGRAM, *arguments], stdin=follower, stdout=follower, stderr=follower, env=ENVIRON | environ
+    ) as program:
+        os.close(follower)
+        output = b""
+        try:
+            while part := os.read(leader, 4096):
+                output += part
+        except OSError:  # the end of a terminal
+            pass
+        program.wait()
+    os.close(leader)
+    return output.decode()
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+    output = in_a_terminal("check", "--offline", "--explain", COLUMNS=str(columns))
+    lines = ESCAPE.sub("", output).splitlines()
+    report = lines[lines.index("") :]
+    assert len(report) > 5
+    assert max(map(len, report)) <= columns
+
+
+def test_colours_in_a_terminal() -> None:
+    output = in_a_terminal("check", "--offline", COLUMNS="100")
+    assert "\x1b[31m\x1b[1mfail\x1b[0m" in output
+    assert "\x1b[32mok  \x1b[0m" in output
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colours_can_be_turned_off(environ: dict[str, str]) -> None:
+    assert "\x1b" not in in_a_terminal("check", "--offline", **environ)
+
+
+def test_a_level_has_one_colour_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert coloured("x", "warn") == "\x1b[33mx\x1b[0m"
+
+
+FINDING = Finding(
+    "keys.main",
+    Level.FAIL,
+    "a signed read was refused",
+    "do this",
+    (Cause(Weight.LIKELY, "a cause", "do this", "seen"), Cause(Weight.POSSIBLE, "another", "do that")),
+)
+
+
+def test_a_line_of_a_terminal_is_wrapped_and_says_what_to_do_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert list(finding_lines(FINDING, 45)) == [
+        "fail  keys.main          a signed read was",
+        "                         refused",
+        "                         -> do this",
+    ]
+
+
+def test_elsewhere_a_finding_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert list(finding_lines(FINDING, None)) == [
+        "fail  keys.main          a signed read was refused; do this"
+    ]
+
+
+def test_causes_are_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert list(finding_lines(FINDING, None, explains=True))[1:] == [
+        "        1. likely: a cause (seen); do this",
+        "        2. possible: another; do that",
+    ]
+
+
+class Terminal:
+    """Something that passes for a terminal, and can be waited for."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        self._is_terminal = is_terminal
+        self.written = ""
+        self.has_written = threading.Event()
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> None:
+        self.written += text
+        self.has_written.set()
+
+    def flush(self) -> None:
+        pass
+
+
+@contextmanager
+def stderr(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> Iterator[Terminal]:
+    terminal = Terminal(is_terminal=is_terminal)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", terminal)
+        yield terminal
+
+
+def test_what_takes_its_time_is_told_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SOON_S", 0.0)
+    with stderr(monkeypatch, is_terminal=True) as terminal, progress.waiting_for("asking"):
+        assert terminal.has_written.wait(20)
+    assert terminal.written == "asking…\r\x1b[K"
+
+
+def test_what_is_over_soon_needs_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SOON_S", 3600.0)
+    with stderr(monkeypatch, is_terminal=True) as terminal, progress.waiting_for("asking"):
+        pass
+    assert terminal.written == ""
+
+
+def test_a_file_hears_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SOON_S", 0.0)
+    with stderr(monkeypatch, is_terminal=False) as terminal, progress.waiting_for("asking"):
+        pass
+    assert terminal.written == ""

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import pytest
+
+from sealgate.config.effective import Effective, effective
+from sealgate.config.load import load_with_sources
+
+TOML = """\
+base_url = "https://a.example"
+listen.max_body = 1500
+limits.known = ["20/s"]
+[keys.main]
+api_key = "sk-live-0123456789"
+secret = "cmd:pass show --token hunter2"
+[bots.grid]
+token = "file:grid.token"
+[[routes]]
+match = "POST /v1/trade/query"
+lane = "read"
+"""
+
+
+def shown(tmp_path: Path, **environ: str) -> dict[str, Effective]:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(TOML)
+    loaded = load_with_sources(file, {"log.level": "debug"}, environ)
+    return {one.name: one for one in effective(loaded)}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "source"),
+    [
+        ("base_url", "https://a.example", "sealgate.toml"),
+        ("listen.tcp", "127.0.0.1:8787", "default"),
+        ("listen.max_body", 1500, "sealgate.toml"),
+        ("listen.unix", "", "default"),
+        ("limits.known", ["20/1s"], "sealgate.toml"),
+        ("limits.max_wait", 5.0, "SEALGATE_LIMITS__MAX_WAIT"),
+        ("log.level", "debug", "command line"),
+        ("journal.max_size", "64 MiB", "default"),
+        ("keys.main.api_key", "sk-l…", "sealgate.toml"),
+        ("keys.main.secret", "cmd:pass …", "sealgate.toml"),
+        ("keys.main.session", "", "default"),
+        ("bots.grid.may", ["read", "trade"], "default"),
+        ("routes[0].lane", "read", "sealgate.toml"),
+    ],
+)
+def test_value_and_source(tmp_path: Path, name: str, value: object, source: str) -> None:
+    found = shown(tmp_path, SEALGATE_LIMITS__MAX_WAIT="5")[name]
+    assert found.value == value
+    assert found.source.rpartition("/")[2] == source
+
+
+def test_what_may_hold_a_secret_is_masked(tmp_path: Path) -> None:
+    text = str(shown(tmp_path))
+    assert "0123456789" not in text
+    assert "hunter2" not in text
+
+
+def test_a_table_in_one_variable_is_its_source(tmp_path: Path) -> None:
+    routes = '[{"match": "POST /v1/trade/a", "lane": "read"}]'
+    found = shown(tmp_path, SEALGATE_ROUTES=routes)
+    assert found["routes[0].match"].source == "SEALGATE_ROUTES: [0].match"

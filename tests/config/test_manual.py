@@ -1,0 +1,6 @@
+from sealgate.config.manual import MANUAL
+from sealgate.config.settings import all_settings
+
+
+def test_every_setting_is_in_the_manual_and_the_other_way_round() -> None:
+    assert list(MANUAL) == [setting.name for setting in all_settings()]

@@ -1,0 +1,127 @@
+"""The schema as an editor reads it, judged by a validator of drafts: what the program takes, it takes."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from rig.fences import fences
+from sealgate.config import ConfigError
+from sealgate.config.load import load_config
+from sealgate.config.schema import DRAFT, json_schema
+from sealgate.config.starter import starter_text
+
+SCHEMA = json_schema()
+VALIDATOR = jsonschema_rs.Draft4Validator(SCHEMA)
+# What else it takes for a whole configuration, so that only what is wrong is complained about.
+ENVIRON = {
+    "SEALGATE_BASE_URL": "https://a.example",
+    "SEALGATE_KEYS__MAIN__API_KEY": "ak",
+    "SEALGATE_KEYS__MAIN__SECRET": "env:S",
+}
+
+
+def complaints(text: str) -> list[str]:
+    return [error.message for error in VALIDATOR.iter_errors(tomllib.loads(text))]
+
+
+def test_the_schema_is_one_of_its_draft() -> None:
+    assert SCHEMA["$schema"] == DRAFT
+    jsonschema_rs.meta.validate(SCHEMA)
+
+
+def nodes(node: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(node, dict):
+        yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from nodes(child)
+
+
+def test_it_has_no_reference_which_some_editors_do_not_follow() -> None:
+    assert not any("$ref" in node for node in nodes(SCHEMA))
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    tables = [node for node in nodes(SCHEMA) if "properties" in node]
+    leaves = [leaf for table in tables for leaf in table["properties"].values() if not _is_table(leaf)]
+    assert len(leaves) > 50
+    assert [leaf for leaf in leaves if not leaf["description"]] == []
+
+
+def _is_table(leaf: dict[str, Any]) -> bool:
+    return "properties" in leaf or "patternProperties" in leaf or "properties" in leaf.get("items", {})
+
+
+@pytest.mark.parametrize(
+    "text", [*(block.text for block in fences() if block.language == "toml"), starter_text()]
+)
+def test_what_the_documents_show_is_taken(text: str) -> None:
+    assert complaints(text) == []
+
+
+RIGHT = [
+    'listen.tcp = ""',
+    'listen.tcp = "[::1]:8787"',
+    "listen.max_body = 1000",
+    'listen.max_body = "512 kib"',
+    "listen.unix_group = 1000",
+    'admin.unix = "off"',
+    'upstream.prefix = "/"',
+    "clock.grace = 0",
+    'clock.field = "/data/0/time"',
+    'limits.known = ["1200/60s", "20/s", " 5 / 100 ms "]',
+    'keys.a-b_1.api_key = "x"',
+    '[[routes]]\nmatch = "POST /v1/trade/{id}/query"\nlane = "read"',
+]
+WRONG = [
+    'bse_url = "https://a.example"',
+    'listen.tcp = "8787"',
+    "listen.tcp = 8787",
+    'listen.tpc = "127.0.0.1:1"',
+    'listen.unix_mode = "0644"',
+    "listen.hosts = []",
+    'listen.max_body = "1 XB"',
+    "listen.head_timeout = 0",
+    "listen.max_connections = 1.5",
+    'upstream.prefix = "v1"',
+    'upstream.warm = "maybe"',
+    'signing.encoding = "Hex"',
+    "clock.interval = -1",
+    'limits.known = ["20 per second"]',
+    'limits.replay_429 = "some"',
+    "limits.queue = 0",
+    'keys.alt.secret = "hunter2hunter2"',
+    'keys.alt.api_key = "a b"',
+    'keys."a b".api_key = "x"',
+    'keys.alt.secrets = "env:S"',
+    'bots.grid.may = ["withdraw"]',
+    "bots.grid.weight = 0",
+    'bots.grid.token = "plain"',
+    '[[routes]]\nlane = "read"',
+    '[[routes]]\nmatch = "FETCH /v1/trade"\n',
+]
+
+
+@pytest.mark.parametrize("text", RIGHT)
+def test_what_the_program_takes_is_taken(text: str) -> None:
+    assert complaints(text) == []
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_the_program_refuses_is_underlined(text: str, tmp_path: Path) -> None:
+    assert complaints(text) != []
+    file = tmp_path / "sealgate.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_config(file, environ=ENVIRON)
+    assert "sealgate.toml" in str(caught.value)
+
+
+def test_the_defaults_keep_to_the_schema() -> None:
+    for table in nodes(SCHEMA):
+        for leaf in table.get("properties", {}).values():
+            if isinstance(leaf, dict) and "default" in leaf:
+                jsonschema_rs.Draft4Validator(leaf).validate(leaf["default"])

@@ -1,0 +1,23 @@
+import pytest
+
+from sealgate.config.paths import Path
+from sealgate.config.settings import find_setting
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (("base_url",), "base_url"),
+        (("listen", "tcp"), "listen.tcp"),
+        (("keys", "main", "secret"), "keys.*.secret"),
+        (("routes", 0, "match"), "routes.*.match"),
+    ],
+)
+def test_the_setting_at_a_path(path: Path, name: str) -> None:
+    assert find_setting(path).name == name
+
+
+@pytest.mark.parametrize("path", [("keys",), ("keys", "main"), ("listen", "tpc"), ("listen", "tcp", "port")])
+def test_what_is_no_setting(path: Path) -> None:
+    with pytest.raises(KeyError):
+        find_setting(path)

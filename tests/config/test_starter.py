@@ -1,0 +1,67 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from sealgate.config import load_config
+from sealgate.config.effective import DEFAULT, effective
+from sealgate.config.load import load_with_sources
+from sealgate.config.settings import all_settings
+from sealgate.config.starter import WIDTH, starter_text
+from sealgate.config.toml_text import toml_text
+
+HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
+# Commented out, these show an example, as their default is none.
+NEEDS = ("tls_", "client_ca", "ca_file", "unix", "uid", "session", "token", "keys =", "file =", "known")
+
+
+def test_it_is_valid_as_it_stands(tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(starter_text())
+    loaded = load_with_sources(file, environ={})
+    changed = {one.name for one in effective(loaded) if one.source != DEFAULT}
+    assert changed == {"base_url", "keys.main.api_key", "keys.main.secret"}
+
+
+def test_every_setting_is_in_it() -> None:
+    names = re.findall(r"^#?(\w+) = ", starter_text(), re.MULTILINE)
+    assert sorted(names) == sorted(str(setting.path[-1]) for setting in all_settings())
+
+
+def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
+    """Bots and routes apart, each line may lose its sign and nothing changes."""
+    head, _, _ = starter_text().partition("#[bots.grid]")
+    lines = [line for line in HIDDEN.sub("", head).splitlines() if not line.startswith(NEEDS)]
+    file = tmp_path / "sealgate.toml"
+    file.write_text("\n".join(lines))
+    before = tmp_path / "before.toml"
+    before.write_text(starter_text())
+    assert load_config(file, environ={}) == load_config(before, environ={})
+
+
+def test_bots_and_routes_are_examples_that_work(tmp_path: Path) -> None:
+    head, mark, tail = starter_text().partition("#[bots.grid]")
+    lines = [line for line in HIDDEN.sub("", mark + tail).splitlines() if not line.startswith("keys =")]
+    file = tmp_path / "sealgate.toml"
+    file.write_text("\n".join((head, *lines)))
+    config = load_config(file, environ={"SEALGATE_LISTEN__UNIX": "bots.sock"})
+    assert (config.bots["grid"].key, config.routes[0].lane) == ("main", "read")
+
+
+def test_lines_are_not_too_long() -> None:
+    assert max(map(len, starter_text().splitlines())) <= WIDTH + 5
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        (True, "true"),
+        ('a "b"', '"a \\"b\\""'),
+        (["a", "b"], '["a", "b"]'),
+        ([], "[]"),
+        ("ä", '"ä"'),
+    ],
+)
+def test_values_as_toml_writes_them(value: object, text: str) -> None:
+    assert toml_text(value) == text

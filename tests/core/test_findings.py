@@ -1,0 +1,40 @@
+import pytest
+
+from sealgate.core.findings import Cause, Finding, Level, Weight, blamed, fail, ok, warn, worst
+
+
+@pytest.mark.parametrize(
+    ("findings", "level"),
+    [
+        ([], Level.OK),
+        ([ok("a", "b")], Level.OK),
+        ([warn("a", "b"), ok("a", "b")], Level.WARN),
+        ([ok("a", "b"), fail("a", "b", "c"), warn("a", "b")], Level.FAIL),
+    ],
+)
+def test_the_worst_counts(findings: list[Finding], level: Level) -> None:
+    assert worst(findings) is level
+
+
+PROVEN = Cause(Weight.PROVEN, "it is so", "do that")
+LIKELY = Cause(Weight.LIKELY, "it may be so", "try that")
+POSSIBLE = Cause(Weight.POSSIBLE, "who knows", "look")
+
+
+@pytest.mark.parametrize(
+    ("causes", "text", "fix"),
+    [
+        ([POSSIBLE, LIKELY, PROVEN], "refused: it is so", "do that"),
+        ([POSSIBLE, LIKELY], "refused: most likely it may be so", "try that"),
+        ([POSSIBLE], "refused: probably who knows", "look"),
+    ],
+)
+def test_the_cause_that_most_speaks_for_comes_first(causes: list[Cause], text: str, fix: str) -> None:
+    finding = blamed("keys.main", "refused", causes)
+    assert (finding.level, finding.text, finding.fix) == (Level.FAIL, text, fix)
+    assert [cause.weight for cause in finding.causes] == sorted((one.weight for one in causes), reverse=True)
+
+
+def test_causes_of_one_weight_stay_in_their_order() -> None:
+    other = Cause(Weight.LIKELY, "another", "fix")
+    assert blamed("a", "b", [LIKELY, other]).causes == (LIKELY, other)

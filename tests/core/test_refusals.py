@@ -1,0 +1,297 @@
+"""The causes of a 401 or 403: which one comes first, and why, for each set of facts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from sealgate.core.findings import Weight, blamed
+from sealgate.core.key_records import KeyRecord
+from sealgate.core.refusals import Facts, Others, causes_of, words
+from sealgate.core.secret_shape import Shape
+
+NOW_MS = 1_800_000_000_000
+OUTSIDE = "Timestamp outside recv_window ({window}ms). Server time: {server}"
+SIGNATURE = "Invalid HMAC signature"
+
+
+def body(detail: str) -> bytes:
+    return json.dumps({"detail": detail, "timestamp": "2027-01-15T08:00:00Z"}).encode()
+
+
+def facts(**known: Any) -> Facts:
+    usual: dict[str, Any] = {
+        "alias": "main",
+        "timestamp_ms": NOW_MS,
+        "round_trip_ms": 30,
+        "clock_error_ms": 2,
+        "recv_window_ms": 5000,
+        "server_now": NOW_MS / 1000,
+        "header_prefix": "X-SERVICE-",
+        "path": "/v1/trade/symbols/list",
+    }
+    return Facts(**usual | known)
+
+
+def outside(skew_ms: int, window_ms: int = 5000) -> str:
+    return OUTSIDE.format(window=window_ms, server=NOW_MS - skew_ms)
+
+
+ENDED = KeyRecord(NOW_MS / 1000 - 1, is_active=True)
+REVOKED = KeyRecord(None, is_active=False)
+ACTIVE = KeyRecord(None, is_active=True)
+
+# (status, what the exchange said, what is known) -> (weight, words of the first cause, words of its fix)
+CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
+    "scheme never set": (
+        401,
+        SIGNATURE,
+        facts(),
+        Weight.LIKELY,
+        "[signing] is not",
+        "--key main --path /v1/",
+    ),
+    "scheme set by hand": (
+        401,
+        SIGNATURE,
+        facts(scheme_is_default=False),
+        Weight.LIKELY,
+        "the secret is another key's",
+        "keys.main.secret",
+    ),
+    "no key is accepted": (
+        401,
+        SIGNATURE,
+        facts(scheme_is_default=False, others=Others((), ("alt",))),
+        Weight.LIKELY,
+        "[signing] is not",
+        "sealgate discover",
+    ),
+    "another key is accepted": (
+        401,
+        SIGNATURE,
+        facts(others=Others(("alt",))),
+        Weight.LIKELY,
+        "the secret is another key's, or was replaced",
+        "keys.main.secret",
+    ),
+    "two of three are refused": (
+        401,
+        SIGNATURE,
+        facts(others=Others(("alt",), ("spot",))),
+        Weight.LIKELY,
+        "the secrets of main, spot are swapped",
+        "keys.main.secret",
+    ),
+    "the API key stored as secret": (
+        401,
+        SIGNATURE,
+        facts(shape=Shape(is_api_key=True)),
+        Weight.PROVEN,
+        "what is stored as the secret is the API key",
+        "keys.main.secret",
+    ),
+    "quotes around the secret": (
+        401,
+        SIGNATURE,
+        facts(shape=Shape(is_wrapped=True)),
+        Weight.LIKELY,
+        "something around it",
+        "store the secret alone",
+    ),
+    "key unknown": (
+        401,
+        "Invalid API key",
+        facts(),
+        Weight.POSSIBLE,
+        "mistyped, revoked or expired",
+        "keys.main.api_key",
+    ),
+    "key expired": (401, "Invalid API key", facts(record=ENDED), Weight.PROVEN, "has expired", "new key"),
+    "key revoked": (401, "Invalid API key", facts(record=REVOKED), Weight.PROVEN, "revoked", "new key"),
+    "key listed as active": (
+        401,
+        "Invalid API key",
+        facts(record=ACTIVE, is_listed=True),
+        Weight.POSSIBLE,
+        "mistyped",
+        "compare",
+    ),
+    "key not in the list": (
+        401,
+        "Invalid API key",
+        facts(is_listed=False),
+        Weight.LIKELY,
+        "mistyped, or another user's",
+        "keys.main.api_key",
+    ),
+    "key and secret swapped": (
+        401,
+        "Invalid API key",
+        facts(shape=Shape(is_shorter=True)),
+        Weight.LIKELY,
+        "API key and secret are swapped",
+        "swap",
+    ),
+    "headers of another name": (
+        401,
+        "Missing API key auth headers",
+        facts(),
+        Weight.LIKELY,
+        "another name",
+        "signing.header_prefix",
+    ),
+    "clock without /time": (
+        401,
+        outside(-7000),
+        facts(clock_error_ms=None),
+        Weight.PROVEN,
+        "this machine's clock is wrong",
+        "clock.path",
+    ),
+    "clock although there is /time": (
+        401,
+        outside(7000),
+        facts(),
+        Weight.LIKELY,
+        "/time is not the clock that the exchange checks by",
+        "clock.field",
+    ),
+    "timestamp without a number": (
+        401,
+        "Invalid timestamp",
+        facts(),
+        Weight.LIKELY,
+        "/time is not the clock",
+        "clock.path",
+    ),
+    "window smaller than configured": (
+        401,
+        outside(1500, 1000),
+        facts(clock_error_ms=None),
+        Weight.PROVEN,
+        "this machine's clock is wrong",
+        "clock.path",
+    ),
+    "window and slow network": (
+        401,
+        outside(900, 1000),
+        facts(round_trip_ms=1200),
+        Weight.LIKELY,
+        "stricter than it says",
+        "again",
+    ),
+    "permission": (
+        403,
+        "API key lacks 'read' permission",
+        facts(),
+        Weight.PROVEN,
+        "no read permission",
+        "give the key read",
+    ),
+    "permission without a name": (403, "API key lacks it", facts(), Weight.PROVEN, "no read", "give the key"),
+    "whitelist": (
+        403,
+        "IP 203.0.113.9 not in API key whitelist",
+        facts(),
+        Weight.PROVEN,
+        "lacks 203.0.113.9, which the exchange saw",
+        "add 203.0.113.9",
+    ),
+    "whitelist without an address": (
+        403,
+        "not in API key whitelist",
+        facts(),
+        Weight.PROVEN,
+        "this machine's public address",
+        "add this machine's public address",
+    ),
+    "whitelist by IPv6": (
+        403,
+        "IP 2001:db8::9 not in API key whitelist",
+        facts(),
+        Weight.PROVEN,
+        "lacks 2001:db8::9",
+        "add 2001:db8::9",
+    ),
+    "another user": (403, "Address mismatch", facts(), Weight.PROVEN, "another user's address", "--path"),
+    "403 of nobody known": (403, "No.", facts(), Weight.LIKELY, "a firewall", "look at the reply"),
+    "no such path": (404, "Not found", facts(), Weight.LIKELY, "the prefix is wrong", "upstream.prefix"),
+    "401 of nobody known": (401, "No.", facts(), Weight.POSSIBLE, "do not list it", "Read the reply"),
+    "body refused": (422, "Validation error", facts(), Weight.POSSIBLE, "that is validation", "Correct"),
+    "exchange at fault": (
+        500,
+        "Internal server error",
+        facts(),
+        Weight.POSSIBLE,
+        "a fault of its own",
+        "status page",
+    ),
+    "503 of nobody known": (503, "Busy", facts(), Weight.POSSIBLE, "a fault of its own", "status page"),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_first_cause(case: tuple[int, str, Facts, Weight, str, str]) -> None:
+    status, said, known, weight, text, fix = case
+    first = blamed("keys.main", "refused", causes_of(status, body(said), known)).causes[0]
+    assert first.weight is weight
+    assert text in first.text
+    assert fix in first.fix
+
+
+def evidence(said: str, known: Facts) -> dict[str, str]:
+    return {cause.text: cause.evidence for cause in causes_of(401, body(said), known)}
+
+
+def test_what_speaks_against_a_cause_puts_it_last() -> None:
+    causes = blamed("a", "b", causes_of(401, body(SIGNATURE), facts(others=Others(("alt",))))).causes
+    assert causes[-1].weight is Weight.UNLIKELY
+    assert causes[-1].evidence == "the same [signing] serves alt"
+
+
+def test_a_smaller_window_is_told_beside_the_clock() -> None:
+    found = evidence(outside(1500, 1000), facts())
+    assert found["/time is not the clock that the exchange checks by"] == (
+        "the timestamp was 1.5 s ahead of the exchange's time; /time was read to ±2 ms"
+    )
+    told = found["recv_window_ms is not what the exchange grants"]
+    assert told == "the exchange says 1000 ms, the configuration 5000 ms"
+
+
+def test_the_skew_is_measured_from_the_refusal() -> None:
+    found = evidence(outside(-7000), facts(clock_error_ms=None))
+    assert list(found.values()) == ["the timestamp was 7.0 s behind the exchange's time"]
+
+
+def test_a_slow_way_is_told() -> None:
+    found = evidence(outside(100, 1000), facts(round_trip_ms=1200, recv_window_ms=1000))
+    assert found["the way to the exchange is too slow"] == "the round trip took 1200 ms"
+
+
+def test_ipv6_is_a_second_cause() -> None:
+    causes = causes_of(403, body("IP 2001:db8::9 not in API key whitelist"), facts())
+    assert [cause.evidence for cause in causes] == ["", "2001:db8::9 is IPv6"]
+
+
+def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
+    [cause] = causes_of(403, b"<html>Access denied</html>", facts())
+    assert cause.evidence == "the reply is not JSON, so it is not of the exchange itself"
+
+
+@pytest.mark.parametrize(
+    ("reply", "told"),
+    [
+        (body("Invalid API key"), "401 Invalid API key"),
+        (b'{"detail": "a\x07b\xff"}', "401 ab\ufffd"),
+        (body("x" * 300), "401 " + "x" * 120),
+        (body("the key ak-1 is bad"), "401 the key … is bad"),
+        (b"<html>", "401"),
+    ],
+)
+def test_what_the_exchange_said_is_told_in_printable_characters(reply: bytes, told: str) -> None:
+    assert words(401, reply, "ak-1") == told
+
+
+def test_nothing_is_hidden_where_there_is_nothing_to_hide() -> None:
+    assert words(401, body("No."), "") == "401 No."

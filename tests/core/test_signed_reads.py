@@ -1,0 +1,71 @@
+import json
+from typing import Any
+
+import pytest
+
+from sealgate.core.findings import Finding, Level
+from sealgate.core.refusals import Facts
+from sealgate.core.signed_reads import Read, Reply, judge_reads
+
+PATH = "/v1/trade/symbols/list"
+GOOD = Reply(200, b'{"symbols": []}')
+
+
+def refused(detail: str, status: int = 401) -> Reply:
+    return Reply(status, json.dumps({"detail": detail}).encode())
+
+
+def read(reply: Reply | None, alias: str = "main", **known: Any) -> Read:
+    return Read(
+        "ak-1", Facts(alias, 0, 12, 1, 5000, path=PATH, **known), reply, "" if reply else "it was cut"
+    )
+
+
+def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
+    return list(judge_reads(reads, is_public=is_public))
+
+
+@pytest.mark.parametrize(
+    ("reply", "level", "text"),
+    [
+        (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 12 ms)"),
+        (Reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 12 ms)"),
+        (Reply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
+        (Reply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
+        (Reply(429, b"", 3.0), Level.WARN, "the rate limit is exceeded (429), so nothing more was asked"),
+        (
+            refused("API key lacks 'read' permission", 403),
+            Level.FAIL,
+            "a signed read was refused, 403 API key lacks 'read' permission: the key has no read permission",
+        ),
+        (None, Level.FAIL, "no answer to a signed read: it was cut"),
+    ],
+)
+def test_a_line_for_each_reply(reply: Reply | None, level: Level, text: str) -> None:
+    [finding] = judged(read(reply))
+    assert (finding.area, finding.level, finding.text) == ("keys.main", level, text)
+
+
+@pytest.mark.parametrize(("stated", "wait"), [(3.0, "wait 3 s"), (None, "wait a while")])
+def test_a_429_says_how_long_to_wait(stated: float | None, wait: str) -> None:
+    [finding] = judged(read(Reply(429, b"", stated)))
+    assert finding.fix.startswith(wait)
+
+
+def test_a_public_path_proves_nothing() -> None:
+    [finding] = judged(read(GOOD), is_public=True)
+    assert finding.level is Level.WARN
+    assert "--path" in finding.fix
+
+
+def test_one_key_explains_another() -> None:
+    wrong = refused("Invalid HMAC signature")
+    main, alt, spot = judged(read(wrong), read(GOOD, "alt"), read(wrong, "spot"))
+    assert alt.level is Level.OK
+    assert "the secrets of main, spot are swapped" in main.text
+    assert "the secrets of spot, main are swapped" in spot.text
+
+
+def test_a_public_path_makes_no_witness() -> None:
+    main, _ = judged(read(refused("Invalid HMAC signature")), read(GOOD, "alt"), is_public=True)
+    assert "[signing] is not what the exchange takes" in main.text

@@ -1,0 +1,87 @@
+import pytest
+
+from sealgate.core.findings import Level
+from sealgate.core.key_records import KeyRecord
+from sealgate.core.vetting import (
+    refused_certificate,
+    vet_certificate,
+    vet_clock,
+    vet_descriptors,
+    vet_disk,
+    vet_record,
+)
+
+NOW = 1_800_000_000.0  # 2027-01-15
+DAY = 86_400.0
+
+
+@pytest.mark.parametrize(
+    ("offset_s", "error_s", "level", "words"),
+    [
+        (0.003, 0.002, Level.OK, "known to ±2 ms; this machine is +3 ms off"),
+        (0.0, 0.0001, Level.OK, "known to ±1 ms; this machine is +0 ms off"),
+        (120.0, 0.002, Level.WARN, "this machine is 120.0 s behind, which it corrects"),
+        (-120.0, 0.002, Level.WARN, "this machine is 120.0 s ahead, which it corrects"),
+        (120.0, 3.0, Level.FAIL, "known to ±3000 ms, too poor for a recv_window of 5000 ms"),
+    ],
+)
+def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> None:
+    finding = vet_clock(offset_s, error_s, 5000)
+    assert finding.level is level
+    assert words in finding.text
+
+
+@pytest.mark.parametrize(
+    ("days", "level", "text"),
+    [
+        (90, Level.OK, "the certificate is valid, until 2027-04-15"),
+        (3, Level.WARN, "the certificate is valid, until 2027-01-18, 3 days from now"),
+    ],
+)
+def test_certificate(days: int, level: Level, text: str) -> None:
+    finding = vet_certificate(NOW + days * DAY, NOW)
+    assert (finding.level, finding.text) == (level, text)
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "fix"),
+    [
+        (10, "the certificate of a.example has expired", "this machine's clock says 2027-01-15"),
+        (9, "the certificate of a.example is not valid yet", "this machine's clock says 2027-01-15"),
+        (64, "the certificate is not for a.example", "correct the host in base_url"),
+        (62, "the certificate is not for a.example", "correct the host in base_url"),
+        (20, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
+        (1, "the certificate of a.example is refused (odd)", "upstream.ca_file"),
+    ],
+)
+def test_refused_certificate(code: int, text: str, fix: str) -> None:
+    finding = refused_certificate(code, "a.example", "odd", NOW)
+    assert (finding.level, finding.text) == (Level.FAIL, text)
+    assert fix in finding.fix
+
+
+@pytest.mark.parametrize(
+    ("record", "level", "words"),
+    [
+        (KeyRecord(None, is_active=True), Level.OK, "active, without an end"),
+        (KeyRecord(NOW + 90 * DAY, is_active=True), Level.OK, "active, until 2027-04-15"),
+        (KeyRecord(NOW + 3 * DAY, is_active=True), Level.WARN, "the key ends soon: until 2027-01-18"),
+        (KeyRecord(NOW - DAY, is_active=True), Level.FAIL, "the key has expired (until 2027-01-14)"),
+        (KeyRecord(None, is_active=False), Level.FAIL, "the key is not active"),
+    ],
+)
+def test_record(record: KeyRecord, level: Level, words: str) -> None:
+    finding = vet_record("keys.main.session", record, NOW)
+    assert finding.level is level
+    assert words in finding.text
+
+
+@pytest.mark.parametrize(("free_mib", "level"), [(500, None), (64, None), (63, Level.WARN), (15, Level.FAIL)])
+def test_disk(free_mib: int, level: Level | None) -> None:
+    finding = vet_disk("data", free_mib * 1024**2, 64 * 1024**2)
+    assert (finding.level if finding else None) == level
+
+
+@pytest.mark.parametrize(("room", "level"), [(1000, Level.OK), (999, Level.WARN)])
+def test_descriptors(room: int, level: Level) -> None:
+    assert vet_descriptors(1024, room, 1000).level is level

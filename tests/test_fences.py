@@ -1,0 +1,98 @@
+"""Every fenced block of README and docs is run (tests/test_readme.py) or at least parsed, here."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from rig.fences import ROOT, Fence, fences
+from sealgate.cli import main
+from sealgate.config import load_config
+
+BLOCKS = list(fences())
+SHELL = ("sh", "console")
+PARSED = (*SHELL, "python", "js", "toml", "json")
+
+
+def blocks(*languages: str) -> list[object]:
+    return [pytest.param(block, id=block.name) for block in BLOCKS if block.language in languages]
+
+
+def commands() -> list[object]:
+    """Return each call of the program, wherever in a line it stands."""
+    return [
+        pytest.param(found[1], id=f"{block.name}-{found[1]}")
+        for block in BLOCKS
+        if block.language in SHELL
+        for found in re.finditer(r"(?:^|; )(sealgate [^;|>)\n]+)", block.text, re.MULTILINE)
+    ]
+
+
+def test_there_is_no_language_that_nobody_parses() -> None:
+    # A picture of the parts has none.
+    assert {block.language for block in BLOCKS} <= {*PARSED, ""}
+    assert len(commands()) > 15
+
+
+@pytest.mark.parametrize("line", commands())
+def test_a_command_line_parses(line: str) -> None:
+    command: click.Command | None = main
+    words = shlex.split(line)[1:]
+    while isinstance(command, click.Group):
+        _, command, words = command.resolve_command(click.Context(command), words)
+    assert command is not None
+    command.make_context(line, words)
+
+
+@pytest.mark.parametrize("line", ["sealgate chekc", "sealgate check --ofline", "sealgate config"])
+def test_the_search_for_a_wrong_command_line_can_fail(line: str) -> None:
+    with pytest.raises((click.UsageError, ValueError, IndexError)):
+        test_a_command_line_parses(line)
+
+
+@pytest.mark.parametrize("block", blocks(*SHELL))
+def test_a_shell_can_read_it(block: Fence) -> None:
+    subprocess.run(["sh", "-n"], input=block.text, text=True, check=True)
+
+
+@pytest.mark.parametrize("block", blocks("python"))
+def test_python_can_read_it(block: Fence) -> None:
+    compile(block.text, block.name, "exec")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+@pytest.mark.parametrize("block", blocks("js"))
+def test_node_can_read_it(block: Fence, tmp_path: Path) -> None:
+    file = tmp_path / "recipe.mjs"
+    file.write_text(block.text)
+    subprocess.run(["node", "--check", file], check=True)
+
+
+@pytest.mark.parametrize("block", blocks("json"))
+def test_json_is_json(block: Fence) -> None:
+    json.loads(block.text)
+
+
+@pytest.mark.parametrize("block", blocks("toml"))
+def test_toml_is_a_valid_configuration_beside_a_key(block: Fence, tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(block.text)
+    environ = {
+        "SEALGATE_BASE_URL": "https://exchange.example",
+        "SEALGATE_KEYS__MAIN__API_KEY": "ak",
+        "SEALGATE_KEYS__MAIN__SECRET": "env:S",
+    }
+    load_config(file, environ=environ)
+
+
+def test_each_message_of_the_troubleshooting_page_is_one_of_the_programs() -> None:
+    sources = "\n".join(file.read_text() for file in (ROOT / "src" / "sealgate").rglob("*.py"))
+    rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / "troubleshooting.md").read_text(), re.MULTILINE)
+    assert len(rows) > 35
+    named = [message for row in rows for message in re.findall(r"`([^`]+)`", row)]
+    assert [message for message in named if message not in sources] == []
