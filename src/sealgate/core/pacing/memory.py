@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import Scope
 
 Snapshot = list[dict[str, float]]
 
@@ -19,7 +20,13 @@ _MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ou
 def snapshot(limits: Sequence[Limit], now: float) -> Snapshot:
     """Return the learned limits as plain values; published ones come from where they are published."""
     return [
-        {"n": limit.n, "window": limit.window, "seen": limit.seen, "age": now - limit.last_seen}
+        {
+            "n": limit.n,
+            "window": limit.window,
+            "scope": limit.scope,
+            "seen": limit.seen,
+            "age": now - limit.last_seen,
+        }
         for limit in limits
         if limit.most == math.inf
     ]
@@ -31,13 +38,15 @@ def restore(kept: Sequence[Mapping[str, float]], now: float) -> list[Limit]:
 
 
 def _is_plausible(one: Mapping[str, float]) -> bool:
-    values = [one.get(name) for name in ("n", "window", "seen", "age")]
+    values = [one.get(name) for name in ("n", "window", "scope", "seen", "age")]
     numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
-    return len(numbers) == len(values) and min(numbers[:2]) > 0 and min(numbers) >= 0
+    is_sound = len(numbers) == len(values) and min(numbers[:2]) > 0 and min(numbers) >= 0
+    return is_sound and one["scope"] in tuple(Scope)
 
 
 def _restored(one: Mapping[str, float], now: float) -> Limit:
-    limit = Limit(_TRUST * one["n"], one["window"], seen=int(one["seen"]), last_seen=now - one["age"])
+    scope, seen, last_seen = Scope(int(one["scope"])), int(one["seen"]), now - one["age"]
+    limit = Limit(_TRUST * one["n"], one["window"], scope=scope, seen=seen, last_seen=last_seen)
     limit.search(now, 0.0)
     # Twice as far as it held, as the search halves the bracket: its first step ends where it held.
     limit.failed = limit.n * (2 / _TRUST - 1)
