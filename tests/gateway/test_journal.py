@@ -15,7 +15,7 @@ from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.gateway.journal import Journal, JournalError, orders
 
-LEARNED = [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}]
+LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
 SUBJECT = "https://api.example.com ak-1"
 LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")
 

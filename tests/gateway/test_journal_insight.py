@@ -8,7 +8,7 @@ from sealgate.gateway.journal import Journal
 from sealgate.gateway.journal.file import Lock, connect
 from sealgate.gateway.journal.insight import Insight, look_into
 
-LIMIT = {"n": 20.0, "window": 1.0, "seen": 3.0, "age": 10.0}
+LIMIT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3.0, "age": 10.0}
 LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}
 
 

@@ -377,7 +377,7 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
     def learned(_journal: Journal, subject: str, _wall: float) -> Snapshot:
         assert subject == f"{upstream.base_url} ak-2"
         assert threading.current_thread() is not threading.main_thread()
-        return [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}]
+        return [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
 
     def restore(turnstile: Turnstile, kept: Snapshot) -> None:
         assert upstream.received == []

@@ -4,8 +4,8 @@ from sealgate.core.pacing.in_flight import InFlight
 def episode(under_way: InFlight, accepted: int) -> None:
     """Send one more than are accepted, all at once; the last one is refused."""
     for index in range(accepted + 1):
-        under_way.sent(str(index))
-    under_way.refused(str(accepted), is_first=True)
+        under_way.sent(str(index), 0.1 * index)
+    under_way.refused(str(accepted), 0.01, is_first=True)
     for index in range(accepted):
         under_way.accepted(str(index))
 
@@ -16,7 +16,7 @@ def test_a_small_limit_on_requests_at_a_time_is_tried_after_one_episode() -> Non
     assert under_way.cap == 4
     for name in "abcd":
         assert under_way.has_room()
-        under_way.sent(name)
+        under_way.sent(name, 9.0)
     assert not under_way.has_room()
     under_way.over("a")
     assert under_way.has_room()
@@ -35,8 +35,8 @@ def test_a_large_one_is_believed_once_episodes_agree() -> None:
 def test_what_is_accepted_right_after_a_refusal_shows_it() -> None:
     under_way = InFlight()
     for index in range(14):
-        under_way.sent(str(index))
-    under_way.refused("10", is_first=True)
+        under_way.sent(str(index), 0.1 * index)
+    under_way.refused("10", 0.01, is_first=True)
     under_way.accepted("11")
     assert under_way.cap is None
     under_way.accepted("12", is_interleaved=True)
@@ -48,7 +48,7 @@ def test_a_burst_that_goes_through_refutes_it() -> None:
     under_way = InFlight()
     episode(under_way, 4)
     for index in range(9):
-        under_way.sent(str(index))
+        under_way.sent(str(index), 0.1 * index)
     under_way.accepted("8")
     assert under_way.cap is None
 
@@ -58,3 +58,21 @@ def test_a_refusal_with_few_under_way_refutes_it() -> None:
     episode(under_way, 4)
     episode(under_way, 1)
     assert under_way.cap is None
+
+
+def test_what_was_refused_is_under_way_for_nobody_after_it() -> None:
+    under_way = InFlight()
+    for index in range(12):
+        under_way.sent(str(index), 0.1 * index)
+    for index in range(4, 11):
+        under_way.refused(str(index), 0.01, is_first=index == 4)
+    under_way.accepted("11")
+    assert under_way.cap == 4
+
+
+def test_what_was_sent_right_after_may_have_overtaken_it() -> None:
+    under_way = InFlight()
+    for index, at in enumerate((0.1, 0.2, 0.3, 0.301)):
+        under_way.sent(str(index), at)
+    under_way.refused("2", 0.005, is_first=True)
+    assert under_way.cap == 3

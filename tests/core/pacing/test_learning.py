@@ -1,136 +1,122 @@
-"""One case per row of the table in the module."""
+"""Which limit an episode speaks of, and when one is added, widened or split."""
 
-import math
-
-import pytest
+from collections.abc import Sequence
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.learning import Context, learn
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import SentLog, Tally
+from sealgate.core.pacing.sent_log import Scope, SentLog
 
 
-def sent(rate: float, since: float, until: float) -> Tally:
+def sent(rate: float, since: float, until: float) -> SentLog:
     log = SentLog(3600.0)
     for index in range(round((until - since) * rate)):
         log.add(since + index / rate, 1.0)
-    return log.all
+    return log
+
+
+def teach(limits: list[Limit], episode: Episode, log: SentLog, before: Sequence[Episode] = ()) -> None:
+    learn(limits, episode, Context(log, [*before, episode]), episode.latest + 0.1)
 
 
 def test_the_first_episode_finds_a_limit() -> None:
     limits: list[Limit] = []
-    learn(limits, Episode(0.34, 1.0, 1.0), Context(sent(60, 0.001, 0.334), -math.inf, None), 1.1)
-    assert [(limit.n, limit.window, limit.seen) for limit in limits] == [(20.0, 1.0, 1)]
+    teach(limits, Episode(0.34, 1.0, 1.0), sent(60, 0.001, 0.334))
+    assert [(limit.n, limit.window, limit.seen, limit.cycle_start) for limit in limits] == [
+        (20.0, 1.0, 1, 1.0)
+    ]
 
 
 def test_an_episode_without_anything_accepted_teaches_nothing() -> None:
     limits: list[Limit] = []
-    learn(limits, Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0).all, -math.inf, None), 1.1)
+    teach(limits, Episode(0.0, 1.0, 1.0), SentLog(3600.0))
     assert limits == []
 
 
 def test_a_much_longer_wait_is_that_of_a_stacked_limit() -> None:
     limits = [Limit(20.0, 1.0)]
-    learn(limits, Episode(30.0, 60.0, 60.0), Context(sent(20, 0.001, 30.0), -math.inf, 0.0), 60.1)
+    limits[0].episodes = [Episode(0.34, 1.0, 1.0)]
+    log = sent(60, 0.001, 0.334)
+    for index in range(580):
+        log.add(1.0 + index / 20, 1.0)
+    teach(limits, Episode(30.0, 60.0, 60.0), log)
+    assert [(limit.n, limit.window) for limit in limits] == [(20.0, 1.0), (600.0, 60.0)]
+
+
+def test_a_much_longer_wait_that_explains_all_is_that_of_another_window() -> None:
+    log = sent(60, 5.0, 25.0)
+    for index in range(1200):
+        log.add(30.0 + index / 48, 1.0)
+    limit = Limit(720.0, 15.0)
+    limit.episodes = [Episode(25.0, 28.0, 30.0, resumed=30.0)]
+    limits = [limit]
+    teach(limits, Episode(55.0, 80.0, 98.0), log)
+    assert [(one.n, one.window) for one in limits] == [(1200.0, 60.0)]
+
+
+def test_a_published_limit_is_not_widened() -> None:
+    limits = [Limit(20.0, 1.0, most=20.0)]
+    teach(limits, Episode(30.0, 60.0, 60.0), sent(20, 0.001, 30.0))
     assert [(limit.n, limit.window) for limit in limits] == [(20.0, 1.0), (600.0, 60.0)]
 
 
 def test_of_several_limits_the_fullest_is_the_one_that_refused() -> None:
-    short, long = Limit(40.0, 1.0), Limit(600.0, 30.0)
-    learn([short, long], Episode(30.5, 31.0, 31.0), Context(sent(20, 0.001, 30.5), 0.0, 0.0), 31.1)
+    short, long = Limit(40.0, 1.0, paced_since=0.0), Limit(600.0, 30.0, paced_since=0.0)
+    teach([short, long], Episode(30.5, 31.0, 31.0), sent(20, 0.001, 30.5))
     assert (short.n, short.seen, long.seen) == (40.0, 0, 1)
 
 
-def test_a_refusal_while_probing_was_the_probe() -> None:
-    limit = Limit(20.0, 1.0, step=0.1)
-    learn([limit], Episode(9.9, 10.0, 10.0), Context(sent(22, 0, 9.9), 0.0, 0.0), 10.1)
-    assert (limit.n, limit.failed) == (20.0, 22.0)
-
-
-def test_a_refusal_at_the_pace_lowers_it_towards_what_was_delivered() -> None:
-    limit = Limit(21.0, 1.0)
-    learn([limit], Episode(9.95, 10.0, 10.0), Context(sent(21, 0.001, 9.9), 0.0, 0.0), 10.1)
-    assert limit.n == pytest.approx(20.8)
-    assert limit.failed == 21.0
-
-
-def test_a_refusal_far_below_the_pace_is_a_fall() -> None:
-    limit = Limit(20.0, 1.0)
-    learn([limit], Episode(10.5, 11.0, 11.0), Context(sent(20, 0.001, 10.5), 0.0, 0.0), 11.1)
-    assert (limit.n, limit.fell_at) == (10.0, 11.1)
-
-
-def test_a_blurred_end_is_not_taken_for_a_fall() -> None:
-    limit = Limit(20.0, 1.0)
-    learn([limit], Episode(10.5, 10.5, 11.5), Context(sent(20, 0.001, 10.5), 0.0, 0.0), 11.6)
-    assert limit.n > 18.0
-    assert limit.fell_at == -math.inf
-
-
-def test_a_refusal_in_a_burst_reads_window_and_number_again() -> None:
+def test_a_burst_of_nothing_is_still_seen() -> None:
     limit = Limit(1200.0, 60.0)
-    learn([limit], Episode(0.34, 1.0, 1.0), Context(sent(60, 0.001, 0.334), -math.inf, None), 1.1)
-    assert (limit.n, limit.window) == (20.0, 1.0)
+    teach([limit], Episode(0.0, 1.0, 1.0), SentLog(3600.0))
+    assert (limit.seen, limit.last_seen) == (1, 1.1)
 
 
-def test_a_published_limit_keeps_its_window() -> None:
-    limit = Limit(1200.0, 60.0, most=1200.0)
-    learn([limit], Episode(0.34, 1.0, 1.0), Context(sent(60, 0.001, 0.334), -math.inf, None), 1.1)
-    assert (limit.n, limit.window) == (1195.0, 60.0)
+def apart() -> tuple[SentLog, list[Episode]]:
+    """Return ten reads a second and then ten orders a second, refused beyond that, thrice."""
+    log, episodes = SentLog(3600.0), []
+    for start, reads, others in ((0.0, 10, 3), (10.0, 4, 10), (20.0, 10, 6)):
+        for index in range(max(reads, others)):
+            at = start + index / 50
+            if index < reads:
+                log.add(at, 1.0, is_read=True)
+            if index < others:
+                log.add(at + 0.001, 1.0)
+        began, gave_way = start + 0.25, start + 1.001 * (reads < others) + 1.0 * (reads > others)
+        episodes.append(Episode(began, gave_way, gave_way, is_read=reads > others, resumed=gave_way + 0.01))
+    return log, episodes
 
 
-def test_a_burst_of_nothing_leaves_the_limit() -> None:
-    limit = Limit(1200.0, 60.0)
-    learn([limit], Episode(0.0, 1.0, 1.0), Context(SentLog(3600.0).all, -math.inf, None), 1.1)
-    assert (limit.n, limit.window, limit.last_seen) == (1200.0, 60.0, 1.1)
+def test_refusals_that_fit_no_common_count_split_it() -> None:
+    log, episodes = apart()
+    limits = [Limit(13.0, 1.0)]
+    teach(limits, episodes[-1], log, episodes[:-1])
+    assert [(one.scope, one.n, one.window) for one in limits] == [
+        (Scope.READS, 10.0, 1.0),
+        (Scope.OTHERS, 10.0, 1.0),
+    ]
 
 
-def test_a_burst_that_is_refused_at_a_rate_that_held_is_made_smaller() -> None:
-    limit = Limit(20.0, 1.0, kind=Kind.FIXED, is_proven=True)
-    learn([limit], Episode(0.34, 0.36, 0.36), Context(sent(30, 0.001, 0.334), -math.inf, None), 0.4)
-    assert (limit.n, limit.window) == (10.0, 0.5)
+def test_stacked_limits_are_not_split() -> None:
+    log, episodes = apart()
+    limits = [Limit(13.0, 1.0), Limit(600.0, 60.0)]
+    teach(limits, episodes[-1], log, episodes[:-1])
+    assert [one.scope for one in limits] == [Scope.ALL, Scope.ALL]
 
 
-def test_a_pace_that_is_explained_and_refused_is_slowed_down() -> None:
-    limit = Limit(19.0, 1.0, kind=Kind.FIXED)
-    context = Context(sent(20, 0.001, 1.44), 0.2, 0.0, jitter_s=0.0)
-    learn([limit], Episode(1.45, 1.46, 1.46), context, 1.5)
-    assert limit.window == 1.0
-    assert 18.5 < limit.n < 19.0
+def test_a_class_without_a_limit_gets_one_of_its_own() -> None:
+    log, episodes = apart()
+    limits = [Limit(10.0, 1.0, scope=Scope.READS)]
+    teach(limits, episodes[1], log)
+    assert [(one.scope, one.n) for one in limits] == [(Scope.READS, 10.0), (Scope.OTHERS, 10.0)]
 
 
-def test_the_rate_of_a_bucket_that_refused_for_long_is_precise() -> None:
-    limit = Limit(10.0, 1.0, kind=Kind.BUCKET)
-    limit.episodes = [Episode(at, at, at) for at in (1.0, 4.0)]
-    learn([limit], Episode(8.0, 8.0, 8.0), Context(sent(20, 0.001, 8.0), 4.0, 0.0), 8.1)
-    assert 19.5 < limit.rate < 20.5
-    assert limit.probe_at >= 68.0
-
-
-def test_a_bucket_that_was_full_in_between_is_searched_on() -> None:
-    limit = Limit(10.0, 0.5, kind=Kind.BUCKET, step=0.2)
-    limit.episodes = [Episode(at, at, at) for at in (1.0, 4.0)]
-    learn([limit], Episode(8.0, 8.0, 8.0), Context(sent(15, 0.001, 8.0), 4.0, 0.0), 8.1)
-    assert 14.5 < limit.rate < 15.5
-    assert limit.failed / limit.window == pytest.approx(24.0)
-
-
-def test_a_young_bucket_is_searched() -> None:
-    limit = Limit(10.0, 0.5, kind=Kind.BUCKET)
-    limit.episodes = [Episode(at, at, at) for at in (1.0, 2.0)]
-    learn([limit], Episode(3.0, 3.0, 3.0), Context(sent(15, 0.001, 3.0), 2.0, 0.0), 3.1)
-    assert 14.0 < limit.rate < 16.0
-    assert limit.probe_at < 20.0
-
-
-def test_episodes_that_nothing_explains_are_forgotten() -> None:
-    log = SentLog(3600.0)
-    for index in range(10):
-        log.add(float(index), 1.0)
-    for index in range(1000):
-        log.add(20.0 + index / 100, 1.0)
-    limit = Limit(10.0, 1.0)
-    limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
-    learn([limit], Episode(30.5, 30.5, 30.9), Context(log.all, 13.0, None), 31.0)
-    assert len(limit.episodes) == 1
+def test_refusals_that_fit_a_common_count_only_join_it() -> None:
+    log, episodes = SentLog(3600.0), []
+    for start, reads in ((0.0, 4), (10.0, 15), (20.0, 9)):
+        for index in range(20):
+            log.add(start + index / 50, 1.0, is_read=index < reads)
+        episodes.append(Episode(start + 0.41, start + 1.0, start + 1.0, is_read=True, resumed=start + 1.01))
+    limits = [Limit(10.0, 1.0, scope=Scope.READS), Limit(10.0, 1.0, scope=Scope.OTHERS)]
+    teach(limits, episodes[-1], log, episodes[:-1])
+    assert [(one.scope, one.n, one.window) for one in limits] == [(Scope.ALL, 20.0, 1.0)]

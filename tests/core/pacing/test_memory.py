@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.memory import kept_in_words, restore, snapshot
+from sealgate.core.pacing.sent_log import Scope
 
-KEPT = {"n": 20.0, "window": 1.0, "seen": 3, "age": 5.0}
+KEPT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3, "age": 5.0}
 
 
 @given(st.floats(0.5, 1e6), st.floats(0.01, 3600), st.integers(1, 10**6), st.floats(0, 1e7))
@@ -26,6 +27,13 @@ def test_the_first_step_after_a_restart_ends_where_it_held() -> None:
     assert limit.allowed(is_read=True) == pytest.approx(20.0)
 
 
+def test_a_limit_on_reads_comes_back_as_one() -> None:
+    (back,) = restore(
+        json.loads(json.dumps(snapshot([Limit(20.0, 1.0, scope=Scope.READS, last_seen=0.0)], 0.0))), 0.0
+    )
+    assert back.scope is Scope.READS
+
+
 def test_published_limits_are_not_kept() -> None:
     assert snapshot([Limit(20.0, 1.0, most=20.0)], 0.0) == []
 
@@ -37,6 +45,8 @@ def test_published_limits_are_not_kept() -> None:
         {"window": -1.0},
         {"n": math.nan},
         {"seen": -1},
+        {"scope": 3},
+        {"scope": 0.5},
         {"age": math.inf},
         {"n": "20"},
         {"n": None},
@@ -52,5 +62,5 @@ def test_a_list_without_end_is_cut() -> None:
 
 
 def test_what_was_kept_in_words() -> None:
-    kept = [{"n": 20.0, "window": 1.0, "seen": 14.0, "age": 180.0}, {"n": -1.0}]
+    kept = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}, {"n": -1.0}]
     assert kept_in_words(kept, 0.0) == ["about 20 per 1 s, seen 14 times, last 429 3 min ago"]

@@ -74,6 +74,12 @@ def test_a_burst_may_take_a_long_window_whole() -> None:
     assert len(desk.send(0.0, 1500)) == 1200
 
 
+def test_bursts_that_meet_are_no_flood() -> None:
+    desk = Desk(Quota(1200, 60), queue=2000)
+    for burst in range(4):
+        assert len(desk.send(0.3 * burst, 270)) == 270
+
+
 def test_a_flood_is_spread_before_a_long_window_is_full() -> None:
     desk, went, tenth = Desk(Quota(1200, 60)), 0, 0
     while len(desk.send(tenth / 10, 6)) == 6:
@@ -232,13 +238,13 @@ def test_a_limit_learned_shows_in_words_and_survives_a_restart() -> None:
 
 def test_published_limits_are_not_overwritten_by_memory() -> None:
     desk = Desk(Quota(5, 1))
-    desk.pacer.restore([{"n": 100.0, "window": 1.0, "seen": 1, "age": 1.0}], 0.0)
+    desk.pacer.restore([{"n": 100.0, "window": 1.0, "scope": 0, "seen": 1, "age": 1.0}], 0.0)
     assert len(desk.send(0.0, 9)) == 5
 
 
 def test_the_fields_of_a_reply_beat_what_was_learned() -> None:
     desk = Desk()
-    desk.pacer.restore([{"n": 100.0, "window": 1.0, "seen": 1, "age": 1.0}], 0.0)
+    desk.pacer.restore([{"n": 100.0, "window": 1.0, "scope": 0, "seen": 1, "age": 1.0}], 0.0)
     said = Reply(Fate.ACCEPTED, quotas=(Quota(5, 1.0),))
     desk.answer(0.1, desk.send(0.0, 2), said)
     assert [(limit.n, limit.is_published) for limit in desk.pacer.status(0.1).limits] == [(5.0, True)]
@@ -308,3 +314,39 @@ def test_what_went_at_once_can_be_given_back() -> None:
     assert desk.pacer.goes_at_once(claim, 0.0)
     desk.pacer.leave(claim)
     assert desk.pacer.goes_at_once(desk.claim(), 0.0)
+
+
+def apart() -> Desk:
+    """Return a desk that learned a limit on reads and one on the rest, of ten a second each."""
+    desk = Desk()
+    kept = {"n": 12.5, "window": 1.0, "scope": 0, "seen": 1, "age": 1.0}
+    desk.pacer.restore([kept | {"scope": 1}, kept | {"scope": 2}], 0.0)
+    return desk
+
+
+def test_reads_that_wait_hold_up_no_orders_where_they_count_apart() -> None:
+    desk = apart()
+    assert len(desk.send(0.0, 15, Lane.READ)) == 10
+    assert len(desk.send(0.1, 10)) == 10
+    assert dict(desk.pacer.status(0.1).waiting) == {(Lane.READ, "a"): 5}
+    desk.enter(0.1, 3)
+    assert desk.pacer.release(0.1).look_again_at == pytest.approx(1.005)  # the reads' room
+    assert {claim.lane for claim in desk.go(1.3)} == {Lane.READ, Lane.ORDER}
+
+
+def test_who_waits_no_longer_is_not_paced_where_classes_count_apart() -> None:
+    desk = apart()
+    desk.send(0.0, 12, Lane.READ)
+    desk.send(0.0, 11)
+    assert len(desk.go(1.006)) == 2  # one of each, at the even pace
+    assert dict(desk.pacer.status(1.006).waiting) == {(Lane.READ, "a"): 1}
+    assert len(desk.send(2.5, 5)) == 6  # five at once, and the read that waited
+
+
+def test_a_read_waits_for_reads_only_where_they_count_apart() -> None:
+    desk = apart()
+    desk.enter(0.0, 300)
+    assert desk.pacer.enter(desk.claim(Lane.READ, give_up_at=2.0), 0.0) is None
+    refused = desk.pacer.enter(desk.claim(give_up_at=2.0), 0.0)
+    assert refused is not None
+    assert refused.slug == "deadline_exceeded"

@@ -145,8 +145,7 @@ def test_a_limit_that_changes_is_found_again(height: int) -> None:
     gateway = Gateway(1)
     World(changed, gateway, 1).run()
     (limit,) = gateway.pacer.status(400.0).limits
-    # Orders that cost two do not always fit into the last place of a window.
-    assert limit.n / limit.window_s == pytest.approx(height, rel=0.15)
+    assert limit.n / limit.window_s == pytest.approx(height, rel=0.10)
 
 
 @pytest.mark.parametrize("retry_after", ["exact", "rounded", "absent", "wrong"])

@@ -8,8 +8,11 @@ the key never stands still.
 """
 
 import math
+from collections import deque
+from operator import attrgetter
 
 from sealgate.core.pacing.claims import Claim
+from sealgate.core.pacing.classes import KEPT
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.in_flight import InFlight
@@ -17,14 +20,14 @@ from sealgate.core.pacing.learning import Context, learn
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.patience import Patience
 from sealgate.core.pacing.round_trips import RoundTrips
-from sealgate.core.pacing.sent_log import SentLog
+from sealgate.core.pacing.sent_log import Scope, SentLog, Tally
 from sealgate.core.pacing.stated import Quota
 
 _LONG_S = 2.0  # a window up to this may run full: nobody waits longer than it lasts
 _FREE_PART = 0.8  # of a long window that a flood may take freely; the rest is spread
-_FLOOD = 2.0  # times the even pace, sent over the last second: it will not stop by itself
-_FLOOD_LEAST = 3.0  # requests in that second; on slow limits two are no flood yet
-_AT_ONCE_S = 0.05  # what is sent within this time is one burst, whose end is in sight
+_FLOOD = 2.0  # times the even pace, over the last second
+_FLOOD_PARTS = 10  # of that second, in most of which something is sent: bursts come in one or two
+_FLOOD_MOST = 0.6  # of those parts
 _LOOKS = 8  # points at which a long window is looked at ahead
 _LOOK_EVERY = 200  # times per window: it changes slowly, and looking costs more than all else
 _MOST_MARGIN = 0.25  # of a window: beyond it, jitter would cost more than the 429s it saves
@@ -38,6 +41,7 @@ _HORIZON_S = 3600.0  # the longest window that is learned
 _FULL = 0.9  # of a window in use: with less, another limit holds the rate and nothing is tried of this one
 _PROBED_S = 2.0  # a step on the rate of a bucket, whose window is but its burst, is counted over
 _EPSILON = 1e-6  # sums of fractions, compared
+_SCOPE = attrgetter("scope")
 _ROUNDING = 0.01  # a limit of 19.995 lets 20 go; the pace keeps the rate
 
 
@@ -50,10 +54,9 @@ class Envelope:
         self.in_flight = InFlight()
         self._trips = RoundTrips()
         self._patience = Patience()
-        self._last_slot = -math.inf
-        self._spreads: dict[float, tuple[float, float]] = {}  # by window: looked at when, seen what
-        self._paced_since: float | None = None
-        self._cycle_start = self._slow_until = -math.inf
+        self._spreads: dict[tuple[float, Scope], tuple[float, float]] = {}  # looked at when, seen what
+        self._slow_until = -math.inf
+        self._recent: deque[Episode] = deque(maxlen=KEPT)
         self._episode: Episode | None = None
         self._lies = 0
         self._left, self._left_until = math.inf, -math.inf  # what a reply's header fields left
@@ -68,35 +71,47 @@ class Envelope:
         """Whether the rate of reads is raised for a while."""
         return any(limit.step for limit in self.limits)
 
+    @property
+    def counts_apart(self) -> bool:
+        """Whether a class may have room while another has none."""
+        return any(map(_SCOPE, self.limits))
+
     def ready_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
         """Return when the claim may go; infinity where that depends on a reply."""
         if not self.in_flight.has_room():
             return math.inf
         at = max(now, self._left_until) if self._left < claim.cost else now
         slowness = self._patience.slowness(now)
-        if is_paced or slowness > 1:
-            spacing = self._spacing_s(now) * slowness
-            at = max(at, self._last_slot + spacing * claim.cost)
-        for limit in self.limits:
+        for limit in self._counting(claim):
             at = max(at, self._room_at(limit, claim, now, is_paced=is_paced))
+            if is_paced or slowness > 1:
+                at = max(at, limit.last_slot + self._spacing_s(limit, now) * slowness * claim.cost)
         return at
 
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Hear that the claim goes now."""
         self.log.add(now, claim.cost, is_read=claim.is_read)
-        self.in_flight.sent(claim.id)
+        self.in_flight.sent(claim.id, now)
         self._left -= claim.cost
         if not is_paced:
-            self._paced_since, self._last_slot = None, now
+            for limit in self._counting(claim):
+                limit.paced_since, limit.last_slot = None, now
             return
         slowness = self._patience.slowness(now)
-        spacing = self._spacing_s(now) * slowness
-        if slowness > 1 and self._episode is None:  # what is delivered meanwhile says nothing of the limit
-            self._paced_since = self._slow_until = now
-        self._last_slot = max(self._last_slot + spacing * claim.cost, now - _LATE * spacing)
-        if self._paced_since is None:
-            self._paced_since = now
-        self._probe(now, self._paced_since)
+        is_slow = slowness > 1 and self._episode is None
+        if is_slow:  # what is delivered meanwhile says nothing of the limit
+            self._slow_until = now
+        for limit in self._counting(claim):
+            spacing = self._spacing_s(limit, now) * slowness
+            limit.last_slot = max(limit.last_slot + spacing * claim.cost, now - _LATE * spacing)
+            if is_slow or limit.paced_since is None:
+                limit.paced_since = now
+            self._probe(limit, now, limit.paced_since)
+
+    def _counting(self, claim: Claim) -> list[Limit]:
+        if not self.counts_apart:
+            return self.limits
+        return [one for one in self.limits if one.scope.covers(is_read=claim.is_read)]
 
     def sent(self, claim: Claim, released_at: float, now: float) -> None:
         """Hear that what went then was not written before now."""
@@ -129,7 +144,7 @@ class Envelope:
     def _lift(self, sent_at: float) -> None:
         for limit in self.limits:
             if limit.step:
-                limit.lifted = max(limit.lifted, self.log.all.count(sent_at - limit.window, sent_at))
+                limit.lifted = max(limit.lifted, self._tally(limit).count(sent_at - limit.window, sent_at))
 
     def lost(self, claim: Claim) -> None:
         """Hear that no answer came: it stays counted."""
@@ -137,7 +152,7 @@ class Envelope:
 
     def refused(self, claim: Claim, sent_at: float, stated_s: float | None, resolution_s: float) -> None:
         """Hear of a 429 to what was sent at `sent_at`."""
-        self.in_flight.refused(claim.id, is_first=self._episode is None)
+        self.in_flight.refused(claim.id, self._jitter_s(), is_first=self._episode is None)
         self._patience.refused(sent_at)
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         if stated_s is not None and self._is_lie(sent_at, stated_s):
@@ -172,26 +187,31 @@ class Envelope:
         self.limits = [*published, Limit(quota.n, quota.window_s, most=quota.n)]
         self.limits.sort(key=lambda one: one.window)
 
-    def wait_per_cost_s(self) -> float:
+    def wait_per_cost_s(self, claim: Claim) -> float:
         """Return the seconds between two requests of cost 1 when others wait, 0 where no limit is known."""
-        return max((self._length_s(limit) / limit.n for limit in self.limits), default=0.0)
+        return max((self._length_s(limit) / limit.n for limit in self._counting(claim)), default=0.0)
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
-        return self.log.all.count(now - limit.window) / limit.n
+        return self._tally(limit).count(now - limit.window) / limit.n
+
+    def _tally(self, limit: Limit) -> Tally:
+        return self.log.of(limit.scope)
 
     def _end(self, episode: Episode, now: float) -> None:
         self._episode = None
+        self._recent.append(episode)
+        # A slow pace that is refused was too fast: then what went is what there is.
+        slow_until = -math.inf if episode.began <= self._slow_until else self._slow_until
         if self.in_flight.cap is None:
             learn(
                 self.limits,
                 episode,
                 Context(
-                    self.log.all,
-                    max(self._cycle_start, self._slow_until),
-                    self._paced_since,
+                    self.log,
+                    self._recent,
                     self._jitter_s(),
-                    self._slow_until,
+                    slow_until,
                     is_patience_thin=self._patience.is_thin(episode.began),
                 ),
                 now,
@@ -201,7 +221,6 @@ class Envelope:
         if self.in_flight.is_suspected:
             for limit in self.limits:
                 limit.hurry()
-        self._cycle_start = episode.gave_way
 
     def _jitter_s(self) -> float:
         """Return by how much two arrivals may differ from what was sent, hardly ever exceeded."""
@@ -216,19 +235,25 @@ class Envelope:
         if is_paced and limit.kind is Kind.BUCKET and limit.window > _LONG_S:
             return now  # it never has less than its rate; a short one is worth its margin
         n = limit.allowed(is_read=claim.is_read)
-        is_spread = not is_paced and limit.window > _LONG_S and self._is_flood(limit, now)
-        part = _FREE_PART if is_spread else 1.0
-        allowed = max(math.ceil(n * part - _ROUNDING), claim.cost)
-        return self.log.all.room_since(allowed - claim.cost + _EPSILON) + self._length_s(limit)
+        if not is_paced and limit.window > _LONG_S:
+            spread_at = self._free_at(limit, _FREE_PART * n, claim.cost)
+            if spread_at <= now or self._is_flood(limit, now):
+                return spread_at
+        return self._free_at(limit, n, claim.cost)
+
+    def _free_at(self, limit: Limit, n: float, cost: float) -> float:
+        """Return when no more than `n`, or the cost alone, will be in the window with it."""
+        room = max(math.ceil(n - _ROUNDING) - cost, 0.0)
+        return self.log.of(limit.scope).room_since(room + _EPSILON) + self._length_s(limit)
 
     def _is_flood(self, limit: Limit, now: float) -> bool:
-        recent = self.log.all.count(now - 1.0, now - _AT_ONCE_S)
-        return recent > max(_FLOOD * limit.rate, _FLOOD_LEAST)
+        """Whether what is sent will not stop by itself; bursts do, whatever their size."""
+        log = self._tally(limit)
+        ends = [now - part / _FLOOD_PARTS for part in range(_FLOOD_PARTS)]
+        busy = sum(log.count(end - 1 / _FLOOD_PARTS, end) > 0 for end in ends)
+        return busy >= _FLOOD_MOST * _FLOOD_PARTS and log.count(now - 1.0) > _FLOOD * limit.rate
 
-    def _spacing_s(self, now: float) -> float:
-        return max((self._spacing_of(limit, now) for limit in self.limits), default=0.0)
-
-    def _spacing_of(self, limit: Limit, now: float) -> float:
+    def _spacing_s(self, limit: Limit, now: float) -> float:
         """Return the seconds per cost: the even pace, or slower where the window ahead has less room."""
         spacing_s = self._length_s(limit) / limit.n
         if limit.window > _LONG_S and limit.kind is not Kind.BUCKET:
@@ -237,22 +262,19 @@ class Envelope:
 
     def _spread_s(self, limit: Limit, now: float) -> float:
         """Return the seconds per cost that spread what is left over every part of the window ahead."""
-        looked_at, spread_s = self._spreads.get(limit.window, (-math.inf, 0.0))
+        looked_at, spread_s = self._spreads.get((limit.window, limit.scope), (-math.inf, 0.0))
         length_s = self._length_s(limit)
         if now - looked_at >= length_s / _LOOK_EVERY:
             ahead = [length_s * look / _LOOKS for look in range(1, _LOOKS + 1)]
-            highest = limit.allowed(is_read=True)
-            spread_s = max(s / max(highest - self.log.all.count(now + s - length_s), 1.0) for s in ahead)
-            self._spreads[limit.window] = now, spread_s
+            highest, log = limit.allowed(is_read=True), self._tally(limit)
+            spread_s = max(s / max(highest - log.count(now + s - length_s), 1.0) for s in ahead)
+            self._spreads[limit.window, limit.scope] = now, spread_s
         return spread_s
 
-    def _probe(self, now: float, paced_since: float) -> None:
-        if self._patience.is_thin(now):
+    def _probe(self, limit: Limit, now: float, paced_since: float) -> None:
+        if now < limit.probe_at or now - paced_since < limit.hold_s() or self._patience.is_thin(now):
             return
-        for limit in self.limits:
-            if now < limit.probe_at or now - paced_since < limit.hold_s():
-                continue
-            span_s = _PROBED_S if limit.kind is Kind.BUCKET else max(limit.window, 1.0)
-            held = self.log.all.count(now - span_s) * self._length_s(limit) / span_s
-            if held + 1.0 >= _FULL * limit.n:
-                limit.probe(now, held)
+        span_s = _PROBED_S if limit.kind is Kind.BUCKET else max(limit.window, 1.0)
+        held = self._tally(limit).count(now - span_s) * self._length_s(limit) / span_s
+        if held + 1.0 >= _FULL * limit.n:
+            limit.probe(now, held)

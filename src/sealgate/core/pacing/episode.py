@@ -24,6 +24,11 @@ class Episode:
         return (self.earliest + self.latest) / 2
 
     @property
+    def wait_s(self) -> float:
+        """How long the first refused would have had to wait."""
+        return self.gave_way - self.began
+
+    @property
     def blur_s(self) -> float:
         """How far off the guess may be."""
         return (self.latest - self.earliest) / 2

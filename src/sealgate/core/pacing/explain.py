@@ -29,6 +29,8 @@ _BUCKET_WAIT = (
 )
 _TELLABLE = 0.9  # of the blur
 _RATE_TOLERANCE = 1.02  # between the rates of a bucket: jitter moves them
+_IDLE_S = 0.3  # a pause that lasts so much longer than needed fills a small burst
+_BURST_S = 10.0  # before that the bucket may have been another
 _SHARP_S = 0.1  # a bucket is told by when it gave way
 _SHARP = 0.25  # of a window: with less blur its edges are known
 _LONGEST_BLUR_S = 60.0  # a longer pause says little of the window: this is the longest that is common
@@ -77,14 +79,18 @@ class Reading:
 
 def explain(evidence: Evidence) -> Reading | None:
     """Return the least restriction that explains all episodes; None where nothing does."""
+    return explain_window(evidence) or explain_bucket(evidence, _LEAST_EPISODES)
+
+
+def explain_window(evidence: Evidence) -> Reading | None:
+    """Return the least restrictive window that explains all episodes; None where no window does."""
     readings = [
         reading
         for window in _candidates(evidence)
         for reading in (_sliding(evidence, window), _fixed(evidence, window))
         if reading is not None
     ]
-    found = max(readings, key=lambda one: (one.rate, one.window), default=None)
-    return found or explain_bucket(evidence, _LEAST_EPISODES)
+    return max(readings, key=lambda one: (one.rate, one.window), default=None)
 
 
 def _candidates(evidence: Evidence) -> Sequence[float]:
@@ -127,23 +133,25 @@ def _fixed(evidence: Evidence, window: float) -> Reading | None:
     sharp = [one for one in evidence.episodes if one.blur_s < _SHARP * window]
     if not sharp:
         return _agreed(evidence, window, Kind.FIXED, 0.0, ends)
-    edge = sharp[-1].gave_way
-    if any(_off_edge(one.gave_way - edge, window) > one.blur_s + evidence.jitter_s for one in sharp):
+    sharpest = min(reversed(sharp), key=lambda one: one.blur_s)
+    edge, known_s = sharpest.gave_way, sharpest.blur_s + evidence.jitter_s
+    if any(_off_edge(one.gave_way - edge, window) > one.blur_s + known_s for one in sharp):
         return None
-    return _agreed(evidence, window, Kind.FIXED, _most_between_edges(evidence, edge, window), ends)
+    return _agreed(evidence, window, Kind.FIXED, _most_between_edges(evidence, edge, window, known_s), ends)
 
 
 def _off_edge(distance: float, window: float) -> float:
     return abs(math.remainder(distance, window))
 
 
-def _most_between_edges(evidence: Evidence, edge: float, window: float) -> float:
-    jitter_s, log = evidence.jitter_s, evidence.log
+def _most_between_edges(evidence: Evidence, edge: float, window: float, known_s: float) -> float:
+    """Return the most that surely went between two edges, which are known to `known_s`."""
+    log = evidence.log
     first = max(log.first(), evidence.since, edge - _EDGES * window)
     if first == math.inf:
         return 0.0
     edges = (edge - turn * window for turn in range(1, int((edge - first) / window) + 2))
-    return max((log.count(at + jitter_s, at + window - jitter_s) for at in edges), default=0.0)
+    return max((log.count(at + known_s, at + window - known_s) for at in edges), default=0.0)
 
 
 def _agreed(
@@ -179,10 +187,12 @@ def explain_bucket(evidence: Evidence, least: int = _BUCKET_EPISODES) -> Reading
     episodes = [one for one in evidence.episodes if one.gave_way > evidence.slow_until]
     for start in range(len(episodes) - least + 1):
         latest = episodes[start:]
+        if any(one.resumed - one.gave_way > _IDLE_S for one in latest[:-1]):
+            continue  # it may have been full before anything was sent again
         rate = _agreed_rate(evidence, latest)
-        if rate and all(one.gave_way - one.began <= _BUCKET_WAIT / rate for one in latest):
-            since = latest[0].gave_way if len(latest) < len(evidence.episodes) else evidence.since
-            burst = max(1.0, math.floor(_burst(evidence.log, latest, rate, since) + 0.5))
+        if rate and all(one.wait_s <= _BUCKET_WAIT / rate for one in evidence.episodes):
+            seen_s = math.inf if len(latest) == len(evidence.episodes) else _BURST_S
+            burst = max(1.0, math.floor(_burst(evidence, rate, seen_s) + 0.5))
             return Reading(Kind.BUCKET, burst, burst / rate, 0.0)
     return None
 
@@ -202,6 +212,9 @@ def _agreed_rate(evidence: Evidence, episodes: Sequence[Episode]) -> float:
     return sum(cost for cost, _ in gaps) / whole_s
 
 
-def _burst(log: Tally, episodes: Sequence[Episode], rate: float, since: float) -> float:
-    """Return how much was taken beyond the rate when the bucket was empty."""
-    return 1.0 + max(log.most_beyond(rate, one.gave_way, since) for one in episodes)
+def _burst(evidence: Evidence, rate: float, seen_s: float) -> float:
+    """Return how much was taken beyond the rate, in the last `seen_s` before the bucket was empty."""
+    return 1.0 + max(
+        evidence.log.most_beyond(rate, one.gave_way, max(evidence.since, one.gave_way - seen_s))
+        for one in evidence.episodes
+    )

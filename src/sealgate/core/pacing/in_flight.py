@@ -6,6 +6,9 @@ before the wait that was stated is over: no limit per time does that. Where trip
 is sent before a refusal is heard, it is enough that several episodes agree and nothing was accepted beside
 more than were under way when it refused. A limit per time shows the opposite soon: an even pace is refused
 with one under way.
+
+What is refused is not under way for the server, so it counts for none of those sent after it; and what is
+sent right after a request may overtake it on the way.
 """
 
 _EPISODES = 2  # that must agree before it is believed
@@ -19,7 +22,8 @@ class InFlight:
     """The requests under way, and the `cap` on them: None where there is none."""
 
     def __init__(self) -> None:
-        self._others: dict[str, int] = {}  # under way, and how many others were when it went
+        # Those under way, in order: when each went, and how many others were under way then.
+        self._sent: dict[str, tuple[float, int]] = {}
         self._episodes = 0
         self._interleaved = 0
         self._least = 1 << 30
@@ -27,7 +31,7 @@ class InFlight:
         self.cap: int | None = None
 
     def __len__(self) -> int:
-        return len(self._others)
+        return len(self._sent)
 
     @property
     def is_suspected(self) -> bool:
@@ -36,27 +40,33 @@ class InFlight:
 
     def has_room(self) -> bool:
         """Whether one more may be under way."""
-        return self.cap is None or len(self._others) < self.cap
+        return self.cap is None or len(self._sent) < self.cap
 
-    def sent(self, claim_id: str) -> None:
+    def sent(self, claim_id: str, now: float) -> None:
         """One more is under way."""
-        self._others[claim_id] = len(self._others)
+        self._sent[claim_id] = now, len(self._sent)
 
     def over(self, claim_id: str) -> None:
         """One is not under way any more."""
-        self._others.pop(claim_id, None)
+        self._sent.pop(claim_id, None)
 
     def accepted(self, claim_id: str, *, is_interleaved: bool = False) -> None:
         """One was accepted beside so many others, maybe inside the wait that another was told."""
-        most = self._others.pop(claim_id, 0) + 1
+        most = self._sent.pop(claim_id)[1] + 1
         if most > self._most or is_interleaved:
             self._most = max(self._most, most)
             self._interleaved += is_interleaved
             self._judge()
 
-    def refused(self, claim_id: str, *, is_first: bool) -> None:
-        """One was refused, the first of an episode or one more."""
-        self._least = min(self._least, self._others.pop(claim_id, 0))
+    def refused(self, claim_id: str, jitter_s: float, *, is_first: bool) -> None:
+        """One was refused, the first of an episode or one more; arrivals are true to `jitter_s`."""
+        names = list(self._sent)
+        later = {name: self._sent[name] for name in names[names.index(claim_id) + 1 :]}
+        sent_at, others = self._sent.pop(claim_id)
+        overtaking = sum(at <= sent_at + jitter_s for at, _ in later.values())
+        self._least = min(self._least, others + overtaking)
+        for name, (at, beside) in later.items():
+            self._sent[name] = at, beside - 1
         self._episodes += is_first
         self._judge()
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Kind
+from sealgate.core.pacing.sent_log import Scope
 
 _FIRST_STEP = 0.02  # of a limit that is well known: the least that the search can tell from jitter
 _LONGEST_STEP = 0.35  # more cannot be tried by the reads alone
@@ -25,6 +26,7 @@ _CALM_S = 10.0  # after a flood was refused: exchanges ban who is refused often
 _RETRY_S = 2.0  # after a refusal before the next probe: one per window would be heard as hammering
 _FIRST_REST_S = 60.0  # young knowledge is tried again sooner
 _LONGEST_REST_S = 600.0  # one probe in ten minutes costs nothing that anybody notices
+_TOLD = 1.5  # requests more than before: a step that came to less was not seen by the limiter
 _LONGEST_HOLD_S = 20.0  # enough for the bursts of common buckets; larger ones are found by the next step
 _LEAST = 0.5  # of `n`: slower than half a request per window is another window's business
 _DEAR = 5.0  # a refusal after so many accepted lowers the rate by its inverse: aims at few per thousand
@@ -41,6 +43,7 @@ class Limit:
     n: float
     window: float
     most: float = math.inf
+    scope: Scope = Scope.ALL
     kind: Kind = Kind.UNKNOWN
     seen: int = 0
     last_seen: float = -math.inf
@@ -57,6 +60,9 @@ class Limit:
     cuts: int = 0  # times that it was lowered since it held
     since: float = -math.inf  # what was before does not speak of this limit
     episodes: list[Episode] = field(default_factory=list)
+    paced_since: float | None = None  # None: nobody waits for it
+    cycle_start: float = -math.inf  # when it, or one beside it, gave way last
+    last_slot: float = -math.inf  # the pace counts from here
 
     @property
     def rate(self) -> float:
@@ -66,7 +72,8 @@ class Limit:
     def allowed(self, *, is_read: bool) -> float:
         """Return how many may go per window: reads probe, and others follow."""
         highest = self.n * (1 + self.step)
-        return highest if is_read else max(self.n, min(self.lifted, highest))
+        # Where reads count apart, nothing but the others can try their limit.
+        return highest if is_read or self.scope is Scope.OTHERS else max(self.n, min(self.lifted, highest))
 
     def heard(self, episode: Episode) -> None:
         """Remember an episode."""
@@ -93,8 +100,8 @@ class Limit:
         if now < self.probe_at or self.n >= self.most:
             return
         if self.step:
-            if held < self.n * (1 + _TRIED * self.step):
-                self._hold(now)
+            if held < self.n * (1 + _TRIED * self.step):  # orders keep what reads have shown so far
+                self.probe_at = now + self.hold_s()
                 return
             self._held_at(min(held, self.n * (1 + self.step), self.most), now)
             self.next_step = min(2 * self.step, self._most_step())
@@ -150,10 +157,16 @@ class Limit:
         self.rest_s = min(2 * self.rest_s, _LONGEST_REST_S)
 
     def hold_s(self) -> float:
-        """Return how long a step must hold: a window and, beside a known failure, a bucket's burst too."""
+        """Return how long a step must hold: a window, and until it came to more than a request.
+
+        Beside a known failure it must outlast a bucket's burst, too.
+        """
         is_bucket = self.kind is Kind.BUCKET  # whose window is but the time that its burst takes to come back
         hold_s = 1.0 + 1.5 * min(self.window, 1.0 if is_bucket else math.inf)
-        if not self.step or self.failed == math.inf or self.kind in (Kind.FIXED, Kind.SLIDING):
+        if not self.step:
+            return hold_s
+        hold_s += _TOLD * self.window / (self.n * self.step)
+        if self.failed == math.inf or self.kind in (Kind.FIXED, Kind.SLIDING):
             return hold_s
         return hold_s + min(self.window / self.step, _LONGEST_HOLD_S)
 

@@ -14,6 +14,7 @@ in heaps by tag, costs as running totals.
 
 import heapq
 from collections import Counter
+from collections.abc import Iterator
 from itertools import count
 
 from sealgate.core.pacing.claims import Claim
@@ -58,8 +59,13 @@ class Line:
 
     def head(self) -> Claim | None:
         """Return who goes next, None when nobody waits."""
-        lane = self._next_lane()
-        return None if lane is None else self._lanes[lane].head()
+        return next(self.heads(), None)
+
+    def heads(self) -> Iterator[Claim]:
+        """Yield the first of each lane, in the order in which they go."""
+        waiting = [lane for lane in RANKS if self._lanes[lane]]
+        waiting.sort(key=lambda lane: self._owed[lane] < 1.0)
+        return (self._lanes[lane].head() for lane in waiting)
 
     def take(self, claim: Claim, *, is_probing: bool) -> None:
         """Let the head go, and account for it."""
@@ -99,9 +105,9 @@ class Line:
         end = self._first_end()
         return end if self._ends else None
 
-    def cost_ahead(self, claim: Claim) -> float:
-        """Estimate the cost that goes before a claim that enters now."""
-        lanes = self._upto[claim.lane]
+    def cost_ahead(self, claim: Claim, *, is_apart: bool = False) -> float:
+        """Estimate the cost that goes before a claim that enters now, of its lane alone if that is apart."""
+        lanes = [self._lanes[claim.lane]] if is_apart else self._upto[claim.lane]
         everything = sum(lane.cost for lane in lanes)
         if claim.lane is Lane.CANCEL:
             return everything
@@ -113,11 +119,6 @@ class Line:
     def depths(self) -> Counter[tuple[Lane, str]]:
         """Return how many wait, by lane and bot."""
         return Counter({(lane, bot): depth for lane in RANKS for bot, depth in self._lanes[lane].depths()})
-
-    def _next_lane(self) -> Lane | None:
-        waiting = [lane for lane in RANKS if self._lanes[lane]]
-        owed = (lane for lane in waiting if self._owed[lane] >= 1.0)
-        return next(owed, waiting[0] if waiting else None)
 
     def _first_end(self) -> float:
         # One that stands no longer, or stands again after it was let go and refused.

@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import Scope
 from sealgate.core.pacing.status import in_words
 
 Snapshot = list[dict[str, float]]
@@ -20,7 +21,13 @@ _MOST_KEPT = 10  # more limits than any exchange stacks: a longer list is not ou
 def snapshot(limits: Sequence[Limit], now: float) -> Snapshot:
     """Return the learned limits as plain values; published ones come from where they are published."""
     return [
-        {"n": limit.n, "window": limit.window, "seen": limit.seen, "age": now - limit.last_seen}
+        {
+            "n": limit.n,
+            "window": limit.window,
+            "scope": limit.scope,
+            "seen": limit.seen,
+            "age": now - limit.last_seen,
+        }
         for limit in limits
         if limit.most == math.inf
     ]
@@ -33,21 +40,23 @@ def restore(kept: Sequence[Mapping[str, float]], now: float) -> list[Limit]:
 
 def kept_in_words(kept: Sequence[Mapping[str, float]], now: float) -> list[str]:
     """Return limits of a snapshot as `in_words` says them, as they held."""
-    return [
-        in_words(Limit(one["n"], one["window"], seen=int(one["seen"]), last_seen=now - one["age"]), now)
-        for one in kept[:_MOST_KEPT]
-        if _is_plausible(one)
-    ]
+    return [in_words(_as_kept(one, 1.0, now), now) for one in kept[:_MOST_KEPT] if _is_plausible(one)]
 
 
 def _is_plausible(one: Mapping[str, float]) -> bool:
-    values = [one.get(name) for name in ("n", "window", "seen", "age")]
+    values = [one.get(name) for name in ("n", "window", "scope", "seen", "age")]
     numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
-    return len(numbers) == len(values) and min(numbers[:2]) > 0 and min(numbers) >= 0
+    is_sound = len(numbers) == len(values) and min(numbers[:2]) > 0 and min(numbers) >= 0
+    return is_sound and one["scope"] in tuple(Scope)
+
+
+def _as_kept(one: Mapping[str, float], trust: float, now: float) -> Limit:
+    scope, seen, last_seen = Scope(int(one["scope"])), int(one["seen"]), now - one["age"]
+    return Limit(trust * one["n"], one["window"], scope=scope, seen=seen, last_seen=last_seen)
 
 
 def _restored(one: Mapping[str, float], now: float) -> Limit:
-    limit = Limit(_TRUST * one["n"], one["window"], seen=int(one["seen"]), last_seen=now - one["age"])
+    limit = _as_kept(one, _TRUST, now)
     limit.search(now, 0.0)
     # Twice as far as it held, as the search halves the bracket: its first step ends where it held.
     limit.failed = limit.n * (2 / _TRUST - 1)

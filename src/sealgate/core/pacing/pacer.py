@@ -45,7 +45,7 @@ class Pacer:
         self._line = Line()
         self._envelope = Envelope(settings.known)
         self._sent: dict[str, float] = {}
-        self._is_paced = False  # somebody had to wait, and the line has not been empty since
+        self._paced: set[bool] = set()  # classes of which somebody had to wait, and somebody still waits
         self._scout = ""
         self._scout_until = -math.inf
 
@@ -53,7 +53,7 @@ class Pacer:
         """Let a claim go where nobody waits and there is room: then it need not stand in line."""
         if self._line or now > claim.give_up_at:
             return False
-        self._is_paced = False
+        self._paced.clear()
         if self._ready_at(claim, now) > now:
             return False
         self._note(claim, now)
@@ -64,7 +64,8 @@ class Pacer:
         pause_s = self._gate.left_s(now)
         if self._gate.until > claim.give_up_at and pause_s:
             return _paused(claim, pause_s)
-        wait_s = pause_s + self._line.cost_ahead(claim) * self._envelope.wait_per_cost_s()
+        ahead = self._line.cost_ahead(claim, is_apart=self._envelope.counts_apart and claim.is_read)
+        wait_s = pause_s + ahead * self._envelope.wait_per_cost_s(claim)
         if now + wait_s > claim.give_up_at:
             return Refused(claim, "deadline_exceeded", "The line is longer than you can wait.", wait_s)
         if len(self._line) >= self._settings.queue:
@@ -91,7 +92,7 @@ class Pacer:
     def release(self, now: float) -> Release:
         """Return what to do now. Claims in `go` count as sent."""
         if not len(self._line):
-            self._is_paced = False
+            self._paced.clear()
             return _NOTHING
         refused = [_late(claim) for claim in self._line.ended(now)]
         pause_s = self._gate.left_s(now)
@@ -140,31 +141,52 @@ class Pacer:
     def _let_go(self, now: float) -> tuple[list[Claim], float | None]:
         """Take from the line what may go; return it, and when the next one may."""
         go: list[Claim] = []
-        while (claim := self._line.head()) is not None:
-            at = self._ready_at(claim, now)
-            if at > now and self._is_paced:
+        while True:
+            claim, at = self._next(now)
+            if claim is None:
                 return go, at
-            if at > now:
-                self._is_paced = True
-                continue
             self._take(claim, now)
             go.append(claim)
-        self._is_paced = False
-        return go, None
+
+    def _next(self, now: float) -> tuple[Claim | None, float | None]:
+        """Return who may go now, or when somebody may; one waits behind another of its class."""
+        again_at: float | None = None
+        waiting: set[bool] = set()
+        for claim in self._line.heads():
+            kind = self._class(claim)
+            if kind in waiting:
+                continue
+            at = self._ready_at(claim, now)
+            if at > now and kind not in self._paced:
+                self._paced.add(kind)
+                at = self._ready_at(claim, now)
+            if at <= now:
+                return claim, None
+            waiting.add(kind)
+            again_at = at if again_at is None else min(at, again_at)
+        self._paced &= waiting
+        return None, again_at
+
+    def _is_paced(self, claim: Claim) -> bool:
+        return bool(self._paced) and self._class(claim) in self._paced
+
+    def _class(self, claim: Claim) -> bool:
+        """Return what a claim waits with: all others, or its own class where the limits are apart."""
+        return self._envelope.counts_apart and claim.is_read
 
     def _ready_at(self, claim: Claim, now: float) -> float:
         if now < self._gate.until:
             return self._gate.until
         if now < self._scout_until:
             return self._scout_until
-        return self._envelope.ready_at(claim, now, is_paced=self._is_paced)
+        return self._envelope.ready_at(claim, now, is_paced=self._is_paced(claim))
 
     def _take(self, claim: Claim, now: float) -> None:
         self._line.take(claim, is_probing=self._envelope.is_probing)
         self._note(claim, now)
 
     def _note(self, claim: Claim, now: float) -> None:
-        self._envelope.took(claim, now, is_paced=self._is_paced)
+        self._envelope.took(claim, now, is_paced=self._is_paced(claim))
         self._sent[claim.id] = now
         if self._envelope.needs_scout:
             self._scout, self._scout_until = claim.id, now + _SCOUT_S
@@ -180,7 +202,7 @@ class Pacer:
         stated_s = usable(reply.retry_after_s)
         self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
         self._envelope.refused(claim, sent_at, stated_s, reply.resolution_s)
-        self._is_paced = True
+        self._paced.add(self._class(claim))
 
 
 def _paused(claim: Claim, pause_s: float) -> Refused:

@@ -2,9 +2,22 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from enum import IntEnum
 
 _PRUNE_EVERY = 10_000  # entries; forgetting moves all of them, so it is done rarely
 _MOST = 250_000  # entries, 8 MB: where more is sent within the horizon, that is known to be no limit
+
+
+class Scope(IntEnum):
+    """What is counted: everything, or one class alone. The values are kept over restarts."""
+
+    ALL = 0
+    READS = 1
+    OTHERS = 2
+
+    def covers(self, *, is_read: bool) -> bool:
+        """Whether a request of that class is counted."""
+        return self is Scope.ALL or (self is Scope.READS) == is_read
 
 
 class Tally:
@@ -62,8 +75,13 @@ class SentLog:
         self._times = array("d")
         self._prune_at = _PRUNE_EVERY
         self.all, self.reads, self.others = (Tally(self._times) for _ in range(3))
+        self._tallies = (self.all, self.reads, self.others)  # by scope
         self._reads = (self.all.totals, self.reads.totals)
         self._others = (self.all.totals, self.others.totals)
+
+    def of(self, scope: Scope) -> Tally:
+        """Return the costs that are counted."""
+        return self._tallies[scope]
 
     def add(self, at: float, cost: float, *, is_read: bool = False) -> None:
         """Take in what was sent at `at`, which is not before the last entry."""

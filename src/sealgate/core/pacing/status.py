@@ -6,10 +6,12 @@ from dataclasses import dataclass
 
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import Scope
 from sealgate.core.routes import Lane
 
 _RECENTLY_S = 600.0  # for so long a fall counts as foreign use: by then the search has been there again
 _UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+_OF = {Scope.ALL: "", Scope.READS: ", reads only", Scope.OTHERS: ", all but reads"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def in_words(limit: Limit, now: float) -> str:
     """Return "about 20 per 1 s, sliding, seen 14 times, last 429 3 min ago"."""
     height = f"{round(limit.n, 1):g} per {_span(limit.window)}"
     known = "" if limit.kind is Kind.UNKNOWN else f", {limit.kind}"
+    known += _OF[limit.scope]
     first = f"{height}{known}, published" if limit.most < math.inf else f"about {height}{known}"
     if not limit.seen:
         return f"{first}, not met yet"

@@ -1,0 +1,135 @@
+"""One case per row of the table in the module."""
+
+import math
+
+import pytest
+
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import Kind
+from sealgate.core.pacing.lesson import Lesson
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import SentLog, Tally
+
+
+def sent(rate: float, since: float, until: float) -> Tally:
+    log = SentLog(3600.0)
+    for index in range(round((until - since) * rate)):
+        log.add(since + index / rate, 1.0)
+    return log.all
+
+
+def correct(limit: Limit, episode: Episode, log: Tally, jitter_s: float = 0.005) -> None:
+    Lesson(limit, episode, log, episode.latest + 0.1, jitter_s).correct()
+
+
+def test_a_refusal_while_probing_was_the_probe() -> None:
+    limit = Limit(20.0, 1.0, step=0.1, paced_since=0.0, cycle_start=0.0)
+    correct(limit, Episode(9.9, 10.0, 10.0), sent(22, 0, 9.9))
+    assert (limit.n, limit.failed) == (20.0, 22.0)
+
+
+def test_a_refusal_at_the_pace_lowers_it_towards_what_was_delivered() -> None:
+    limit = Limit(21.0, 1.0, paced_since=0.0, cycle_start=0.0)
+    correct(limit, Episode(9.95, 10.0, 10.0), sent(21, 0.001, 9.9))
+    assert limit.n == pytest.approx(20.8)
+    assert limit.failed == 21.0
+
+
+def test_a_refusal_far_below_the_pace_is_a_fall() -> None:
+    limit = Limit(20.0, 1.0, paced_since=0.0, cycle_start=0.0)
+    correct(limit, Episode(10.5, 11.0, 11.0), sent(20, 0.001, 10.5))
+    assert (limit.n, limit.fell_at) == (10.0, 11.1)
+
+
+def test_a_blurred_end_is_not_taken_for_a_fall() -> None:
+    limit = Limit(20.0, 1.0, paced_since=0.0, cycle_start=0.0)
+    correct(limit, Episode(10.5, 10.5, 11.5), sent(20, 0.001, 10.5))
+    assert limit.n > 18.0
+    assert limit.fell_at == -math.inf
+
+
+def test_a_refusal_in_a_burst_reads_window_and_number_again() -> None:
+    limit = Limit(1200.0, 60.0)
+    correct(limit, Episode(0.34, 1.0, 1.0), sent(60, 0.001, 0.334))
+    assert (limit.n, limit.window) == (20.0, 1.0)
+
+
+def test_a_published_limit_keeps_its_window() -> None:
+    limit = Limit(1200.0, 60.0, most=1200.0)
+    correct(limit, Episode(0.34, 1.0, 1.0), sent(60, 0.001, 0.334))
+    assert (limit.n, limit.window) == (1195.0, 60.0)
+
+
+def test_a_burst_of_nothing_leaves_the_limit() -> None:
+    limit = Limit(1200.0, 60.0)
+    correct(limit, Episode(0.0, 1.0, 1.0), SentLog(3600.0).all)
+    assert (limit.n, limit.window) == (1200.0, 60.0)
+
+
+def test_a_burst_that_is_refused_at_a_rate_that_held_is_made_smaller() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.FIXED, is_proven=True)
+    correct(limit, Episode(0.34, 0.36, 0.36), sent(30, 0.001, 0.334))
+    assert (limit.n, limit.window) == (10.0, 0.5)
+
+
+def test_a_pace_that_is_explained_and_refused_is_slowed_down() -> None:
+    limit = Limit(19.0, 1.0, kind=Kind.FIXED, paced_since=0.0, cycle_start=0.2)
+    correct(limit, Episode(1.45, 1.46, 1.46), sent(20, 0.001, 1.44), jitter_s=0.0)
+    assert limit.window == 1.0
+    assert 18.5 < limit.n < 19.0
+
+
+def test_the_rate_of_a_bucket_that_refused_for_long_is_precise() -> None:
+    limit = Limit(10.0, 1.0, kind=Kind.BUCKET, paced_since=0.0, cycle_start=4.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 4.0)]
+    correct(limit, Episode(8.0, 8.0, 8.0), sent(20, 0.001, 8.0))
+    assert 19.5 < limit.rate < 20.5
+    assert limit.probe_at >= 68.0
+
+
+def test_a_bucket_that_was_full_in_between_is_searched_on() -> None:
+    limit = Limit(10.0, 0.5, kind=Kind.BUCKET, step=0.2, paced_since=0.0, cycle_start=4.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 4.0)]
+    correct(limit, Episode(8.0, 8.0, 8.0), sent(15, 0.001, 8.0))
+    assert 14.5 < limit.rate < 15.5
+    assert limit.failed / limit.window == pytest.approx(24.0)
+
+
+def test_a_young_bucket_is_searched() -> None:
+    limit = Limit(10.0, 0.5, kind=Kind.BUCKET, paced_since=0.0, cycle_start=2.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 2.0)]
+    correct(limit, Episode(3.0, 3.0, 3.0), sent(15, 0.001, 3.0))
+    assert 14.0 < limit.rate < 16.0
+    assert limit.probe_at < 20.0
+
+
+def test_a_bucket_that_had_time_to_fill_says_nothing_of_its_rate() -> None:
+    limit = Limit(10.0, 0.5, kind=Kind.BUCKET, paced_since=0.0, cycle_start=2.0)
+    limit.episodes = [Episode(1.0, 1.0, 1.0, resumed=1.0), Episode(2.0, 2.0, 2.0, resumed=2.9)]
+    correct(limit, Episode(3.0, 3.0, 3.0), sent(15, 0.001, 3.0))
+    assert limit.kind is Kind.SLIDING
+
+
+def test_a_burst_that_was_taken_before_the_pace_is_remembered() -> None:
+    log = SentLog(3600.0)
+    for _ in range(20):
+        log.add(0.5, 1.0)
+    for index in range(120):
+        log.add(1.0 + index / 20, 1.0)
+    limit = Limit(5.0, 0.25, kind=Kind.BUCKET, paced_since=0.8, cycle_start=5.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (0.6, 4.0, 5.0)]
+    correct(limit, Episode(6.0, 6.0, 6.0), log.all)
+    assert limit.n >= 19.0
+    assert 19.0 < limit.rate < 21.0
+
+
+def test_episodes_that_nothing_explains_are_forgotten() -> None:
+    log = SentLog(3600.0)
+    for index in range(10):
+        log.add(float(index), 1.0)
+    for index in range(1000):
+        log.add(20.0 + index / 100, 1.0)
+    limit = Limit(10.0, 1.0, cycle_start=13.0)
+    limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
+    correct(limit, Episode(30.5, 30.5, 30.9), log.all)
+    assert len(limit.episodes) == 1
