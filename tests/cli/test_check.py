@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 from pathlib import Path
 
 import aiohttp
@@ -123,7 +124,7 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
 async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         process = await asyncio.create_subprocess_exec(
-            *("sealgate", "check"),
+            *(sys.executable, "-m", "sealgate", "check"),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
