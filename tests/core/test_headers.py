@@ -229,7 +229,7 @@ def test_space_before_the_colon_hides_nothing(name: bytes) -> None:
 
 
 def test_a_length_with_space_before_the_colon_is_read_as_the_parser_reads_it() -> None:
-    assert sort_reply([(b"Content-Length ", b"2")]) == ([], {}, b"2")
+    assert sort_reply([(b"Content-Length ", b"2")]) == ([], {}, b"2", None)
 
 
 @pytest.mark.parametrize("spell", SPELLINGS)
@@ -255,7 +255,9 @@ def test_what_the_gateway_reads_of_a_reply() -> None:
     )
     assert head.told == {"retry-after": "3600", "x-ratelimit-limit": "20"}
     assert head.length == b"5"
-    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None)
+    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None)
+    codings = [(b"Transfer-Encoding ", b"GZIP"), (b"transfer-encoding", b"chunked")]
+    assert sort_reply(codings) == ([], {}, None, b"gzip,chunked")
 
 
 def spellings(name: bytes) -> st.SearchStrategy[bytes]:

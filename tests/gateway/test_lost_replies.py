@@ -30,6 +30,7 @@ from rig.upstream import (
     say_and_stall,
 )
 from rig.wire import OK, chunked, reply
+from sealgate.gateway import pipeline
 
 READ = request()
 ORDERS = {
@@ -50,6 +51,16 @@ LOST = {
     "header without its end": say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"),
     "garbage": say(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
     "garbage, closed": say_and_close(b"SSH-2.0-OpenSSH_9.6\r\n"),
+    "a blank before the colon of the length": say_and_close(
+        b"HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nab"
+    ),
+    "a coding beside chunks": say(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + chunked(b"ab")
+    ),
+    "a coding alone": say_and_close(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nab"),
+    "a coding that is not chunked": say_and_close(
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+    ),
     "no number in the length": say(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"),
     "two lengths": say(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
     "a header line of 70 kB": say(reply(b"200 OK", b"x", b"X-Long: " + b"x" * 70_000)),
@@ -473,3 +484,30 @@ async def test_a_large_reply_that_drips_is_given_up(upstream: Upstream) -> None:
     async with running_station(upstream, upstream={"total_timeout": 0.4}) as station:
         assert not (await station.ask(READ)).is_whole
         assert (await station.outcomes.until(1)).conclusion == "unknown"
+
+
+# What cannot be learned from a reply ------------------------------------------------------------------------
+
+
+async def test_a_reply_that_cannot_be_learned_from_is_passed_on(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(pipeline, "observe", fail)
+    assert met(await station.ask(ORDERS["POST"])) == (200, "done", None)
+    assert len(station.upstream.received) == 1
+
+
+async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
+    station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(pipeline, "judge_reply", fail)
+    order = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k", body=b"{}")
+    assert met(await station.ask(order)) == (500, "unknown", "internal_error")
+    assert met(await station.ask(order)) == (500, "unknown", "internal_error")
+    assert len(station.upstream.received) == 1

@@ -96,7 +96,7 @@ _DROPPED_PREFIXES = (
     b"x-service-",
 )
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
-_REPLY_READ = frozenset({b"connection", b"content-length"})
+_REPLY_READ = frozenset({b"connection", b"content-length", b"transfer-encoding"})
 _TELLING = (b"retry-after", b"ratelimit", b"x-ratelimit")
 # No reply may tell a browser that another site may read it, and none may speak as the gateway.
 _REPLY_DROPPED_PREFIXES = (b"x-gateway-", b"access-control-")
@@ -169,12 +169,14 @@ class ReplyHead(NamedTuple):
     """A reply's fields, sorted: `passed` in their order and spelling, and what the gateway reads itself.
 
     `told` is what speaks of the rate limit, by lower-case name; of several lines the first counts, as no
-    later one may shorten what it says. `length` is the stated Content-Length.
+    later one may shorten what it says. `length` is the stated Content-Length, `coding` what Transfer-Encoding
+    says, in lower case.
     """
 
     passed: list[tuple[bytes, bytes]]
     told: dict[str, str]
     length: bytes | None
+    coding: bytes | None = None
 
 
 def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
@@ -192,14 +194,15 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
             read.setdefault(lower, []).append(value)
     if b"connection" in read:
         passed = _without(passed, b",".join(read[b"connection"]))
-    return ReplyHead(passed, told, read[b"content-length"][0] if b"content-length" in read else None)
+    coding = b",".join(read[b"transfer-encoding"]).lower() if b"transfer-encoding" in read else None
+    return ReplyHead(passed, told, read[b"content-length"][0] if b"content-length" in read else None, coding)
 
 
 @lru_cache(maxsize=1024)
 def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
     """Return whether a field passes back, whether it speaks of the limit, and its name in lower case."""
     # RFC 9112 section 5.1: space before the colon counts for nothing, but the parser leaves it in the name.
-    lower = name.rstrip(b" ").lower()
+    lower = name.rstrip().lower()
     canonical = _canonical(lower)
     passes = canonical not in _REPLY_DROPPED and not canonical.startswith(_REPLY_DROPPED_PREFIXES)
     return passes, lower.startswith(_TELLING), lower

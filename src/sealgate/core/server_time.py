@@ -54,6 +54,12 @@ def stated_time(body: bytes) -> float | None:
     return seconds if is_plausible(seconds) else None
 
 
+def epoch_seconds(number: float) -> float | None:
+    """Return a time of our days in epoch seconds, whichever unit it is in; None where it is none."""
+    unit = _unit(number)
+    return None if unit is None else number * unit
+
+
 def is_plausible(seconds: float) -> bool:
     """Ask whether epoch seconds are of our days."""
     return _EARLIEST <= seconds < _LATEST
@@ -116,10 +122,12 @@ def _from_number(text: str) -> tuple[float, float] | None:
         number = float(text)
     except ValueError:
         return None
-    for unit in _UNITS:
-        if is_plausible(number * unit):
-            return number * unit, max(unit * _last_digit(text), _FINEST)
-    return None
+    unit = _unit(number)
+    return None if unit is None else (number * unit, max(unit * _last_digit(text), _FINEST))
+
+
+def _unit(number: float) -> float | None:
+    return next((unit for unit in _UNITS if is_plausible(number * unit)), None)
 
 
 def _from_iso(text: str) -> tuple[float, float] | None:

@@ -50,7 +50,12 @@ class ClockKeeper:
         """Take samples until cancelled."""
         try:
             while True:
-                await self._take_sample()
+                try:
+                    await self._take_sample()
+                except Exception:  # whatever a reply does to us, the next one is asked for
+                    log.exception("clock_sample_failed")
+                    self._sampling = self._sampling.failed(None)
+                    self._clock.trouble = "a reply of the exchange could not be taken in"
                 await self._rest()
         finally:
             await self._upstream.close()

@@ -32,9 +32,10 @@ class Journey:
     """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
 
     `give_up_at` bounds the waiting, `ends_at` everything. `standing` is what the attempts so far let the bot
-    conclude; while one is under way nothing is certain. `not_before` holds a resend back. `fence_ms` is
-    the server time after which the latest attempt can no longer be admitted. `name` and `digest` are of its
-    Idempotency-Key, `order` is its row in the journal. `watch` is over the key that it goes with.
+    conclude: unknown from the first byte of one until its verdict. `not_before` holds a resend back.
+    `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
+    `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is over the key that it
+    goes with.
     """
 
     bot: Bot | None = None
@@ -121,6 +122,7 @@ class Journey:
         self.attempts += 1
         self.sent_at = now
         self.is_under_way, self.may_be_stopped = True, self.is_read
+        self.standing = Conclusion.UNKNOWN
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""
@@ -135,7 +137,7 @@ class Journey:
     @property
     def conclusion(self) -> Conclusion:
         """What the bot may conclude if it ends here."""
-        return Conclusion.UNKNOWN if self.is_under_way else self.standing
+        return self.standing
 
     def cut(self, detail: str | None) -> None:
         """Note that the reply broke off while it was passed on; `detail` is None where the bot hung up."""

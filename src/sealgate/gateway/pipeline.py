@@ -2,6 +2,8 @@
 
 import asyncio
 
+import structlog
+
 from sealgate.core import admission
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, Fate, GiveUp
@@ -20,6 +22,8 @@ from sealgate.gateway.sealing import check_session, sealed_request
 from sealgate.gateway.tree import Tree
 from sealgate.gateway.turnstile import Turn
 from sealgate.gateway.upstream_connection import UpstreamConnection
+
+log = structlog.get_logger("sealgate.pipeline")
 
 _STALE_S = 1.0  # a timestamp older than this is chosen anew
 
@@ -215,13 +219,10 @@ class Pipeline:
         now = self._host.now()
         journey.came_back(now)
         verdict: Deliver | Again | GiveUp
+        self._observe(ticket, attempt, turn, journey)
         if isinstance(attempt, Answer):
-            observe(attempt, turn, journey, self.tree.clock)
-            if ticket.route.auth is Auth.SIGNED:
-                self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
             verdict = judge_reply(attempt, ticket, journey, self.tree.limits.replay)
         else:
-            observe_failure(attempt, turn, self.tree.clock)
             verdict = judge_failure(attempt, ticket, journey, now)
         journey.concludes(verdict.conclusion)
         if isinstance(verdict, GiveUp):
@@ -230,6 +231,18 @@ class Pipeline:
             _prepare_resend(verdict, attempt, journey, now)
             return None
         return attempt if isinstance(attempt, Answer) else None
+
+    def _observe(self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey) -> None:
+        """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
+        try:
+            if isinstance(attempt, Failure):
+                observe_failure(attempt, turn, self.tree.clock)
+                return
+            observe(attempt, turn, journey, self.tree.clock)
+            if ticket.route.auth is Auth.SIGNED:
+                self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
+        except Exception:
+            log.exception("reply_not_learned_from", request_id=journey.request_id)
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, journey: Journey, now: float) -> None:

@@ -16,7 +16,7 @@ from aiohttp.http import HttpResponseParser, RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure, Fate
-from sealgate.core.headers import sort_reply
+from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.gateway.alarm import Alarm
 from sealgate.gateway.answer import Answer, Remainder, hold
 from sealgate.gateway.tls import has_said_goodbye
@@ -77,6 +77,7 @@ class UpstreamConnection(BaseProtocol):
         ends_at = self._loop.time() + timeout_s
         try:
             message, content = await self._send(data, ends_at, is_head=is_head)
+            head = _sorted(message)
             body = await hold(content)
         except TimeoutError:
             failure = Failure(Fate.LATE, "no whole reply in time", self._told())
@@ -86,7 +87,7 @@ class UpstreamConnection(BaseProtocol):
             self.close()
             raise
         else:
-            answer = Answer(message.code, message.reason, sort_reply(message.raw_headers), body)
+            answer = Answer(message.code, message.reason, head, body)
             if content.at_eof():
                 self.release()
             else:
@@ -231,5 +232,17 @@ class UpstreamConnection(BaseProtocol):
             self.transport.abort()
 
 
+def _sorted(message: RawResponseMessage) -> ReplyHead:
+    """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
+
+    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
+    """
+    head = sort_reply(message.raw_headers)
+    if head.coding != (b"chunked" if message.chunked else None):
+        raise aiohttp.ClientPayloadError("a transfer coding other than chunked")
+    return head
+
+
 def _is_ended_by_close(message: RawResponseMessage) -> bool:
-    return not message.chunked and all(name.lower() != b"content-length" for name, _ in message.raw_headers)
+    head = sort_reply(message.raw_headers)
+    return head.length is None and head.coding is None

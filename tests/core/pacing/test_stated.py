@@ -26,6 +26,13 @@ FIELDS = [
     ({"x-ratelimit-remaining": "many", "x-ratelimit-reset": "30"}, ()),
     ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "nan"}, ()),
     ({"x-ratelimit-remaining": "-1", "x-ratelimit-reset": "30"}, ()),
+    ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "1700000030000"}, (LEFT,)),
+    ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1e300"}, ()),
+    ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "90000000"}, ()),
+    ({"ratelimit": f'"a";r=1;t={10**8}'}, ()),
+    ({"ratelimit": f'"a";r={"9" * 400};t=1'}, ()),
+    ({"ratelimit": f'"a";r=1;t={"9" * 5000}'}, ()),
+    ({"ratelimit-policy": f'"a";q={"9" * 400};w=1'}, ()),
 ]
 
 

@@ -1,8 +1,9 @@
 """Limits that are stated: in the configuration, or by the upstream in a reply's header fields.
 
 Known fields: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers), the older
-`RateLimit-Limit`, `-Remaining` and `-Reset`, and the same with `X-`, whose reset may be epoch seconds. What
-does not parse is left out: a limit that is misread is worse than one that is learned.
+`RateLimit-Limit`, `-Remaining` and `-Reset`, and the same with `X-`, whose reset may be a time of
+the epoch. What does not parse or cannot be meant is left out: a limit that is misread is worse than one that
+is learned.
 """
 
 import math
@@ -10,8 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sealgate.core.server_time import epoch_seconds
+
 _PARAMETER = re.compile(r";\s*([a-z]+)\s*=\s*(\d+)")
-_EPOCH = 1e8  # a reset beyond this is a date, not seconds from now
+_DIGITS = 9  # of a count or a number of seconds; more cannot be meant
+_LONGEST_S = 86_400.0 * 31  # a quota for a month is the longest that there is
 _OLD = ("ratelimit-", "x-ratelimit-")
 
 
@@ -30,7 +34,11 @@ def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Qu
     policies = [_parameters(item) for item in _items(fields.get("ratelimit-policy"))]
     quotas = [Quota(float(one["q"]), float(one["w"])) for one in policies if one.get("q") and one.get("w")]
     states = [_parameters(item) for item in _items(fields.get("ratelimit"))]
-    quotas += [_left(float(one["r"]), float(one["t"])) for one in states if "r" in one and "t" in one]
+    quotas += [
+        _left(float(one["r"]), float(one["t"]))
+        for one in states
+        if "r" in one and one.get("t", math.inf) <= _LONGEST_S
+    ]
     for prefix in _OLD:
         quotas += _old(fields, prefix, server_now)
     return tuple(quotas)
@@ -40,7 +48,9 @@ def _old(fields: Mapping[str, str], prefix: str, server_now: float) -> list[Quot
     left, reset = _number(fields.get(f"{prefix}remaining")), _number(fields.get(f"{prefix}reset"))
     if left is None or reset is None:
         return []
-    return [_left(left, reset - server_now if reset > _EPOCH else reset)]
+    ends = epoch_seconds(reset)
+    reset_s = reset if ends is None else ends - server_now
+    return [_left(left, reset_s)] if reset_s <= _LONGEST_S else []
 
 
 def _left(left: float, reset_s: float) -> Quota:
@@ -52,7 +62,7 @@ def _items(value: str | None) -> list[str]:
 
 
 def _parameters(item: str) -> dict[str, int]:
-    return {name: int(number) for name, number in _PARAMETER.findall(item)}
+    return {name: int(number) for name, number in _PARAMETER.findall(item) if len(number) <= _DIGITS}
 
 
 def _number(text: str | None) -> float | None:
