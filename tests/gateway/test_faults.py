@@ -201,17 +201,19 @@ async def test_an_address_where_nobody_answers(station: Station, how: str, expec
 async def test_connections_that_are_all_in_use(upstream: Upstream) -> None:
     """Nothing was sent of what waits for one, in any lane."""
     upstream.otherwise = hold_until(go := asyncio.Event(), say(OK))
-    settings = {"max_connections": 2, "connect_timeout": 0.05, "total_timeout": 600}
+    settings = {"max_connections": 2, "connect_timeout": 20, "total_timeout": 20}
     async with running_station(upstream, upstream=settings) as station:
         lanes = (request(b"POST", b"/v1/trade/order"), READ, request(b"DELETE", b"/v1/trade/order/1"))
         begun = [asyncio.ensure_future(station.ask(message)) for message in lanes * 3]
-        await station.until(lambda: station.gateway.handler.inflight == len(begun))
-        await station.until(lambda: sum(map(station.gateway.tree.upstream.waiting, Lane)) >= len(lanes))
-        received = len(upstream.received)
+        places = station.gateway.tree.upstream.most_connections
+        await upstream.until_received(places)
+        await station.until(
+            lambda: sum(map(station.gateway.tree.upstream.waiting, Lane)) == len(begun) - places
+        )
         for message in lanes:
             hurried = message.replace(b"\r\n\r\n", b"\r\nX-Gateway-Deadline-Ms: 300\r\n\r\n")
             assert told(await station.ask(hurried)) == SHUT["block"]
-        assert len(upstream.received) == received
+        assert len(upstream.received) == places
         go.set()
         assert {told(answer) for answer in await asyncio.gather(*begun)} == {DONE}
     assert len(upstream.received) == len(begun)
