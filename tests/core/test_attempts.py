@@ -184,6 +184,12 @@ def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -
     [
         pytest.param(401, TIMESTAMP, True, id="as spec.md words it"),
         pytest.param(401, TIMESTAMP.replace(b"5000", b"60000"), True, id="another window"),
+        pytest.param(401, TIMESTAMP.lower(), True, id="in lower case"),
+        pytest.param(401, b'{"detail":"Invalid timestamp"}', True, id="the other wording of spec.md"),
+        pytest.param(400, b'{"detail":"Invalid timestamp"}', False, id="a body refused, perhaps"),
+        pytest.param(401, b'{"detail":"Invalid or expired session token"}', False, id="wrong session"),
+        pytest.param(401, b'{"detail":"Missing API key auth headers"}', False, id="no headers"),
+        pytest.param(401, b'{"detail":"The timestamp looks odd"}', False, id="words nobody documents"),
         pytest.param(401, b'{"detail": "Invalid HMAC signature"}', False, id="wrong signature"),
         pytest.param(401, b'{"detail": "Invalid API key"}', False, id="wrong key"),
         pytest.param(401, b"", False, id="no body"),

@@ -80,7 +80,10 @@ CATALOGUE: dict[str, Row] = {
         "The gateway syncs and sends once more. If it stays, set `recv_window_ms` as the exchange has it.",
     ),
     "timestamp_invalid": Row(
-        (401,), (b"invalid timestamp",), _SETUP, "Look at the clock offset and at `clock.path`."
+        (401,),
+        (b"invalid timestamp",),
+        _SETUP,
+        "The gateway syncs and sends once more. If it stays, look at the clock offset and at `clock.path`.",
     ),
     "session_invalid": Row(
         (401,), (b"session token",), _SETUP, "Store a new session token where `session` points, then reload."
@@ -147,6 +150,9 @@ CATALOGUE: dict[str, Row] = {
     "lost": Row((), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."),
     "late": Row((), (), _UPSTREAM, "Raise `upstream.total_timeout` if it is slow often; look orders up."),
 }
+
+# The refusals for the timestamp (spec.md, Authentication): what was refused so was certainly not executed.
+TIMESTAMP_KINDS = frozenset({"timestamp_outside", "timestamp_invalid"})
 
 _BY_STATUS: dict[int, list[tuple[str, tuple[bytes, ...]]]] = {}
 for _slug, _row in CATALOGUE.items():

@@ -12,16 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sealgate.core.catalogue import CATALOGUE, find_kind
+from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, find_kind
 from sealgate.core.findings import Cause, Weight
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.secret_shape import Shape
+from sealgate.core.server_time import stated_time
 
 _LONGEST = 120  # characters of the exchange's words that are repeated
-_ADDRESS = re.compile(rb"IP (\S{1,64}) not in API key whitelist")
-_PERMISSION = re.compile(rb"API key lacks '(\w{1,16})' permission")
-_WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)")
-_SERVER_MS = re.compile(rb"Server time: (\d{13})\b")
+_ADDRESS = re.compile(rb"ip (\S{1,64}) not in api key whitelist", re.IGNORECASE)
+_PERMISSION = re.compile(rb"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
+_WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
 _SERVER_ERROR = 500
 
 
@@ -156,9 +156,9 @@ def _discover(facts: Facts) -> str:
 
 
 def _timestamp(body: bytes, facts: Facts) -> Causes:
-    server = _SERVER_MS.search(body)
+    server_s = stated_time(body)
     window = _WINDOW.search(body)
-    skew_ms = facts.timestamp_ms - int(server[1]) if server else None
+    skew_ms = None if server_s is None else facts.timestamp_ms - round(server_s * 1000)
     granted_ms = int(window[1]) if window else facts.recv_window_ms
     if skew_ms is None:
         yield from _clock(facts, "")
@@ -236,8 +236,7 @@ _EXPLAIN: dict[str, Callable[[bytes, Facts], Causes]] = {
     "headers_missing": _headers,
     "key_invalid": _key_unknown,
     "signature_invalid": _signature,
-    "timestamp_outside": _timestamp,
-    "timestamp_invalid": _timestamp,
+    **dict.fromkeys(TIMESTAMP_KINDS, _timestamp),
     "permission_missing": _permission,
     "ip_refused": _address,
     "address_mismatch": _other_user,

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-from sealgate.core.catalogue import find_kind
+from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 
 LONGEST_PAUSE_S = 60.0
@@ -106,8 +106,7 @@ _BY_KIND = {
     "key_invalid": Verdict.KEY_UNKNOWN,
     "headers_missing": Verdict.HEADERS_UNKNOWN,
     "session_invalid": Verdict.SESSION_WANTED,
-    "timestamp_outside": Verdict.CLOCK,
-    "timestamp_invalid": Verdict.CLOCK,
+    **dict.fromkeys(TIMESTAMP_KINDS, Verdict.CLOCK),
     "rate_limited": Verdict.LIMITED,
     "handshake_limited": Verdict.LIMITED,
 }
