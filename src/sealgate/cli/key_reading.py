@@ -162,7 +162,7 @@ class _Reading:
         if answer.status != _OK:
             kind = find_kind(answer.status, answer.body)
             advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
-            words = error_words(answer.status, answer.body)
+            words = error_words(answer.status, answer.body, (session.reveal(),))
             _leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
 

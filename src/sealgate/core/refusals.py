@@ -18,7 +18,6 @@ from sealgate.core.key_records import KeyRecord
 from sealgate.core.secret_shape import Shape
 from sealgate.core.server_time import stated_time
 
-_LONGEST = 120  # characters of the exchange's words that are repeated
 _ADDRESS = re.compile(rb"ip (\S{1,64}) not in api key whitelist", re.IGNORECASE)
 _PERMISSION = re.compile(rb"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
 _WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
@@ -33,14 +32,14 @@ class Others:
     signature_refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known when a read was refused; times are milliseconds.
+    """What is known when a read was refused.
 
-    `clock_error_ms` is the bound that `/time` gave, None where it could not be read and this host's clock was
-    signed with. `record` is what the exchange's list says of the key, None where it has no session;
-    `is_listed` False where it was read and lacks the key. `scheme_is_default`: nobody has set `[signing]`.
-    `path` is what was read.
+    `server_now_s` is epoch seconds. `clock_error_ms` is the bound that `/time` gave, None where it could not
+    be read and this host's clock was signed with. `record` is what the exchange's list says of the key, None
+    where it has no session; `is_listed` False where it was read and lacks the key. `scheme_is_default`:
+    nobody has set `[signing]`. `path` is what was read.
     """
 
     alias: str
@@ -48,14 +47,14 @@ class Facts:
     round_trip_ms: int
     clock_error_ms: int | None
     recv_window_ms: int
-    shape: Shape = field(default_factory=Shape)
+    server_now_s: float
+    shape: Shape
+    record: KeyRecord | None
+    is_listed: bool | None
+    scheme_is_default: bool
+    header_prefix: str
+    path: str
     others: Others = field(default_factory=Others)
-    record: KeyRecord | None = None
-    is_listed: bool | None = None
-    server_now: float = 0.0
-    scheme_is_default: bool = True
-    header_prefix: str = ""
-    path: str = ""
 
 
 Causes = Iterator[Cause]
@@ -68,15 +67,6 @@ def causes_of(status: int, body: bytes, facts: Facts) -> list[Cause]:
     if explain is None:
         explain = _BY_STATUS.get(status, _unlisted) if kind == "other_4xx" else None
     return list(explain(body, facts)) if explain else [_row(kind, status)]
-
-
-def words(status: int, body: bytes, hidden: str) -> str:
-    """Return status and what the exchange said, in printable characters; `hidden` is left out of it."""
-    found = re.search(rb'"detail"\s*:\s*"((?:[^"\\]|\\.){1,400})"', body)
-    text = found[1].decode("utf-8", "replace") if found else ""
-    printable = "".join(character for character in text if character.isprintable())[:_LONGEST]
-    said = printable.replace(hidden, "…") if hidden else printable
-    return f"{status} {said}".rstrip()
 
 
 def _row(kind: str, status: int) -> Cause:
@@ -96,7 +86,7 @@ def _headers(_body: bytes, facts: Facts) -> Causes:
 def _key_unknown(_body: bytes, facts: Facts) -> Causes:
     alias, record = facts.alias, facts.record
     again = f"make a new key in the app, and put it into keys.{alias}"
-    if record is not None and record.has_ended(facts.server_now):
+    if record is not None and record.has_ended(facts.server_now_s):
         yield Cause(Weight.PROVEN, "the key has expired", again, "the exchange's list says so")
     elif record is not None and not record.is_active:
         yield Cause(

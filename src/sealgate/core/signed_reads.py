@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from sealgate.core.attempts import TOO_MANY_REQUESTS
 from sealgate.core.catalogue import find_kind
+from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, blamed, fail, ok, warn
-from sealgate.core.refusals import Facts, Others, causes_of, words
+from sealgate.core.refusals import Facts, Others, causes_of
 
 _REDIRECT, _CLIENT_ERROR = 300, 400
 
@@ -67,7 +68,7 @@ def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
     if reply.status == TOO_MANY_REQUESTS:
         return limited(area, reply.retry_after_s)
     if reply.status >= _CLIENT_ERROR:
-        said = words(reply.status, reply.body, read.api_key)
+        said = error_words(reply.status, reply.body, (read.api_key,))
         return blamed(
             area, f"a signed read was refused, {said}", causes_of(reply.status, reply.body, read.facts)
         )

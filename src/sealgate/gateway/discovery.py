@@ -98,7 +98,7 @@ class Discovery:
         if isinstance(answer, Failure):
             return Finding(End.UNREACHABLE, answer.detail)
         if judge(answer.status, answer.body) is Verdict.LIMITED:
-            return Finding(End.LIMITED, error_words(answer.status, answer.body))
+            return Finding(End.LIMITED, self._words(answer))
         try:
             time = time_in(answer, self._config.clock.field)
         except UnreadableTimeError as error:
@@ -125,7 +125,10 @@ class Discovery:
         if stated is not None:
             self._clock = self._clock.observe(Sample(sent, self._host.now(), stated))
         limit = limit_reply(answer.status, answer.head.told, self._server_now)
-        return Heard(probe, verdict, error_words(answer.status, answer.body), limit.retry_after_s)
+        return Heard(probe, verdict, self._words(answer), limit.retry_after_s)
+
+    def _words(self, answer: Answer) -> str:
+        return error_words(answer.status, answer.body, (self._config.keys[self._errand.alias].api_key,))
 
     def _timestamp_ms(self, now: float) -> int:
         return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)

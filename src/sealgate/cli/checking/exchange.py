@@ -12,10 +12,11 @@ from sealgate.config import Config
 from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, fail, warn
 from sealgate.core.key_records import KeyRecord, find_record
 from sealgate.core.limit_reply import limit_reply
-from sealgate.core.refusals import Facts, words
+from sealgate.core.refusals import Facts
 from sealgate.core.routes import Lane
 from sealgate.core.server_time import UnreadableTimeError, parse_server_time
 from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
@@ -133,7 +134,7 @@ class Exchange:
         if isinstance(answer, Failure):
             return fail(area, f"no answer: {answer.detail}", "run it again")
         if answer.status != _OK:
-            said = words(answer.status, answer.body, key.session.reveal())
+            said = error_words(answer.status, answer.body, (key.session.reveal(),))
             is_known = answer.status >= _CLIENT_ERROR
             fix = CATALOGUE[find_kind(answer.status, answer.body)].advice if is_known else "correct base_url"
             return fail(area, f"the list of keys was refused, {said}", fix)
@@ -171,7 +172,7 @@ class Exchange:
             shape=known.shape,
             record=listed.record,
             is_listed=listed.is_listed,
-            server_now=self._server_now(),
+            server_now_s=self._server_now(),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.signing.header_prefix,
             path=self._target.path,
