@@ -5,7 +5,7 @@ import pytest
 
 from rig.refused import facts
 from sealgate.core.findings import Finding, Level
-from sealgate.core.signed_reads import Read, Reply, judge_reads
+from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
 
 PATH = "/v1/trade/symbols/list"
 GOOD = Reply(200, b'{"symbols": []}')
@@ -30,7 +30,6 @@ def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
         (Reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
         (Reply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
         (Reply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
-        (Reply(429, b"", 3.0), Level.WARN, "the rate limit is exceeded (429), so nothing more was asked"),
         (
             refused("API key lacks 'read' permission", 403),
             Level.FAIL,
@@ -46,7 +45,8 @@ def test_a_line_for_each_reply(reply: Reply | None, level: Level, text: str) -> 
 
 @pytest.mark.parametrize(("stated", "wait"), [(3.0, "wait 3 s"), (None, "wait a while")])
 def test_a_429_says_how_long_to_wait(stated: float | None, wait: str) -> None:
-    [finding] = judged(read(Reply(429, b"", stated)))
+    finding = limited("exchange", stated)
+    assert (finding.area, finding.level) == ("exchange", Level.WARN)
     assert finding.fix.startswith(wait)
 
 

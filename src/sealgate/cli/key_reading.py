@@ -19,7 +19,7 @@ from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_ke
 from sealgate.gateway.build import read_session
 from sealgate.gateway.direct import direct_upstream, read
 from sealgate.gateway.host import Host
-from sealgate.gateway.keys import Secret
+from sealgate.gateway.keys import Secret, by_session
 from sealgate.gateway.own_requests import KEY_LIST
 from sealgate.gateway.upstream import Upstream
 
@@ -115,8 +115,7 @@ class _Reading:
                 'as in session = "file:main.session"'
             )
         tokens = {name: read_session(reference, os.environ) for name, reference in references.items()}
-        first = {token.reveal(): name for name, token in reversed(tokens.items())}
-        return {name: token for name, token in tokens.items() if first[token.reveal()] == name}
+        return {names[0]: token for token, names in by_session(tokens).items()}
 
     def _own(self) -> list[OwnKey]:
         return [OwnKey(name, key.api_key, self._may(name)) for name, key in self._config.keys.items()]

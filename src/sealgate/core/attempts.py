@@ -40,6 +40,11 @@ class Failure:
     detail: str
     told: Mapping[str, str] | None = None
 
+    @property
+    def is_unsent(self) -> bool:
+        """Whether no byte was written."""
+        return self.fate in (Fate.UNREACHABLE, Fate.CONNECT_TIMEOUT)
+
 
 @dataclass(frozen=True, slots=True)
 class Deliver:

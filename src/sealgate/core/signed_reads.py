@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sealgate.core.attempts import TOO_MANY_REQUESTS
 from sealgate.core.catalogue import find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, blamed, fail, ok, warn
@@ -14,11 +13,10 @@ _REDIRECT, _CLIENT_ERROR = 300, 400
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole reply; `retry_after_s` is what a 429 stated."""
+    """A whole reply, and none that ends the asking (429)."""
 
     status: int
     body: bytes
-    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,6 @@ def limited(area: str, retry_after_s: float | None) -> Finding:
 
 def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
     area = read.area
-    if reply.status == TOO_MANY_REQUESTS:
-        return limited(area, reply.retry_after_s)
     if reply.status >= _CLIENT_ERROR:
         said = error_words(reply.status, reply.body, (read.api_key,))
         return blamed(
