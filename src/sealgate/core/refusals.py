@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, find_kind
 from sealgate.core.findings import Cause, Weight
-from sealgate.core.key_records import KeyRecord
+from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.secret_shape import Shape
 from sealgate.core.server_time import stated_time
 
@@ -86,9 +86,10 @@ def _headers(_body: bytes, facts: Facts) -> Causes:
 def _key_unknown(_body: bytes, facts: Facts) -> Causes:
     alias, record = facts.alias, facts.record
     again = f"make a new key in the app, and put it into keys.{alias}"
-    if record is not None and record.has_ended(facts.server_now_s):
+    state = KeyState.GOOD if record is None else record.state(facts.server_now_s)
+    if state is KeyState.ENDED:
         yield Cause(Weight.PROVEN, "the key has expired", again, "the exchange's list says so")
-    elif record is not None and not record.is_active:
+    elif state is KeyState.INACTIVE:
         yield Cause(
             Weight.PROVEN, "the key was revoked", again, "the exchange's list says that it is inactive"
         )
