@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sealgate.cli.choosing import shortened
 from sealgate.config import Config
-from sealgate.core.schemes import End, Finding, Heard, Plan, Probe, Verdict, Way
+from sealgate.core.schemes import MOST_AGAIN, End, Finding, Heard, Plan, Probe, Verdict, Way
 from sealgate.core.signing import SignedTarget
 from sealgate.gateway.discovery import Errand
 
@@ -77,14 +77,16 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
     key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
     rows = (
         (1, config.clock.path, "unsigned, for the clock"),
-        (plan.most_reads - 2, errand.path, "signed another way each time"),
-        (2, errand.target(has_query=True), "is the query signed?"),
+        (plan.most_ways, errand.path, "signed another way each time"),
+        (len(SignedTarget), errand.target(has_query=True), "is the query signed?"),
+        (MOST_AGAIN, errand.path, "again, after a 429 or a fault"),
     )
     width = max(len(path) for _, path, _ in rows)
-    lines = (f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows)
+    lines = [f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows]
+    most_reads = 1 + plan.most_reads
     return "\n".join(
         [
-            f"It will send at most these reads, one every {errand.spacing_s:g} s,",
+            f"It will send at most {most_reads} reads, one every {errand.spacing_s:g} s,",
             f"to {config.base_url}, with {key}:",
             *lines,
             "They change nothing, and end with the first signature that is accepted.",
