@@ -45,7 +45,7 @@ class KeyCare:
         """Send a signed read with each key that may be tried again; where bots came first, it is not due."""
         for alias, desk in self._pipeline.tree.desks.items():
             if desk.watch.health.fault is not None and desk.watch.health.may_go(self._host.now()):
-                desk.watch.check()
+                desk.watch.pass_or_refuse()
                 await self._ask(alias, SIGNED_READ)
 
     async def _read_due(self) -> None:
