@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sealgate.cli.choosing import shortened
 from sealgate.config import Config
+from sealgate.core.advice import REACH
 from sealgate.core.schemes import MOST_AGAIN, End, Finding, Heard, Plan, Probe, Verdict, Way
 from sealgate.core.signing import SignedTarget
 from sealgate.gateway.discovery import Errand
@@ -51,9 +52,7 @@ ENDS: dict[End, str] = {
         "again, slower with --every"
     ),
     End.TROUBLE: "the exchange is in trouble: {words}; try again later",
-    End.UNREACHABLE: (
-        "{base_url} cannot be reached: {words}; check base_url, the network and the exchange's status"
-    ),
+    End.UNREACHABLE: f"{{base_url}} cannot be reached: {{words}}; {REACH}",
 }
 
 

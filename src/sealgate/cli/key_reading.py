@@ -11,6 +11,7 @@ from sealgate.cli.choosing import checked_target, known_alias, shortened
 from sealgate.cli.frame import fail
 from sealgate.cli.loop import run
 from sealgate.config import Config
+from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
@@ -154,10 +155,7 @@ class _Reading:
         fields = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
         answer = await read(self._upstream, target.raw, fields)
         if isinstance(answer, Failure):
-            _leave(
-                f"{self._config.base_url} cannot be reached: {answer.detail}; "
-                "check base_url, the network and the exchange's status"
-            )
+            _leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
         if answer.status != _OK:
             kind = find_kind(answer.status, answer.body)
             advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)

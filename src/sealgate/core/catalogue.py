@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from sealgate.errors import REASONS
+
 _LOOKED_AT = 4096  # bytes of a body: an error is short
 _SERVER_ERROR = 500
 _FINE_MS = 1000  # well within any recv_window
@@ -145,7 +147,7 @@ CATALOGUE: dict[str, Row] = {
         (), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
     ),
     # No reply at all; the slugs are those of core/attempts.py, Fate
-    "unreachable": Row((), (), _UPSTREAM, "Check `base_url`, the network and the exchange's status."),
+    "unreachable": Row((), (), _UPSTREAM, REASONS["upstream_unreachable"].advice),
     "connect_timeout": Row((), (), _UPSTREAM, "Check the network, and whether a firewall drops packets."),
     "lost": Row((), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."),
     "late": Row((), (), _UPSTREAM, "Raise `upstream.total_timeout` if it is slow often; look orders up."),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sealgate.core.advice import RENEW, sentence
 from sealgate.core.key_records import DAY_S, KeyState, ListedKey
 
 OLD_DAYS = 365
@@ -133,7 +134,7 @@ def _foreign(case: _Case) -> str:
 _REPLACE = "Make a new key in the app, put it into keys.*, run `sealgate reload`, then revoke this one."
 
 CHECKS: dict[str, _Check] = {
-    "expired": _Check(_expired, _by_owner, "Make a new key in the app and put it into keys.*."),
+    "expired": _Check(_expired, _by_owner, sentence(RENEW)),
     "revoked": _Check(_revoked, _by_owner, "Make a new key in the app: a revoked one never comes back."),
     "expires_soon": _Check(_ends_soon, _by_owner, _REPLACE),
     "no_whitelist": _Check(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from sealgate.core.advice import RENEW
 from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, find_kind
 from sealgate.core.findings import Cause, Weight
 from sealgate.core.key_records import KeyRecord, KeyState
@@ -85,27 +86,21 @@ def _headers(_body: bytes, facts: Facts) -> Causes:
 
 def _key_unknown(_body: bytes, facts: Facts) -> Causes:
     alias, record = facts.alias, facts.record
-    again = f"make a new key in the app, and put it into keys.{alias}"
+    compare = f"compare keys.{alias}.api_key with the app"
     state = KeyState.GOOD if record is None else record.state(facts.server_now_s)
     if state is KeyState.ENDED:
-        yield Cause(Weight.PROVEN, "the key has expired", again, "the exchange's list says so")
+        yield Cause(Weight.PROVEN, "the key has expired", RENEW, "the exchange's list says so")
     elif state is KeyState.INACTIVE:
-        yield Cause(
-            Weight.PROVEN, "the key was revoked", again, "the exchange's list says that it is inactive"
-        )
+        seen = "the exchange's list says that it is inactive"
+        yield Cause(Weight.PROVEN, "the key was revoked", RENEW, seen)
     if facts.shape.is_api_key or facts.shape.is_shorter:
         seen = "the secret is not longer than the API key"
         fix = f"swap keys.{alias}.api_key with what its secret points to"
         yield Cause(Weight.LIKELY, "API key and secret are swapped", fix, seen)
     if facts.is_listed is False:
-        fix = f"compare keys.{alias}.api_key with the app"
         seen = "the list that its session token reads does not have it"
-        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", fix, seen)
-    yield Cause(
-        Weight.POSSIBLE,
-        "the API key is mistyped, revoked or expired",
-        f"compare keys.{alias}.api_key with the app",
-    )
+        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", compare, seen)
+    yield Cause(Weight.POSSIBLE, "the API key is mistyped, revoked or expired", compare)
 
 
 def _signature(_body: bytes, facts: Facts) -> Causes:

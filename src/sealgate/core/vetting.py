@@ -6,6 +6,7 @@ Times are epoch seconds, sizes bytes.
 import math
 from datetime import UTC, datetime
 
+from sealgate.core.advice import RENEW
 from sealgate.core.findings import Finding, fail, ok, warn
 from sealgate.core.key_records import DAY_S, KeyRecord, KeyState
 
@@ -59,15 +60,14 @@ def refused_certificate(code: int, host: str, message: str, now: float) -> Findi
 
 def vet_record(area: str, record: KeyRecord, server_now: float) -> Finding:
     """Judge a key by the exchange's own list."""
-    renew = "make a new key in the app, put it in the configuration, and reload"
     end = "without an end" if record.expires_at is None else f"until {day(record.expires_at)}"
     state = record.state(server_now)
     if state is KeyState.ENDED:
-        return fail(area, f"the key has expired ({end})", renew)
+        return fail(area, f"the key has expired ({end})", RENEW)
     if state is KeyState.INACTIVE:
-        return fail(area, "the key is not active, says the exchange's list", renew)
+        return fail(area, "the key is not active, says the exchange's list", RENEW)
     if state is KeyState.ENDS_SOON:
-        return warn(area, f"the session token is good; the key ends soon: {end}", renew)
+        return warn(area, f"the session token is good; the key ends soon: {end}", RENEW)
     return ok(area, f"the session token is good; the key is active, {end}")
 
 

@@ -2,6 +2,7 @@
 
 import structlog
 
+from sealgate.core.advice import RENEW
 from sealgate.core.key_records import KeyRecord, KeyState, find_record
 from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
@@ -84,5 +85,4 @@ class KeyCare:
         days = round(record.days_left(now), 1) if record.expires_at is not None else None
         event = _TROUBLES.get(record.state(now))
         if event is not None:
-            fix = "make a new key in the exchange's app, put it in the configuration, and reload"
-            log.warning(event, key=alias, days=days, cause="the exchange's list says so", fix=fix)
+            log.warning(event, key=alias, days=days, cause="the exchange's list says so", fix=RENEW)

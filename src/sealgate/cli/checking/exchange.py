@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from sealgate.cli.checking.local import Known
 from sealgate.config import Config
+from sealgate.core.advice import REACH
 from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
@@ -77,8 +78,7 @@ class Exchange:
         except LimitedError as error:
             end = limited("exchange", error.retry_after_s)
         except UnreachableError as error:
-            fix = "check base_url, the network and the exchange's status"
-            end = fail("exchange", f"it cannot be reached: {error}", fix)
+            end = fail("exchange", f"it cannot be reached: {error}", REACH)
         for finding in judge_reads(reads, is_public=is_public):
             yield finding
         if end is not None:
