@@ -86,6 +86,12 @@ def test_the_last_failure_is_told(
     assert REASONS[verdict.slug].status == status
 
 
+@pytest.mark.parametrize("fate", Fate)
+def test_only_without_a_connection_nothing_was_sent(fate: Fate) -> None:
+    verdict = failed(fate, is_read=True, resends=RESENDS)
+    assert Failure(fate, "").is_unsent is (verdict.conclusion is NOT_SENT)
+
+
 def test_what_fails_three_times_in_a_row_is_down() -> None:
     verdicts = [failed(Fate.UNREACHABLE, is_read=False, resends=resends) for resends in range(4)]
     assert [type(verdict) for verdict in verdicts] == [Again, Again, GiveUp, GiveUp]
