@@ -489,6 +489,68 @@ async def test_after_a_429_nothing_more_is_sent(tmp_path: Path) -> None:
     assert_told(result.output, result.exit_code, case)
 
 
+def three_keys(setup: Setup) -> None:
+    for alias in ("alt", "spot"):
+        setup.has_key(alias, f"ak-{alias}", f"the-secret-of-{alias}-0123456789")
+    setup.has(BOTS__GRID__TOKEN="env:PATH", BOTS__GRID__KEY="main")
+
+
+async def test_what_was_read_before_a_429_is_told(tmp_path: Path) -> None:
+    accepted = to_signed(reply(b"200 OK", b'{"symbols": []}', JSON))
+    limited = to_signed(detail("Rate limit exceeded", b"429 Too Many Requests", b"Retry-After: 7"))
+
+    def script(request: Received) -> Any:
+        return (limited if request.head.value(b"X-SERVICE-APIKEY") == b"ak-alt" else accepted)(request)
+
+    async with raw_setup(tmp_path) as setup:
+        three_keys(setup)
+        setup.answers(script)
+        result = await setup.check()
+        assert setup.upstream is not None
+        assert len(setup.upstream.received) == 3  # nothing was asked for the third key
+    assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main", ("is accepted",), 0))
+    assert_told(result.output, result.exit_code, Case(three_keys, "warn  exchange", ("wait 7 s",), 0))
+    assert "accepted" not in result.output.partition("warn  exchange")[2]
+    assert lines_of(result.output, "ok  keys.alt")[1:] == []
+
+
+async def test_what_was_read_before_the_exchange_went_away_is_told(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        three_keys(setup)
+        upstream = setup.upstream
+        assert upstream is not None
+
+        def script(request: Received) -> Any:
+            key = request.head.value(b"X-SERVICE-APIKEY")
+            if key != b"ak-public-1":
+                return say(detail("Missing API key auth headers"))
+            upstream.door.shut()
+            return say_and_close(reply(b"200 OK", b'{"symbols": []}', JSON))
+
+        setup.answers(script)
+        result = await setup.check()
+    assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main", ("is accepted",)))
+    assert_told(result.output, result.exit_code, Case(three_keys, "fail  exchange", ("cannot be reached",)))
+
+
+async def test_one_session_token_is_used_once(tmp_path: Path) -> None:
+    keys = {"keys": [{"api_key": "ak-public-1", "is_active": True}]}
+    async with raw_setup(tmp_path) as setup:
+        three_keys(setup)
+        setup.has_session()
+        setup.has(KEYS__ALT__SESSION=f"file:{setup.folder / 'main.session'}")
+        accepted = to_signed(reply(b"200 OK", json.dumps(keys).encode(), JSON))
+        listing = say(reply(b"200 OK", json.dumps(keys).encode(), JSON))
+        setup.answers(lambda request: listing if request.target.endswith(b"api-keys") else accepted(request))
+        result = await setup.check()
+        assert setup.upstream is not None
+        lists = [one for one in setup.upstream.received if one.target.endswith(b"api-keys")]
+        assert len(lists) == 1
+    words = ("the token is good, but its user has no such key",)
+    assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main.session", (), 0))
+    assert_told(result.output, result.exit_code, Case(three_keys, "warn  keys.alt.session", words, 0))
+
+
 # -- the way to the exchange
 
 

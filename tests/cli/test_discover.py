@@ -13,6 +13,8 @@ from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream, say
 from rig.wire import PATIENCE_S, reply
 from sealgate.config import Config
+from sealgate.core.schemes import Way, make_plan
+from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -146,6 +148,18 @@ async def test_a_time_that_cannot_be_read_is_told() -> None:
         result = await discover(environ=environ_of(sandbox, CLOCK__PATH="/v1/trade/none"))
     assert result.exit_code == 0
     assert "/v1/trade/none: the answer was 404; signed by" in result.stderr
+
+
+async def test_the_help_and_the_announcement_promise_what_the_plan_takes_at_most() -> None:
+    most = 1 + make_plan(set(SecretIs), Way(Encoding.HEX, SecretIs.UTF8), SignedTarget.PATH).most_reads
+    told = (await ended_command("discover", "--help", environ={})).stdout
+    assert f"{most} at most" in " ".join(told.split())
+    async with running_sandbox() as sandbox:
+        result = await discover(environ=environ_of(sandbox))
+    head, _, rest = result.stderr.partition("They change nothing")
+    assert rest
+    promised = [int(row.split()[0]) for row in head.splitlines() if " x GET " in row]
+    assert f"at most {sum(promised)} reads" in head
 
 
 async def test_nothing_is_sent_where_nobody_agrees() -> None:

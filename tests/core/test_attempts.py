@@ -86,6 +86,12 @@ def test_the_last_failure_is_told(
     assert REASONS[verdict.slug].status == status
 
 
+@pytest.mark.parametrize("fate", Fate)
+def test_only_without_a_connection_nothing_was_sent(fate: Fate) -> None:
+    verdict = failed(fate, is_read=True, resends=RESENDS)
+    assert Failure(fate, "").is_unsent is (verdict.conclusion is NOT_SENT)
+
+
 def test_what_fails_three_times_in_a_row_is_down() -> None:
     verdicts = [failed(Fate.UNREACHABLE, is_read=False, resends=resends) for resends in range(4)]
     assert [type(verdict) for verdict in verdicts] == [Again, Again, GiveUp, GiveUp]
@@ -184,6 +190,12 @@ def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -
     [
         pytest.param(401, TIMESTAMP, True, id="as spec.md words it"),
         pytest.param(401, TIMESTAMP.replace(b"5000", b"60000"), True, id="another window"),
+        pytest.param(401, TIMESTAMP.lower(), True, id="in lower case"),
+        pytest.param(401, b'{"detail":"Invalid timestamp"}', True, id="the other wording of spec.md"),
+        pytest.param(400, b'{"detail":"Invalid timestamp"}', False, id="a body refused, perhaps"),
+        pytest.param(401, b'{"detail":"Invalid or expired session token"}', False, id="wrong session"),
+        pytest.param(401, b'{"detail":"Missing API key auth headers"}', False, id="no headers"),
+        pytest.param(401, b'{"detail":"The timestamp looks odd"}', False, id="words nobody documents"),
         pytest.param(401, b'{"detail": "Invalid HMAC signature"}', False, id="wrong signature"),
         pytest.param(401, b'{"detail": "Invalid API key"}', False, id="wrong key"),
         pytest.param(401, b"", False, id="no body"),

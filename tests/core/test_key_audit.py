@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sealgate.core.key_audit import CHECKS, DAY_S, NOT_LISTED, OLD_DAYS, Level, OwnKey, audit
-from sealgate.core.key_records import KeyRecord, ListedKey
+from sealgate.core.key_audit import CHECKS, NOT_LISTED, OLD_DAYS, Level, OwnKey, audit
+from sealgate.core.key_records import DAY_S, KeyRecord, ListedKey
 
 NOW = 1_800_000_000.0
 FAIL, WARN = Level

@@ -1,13 +1,16 @@
 """Reading one key's record out of the exchange's list."""
 
 import json
+import math
 
 import pytest
 
 from sealgate.core.key_records import (
-    WARN_S,
+    DAY_S,
+    WARN_DAYS,
     AuditEntry,
     KeyRecord,
+    KeyState,
     ListedKey,
     find_record,
     list_audit,
@@ -45,13 +48,6 @@ def test_whether_it_is_active(stated: bool | None, is_active: bool) -> None:  # 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"keys": {}}', b'{"keys": []}', b"[" * 100_000])
 def test_a_list_without_it(body: bytes) -> None:
     assert find_record(body, "ak-1") is None
-
-
-def test_an_end_that_is_near() -> None:
-    record = KeyRecord(WARN_S + 1000.0, is_active=True)
-    assert not record.ends_soon(1000.0)
-    assert record.ends_soon(1001.0)
-    assert not KeyRecord(None, is_active=True).ends_soon(0.0)
 
 
 def test_all_that_the_list_says() -> None:
@@ -96,7 +92,21 @@ def test_what_is_no_such_reply(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expires_at", "has_ended"), [(None, False), (99.0, True), (100.0, True), (101.0, False)]
+    ("days_left", "is_active", "state"),
+    [
+        (None, True, KeyState.GOOD),
+        (WARN_DAYS, True, KeyState.GOOD),
+        (WARN_DAYS - 0.01, True, KeyState.ENDS_SOON),
+        (0.01, True, KeyState.ENDS_SOON),
+        (0.0, True, KeyState.ENDED),
+        (-2.3, True, KeyState.ENDED),
+        (-2.3, False, KeyState.ENDED),
+        (3.0, False, KeyState.INACTIVE),
+        (None, False, KeyState.INACTIVE),
+    ],
 )
-def test_a_key_whose_time_is_over(expires_at: float | None, has_ended: bool) -> None:  # noqa: FBT001
-    assert KeyRecord(expires_at, is_active=True).has_ended(100.0) is has_ended
+def test_what_a_key_is(days_left: float | None, state: KeyState, *, is_active: bool) -> None:
+    now = 1_800_000_000.0
+    record = KeyRecord(None if days_left is None else now + days_left * DAY_S, is_active)
+    assert record.state(now) is state
+    assert record.days_left(now) == (math.inf if days_left is None else pytest.approx(days_left))

@@ -182,6 +182,7 @@ def test_http_dates(value: str, seconds: float | None) -> None:
     ("body", "seconds"),
     [
         (b"Timestamp outside recv_window (5000ms). Server time: 1790000000123", 1_790_000_000.123),
+        (b"timestamp outside recv_window (5000ms). server time: 1790000000123", 1_790_000_000.123),
         (b"Timestamp outside recv_window (5000ms). Server time: 17900000001234", None),
         (b"Timestamp outside recv_window (5000ms). Server time: 0000000000000", None),
         (b"Invalid timestamp", None),

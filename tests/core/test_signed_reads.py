@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from rig.refused import facts
 from sealgate.core.findings import Finding, Level
-from sealgate.core.refusals import Facts
-from sealgate.core.signed_reads import Read, Reply, judge_reads
+from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
 
 PATH = "/v1/trade/symbols/list"
 GOOD = Reply(200, b'{"symbols": []}')
@@ -16,9 +16,7 @@ def refused(detail: str, status: int = 401) -> Reply:
 
 
 def read(reply: Reply | None, alias: str = "main", **known: Any) -> Read:
-    return Read(
-        "ak-1", Facts(alias, 0, 12, 1, 5000, path=PATH, **known), reply, "" if reply else "it was cut"
-    )
+    return Read("ak-1", facts(alias=alias, **known), reply, "" if reply else "it was cut")
 
 
 def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
@@ -28,11 +26,10 @@ def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
 @pytest.mark.parametrize(
     ("reply", "level", "text"),
     [
-        (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 12 ms)"),
-        (Reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 12 ms)"),
+        (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
+        (Reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
         (Reply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
         (Reply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
-        (Reply(429, b"", 3.0), Level.WARN, "the rate limit is exceeded (429), so nothing more was asked"),
         (
             refused("API key lacks 'read' permission", 403),
             Level.FAIL,
@@ -48,7 +45,8 @@ def test_a_line_for_each_reply(reply: Reply | None, level: Level, text: str) -> 
 
 @pytest.mark.parametrize(("stated", "wait"), [(3.0, "wait 3 s"), (None, "wait a while")])
 def test_a_429_says_how_long_to_wait(stated: float | None, wait: str) -> None:
-    [finding] = judged(read(Reply(429, b"", stated)))
+    finding = limited("exchange", stated)
+    assert (finding.area, finding.level) == ("exchange", Level.WARN)
     assert finding.fix.startswith(wait)
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from rig.bot import request
 from rig.station import KEY, Station, running_station
@@ -139,6 +140,30 @@ async def test_the_end_of_a_key_is_read_from_the_list(
         await station.until(lambda: station.gateway.status().keys[0].expires_at is not None)
         assert station.gateway.status().keys[0].expires_at == 1_927_627_200.0
     assert b"Authorization: Bearer session-1" in upstream.received[0].raw
+
+
+@pytest.mark.parametrize(
+    ("record", "event"),
+    [
+        (b'"expires_at":"2021-01-01T00:00:00Z"', "key_expired"),
+        (b'"expires_at":"2021-01-01T00:00:00Z","is_active":false', "key_expired"),
+        (b'"is_active":false', "key_inactive"),
+    ],
+)
+async def test_a_key_that_is_not_good_is_told_by_its_name(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, record: bytes, event: str
+) -> None:
+    monkeypatch.setattr("sealgate.gateway.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.key_care._FIRST_READ_S", 0.01)
+    upstream.answers.append(say(reply(b"200 OK", b'{"keys":[{"api_key":"ak-public-1",%b}]}' % record)))
+    keys = {"main": {**KEY, "session": "env:SESSION"}}
+    environ = {"EXCHANGE_SECRET": "s3cret", "SESSION": "session-1"}
+    with capture_logs() as logs:
+        async with running_station(upstream, environ, keys=keys) as station:
+            await station.until(lambda: any(one["event"].startswith("key_") for one in logs))
+    [told] = [one for one in logs if one["event"].startswith("key_")]
+    assert (told["event"], told["key"]) == (event, "main")
+    assert told["fix"].startswith("make a new key")
 
 
 async def test_a_station_is_not_disturbed_by_an_ordinary_401(station: Station) -> None:

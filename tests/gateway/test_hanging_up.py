@@ -110,8 +110,9 @@ async def test_a_bot_that_is_gone_in_the_middle_of_its_body(station: Station) ->
     assert station.upstream.received == []
 
 
-async def test_a_bot_that_is_gone_while_a_large_reply_is_streamed(station: Station) -> None:
-    large = reply(b"200 OK", b"x" * 5_000_000)
+@pytest.mark.parametrize("status", [b"200 OK", b"499 Whatever"])
+async def test_a_bot_that_is_gone_while_a_large_reply_is_streamed(station: Station, status: bytes) -> None:
+    large = reply(status, b"x" * 5_000_000)
     station.upstream.answers.append(say(large))
     async with station.bot() as bot:
         await bot.send(READ)
@@ -119,6 +120,7 @@ async def test_a_bot_that_is_gone_while_a_large_reply_is_streamed(station: Stati
         bot.hang_up()
     outcome = await station.outcomes.until(1)
     assert outcome.has_hung_up
+    assert (outcome.status, outcome.conclusion) == (int(status[:3]), "unknown")
     assert (await station.ask(READ)).status == 200
 
 

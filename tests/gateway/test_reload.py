@@ -149,6 +149,12 @@ async def test_an_answer_that_says_nothing_of_the_key_is_a_warning(site: Site) -
     assert signed_with(site.upstream.received[-1]) == "second"
 
 
+async def test_a_timestamp_that_is_refused_says_nothing_of_the_key(site: Site) -> None:
+    site.upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid timestamp"}'))
+    write(site.secret, "second")
+    assert await site.reload() == ("keys.main: a signed read was answered 401",)
+
+
 async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> None:
     site.upstream.door.shut()
     site.upstream.cut_all()

@@ -66,6 +66,14 @@ async def test_the_second_refusal_is_passed_on(station: Station, message: bytes)
     assert (await station.outcomes.until(1)).resends == ("timestamp",)
 
 
+@pytest.mark.parametrize("detail", [b"Invalid timestamp", b"invalid timestamp"])
+async def test_the_other_wording_is_made_good_too(station: Station, detail: bytes) -> None:
+    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)))
+    assert met(await station.ask(ORDER)) == (200, "done", None, 2)
+    assert (await station.outcomes.until(1)).resends == ("timestamp",)
+    assert station.gateway.status().clock.refusals == 1
+
+
 OTHER_401 = {
     "unknown key": b'{"detail":"Invalid API key"}',
     "wrong signature": b'{"detail":"Invalid HMAC signature"}',

@@ -17,7 +17,7 @@ async def waiting(journey: Journey, stage: Stage) -> bool:
     try:
         await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError:
-        if not journey.is_stopped():
+        if not journey.take_back_stop():
             raise
     return True
 

@@ -41,7 +41,7 @@ _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one t
 def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **errand: Any) -> None:
     """Find out how the exchange wants requests signed, and print the settings to paste.
 
-    It says what it will send, and asks. It sends GET alone, about 20 at most, and stops at the first
+    It says what it will send, and asks. It sends GET alone, 25 at most, and stops at the first
     signature that is accepted. TARGET is a path as it goes on the wire, prefix included; a query in it is
     used for the question whether the query is signed.
     """

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from sealgate.cli.choosing import shortened
 from sealgate.config import Config
-from sealgate.core.schemes import End, Finding, Heard, Plan, Probe, Verdict, Way
+from sealgate.core.advice import REACH
+from sealgate.core.schemes import MOST_AGAIN, End, Finding, Heard, Plan, Probe, Verdict, Way
 from sealgate.core.signing import SignedTarget
 from sealgate.gateway.discovery import Errand
 
@@ -51,9 +52,7 @@ ENDS: dict[End, str] = {
         "again, slower with --every"
     ),
     End.TROUBLE: "the exchange is in trouble: {words}; try again later",
-    End.UNREACHABLE: (
-        "{base_url} cannot be reached: {words}; check base_url, the network and the exchange's status"
-    ),
+    End.UNREACHABLE: f"{{base_url}} cannot be reached: {{words}}; {REACH}",
 }
 
 
@@ -77,14 +76,16 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
     key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
     rows = (
         (1, config.clock.path, "unsigned, for the clock"),
-        (plan.most_reads - 2, errand.path, "signed another way each time"),
-        (2, errand.target(has_query=True), "is the query signed?"),
+        (plan.most_ways, errand.path, "signed another way each time"),
+        (len(SignedTarget), errand.target(has_query=True), "is the query signed?"),
+        (MOST_AGAIN, errand.path, "again, after a 429 or a fault"),
     )
     width = max(len(path) for _, path, _ in rows)
-    lines = (f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows)
+    lines = [f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows]
+    most_reads = 1 + plan.most_reads
     return "\n".join(
         [
-            f"It will send at most these reads, one every {errand.spacing_s:g} s,",
+            f"It will send at most {most_reads} reads, one every {errand.spacing_s:g} s,",
             f"to {config.base_url}, with {key}:",
             *lines,
             "They change nothing, and end with the first signature that is accepted.",

@@ -11,6 +11,7 @@ from sealgate.cli.choosing import checked_target, known_alias, shortened
 from sealgate.cli.frame import fail
 from sealgate.cli.loop import run
 from sealgate.config import Config
+from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
@@ -19,7 +20,7 @@ from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_ke
 from sealgate.gateway.build import read_session
 from sealgate.gateway.direct import direct_upstream, read
 from sealgate.gateway.host import Host
-from sealgate.gateway.keys import Secret
+from sealgate.gateway.keys import Secret, by_session
 from sealgate.gateway.own_requests import KEY_LIST
 from sealgate.gateway.upstream import Upstream
 
@@ -115,8 +116,7 @@ class _Reading:
                 'as in session = "file:main.session"'
             )
         tokens = {name: read_session(reference, os.environ) for name, reference in references.items()}
-        first = {token.reveal(): name for name, token in reversed(tokens.items())}
-        return {name: token for name, token in tokens.items() if first[token.reveal()] == name}
+        return {names[0]: token for token, names in by_session(tokens).items()}
 
     def _own(self) -> list[OwnKey]:
         return [OwnKey(name, key.api_key, self._may(name)) for name, key in self._config.keys.items()]
@@ -155,14 +155,11 @@ class _Reading:
         fields = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
         answer = await read(self._upstream, target.raw, fields)
         if isinstance(answer, Failure):
-            _leave(
-                f"{self._config.base_url} cannot be reached: {answer.detail}; "
-                "check base_url, the network and the exchange's status"
-            )
+            _leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
         if answer.status != _OK:
             kind = find_kind(answer.status, answer.body)
             advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
-            words = error_words(answer.status, answer.body)
+            words = error_words(answer.status, answer.body, (session.reveal(),))
             _leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
 

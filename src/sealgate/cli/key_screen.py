@@ -12,8 +12,8 @@ from rich.text import Text
 
 from sealgate.cli.choosing import shortened
 from sealgate.cli.key_reading import Account
-from sealgate.core.key_audit import DAY_S, Level
-from sealgate.core.key_records import ListedKey
+from sealgate.core.key_audit import Level
+from sealgate.core.key_records import DAY_S, KeyState, ListedKey
 
 _COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
@@ -85,14 +85,14 @@ def _row(key: ListedKey, account: Account) -> Iterator[RenderableType]:
 
 
 def _expiry(key: ListedKey, now: float) -> RenderableType:
-    ends_at = key.record.expires_at
-    if ends_at is not None and ends_at <= now:
-        return Text(f"{_span(now - ends_at)} ago", style="red")
-    if not key.record.is_active:
+    ends_at, state = key.record.expires_at, key.record.state(now)
+    if state is KeyState.INACTIVE:
         return Text("revoked", style="red")
     if ends_at is None:
         return "never"
-    return Text(f"in {_span(ends_at - now)}", style="yellow" if key.record.ends_soon(now) else "")
+    if state is KeyState.ENDED:
+        return Text(f"{_span(now - ends_at)} ago", style="red")
+    return Text(f"in {_span(ends_at - now)}", style="yellow" if state is KeyState.ENDS_SOON else "")
 
 
 def _findings(account: Account) -> Table:

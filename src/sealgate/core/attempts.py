@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.outcome import Conclusion
 
 
@@ -38,6 +39,11 @@ class Failure:
     fate: Fate
     detail: str
     told: Mapping[str, str] | None = None
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether no byte was written."""
+        return self.fate in (Fate.UNREACHABLE, Fate.CONNECT_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +95,6 @@ TOO_MANY_REQUESTS = 429
 _UNAUTHORIZED = 401
 _SERVER_ERROR = 500
 _CLIENT_ERROR = 400
-# spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
-_TIMESTAMP_REFUSED = b"Timestamp outside recv_window"
 
 
 def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s: float) -> Again | GiveUp:
@@ -114,8 +118,8 @@ def after_reply(
 
 
 def is_timestamp_refusal(status: int, body: bytes) -> bool:
-    """Ask whether the upstream refused a request for its timestamp."""
-    return status == _UNAUTHORIZED and _TIMESTAMP_REFUSED in body
+    """Ask whether the upstream refused a request for its timestamp. The body of a 401 alone is looked at."""
+    return status == _UNAUTHORIZED and find_kind(status, body) in TIMESTAMP_KINDS
 
 
 def conclude(status: int, *, is_read: bool) -> Conclusion:

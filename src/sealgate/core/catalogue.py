@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from sealgate.errors import REASONS
+
 _LOOKED_AT = 4096  # bytes of a body: an error is short
 _SERVER_ERROR = 500
 _FINE_MS = 1000  # well within any recv_window
@@ -80,7 +82,10 @@ CATALOGUE: dict[str, Row] = {
         "The gateway syncs and sends once more. If it stays, set `recv_window_ms` as the exchange has it.",
     ),
     "timestamp_invalid": Row(
-        (401,), (b"invalid timestamp",), _SETUP, "Look at the clock offset and at `clock.path`."
+        (401,),
+        (b"invalid timestamp",),
+        _SETUP,
+        "The gateway syncs and sends once more. If it stays, look at the clock offset and at `clock.path`.",
     ),
     "session_invalid": Row(
         (401,), (b"session token",), _SETUP, "Store a new session token where `session` points, then reload."
@@ -142,11 +147,14 @@ CATALOGUE: dict[str, Row] = {
         (), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
     ),
     # No reply at all; the slugs are those of core/attempts.py, Fate
-    "unreachable": Row((), (), _UPSTREAM, "Check `base_url`, the network and the exchange's status."),
+    "unreachable": Row((), (), _UPSTREAM, REASONS["upstream_unreachable"].advice),
     "connect_timeout": Row((), (), _UPSTREAM, "Check the network, and whether a firewall drops packets."),
     "lost": Row((), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."),
     "late": Row((), (), _UPSTREAM, "Raise `upstream.total_timeout` if it is slow often; look orders up."),
 }
+
+# The refusals for the timestamp (spec.md, Authentication): what was refused so was certainly not executed.
+TIMESTAMP_KINDS = frozenset({"timestamp_outside", "timestamp_invalid"})
 
 _BY_STATUS: dict[int, list[tuple[str, tuple[bytes, ...]]]] = {}
 for _slug, _row in CATALOGUE.items():

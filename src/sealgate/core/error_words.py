@@ -4,21 +4,29 @@ Source: spec.md, Errors: the message is in the `detail` field, for 422 as an arr
 """
 
 import json
+from collections.abc import Iterable
 
 _LONGEST = 100
 
 
-def error_words(status: int, body: bytes) -> str:
-    """Return the status and what the body says, if it says it as the specification has it."""
-    detail = "".join(letter if letter.isprintable() else " " for letter in _detail(body))
-    if len(detail) > _LONGEST:
-        detail = f"{detail[:_LONGEST]}…"
-    return f"{status} {detail}".strip()
+def error_words(status: int, body: bytes, hidden: Iterable[str] = ()) -> str:
+    """Return the status and what the body says, if it says it as the specification has it.
+
+    What was sent and nobody is to read, `hidden`, is left out, should the exchange repeat it.
+    """
+    detail = _detail(body)
+    # Before anything is cut: a part of a token is too much, too. The longest first, as one may be in another.
+    for one in sorted(filter(None, hidden), key=len, reverse=True):
+        detail = detail.replace(one, "…")
+    printable = "".join(letter if letter.isprintable() else " " for letter in detail)
+    if len(printable) > _LONGEST:
+        printable = f"{printable[:_LONGEST]}…"
+    return f"{status} {printable}".strip()
 
 
 def _detail(body: bytes) -> str:
     try:
-        document = json.loads(body)
+        document = json.loads(body.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):
         return ""
     detail = document.get("detail") if isinstance(document, dict) else None

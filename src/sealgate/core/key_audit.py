@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sealgate.core.key_records import ListedKey
+from sealgate.core.advice import RENEW, sentence
+from sealgate.core.key_records import DAY_S, KeyState, ListedKey
 
-DAY_S = 86_400.0
 OLD_DAYS = 365
 _NEW_DAYS = 1  # a key that young may well be unused
 _EVERYBODY = frozenset({"0.0.0.0/0", "::/0"})
@@ -51,9 +51,12 @@ class _Case:
     now: float
 
     @property
-    def days_left(self) -> float | None:
-        ends_at = self.key.record.expires_at
-        return None if ends_at is None else (ends_at - self.now) / DAY_S
+    def state(self) -> KeyState:
+        return self.key.record.state(self.now)
+
+    @property
+    def days_left(self) -> float:
+        return self.key.record.days_left(self.now)
 
     @property
     def days_old(self) -> float:
@@ -62,7 +65,7 @@ class _Case:
 
     @property
     def has_ended(self) -> bool:
-        return not self.key.record.is_active or (self.days_left is not None and self.days_left <= 0)
+        return self.state in (KeyState.ENDED, KeyState.INACTIVE)
 
     @property
     def may_trade(self) -> bool:
@@ -91,18 +94,16 @@ def _warn(_: _Case) -> Level:
 
 
 def _expired(case: _Case) -> str:
-    is_over = case.days_left is not None and case.days_left <= 0
-    return f"expired {-(case.days_left or 0):.0f} days ago" if is_over and case.own else ""
+    is_mine = case.own and case.state is KeyState.ENDED
+    return f"expired {-case.days_left:.0f} days ago" if is_mine else ""
 
 
 def _revoked(case: _Case) -> str:
-    return "is not active: it was revoked" if case.own and case.has_ended and not _expired(case) else ""
+    return "is not active: it was revoked" if case.own and case.state is KeyState.INACTIVE else ""
 
 
 def _ends_soon(case: _Case) -> str:
-    if case.has_ended or case.days_left is None or not case.key.record.ends_soon(case.now):
-        return ""
-    return f"expires in {case.days_left:.1f} days"
+    return f"expires in {case.days_left:.1f} days" if case.state is KeyState.ENDS_SOON else ""
 
 
 def _unrestricted(case: _Case) -> str:
@@ -133,7 +134,7 @@ def _foreign(case: _Case) -> str:
 _REPLACE = "Make a new key in the app, put it into keys.*, run `sealgate reload`, then revoke this one."
 
 CHECKS: dict[str, _Check] = {
-    "expired": _Check(_expired, _by_owner, "Make a new key in the app and put it into keys.*."),
+    "expired": _Check(_expired, _by_owner, sentence(RENEW)),
     "revoked": _Check(_revoked, _by_owner, "Make a new key in the app: a revoked one never comes back."),
     "expires_soon": _Check(_ends_soon, _by_owner, _REPLACE),
     "no_whitelist": _Check(

@@ -8,9 +8,10 @@ erred). One request at a time is the trial; while it is under way the others are
 Source: spec.md, Authentication (the rows of 401 and 403).
 """
 
-import re
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
+
+from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 
 FIRST_GAP_S = 5.0
 LONGEST_GAP_S = 600.0
@@ -19,9 +20,6 @@ _CLIENT_ERROR, _SERVER_ERROR = 400, 500
 _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS = 401, 403, 429
 # Replies that may be given before anybody has looked at the key.
 _UNTELLING = frozenset({_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS})
-_TIMESTAMP = b"Timestamp outside recv_window"
-_INVALID = b"Invalid API key"
-_ADDRESS = re.compile(rb"IP \S{1,64} not in API key whitelist")
 
 
 class KeyFault(StrEnum):
@@ -31,13 +29,12 @@ class KeyFault(StrEnum):
     ADDRESS = "this machine's address is not in its whitelist"
 
 
+_FAULTS = {"key_invalid": KeyFault.INVALID, "ip_refused": KeyFault.ADDRESS}
+
+
 def key_fault(status: int, body: bytes) -> KeyFault | None:
     """Return what a reply to a signed request says against its key, None where it says nothing."""
-    if status == _UNAUTHORIZED and _INVALID in body:
-        return KeyFault.INVALID
-    if status == _FORBIDDEN and _ADDRESS.search(body):
-        return KeyFault.ADDRESS
-    return None
+    return _FAULTS.get(find_kind(status, body)) if status >= _CLIENT_ERROR else None
 
 
 class Verdict(Enum):
@@ -55,9 +52,9 @@ def judge(status: int, body: bytes) -> Verdict:
     """
     if status < _CLIENT_ERROR:
         return Verdict.ACCEPTED
-    if key_fault(status, body) is not None or (status == _UNAUTHORIZED and _TIMESTAMP not in body):
-        return Verdict.REFUSED
-    return Verdict.UNSURE
+    kind = find_kind(status, body)
+    is_against = kind in _FAULTS or (status == _UNAUTHORIZED and kind not in TIMESTAMP_KINDS)
+    return Verdict.REFUSED if is_against else Verdict.UNSURE
 
 
 @dataclass(frozen=True, slots=True)

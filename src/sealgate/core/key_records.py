@@ -5,13 +5,25 @@ time of our days is taken for none.
 """
 
 import json
+import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import NamedTuple
 
 from sealgate.core.server_time import is_plausible
 
-WARN_S = 7 * 86_400.0
+DAY_S = 86_400.0
+WARN_DAYS = 7
+
+
+class KeyState(Enum):
+    """What a key is, by its record."""
+
+    GOOD = "good"
+    ENDS_SOON = "ends soon"  # somebody should see to a new one
+    ENDED = "ended"
+    INACTIVE = "inactive"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +33,18 @@ class KeyRecord:
     expires_at: float | None
     is_active: bool
 
-    def has_ended(self, server_now: float) -> bool:
-        """Whether its time is over; `server_now` is epoch seconds."""
-        return self.expires_at is not None and self.expires_at <= server_now
+    def state(self, server_now: float) -> KeyState:
+        """Return what it is at `server_now`, epoch seconds. One whose time is over is no more than that."""
+        days_left = self.days_left(server_now)
+        if days_left <= 0:
+            return KeyState.ENDED
+        if not self.is_active:
+            return KeyState.INACTIVE
+        return KeyState.ENDS_SOON if days_left < WARN_DAYS else KeyState.GOOD
 
-    def ends_soon(self, server_now: float) -> bool:
-        """Whether somebody should see to a new key; `server_now` is epoch seconds."""
-        return self.expires_at is not None and self.expires_at - server_now < WARN_S
+    def days_left(self, server_now: float) -> float:
+        """Return how many days it has from `server_now`, epoch seconds: infinite where it has no end."""
+        return math.inf if self.expires_at is None else (self.expires_at - server_now) / DAY_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,16 +12,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sealgate.core.catalogue import CATALOGUE, find_kind
+from sealgate.core.advice import RENEW
+from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, find_kind
 from sealgate.core.findings import Cause, Weight
-from sealgate.core.key_records import KeyRecord
+from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.secret_shape import Shape
+from sealgate.core.server_time import stated_time
 
-_LONGEST = 120  # characters of the exchange's words that are repeated
-_ADDRESS = re.compile(rb"IP (\S{1,64}) not in API key whitelist")
-_PERMISSION = re.compile(rb"API key lacks '(\w{1,16})' permission")
-_WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)")
-_SERVER_MS = re.compile(rb"Server time: (\d{13})\b")
+_ADDRESS = re.compile(rb"ip (\S{1,64}) not in api key whitelist", re.IGNORECASE)
+_PERMISSION = re.compile(rb"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
+_WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
 _SERVER_ERROR = 500
 
 
@@ -33,14 +33,14 @@ class Others:
     signature_refused: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known when a read was refused; times are milliseconds.
+    """What is known when a read was refused.
 
-    `clock_error_ms` is the bound that `/time` gave, None where it could not be read and this host's clock was
-    signed with. `record` is what the exchange's list says of the key, None where it has no session;
-    `is_listed` False where it was read and lacks the key. `scheme_is_default`: nobody has set `[signing]`.
-    `path` is what was read.
+    `server_now_s` is epoch seconds. `clock_error_ms` is the bound that `/time` gave, None where it could not
+    be read and this host's clock was signed with. `record` is what the exchange's list says of the key, None
+    where it has no session; `is_listed` False where it was read and lacks the key. `scheme_is_default`:
+    nobody has set `[signing]`. `path` is what was read.
     """
 
     alias: str
@@ -48,14 +48,14 @@ class Facts:
     round_trip_ms: int
     clock_error_ms: int | None
     recv_window_ms: int
-    shape: Shape = field(default_factory=Shape)
+    server_now_s: float
+    shape: Shape
+    record: KeyRecord | None
+    is_listed: bool | None
+    scheme_is_default: bool
+    header_prefix: str
+    path: str
     others: Others = field(default_factory=Others)
-    record: KeyRecord | None = None
-    is_listed: bool | None = None
-    server_now: float = 0.0
-    scheme_is_default: bool = True
-    header_prefix: str = ""
-    path: str = ""
 
 
 Causes = Iterator[Cause]
@@ -68,15 +68,6 @@ def causes_of(status: int, body: bytes, facts: Facts) -> list[Cause]:
     if explain is None:
         explain = _BY_STATUS.get(status, _unlisted) if kind == "other_4xx" else None
     return list(explain(body, facts)) if explain else [_row(kind, status)]
-
-
-def words(status: int, body: bytes, hidden: str) -> str:
-    """Return status and what the exchange said, in printable characters; `hidden` is left out of it."""
-    found = re.search(rb'"detail"\s*:\s*"((?:[^"\\]|\\.){1,400})"', body)
-    text = found[1].decode("utf-8", "replace") if found else ""
-    printable = "".join(character for character in text if character.isprintable())[:_LONGEST]
-    said = printable.replace(hidden, "…") if hidden else printable
-    return f"{status} {said}".rstrip()
 
 
 def _row(kind: str, status: int) -> Cause:
@@ -95,26 +86,21 @@ def _headers(_body: bytes, facts: Facts) -> Causes:
 
 def _key_unknown(_body: bytes, facts: Facts) -> Causes:
     alias, record = facts.alias, facts.record
-    again = f"make a new key in the app, and put it into keys.{alias}"
-    if record is not None and record.has_ended(facts.server_now):
-        yield Cause(Weight.PROVEN, "the key has expired", again, "the exchange's list says so")
-    elif record is not None and not record.is_active:
-        yield Cause(
-            Weight.PROVEN, "the key was revoked", again, "the exchange's list says that it is inactive"
-        )
+    compare = f"compare keys.{alias}.api_key with the app"
+    state = KeyState.GOOD if record is None else record.state(facts.server_now_s)
+    if state is KeyState.ENDED:
+        yield Cause(Weight.PROVEN, "the key has expired", RENEW, "the exchange's list says so")
+    elif state is KeyState.INACTIVE:
+        seen = "the exchange's list says that it is inactive"
+        yield Cause(Weight.PROVEN, "the key was revoked", RENEW, seen)
     if facts.shape.is_api_key or facts.shape.is_shorter:
         seen = "the secret is not longer than the API key"
         fix = f"swap keys.{alias}.api_key with what its secret points to"
         yield Cause(Weight.LIKELY, "API key and secret are swapped", fix, seen)
     if facts.is_listed is False:
-        fix = f"compare keys.{alias}.api_key with the app"
         seen = "the list that its session token reads does not have it"
-        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", fix, seen)
-    yield Cause(
-        Weight.POSSIBLE,
-        "the API key is mistyped, revoked or expired",
-        f"compare keys.{alias}.api_key with the app",
-    )
+        yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", compare, seen)
+    yield Cause(Weight.POSSIBLE, "the API key is mistyped, revoked or expired", compare)
 
 
 def _signature(_body: bytes, facts: Facts) -> Causes:
@@ -156,9 +142,9 @@ def _discover(facts: Facts) -> str:
 
 
 def _timestamp(body: bytes, facts: Facts) -> Causes:
-    server = _SERVER_MS.search(body)
+    server_s = stated_time(body)
     window = _WINDOW.search(body)
-    skew_ms = facts.timestamp_ms - int(server[1]) if server else None
+    skew_ms = None if server_s is None else facts.timestamp_ms - round(server_s * 1000)
     granted_ms = int(window[1]) if window else facts.recv_window_ms
     if skew_ms is None:
         yield from _clock(facts, "")
@@ -236,8 +222,7 @@ _EXPLAIN: dict[str, Callable[[bytes, Facts], Causes]] = {
     "headers_missing": _headers,
     "key_invalid": _key_unknown,
     "signature_invalid": _signature,
-    "timestamp_outside": _timestamp,
-    "timestamp_invalid": _timestamp,
+    **dict.fromkeys(TIMESTAMP_KINDS, _timestamp),
     "permission_missing": _permission,
     "ip_refused": _address,
     "address_mismatch": _other_user,

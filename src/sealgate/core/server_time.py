@@ -17,7 +17,7 @@ _EARLIEST, _LATEST = 1_577_836_800.0, 4_102_444_800.0  # 2020 to 2100
 _FINEST = 1e-6  # what a float of that size can still tell apart
 _FRACTION = re.compile(r"[.,](\d+)")
 # spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
-_STATED = re.compile(rb"Server time: (\d{13})\b")
+_STATED = re.compile(rb"server time: (\d{13})\b", re.IGNORECASE)
 _TO_THE_SECOND = re.compile(r"[T ]\d\d:?\d\d:?\d\d")  # a date alone is no time
 
 

@@ -3,21 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sealgate.core.attempts import TOO_MANY_REQUESTS
 from sealgate.core.catalogue import find_kind
+from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, blamed, fail, ok, warn
-from sealgate.core.refusals import Facts, Others, causes_of, words
+from sealgate.core.refusals import Facts, Others, causes_of
 
 _REDIRECT, _CLIENT_ERROR = 300, 400
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A whole reply; `retry_after_s` is what a 429 stated."""
+    """A whole reply, and none that ends the asking (429)."""
 
     status: int
     body: bytes
-    retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +63,8 @@ def limited(area: str, retry_after_s: float | None) -> Finding:
 
 def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
     area = read.area
-    if reply.status == TOO_MANY_REQUESTS:
-        return limited(area, reply.retry_after_s)
     if reply.status >= _CLIENT_ERROR:
-        said = words(reply.status, reply.body, read.api_key)
+        said = error_words(reply.status, reply.body, (read.api_key,))
         return blamed(
             area, f"a signed read was refused, {said}", causes_of(reply.status, reply.body, read.facts)
         )

@@ -6,11 +6,11 @@ Times are epoch seconds, sizes bytes.
 import math
 from datetime import UTC, datetime
 
+from sealgate.core.advice import RENEW
 from sealgate.core.findings import Finding, fail, ok, warn
-from sealgate.core.key_records import KeyRecord
+from sealgate.core.key_records import DAY_S, KeyRecord, KeyState
 
-_DAY_S = 86_400.0
-_CERTIFICATE_WARN_S = 14 * _DAY_S  # those of today live for 90 days and less, and are renewed before a third
+_CERTIFICATE_WARN_S = 14 * DAY_S  # those of today live for 90 days and less, and are renewed before a third
 _HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
 _LEAST_DISK = 16 * 1024**2
 # OpenSSL's X509_V_ERR_…, x509_vfy.h
@@ -39,7 +39,7 @@ def vet_certificate(not_after: float, now: float) -> Finding:
     text = f"the certificate is valid, until {day(not_after)}"
     if left_s < _CERTIFICATE_WARN_S:
         fix = "nothing here: the exchange must renew it; look at its status page"
-        return warn("TLS", f"{text}, {left_s / _DAY_S:.0f} days from now", fix)
+        return warn("TLS", f"{text}, {left_s / DAY_S:.0f} days from now", fix)
     return ok("TLS", text)
 
 
@@ -60,14 +60,14 @@ def refused_certificate(code: int, host: str, message: str, now: float) -> Findi
 
 def vet_record(area: str, record: KeyRecord, server_now: float) -> Finding:
     """Judge a key by the exchange's own list."""
-    renew = "make a new key in the app, put it in the configuration, and reload"
     end = "without an end" if record.expires_at is None else f"until {day(record.expires_at)}"
-    if record.has_ended(server_now):
-        return fail(area, f"the key has expired ({end})", renew)
-    if not record.is_active:
-        return fail(area, "the key is not active, says the exchange's list", renew)
-    if record.ends_soon(server_now):
-        return warn(area, f"the session token is good; the key ends soon: {end}", renew)
+    state = record.state(server_now)
+    if state is KeyState.ENDED:
+        return fail(area, f"the key has expired ({end})", RENEW)
+    if state is KeyState.INACTIVE:
+        return fail(area, "the key is not active, says the exchange's list", RENEW)
+    if state is KeyState.ENDS_SOON:
+        return warn(area, f"the session token is good; the key ends soon: {end}", RENEW)
     return ok(area, f"the session token is good; the key is active, {end}")
 
 

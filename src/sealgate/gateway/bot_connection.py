@@ -172,7 +172,7 @@ class BotConnection(BaseProtocol):
 
     async def check_presence(self) -> None:
         """Return if the bot is there; else end as where it hangs up, which cancels who waits here."""
-        if self._lookout.sees_nobody():
+        if self._lookout.cut_if_gone():
             await self._loop.create_future()
 
     def leave(self) -> None:
@@ -241,7 +241,7 @@ class BotConnection(BaseProtocol):
             await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue or self.transport is None or self._lookout.sees_nobody():
+        if not self._queue or self.transport is None or self._lookout.cut_if_gone():
             return None
         item = self._queue.popleft()
         self._patience_s = self._service.idle_s

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.clock import Sample
 from sealgate.core.limit_reply import limit_reply
@@ -80,7 +81,7 @@ class ClockKeeper:
             answer = await connection.exchange(request, timeout_s, is_head=False)
         if isinstance(answer, Failure):
             self._sampling = self._sampling.failed(None)
-            self._say(answer.detail, fix="check base_url, the network and the exchange's status")
+            self._say(answer.detail, fix=REACH)
         else:
             trouble = self._read(answer, sent, self._host.now())
             self._say(trouble, fix="check base_url, clock.path and clock.field")

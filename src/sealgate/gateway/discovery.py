@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
-from sealgate.core.attempts import Failure, Fate
-from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.attempts import Failure
 from sealgate.core.error_words import error_words
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.schemes import (
@@ -23,18 +22,17 @@ from sealgate.core.schemes import (
     next_step,
     pause_s,
 )
-from sealgate.core.server_time import UnreadableTimeError, stated_time
+from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget
 from sealgate.core.target import parse_target
 from sealgate.gateway.answer import Answer
 from sealgate.gateway.build import build_candidates
-from sealgate.gateway.clock_keeper import time_in
+from sealgate.gateway.command_clock import CommandClock
 from sealgate.gateway.direct import read
 from sealgate.gateway.host import Host
 from sealgate.gateway.upstream import Upstream
 
 _FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
-_NEVER_SENT = frozenset({Fate.UNREACHABLE, Fate.CONNECT_TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class Discovery:
             Way(Encoding(signing.encoding), SecretIs(signing.secret_is)),
             SignedTarget(signing.target),
         )
-        self._clock = ServerClock()
+        self._clock = CommandClock(config.clock.field, host)
         self.clock_trouble: str | None = None
 
     async def run(self, upstream: Upstream) -> AsyncIterator[Heard | Finding]:
@@ -86,25 +84,20 @@ class Discovery:
 
     def offset_s(self) -> float | None:
         """Return how far the exchange's clock is ahead of this host's, None where its time is not known."""
-        if not self._clock.is_synced:
-            return None
-        return self._server_now() - self._host.wall()
+        return self._clock.offset_s() if self._clock.is_synced else None
 
     async def _sync(self, upstream: Upstream) -> Finding | None:
         """Take the exchange's time; return why it makes no sense to go on."""
         sent = self._host.now()
         answer = await read(upstream, self._config.clock.path)
-        received = self._host.now()
         if isinstance(answer, Failure):
             return Finding(End.UNREACHABLE, answer.detail)
         if judge(answer.status, answer.body) is Verdict.LIMITED:
-            return Finding(End.LIMITED, error_words(answer.status, answer.body))
+            return Finding(End.LIMITED, self._words(answer))
         try:
-            time = time_in(answer, self._config.clock.field)
+            self._clock.take(answer, sent)
         except UnreadableTimeError as error:
             self.clock_trouble = f"{self._config.clock.path}: {error}"
-        else:
-            self._clock = self._clock.observe(Sample(sent, received, time.seconds, time.resolution))
         return None
 
     async def _ask(self, upstream: Upstream, probe: Probe) -> Heard:
@@ -112,26 +105,19 @@ class Discovery:
         target = parse_target(self._errand.target(has_query=probe.has_query), scheme.prefix)
         body = _FALSE_BODY if probe.is_false else b""
         sent = self._host.now()
-        fields = self._keys[scheme].signing_lines(self._timestamp_ms(sent), "GET", target, body)
+        fields = self._keys[scheme].signing_lines(self._clock.timestamp_ms(sent), "GET", target, body)
         answer = await read(upstream, target.raw, fields)
         if isinstance(answer, Failure):
-            verdict = Verdict.UNREACHABLE if answer.fate in _NEVER_SENT else Verdict.TROUBLE
+            verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
             return Heard(probe, verdict, answer.detail)
         return self._judged(probe, answer, sent)
 
     def _judged(self, probe: Probe, answer: Answer, sent: float) -> Heard:
         verdict = judge(answer.status, answer.body)
-        stated = stated_time(answer.body) if verdict is Verdict.CLOCK else None
-        if stated is not None:
-            self._clock = self._clock.observe(Sample(sent, self._host.now(), stated))
-        limit = limit_reply(answer.status, answer.head.told, self._server_now)
-        return Heard(probe, verdict, error_words(answer.status, answer.body), limit.retry_after_s)
+        if verdict is Verdict.CLOCK:
+            self._clock.refused(answer.body, sent)
+        limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)
+        return Heard(probe, verdict, self._words(answer), limit.retry_after_s)
 
-    def _timestamp_ms(self, now: float) -> int:
-        return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)
-
-    def _server_now(self) -> float:
-        if not self._clock.is_synced:
-            return self._host.wall()
-        now = self._host.now()
-        return now + self._clock.bounds(now).middle
+    def _words(self, answer: Answer) -> str:
+        return error_words(answer.status, answer.body, (self._config.keys[self._errand.alias].api_key,))

@@ -47,16 +47,15 @@ class Handler:
         bot = request.connection
         journey = Journey(self._host.request_id(), self._host.now(), request.method, bot.task)
         bot.on_hang_up = journey.hang_up
-        status = _GONE
+        reply: Reply | None = None
         self._under_way.begin(journey, self.pipeline.tree.upstream)
         try:
             reply = await self._answer(self.pipeline, request, journey)
-            status = reply.status
             if reply.remainder is None:
                 self._books.settle(journey, reply)
             return await self._write(request, reply, journey)
         except (ConnectionError, asyncio.CancelledError):
-            if not journey.is_settled and status != _GONE:
+            if not journey.is_settled and reply is not None:
                 journey.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
             return False
         except BrokenReplyError as error:
@@ -66,7 +65,7 @@ class Handler:
             bot.on_hang_up = None
             self._books.settle(journey, None)
             self._under_way.end(journey)
-            self._report(journey, status, self._host.now())
+            self._report(journey, _GONE if reply is None else reply.status, self._host.now())
 
     async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
         if reply.remainder is not None:
@@ -94,7 +93,7 @@ class Handler:
             journey.refusal = refusal
             await self._holding_back.serve(request, refusal)
         except asyncio.CancelledError:
-            if journey.refusal is None or not journey.is_stopped():
+            if journey.refusal is None or not journey.take_back_stop():
                 raise
         except ConnectionError:
             raise

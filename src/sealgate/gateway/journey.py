@@ -90,7 +90,7 @@ class Journey:
     def stop(self, refusal: Refusal) -> bool:
         """End it with a refusal if it waits in the gateway; say whether it does.
 
-        Whoever carries it sees a cancellation, and asks `is_stopped`.
+        Whoever carries it sees a cancellation, and calls `take_back_stop`.
         """
         is_waiting = self._stage in _WAITS and not self.is_under_way
         if not is_waiting or self.refusal is not None or self._task is None:
@@ -99,8 +99,8 @@ class Journey:
         self._task.cancel()
         return True
 
-    def is_stopped(self) -> bool:
-        """Whether a cancellation was `stop` alone, and then take it back."""
+    def take_back_stop(self) -> bool:
+        """Take a cancellation back if it was `stop` alone, and return whether it was."""
         if self.refusal is None or self.has_hung_up or self._task is None:
             return False
         return self._task.uncancel() == 0

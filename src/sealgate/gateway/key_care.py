@@ -2,7 +2,8 @@
 
 import structlog
 
-from sealgate.core.key_records import KeyRecord, find_record
+from sealgate.core.advice import RENEW
+from sealgate.core.key_records import KeyRecord, KeyState, find_record
 from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
@@ -13,7 +14,12 @@ _LOOK_S = 1.0
 _FIRST_READ_S = 5.0  # those who start a gateway want to trade first
 _READ_AGAIN_S = 3600.0
 _OK = 200
-_DAY_S = 86_400.0
+# What is logged, once an hour, of a key that is not good.
+_TROUBLES = {
+    KeyState.INACTIVE: "key_inactive",
+    KeyState.ENDED: "key_expired",
+    KeyState.ENDS_SOON: "key_expires_soon",
+}
 
 log = structlog.get_logger("sealgate.keys")
 
@@ -40,7 +46,7 @@ class KeyCare:
         """Send a signed read with each key that may be tried again; where bots came first, it is not due."""
         for alias, desk in self._pipeline.tree.desks.items():
             if desk.watch.health.fault is not None and desk.watch.health.may_go(self._host.now()):
-                desk.watch.check()
+                desk.watch.pass_or_refuse()
                 await self._ask(alias, SIGNED_READ)
 
     async def _read_due(self) -> None:
@@ -76,9 +82,7 @@ class KeyCare:
 
     def _warn(self, alias: str, record: KeyRecord) -> None:
         now = self._pipeline.tree.clock.server_now()
-        if not record.is_active:
-            log.warning("key_inactive", key=alias, cause="the exchange's list says so", fix="use another key")
-        elif record.expires_at is not None and record.ends_soon(now):
-            days = round((record.expires_at - now) / _DAY_S, 1)
-            fix = "make a new key in the exchange's app, put it in the configuration, and reload"
-            log.warning("key_expires_soon", key=alias, days=days, fix=fix)
+        days = round(record.days_left(now), 1) if record.expires_at is not None else None
+        event = _TROUBLES.get(record.state(now))
+        if event is not None:
+            log.warning(event, key=alias, days=days, cause="the exchange's list says so", fix=RENEW)

@@ -32,8 +32,8 @@ class KeyWatch:
         self.health = KeyHealth()
         self.record: KeyRecord | None = None
 
-    def check(self) -> None:
-        """Raise Refusal `key_disabled` while the key rests; who passes then is the trial."""
+    def pass_or_refuse(self) -> None:
+        """Let a request pass; while the key rests, who passes is the trial. Raises Refusal `key_disabled`."""
         if self.health.fault is None:
             return
         now = self._host.now()

@@ -1,6 +1,7 @@
 """What is known of one API key while the gateway runs, and the headers that prove it to the exchange."""
 
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -30,6 +31,14 @@ class Secret:
 
     def __repr__(self) -> str:
         return "Secret(***)"
+
+
+def by_session(sessions: Mapping[str, Secret]) -> dict[Secret, list[str]]:
+    """Return the aliases of each session token, so that each is used once. `sessions` is alias -> token."""
+    aliases: dict[Secret, list[str]] = {}
+    for alias, session in sessions.items():
+        aliases.setdefault(session, []).append(alias)
+    return aliases
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ class Lookout:
         if self._timer is None:
             self._timer = self._loop.call_later(_GAP_S, self._look)
 
-    def sees_nobody(self) -> bool:
-        """Ask whether the bot is gone unseen, and then cut the connection."""
+    def cut_if_gone(self) -> bool:
+        """Cut the connection if the bot is gone unseen, and return whether it is."""
         if not self._has_cause:
             return False
         self._has_cause = not self._connection.is_read
@@ -48,5 +48,5 @@ class Lookout:
         self._timer = None
         if self._connection.is_read or self._connection.transport is None:
             return
-        if not self.sees_nobody():
+        if not self.cut_if_gone():
             self.begin()

@@ -105,7 +105,7 @@ class Pipeline:
         """
         self._halting.check(ticket)
         if ticket.route.auth is Auth.SIGNED:
-            self.tree.desks[ticket.key].watch.check()
+            self.tree.desks[ticket.key].watch.pass_or_refuse()
 
     async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
         self._halting.check(ticket)

@@ -1,7 +1,7 @@
 """What the exchange says: its time, its list of keys, and whether it accepts a signed read of each key.
 
 Only reads are sent, one after the other: three for the time, one without a signature, one for each session
-and each key. A 429 ends it, as the limit belongs to the bots.
+token and each key. A 429 ends it, as the limit belongs to the bots.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -9,26 +9,28 @@ from dataclasses import dataclass
 
 from sealgate.cli.checking.local import Known
 from sealgate.config import Config
-from sealgate.core.attempts import Failure
+from sealgate.core.advice import REACH
+from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
-from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, fail, warn
 from sealgate.core.key_records import KeyRecord, find_record
 from sealgate.core.limit_reply import limit_reply
-from sealgate.core.refusals import Facts, words
-from sealgate.core.routes import Lane
-from sealgate.core.server_time import UnreadableTimeError, parse_server_time
+from sealgate.core.refusals import Facts
+from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.vetting import vet_clock, vet_record
 from sealgate.gateway.answer import Answer
+from sealgate.gateway.command_clock import CommandClock
+from sealgate.gateway.direct import read
 from sealgate.gateway.host import Host
-from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.keys import Secret, by_session
 from sealgate.gateway.own_requests import KEY_LIST
 from sealgate.gateway.upstream import Upstream
 
 _SAMPLES = 3
-_OK, _LIMITED, _CLIENT_ERROR = 200, 429, 400
+_OK, _CLIENT_ERROR = 200, 400
 
 
 class LimitedError(Exception):
@@ -59,41 +61,39 @@ class Exchange:
         self._upstream = upstream
         self._target = target
         self._host = host
-        self._clock = ServerClock()
+        self._clock = CommandClock(config.clock.field, host)
         self._listed: dict[str, Listed] = {}
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
-        """Yield all lines; a 429, or no connection, ends it with one."""
+        """Yield all lines; a 429, or no connection, ends it with one, behind those of what came before."""
+        reads: list[Read] = []
+        is_public, end = False, None
         try:
             yield await self._read_time()
-            for one in known.values():
-                if (finding := await self._read_list(one.key)) is not None:
-                    yield finding
-            is_public = bool(known) and await self._is_public()
-            reads = [await self._read(one) for one in known.values()]
-        except LimitedError as error:
-            yield limited("exchange", error.retry_after_s)
-        except UnreachableError as error:
-            fix = "check base_url, the network and the exchange's status"
-            yield fail("exchange", f"it cannot be reached: {error}", fix)
-        else:
-            for finding in judge_reads(reads, is_public=is_public):
+            async for finding in self._read_lists(known):
                 yield finding
+            is_public = bool(known) and await self._is_public()
+            for one in known.values():
+                reads.append(await self._read(one))  # noqa: PERF401 - what came before an end is kept
+        except LimitedError as error:
+            end = limited("exchange", error.retry_after_s)
+        except UnreachableError as error:
+            end = fail("exchange", f"it cannot be reached: {error}", REACH)
+        for finding in judge_reads(reads, is_public=is_public):
+            yield finding
+        if end is not None:
+            yield end
 
     async def _ask(self, target: str, lines: bytes = b"") -> Answer | Failure:
         """Send a read and return the whole reply. Raises LimitedError and UnreachableError."""
-        timeout_s = self._upstream.destination.total_timeout_s
-        connection = await self._upstream.connect(Lane.READ, timeout_s)
-        if isinstance(connection, Failure):
-            raise UnreachableError(connection.detail)
-        request = self._upstream.head("GET", target) + lines + b"\r\n"
-        answer = await connection.exchange(request, timeout_s, is_head=False)
+        answer = await read(self._upstream, target, lines)
         if isinstance(answer, Failure):
+            if answer.is_unsent:
+                raise UnreachableError(answer.detail)
             return answer
-        if answer.remainder is not None:
-            answer.remainder.abandon()
-        if answer.status == _LIMITED:
-            raise LimitedError(limit_reply(_LIMITED, answer.head.told, self._server_now).retry_after_s)
+        if answer.status == TOO_MANY_REQUESTS:
+            limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)
+            raise LimitedError(limit.retry_after_s)
         return answer
 
     async def _read_time(self) -> Finding:
@@ -105,8 +105,7 @@ class Exchange:
             fix = "correct clock.path and clock.field"
             return report("clock", f"{self._config.clock.path}: {trouble}", fix)
         window_ms = min(key.recv_window_ms for key in self._config.keys.values())
-        offset_s = self._server_now() - self._host.wall()
-        return vet_clock(offset_s, self._clock.error(self._host.now()), window_ms)
+        return vet_clock(self._clock.offset_s(), self._clock.error_s(), window_ms)
 
     async def _take_sample(self) -> str | None:
         """Take in one reply of `/time`; return what is wrong with it, None if nothing is."""
@@ -114,35 +113,37 @@ class Exchange:
         answer = await self._ask(self._config.clock.path)
         if isinstance(answer, Failure):
             return answer.detail
-        if answer.status != _OK:
-            return f"the answer was {answer.status}"
         try:
-            found = parse_server_time(answer.body, self._config.clock.field)
+            self._clock.take(answer, sent)
         except UnreadableTimeError as error:
             return str(error)
-        self._clock = self._clock.observe(Sample(sent, self._host.now(), found.seconds, found.resolution))
         return None
 
-    async def _read_list(self, key: SigningKey) -> Finding | None:
-        """Ask for the list of keys with a key's session token, if it has one."""
-        if key.session is None:
-            return None
-        area = f"keys.{key.alias}.session"
-        bearer = f"Authorization: Bearer {key.session.reveal()}\r\n".encode("ascii")
-        answer = await self._ask(f"{self._config.upstream.prefix}{KEY_LIST}", bearer)
+    async def _read_lists(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
+        """Ask for the list of keys with each session token, and yield a line for each key that has it."""
+        tokens = {alias: one.key.session for alias, one in known.items() if one.key.session is not None}
+        for session, aliases in by_session(tokens).items():
+            bearer = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
+            answer = await self._ask(f"{self._config.upstream.prefix}{KEY_LIST}", bearer)
+            for alias in aliases:
+                yield self._listed_as(alias, answer, session)
+
+    def _listed_as(self, alias: str, answer: Answer | Failure, session: Secret) -> Finding:
+        """Note what the list says of a key, and return the line of its session."""
+        area = f"keys.{alias}.session"
         if isinstance(answer, Failure):
             return fail(area, f"no answer: {answer.detail}", "run it again")
         if answer.status != _OK:
-            said = words(answer.status, answer.body, key.session.reveal())
+            said = error_words(answer.status, answer.body, (session.reveal(),))
             is_known = answer.status >= _CLIENT_ERROR
             fix = CATALOGUE[find_kind(answer.status, answer.body)].advice if is_known else "correct base_url"
             return fail(area, f"the list of keys was refused, {said}", fix)
-        record = find_record(answer.body, key.api_key)
-        self._listed[key.alias] = Listed(record, record is not None)
+        record = find_record(answer.body, self._config.keys[alias].api_key)
+        self._listed[alias] = Listed(record, record is not None)
         if record is None:
             fix = "store the session token of the user whose key it is"
             return warn(area, "the token is good, but its user has no such key", fix)
-        return vet_record(area, record, self._server_now())
+        return vet_record(area, record, self._clock.server_now())
 
     async def _is_public(self) -> bool:
         """Whether the read is answered without a signature, too, so that it says nothing of a key."""
@@ -151,7 +152,7 @@ class Exchange:
 
     async def _read(self, known: Known) -> Read:
         key, sent = known.key, self._host.now()
-        timestamp_ms = self._timestamp_ms(sent)
+        timestamp_ms = self._clock.timestamp_ms(sent)
         answer = await self._ask(self._target.raw, key.signing_lines(timestamp_ms, "GET", self._target, b""))
         facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
@@ -161,25 +162,17 @@ class Exchange:
     def _facts(self, known: Known, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, config = known.key, self._config
         listed = self._listed.get(key.alias, Listed())
-        is_synced = self._clock.is_synced
         return Facts(
             alias=key.alias,
             timestamp_ms=timestamp_ms,
             round_trip_ms=round_trip_ms,
-            clock_error_ms=round(self._clock.error(self._host.now()) * 1000) if is_synced else None,
+            clock_error_ms=round(self._clock.error_s() * 1000) if self._clock.is_synced else None,
             recv_window_ms=key.recv_window_ms,
             shape=known.shape,
             record=listed.record,
             is_listed=listed.is_listed,
-            server_now=self._server_now(),
+            server_now_s=self._clock.server_now(),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.signing.header_prefix,
             path=self._target.path,
         )
-
-    def _timestamp_ms(self, now: float) -> int:
-        return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)
-
-    def _server_now(self) -> float:
-        now = self._host.now()
-        return now + self._clock.bounds(now).middle if self._clock.is_synced else self._host.wall()

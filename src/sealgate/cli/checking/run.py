@@ -1,6 +1,5 @@
 """All probes in order: what is nearest first, and none whose answer would only repeat an earlier failure."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from sealgate.cli.checking.report import Report
 from sealgate.cli.checking.running import ask_running, judge_running, pause_s
 from sealgate.cli.checking.way import look_at_the_way
 from sealgate.cli.frame import fail
+from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import DEFAULT, Effective, effective
@@ -20,10 +20,9 @@ from sealgate.config.load import Loaded, load_with_sources
 from sealgate.core.findings import Finding, Level, ok, warn
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
-from sealgate.gateway.assembly import destination_of
+from sealgate.gateway.direct import direct_upstream
 from sealgate.gateway.host import Host
 from sealgate.gateway.own_requests import SIGNED_READ
-from sealgate.gateway.upstream import Upstream
 
 if TYPE_CHECKING:
     from sealgate.core.pacing.memory import Snapshot
@@ -122,7 +121,7 @@ def _ask(turn: Round) -> None:
         text = "it was not asked: the running gateway keeps off after a 429"
         turn.report.add(warn("exchange", text, f"wait {left_s:.0f} s, and run it again"))
     else:
-        asyncio.run(_go(turn))
+        run(_go(turn))
 
 
 async def _go(turn: Round) -> None:
@@ -142,9 +141,6 @@ async def _go(turn: Round) -> None:
 
 
 async def _examine(turn: Round) -> list[Finding]:
-    upstream = Upstream(destination_of(turn.config))
-    try:
+    async with direct_upstream(turn.config) as upstream:
         exchange = Exchange(turn.config, upstream, turn.target, Host())
         return [one async for one in exchange.examine(turn.known)]
-    finally:
-        await upstream.close()

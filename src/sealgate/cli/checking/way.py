@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from sealgate.cli.causes import plain_cause
 from sealgate.config import Config
 from sealgate.config.address import is_ip
+from sealgate.core.advice import REACH
 from sealgate.core.findings import Finding, fail, ok
 from sealgate.core.vetting import refused_certificate, vet_certificate
 from sealgate.gateway.host import Host
@@ -72,7 +73,5 @@ async def _shake_hands(config: Config, environ: Mapping[str, str]) -> Finding:
 
 def _unreachable(cause: str, environ: Mapping[str, str]) -> Finding:
     proxy = next((name for name in _PROXIES if environ.get(name)), None)
-    fix = "check base_url, the network and the exchange's status"
-    if proxy is not None:
-        fix = f"{fix}; {proxy} is set, but the gateway uses no proxy"
-    return fail("TLS", f"the exchange cannot be reached: {cause}", fix)
+    hint = "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
+    return fail("TLS", f"the exchange cannot be reached: {cause}", f"{REACH}{hint}")
