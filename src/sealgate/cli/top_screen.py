@@ -75,6 +75,8 @@ def _key_line(key: Mapping[str, Any]) -> Text:
     line = Text.assemble((f"Key {key['alias']}", "bold"), f"  next 429: {key['next_429']['words']}")
     if key.get("disabled"):
         line.append(f"  disabled: {key['disabled']}", "bold red")
+    if (key.get("sharing") or {}).get("degraded"):
+        line.append(f"  limit not shared: {key['sharing']['degraded']}", "bold red")
     waiting = ", ".join(f"{count} {lane}" for lane, count in key["waiting"].items())
     line.append(f"  waiting: {waiting}", "yellow" if any(key["waiting"].values()) else "")
     return line

@@ -1,0 +1,131 @@
+"""Keeps one key's pacer in step with the other gateways: does what its seat says, when it says so.
+
+No request waits here. A visit to Redis takes all that there is to tell; what is new meanwhile goes with the
+next one, so a slow Redis makes fewer visits and not a queue of them.
+"""
+
+import asyncio
+import contextlib
+import math
+
+import structlog
+
+from sealgate.core.pacing.status import SharingStatus
+from sealgate.core.sharing.seat import Seat
+from sealgate.gateway.alarm import Alarm
+from sealgate.gateway.host import Host
+from sealgate.gateway.sharing.table import TROUBLE, Session, Table, words
+from sealgate.gateway.turnstile import Turnstile
+
+_LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
+
+log = structlog.get_logger("sealgate.sharing")
+
+
+class Sharer:
+    """The `sharing` of a turnstile."""
+
+    def __init__(self, alias: str, seat: Seat, table: Table, turnstile: Turnstile, host: Host) -> None:
+        self._alias = alias
+        self._seat = seat
+        self._table = table
+        self._turnstile = turnstile
+        self._host = host
+        self._wake = asyncio.Event()
+        self._sleeps_until = -math.inf
+        self._is_looking = False
+        self._loop = asyncio.get_running_loop()
+        self._alarm = Alarm(self._loop, turnstile.go_on)
+        self._told: str | None = None
+
+    def changed(self) -> None:
+        """Let the seat take in what is new; once the turnstile has acted on it, see what is due."""
+        self._seat.settle(self._host.now())
+        if not self._is_looking:
+            self._is_looking = True
+            self._loop.call_soon(self._look)
+
+    def _look(self) -> None:
+        self._is_looking = False
+        now = self._host.now()
+        if self._seat.is_unsettled:
+            self._turnstile.go_on()
+        if self._seat.visit_at(now) < self._sleeps_until:
+            self._wake.set()
+        look_at = self._seat.look_at()
+        self._alarm.set(self._loop.time() + max(0.0, look_at - now) if look_at < math.inf else math.inf)
+
+    def status(self) -> SharingStatus:
+        """Return how many share, and whether that works."""
+        return self._seat.status()
+
+    async def run(self) -> None:
+        """Share until cancelled; then take leave."""
+        try:
+            while True:
+                await self._until_due()
+                try:
+                    await self._sit()
+                except* TROUBLE as group:
+                    self._failed(group)
+        finally:
+            self._seat.failed("the gateway has stopped sharing", self._host.now())
+            self._alarm.stop()
+            self._turnstile.go_on()
+
+    async def _sit(self) -> None:
+        async with self._table.opened() as session:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(session.listen(self._heard))
+                    group.create_task(self._visit(session))
+            except asyncio.CancelledError:
+                with contextlib.suppress(*TROUBLE):
+                    await session.leave()
+                raise
+
+    async def _visit(self, session: Session) -> None:
+        while True:
+            answer = await session.visit(self._seat.visit(self._host.now()))
+            before = self._seat.status()
+            self._seat.visited(answer, self._host.now())
+            self._tell_of_success(before)
+            self._turnstile.go_on()
+            await self._until_due()
+
+    async def _until_due(self) -> None:
+        while (delay_s := self._seat.visit_at(now := self._host.now()) - now) > 0:
+            self._sleeps_until = now + delay_s
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(delay_s, _LONGEST_SLEEP_S)):
+                    await self._wake.wait()
+        self._sleeps_until = -math.inf
+
+    def _heard(self, message: bytes) -> None:
+        self._seat.heard(message, self._host.now())
+        self._turnstile.go_on()
+
+    def _failed(self, group: BaseExceptionGroup[BaseException]) -> None:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        why = words(error)
+        self._seat.failed(why, self._host.now())
+        self._turnstile.go_on()
+        if why != self._told:
+            self._told = why
+            log.warning(
+                "limit_sharing_degraded",
+                key=self._alias,
+                cause=why,
+                replicas=self._seat.replicas,
+                meanwhile="this gateway uses a careful part of the limit",
+                fix="check limits.redis and the Redis there; it is tried again by itself",
+            )
+
+    def _tell_of_success(self, before: SharingStatus) -> None:
+        status = self._seat.status()
+        if before.degraded is not None or before.is_lead != status.is_lead:
+            self._told = None
+            log.info("limit_shared", key=self._alias, replicas=status.replicas, leads=status.is_lead)
