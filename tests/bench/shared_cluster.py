@@ -21,7 +21,10 @@ from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat
 
 HOP_S = 0.0003
 TIMEOUT_S = 0.1
+_TOLD_S = 6 * HOP_S  # a visit that is under way, the next one, and what it makes known
 _MAX_WAIT_S = 30.0
+_READY_S = 3.0
+_EPOCH_S = 1e6
 
 
 class Node:
@@ -35,6 +38,7 @@ class Node:
         self.at_once: list[Job] = []
         self.is_visiting = False
         self.wakes_at = math.inf
+        self.knows_until = -math.inf  # of a pause: heard, or told over a Redis that was there
 
 
 class Cluster:
@@ -44,6 +48,7 @@ class Cluster:
         self.nodes = [Node(number, seed) for number in range(count)]
         self.table = Table(self._tell)
         self.cut_off: tuple[float, float] = (math.inf, math.inf)  # Redis is away then, and has lost all after
+        self.inside_known_pause = 0
         self._node_of = node_of
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._order = itertools.count()
@@ -51,14 +56,17 @@ class Cluster:
         self._dropped: list[Job] = []
         self._now = 0.0
         for node in self.nodes:
-            self._wake(node, 0.0)
+            self._wake(node, -_READY_S)
+        self._now = -_READY_S
+        while self._events[0][0] < 0:  # all have sat down before the first bot comes
+            self.due(self._events[0][0])
 
     def enter(self, job: Job, now: float) -> bool:
         node = self.nodes[self._node_of(job)]
         claim = _claim(job)
         is_in = True
         if node.pacer.goes_at_once(claim, now):
-            self._go.append(job)
+            self._send(node, [job], now)
         elif node.pacer.enter(claim, now) is None:
             node.jobs[claim.id] = job
         else:
@@ -69,6 +77,8 @@ class Cluster:
     def answered(self, job: Job, now: float, answer: Answer) -> bool:
         node = self.nodes[self._node_of(job)]
         fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
+        if answer.retry_after_s:
+            self._note_pause(node, now, now + answer.retry_after_s)
         node.pacer.answered(_claim(job), now, Reply(fate, answer.retry_after_s, 0.0))
         self._wake(node, now)
         return answer.is_accepted or not self.enter(job, now)
@@ -96,7 +106,7 @@ class Cluster:
         node.wakes_at = math.inf
         node.seat.settle(now)
         release = node.pacer.release(now)
-        self._go += [node.jobs.pop(claim.id) for claim in release.go]
+        self._send(node, [node.jobs.pop(claim.id) for claim in release.go], now)
         self._dropped += [node.jobs.pop(refused.claim.id) for refused in release.refused]
         visit_at = math.inf if node.is_visiting else node.seat.visit_at(now)
         if visit_at <= now:
@@ -119,7 +129,7 @@ class Cluster:
                 return
             leases = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
             self._now = at
-            answer = self.table.visit(round(at * 1e6), node.pacer.name, visit, *leases)
+            answer = self.table.visit(round((at + _EPOCH_S) * 1e6), node.pacer.name, visit, *leases)
             self._at(at + HOP_S, done(answer))
 
         def done(answer: object) -> Callable[[float], None]:
@@ -136,6 +146,20 @@ class Cluster:
         node.is_visiting = False
         node.seat.failed("Redis does not answer", now)
         self._wake(node, now)
+
+    def _send(self, node: Node, jobs: list[Job], now: float) -> None:
+        self.inside_known_pause += len(jobs) if now < node.knows_until else 0
+        self._go += jobs
+
+    def _note_pause(self, heard: Node, now: float, until: float) -> None:
+        heard.knows_until = max(heard.knows_until, until)
+        if not self._is_away(now) and not self._is_away(now + _TOLD_S):
+            for node in self.nodes:
+                self._at(now + _TOLD_S, partial(self._is_told, node, until))
+
+    def _is_told(self, node: Node, until: float, _now: float) -> None:
+        if node.seat.status().degraded is None:
+            node.knows_until = max(node.knows_until, until)
 
     def _is_away(self, now: float) -> bool:
         since, until = self.cut_off

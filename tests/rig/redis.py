@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from rig.wire import PATIENCE_S, let_pass
 
-PROGRAM = "redis-server"
+_PROGRAM = "redis-server"
 
 
 @dataclass
@@ -28,10 +28,7 @@ class RedisServer:
 
     async def start(self) -> None:
         """Start it, and wait until it answers. Fails where the program is missing."""
-        program = shutil.which(PROGRAM)
-        assert program, f"{PROGRAM} is missing; on Debian and Ubuntu: apt install redis-server"
-        options = ("--port", str(self.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-        self._process = await asyncio.create_subprocess_exec(program, *options, stdout=DEVNULL)
+        self._process = await asyncio.create_subprocess_exec(*command(self.port), stdout=DEVNULL)
         async with asyncio.timeout(PATIENCE_S):
             while not await _answers(self.port):
                 await let_pass(0.005)
@@ -53,6 +50,19 @@ class RedisServer:
         self._process.send_signal(signal.SIGCONT)
 
 
+def command(port: int) -> tuple[str, ...]:
+    """Return what starts one. Fails where the program is missing."""
+    program = shutil.which(_PROGRAM)
+    assert program, f"{_PROGRAM} is missing; on Debian and Ubuntu: apt install redis-server"
+    return (program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+
+
+def free_port() -> int:
+    """Return a port that nobody listens at."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
 async def _answers(port: int) -> bool:
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -68,9 +78,7 @@ async def _answers(port: int) -> bool:
 @contextlib.asynccontextmanager
 async def running_redis() -> AsyncIterator[RedisServer]:
     """Run one as long as the block lasts."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = int(found.getsockname()[1])
-    server = RedisServer(port)
+    server = RedisServer(free_port())
     await server.start()
     try:
         yield server

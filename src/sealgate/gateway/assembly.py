@@ -91,7 +91,7 @@ def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[],
     try:
         from sealgate.gateway.sharing.build import shared_turnstile  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
-        if error.name != "redis":
+        if (error.name or "").partition(".")[0] != "redis":
             raise
         fix = 'install "sealgate[redis]", or take limits.redis out'
         raise StartError(f"limits.redis needs the package redis, which is not installed; {fix}") from None
