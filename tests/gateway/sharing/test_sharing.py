@@ -78,8 +78,8 @@ def bots_reads(upstream: Upstream) -> list[float]:
 async def test_one_leads_and_both_serve(upstream: Upstream, redis: RedisServer) -> None:
     async with running_pair(upstream, redis) as (one, other):
         assert [(await station.ask(READ)).status for station in (one, other, other, one)] == [200] * 4
-        assert sharing(one) == SharingStatus(2, is_lead=True, degraded=None)
-        assert sharing(other) == SharingStatus(2, is_lead=False, degraded=None)
+        await one.until(lambda: sharing(one) == SharingStatus(2, is_lead=True, degraded=None))
+        await one.until(lambda: sharing(other) == SharingStatus(2, is_lead=False, degraded=None))
 
 
 @pytest.mark.parametrize("is_lead_refused", [True, False])

@@ -7,6 +7,7 @@ next one, so a slow Redis makes fewer visits and not a queue of them.
 import asyncio
 import contextlib
 import math
+from collections.abc import Sequence
 
 import structlog
 
@@ -14,7 +15,7 @@ from sealgate.core.pacing.status import SharingStatus
 from sealgate.core.sharing.seat import Seat
 from sealgate.gateway.alarm import Alarm
 from sealgate.gateway.host import Host
-from sealgate.gateway.sharing.table import TROUBLE, Session, Table, words
+from sealgate.gateway.sharing.table import TIMEOUT_S, TROUBLE, Session, Table, words
 from sealgate.gateway.turnstile import Turnstile
 
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
@@ -66,8 +67,8 @@ class Sharer:
                 await self._until_due()
                 try:
                     await self._sit()
-                except* TROUBLE as group:
-                    self._failed(group)
+                except TROUBLE as error:
+                    self._failed(words(error))
         finally:
             self._seat.failed("the gateway has stopped sharing", self._host.now())
             self._alarm.stop()
@@ -75,14 +76,20 @@ class Sharer:
 
     async def _sit(self) -> None:
         async with self._table.opened() as session:
+            _obey_cancellation()
+            # No TaskGroup: where Redis fails while this is cancelled, that would forget the cancellation.
+            tasks = [asyncio.create_task(one) for one in (session.listen(self._heard), self._visit(session))]
             try:
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(session.listen(self._heard))
-                    group.create_task(self._visit(session))
+                ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    task.result()
             except asyncio.CancelledError:
+                await _end(tasks)
                 with contextlib.suppress(*TROUBLE):
                     await session.leave()
                 raise
+            finally:
+                await _end(tasks)
 
     async def _visit(self, session: Session) -> None:
         while True:
@@ -106,11 +113,7 @@ class Sharer:
         self._seat.heard(message, self._host.now())
         self._turnstile.go_on()
 
-    def _failed(self, group: BaseExceptionGroup[BaseException]) -> None:
-        error: BaseException = group
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        why = words(error)
+    def _failed(self, why: str) -> None:
         self._seat.failed(why, self._host.now())
         self._turnstile.go_on()
         if why != self._told:
@@ -129,3 +132,18 @@ class Sharer:
         if before.degraded is not None or before.is_lead != status.is_lead:
             self._told = None
             log.info("limit_shared", key=self._alias, replicas=status.replicas, leads=status.is_lead)
+
+
+async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel until it is heard: a call of redis-py that succeeds in the same moment forgets it."""
+    while pending := [task for task in tasks if not task.done()]:
+        for task in pending:
+            task.cancel()
+        await asyncio.wait(pending, timeout=TIMEOUT_S)
+
+
+def _obey_cancellation() -> None:
+    """Raise CancelledError where redis-py forgot one, as above."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
