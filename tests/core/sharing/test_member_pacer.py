@@ -187,6 +187,12 @@ def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None
     assert pacer.outbox.take() == Note()
 
 
+def test_alone_and_knowing_nothing_it_shows_what_it_learned_itself() -> None:
+    pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    pacer.believe([Limit(3.0, 1.0)])
+    assert [limit.n for limit in pacer.status(0.0).limits] == [3.0]
+
+
 def test_back_from_being_alone_it_tells_only_what_it_sent_meanwhile(pacer: MemberPacer) -> None:
     waiting(pacer, "a")
     granted(pacer, "a")

@@ -10,7 +10,7 @@ tells everything anew: so a lead that is lost, or all of Redis, costs at most on
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sealgate.core.pacing.pacer import PacerSettings
@@ -140,10 +140,12 @@ class Seat:
         if self.trouble is not None or answer.epoch != self._epoch:
             self._begin(answer, now)
         lead = self.pacer.lead
-        if lead is not None:
-            self._know(self._common(lead, answer.replicas, now))
-            for member in set(lead.members()) - {*answer.members, self.pacer.name}:
-                lead.forget(member, now)
+        if lead is None:
+            self._know(replace(self.pacer.common, replicas=answer.replicas))
+            return
+        self._know(self._common(lead, answer.replicas, now))
+        for member in set(lead.members()) - set(answer.members) if answer.members else ():
+            lead.forget(member, now)
 
     def failed(self, why: str, now: float) -> None:
         """Hear that Redis did not answer in time: go alone, and try again soon."""
@@ -216,7 +218,6 @@ class Seat:
             "limits": write_limits(lead.pacer.limits, now),
             "statuses": [asdict(limit) for limit in status.limits],
             "at_a_time": status.at_a_time,
-            "replicas": self.replicas,
         }
         return write_beat(beat, self._epoch)
 
@@ -224,7 +225,7 @@ class Seat:
         self._heard_at = now
         statuses = tuple(LimitStatus(**limit) for limit in beat["statuses"])
         limits = tuple(read_limits(beat["limits"], now))
-        self._know(Common(limits, statuses, beat["at_a_time"], beat["replicas"]))
+        self._know(Common(limits, statuses, beat["at_a_time"], self.replicas))
 
     def _common(self, lead: Lead, replicas: int, now: float) -> Common:
         status = lead.pacer.status(now)
