@@ -113,6 +113,18 @@ def test_a_credit_that_is_not_used_goes_back(pacer: MemberPacer) -> None:
     assert pacer.credit_ends_at() == float("inf")
 
 
+def test_no_credit_outlives_a_pause(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.outbox.take()
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    pacer.hold(0.2)
+    assert pacer.outbox.take().gone == ["+1"]
+    pacer.take_grant(Grant(credits=["+2"]), 0.3)
+    pacer.answered(a, 0.3, Reply(Fate.LIMITED, 0.1, 0.0))
+    assert pacer.outbox.take().gone == ["+2"]
+
+
 @pytest.mark.parametrize("case", ["paused", "somebody waits", "too late"])
 def test_no_credit_is_used(pacer: MemberPacer, case: str) -> None:
     pacer.take_grant(Grant(credits=["+1"]), 0.0)

@@ -138,12 +138,19 @@ class MemberPacer(Pacer):
         if reply.fate is Fate.LIMITED:
             self._gate = self._gate.refused(now, usable(reply.retry_after_s), self._chance(), is_scout=False)
             self._envelope.untook(claim, sent_at)
+            self._void_credits()
         else:
             self._envelope.lost(claim)  # learning is the lead's: here it only counts
         name = self._names.pop(claim.id, None)
         if name is not None:
             is_urgent = name == claim.id or reply.fate is Fate.LIMITED
             self.outbox.over(Over(name, reply, now - sent_at), now, is_urgent=is_urgent)
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`, and then nothing on credit that was lent before the limit was met."""
+        if until > self.paused_until:
+            self._void_credits()
+        super().hold(until)
 
     def credit_ends_at(self) -> float:
         """Return when the oldest credit goes back unused, infinity without one."""
@@ -213,6 +220,11 @@ class MemberPacer(Pacer):
         if len(self._credits) <= wanted / 2:
             self.outbox.wants(wanted - len(self._credits), now)
         return name
+
+    def _void_credits(self) -> None:
+        for name, _ in self._credits:
+            self.outbox.gone(name)
+        self._credits.clear()
 
     def _drop(self, claim_id: str) -> None:
         name = self._names.pop(claim_id, None)
