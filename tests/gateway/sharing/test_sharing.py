@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from rig.bot import bot_at, request
@@ -158,6 +159,17 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
     told = Counter(line["event"] for line in logs)
     assert told["limit_sharing_degraded"] == 2
     assert told["limit_shared"] >= 4
+
+
+async def test_a_message_that_makes_no_sense_is_ignored(upstream: Upstream, redis: RedisServer) -> None:
+    with capture_logs() as logs:
+        async with running_pair(upstream, redis) as (one, other), Redis.from_url(redis.url) as stranger:
+            for channel in await stranger.pubsub_channels():
+                for text in (b"{", b"[]", b'{"pause":"x"}', b'{"epoch":[]}'):
+                    await stranger.publish(channel, text)
+            await one.until(lambda: sum(line["event"].endswith("ignored") for line in logs) >= 8)
+            assert [(await station.ask(READ)).status for station in (one, other)] == [200, 200]
+            assert is_shared(one, 2)
 
 
 async def test_who_leaves_hands_the_lead_over(upstream: Upstream, redis: RedisServer) -> None:

@@ -110,7 +110,16 @@ class Sharer:
         self._sleeps_until = -math.inf
 
     def _heard(self, message: bytes) -> None:
-        self._seat.heard(message, self._host.now())
+        try:
+            self._seat.heard(message, self._host.now())
+        except (
+            ValueError,
+            TypeError,
+            LookupError,
+            AttributeError,
+        ):  # of another version of this program, or of a stranger
+            fix = "run the same version in all gateways, and let nobody else write to this Redis"
+            log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
         self._turnstile.go_on()
 
     def _failed(self, why: str) -> None:
