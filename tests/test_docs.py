@@ -11,7 +11,7 @@ from sealgate.admin.metrics import Metrics
 from sealgate.cli import COMMANDS
 from sealgate.config import Config
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.pacing.status import LimitStatus, SharingStatus
 from sealgate.core.status import ClockStatus, KeyStatus, Status
 from sealgate.errors import REASONS
 
@@ -28,7 +28,7 @@ STATUS = Status(
     0,
     0,
     ClockStatus(0.0, 0.0, 0.0, 0, 0, None),
-    (KeyStatus("main", 0.0, {}, {}, (LIMIT,), None),),
+    (KeyStatus("main", 0.0, {}, {}, (LIMIT,), None, sharing=SharingStatus(1, is_lead=True, degraded=None)),),
     JournalStatus(0, (), None, is_refusing=False),
 )
 TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}

@@ -99,8 +99,8 @@ async def running_sandbox() -> AsyncIterator[dict[str, Any]]:
         yield json.loads(await program.line("base_url"))
 
 
-@asynccontextmanager
-async def running_gateway(sandbox: Mapping[str, Any], known: str = "") -> AsyncIterator[Address]:
+def gateway_environ(sandbox: Mapping[str, Any]) -> dict[str, str]:
+    """Return the configuration of a gateway before that sandbox, for the bots of the herd."""
     environ = {
         "SEALGATE_BASE_URL": sandbox["base_url"],
         "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
@@ -114,6 +114,12 @@ async def running_gateway(sandbox: Mapping[str, Any], known: str = "") -> AsyncI
     }
     for name, bot in bots_table().items():
         environ |= {f"SEALGATE_BOTS__{name}__{key}".upper(): str(value) for key, value in bot.items()}
+    return environ
+
+
+@asynccontextmanager
+async def running_gateway(sandbox: Mapping[str, Any], known: str = "") -> AsyncIterator[Address]:
+    environ = gateway_environ(sandbox)
     if known:
         environ["SEALGATE_LIMITS__KNOWN"] = known
     async with running_program("serve", environ=environ) as program:

@@ -1,4 +1,4 @@
-"""docs/performance.md: the parts of it that a benchmark writes, and the machine they were measured on."""
+"""The parts of docs/performance.md and docs/scaling.md that benchmarks write, and the machine they ran on."""
 
 import os
 import platform
@@ -12,15 +12,16 @@ from bench.rivals import versions
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "performance.md"
+SCALING = DOCS / "scaling.md"
 
 
-def write_part(name: str, text: str) -> None:
+def write_part(name: str, text: str, file: Path = PAGE) -> None:
     """Replace what stands between the markers of a part. Raises ValueError where there are none."""
-    page = PAGE.read_text()
+    page = file.read_text()
     part = re.compile(rf"(?<=<!-- begin {name} -->\n).*?(?=<!-- end {name} -->\n)", re.DOTALL)
     if not part.search(page):
-        raise ValueError(f"{PAGE.name} has no markers for {name}")
-    PAGE.write_text(part.sub(lambda _: f"\n{text.strip()}\n\n", page))
+        raise ValueError(f"{file.name} has no markers for {name}")
+    file.write_text(part.sub(lambda _: f"\n{text.strip()}\n\n", page))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:

@@ -5,7 +5,7 @@ from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Scope
 from sealgate.core.key_health import KeyFault, KeyHealth
 from sealgate.core.key_records import KeyRecord
-from sealgate.core.pacing.status import LimitStatus, PacerStatus
+from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, Status, halt_status, key_status
 
@@ -13,6 +13,8 @@ LIMIT = LimitStatus(
     20.0, 1.0, 0.5, 3, 2.5, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
 )
 WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "grid"): 1}
+
+SHARING = SharingStatus(2, is_lead=False, degraded="Redis cannot be reached")
 
 
 def test_who_waits_is_counted_by_lane_and_by_bot() -> None:
@@ -35,7 +37,7 @@ def test_the_status_can_be_written_as_json() -> None:
         clock=ClockStatus(
             offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
         ),
-        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None)),),
+        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None, SHARING)),),
         halts=halt_status(Halts(Halt(Scope("grid"), 1))),
         reloads={"ok": 1},
     )
@@ -53,6 +55,7 @@ def test_the_status_can_be_written_as_json() -> None:
             "disabled": None,
             "is_active": True,
             "expires_at": None,
+            "sharing": {"replicas": 2, "is_lead": False, "degraded": "Redis cannot be reached"},
         }
     ]
     assert read["halts"] == [{"bot": "grid", "key": None, "since_ms": 1}]

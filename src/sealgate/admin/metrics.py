@@ -179,6 +179,17 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
     yield _gauge("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
     yield _gauge("limit_requests", "Requests per window that the limit allows", ("key", "window"), heights)
     yield _gauge("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)
+    yield from _sharing_gauges(status)
+
+
+def _sharing_gauges(status: Status) -> Iterator[Metric]:
+    shared = {(key.alias,): key.sharing for key in status.keys if key.sharing is not None}
+    replicas: Values = {labels: float(one.replicas) for labels, one in shared.items()}
+    leads: Values = {labels: float(one.is_lead) for labels, one in shared.items()}
+    degraded: Values = {labels: float(one.degraded is not None) for labels, one in shared.items()}
+    yield _gauge("limit_sharing_replicas", "Gateways that share a key's limit", ("key",), replicas)
+    yield _gauge("limit_sharing_lead", "1 where this gateway paces for all of them", ("key",), leads)
+    yield _gauge("limit_sharing_degraded", "1 while the limit cannot be shared", ("key",), degraded)
 
 
 def _counts(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:

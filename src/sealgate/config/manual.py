@@ -41,6 +41,7 @@ MANUAL: dict[str, str] = {
     "limits.replay_429": "What is sent again after a 429.",
     "limits.max_wait": "The longest that a request may wait here, in seconds.",
     "limits.queue": "How many requests of one key may wait.",
+    "limits.redis": "Redis where gateways that use one key share its limit: a URL, or a reference to one.",
     "log.level": "The least that is logged.",
     "log.format": "How it is logged; auto is console on a terminal, else json.",
     "journal.file": "SQLite file that outlives a crash: orders in doubt, replies, learned limits.",

@@ -42,6 +42,7 @@ from sealgate.config.quantities import (
     parse_uid,
     parse_weight,
 )
+from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference
 
 OptionalAddress = Annotated[Address | None, PlainValidator(parse_optional_address)]
@@ -124,12 +125,13 @@ class Clock(_Table):
 
 
 class Limits(_Table):
-    """How the shared rate limit is met."""
+    """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
 
     known: Annotated[tuple[KnownLimit, ...], PlainValidator(parse_known_limits)] = ()
     replay_429: Literal["all", "reads", "none"] = "all"
     max_wait: SecondsOrZero = 30.0
     queue: Count = 1000
+    redis: Annotated[str, PlainValidator(parse_redis)] = ""
 
 
 class Log(_Table):

@@ -40,6 +40,7 @@ from sealgate.config.quantities import (
     parse_uid,
     parse_weight,
 )
+from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference
 from sealgate.config.settings import ANY, Setting, all_settings
 from sealgate.config.toml_text import plain_value
@@ -89,6 +90,7 @@ _FORMS: dict[Callable[..., object] | None, Schema] = {
     parse_pointer: _text("^(/([^~/]|~[01])*)*$"),
     parse_known_limits: _list(_text(r"^ *[0-9]{1,9} */ *([0-9]{1,6}(\.[0-9]{1,3})?)? *(ms|s|m|h) *$")),
     parse_api_key: _text("^[!-~]{1,512}$"),
+    parse_redis: _text("^$|^(rediss?|unix)://[^ ]+$|^(file|env|cmd|systemd|keyring):."),
     parse_reference: _text("^(file|env|cmd|systemd|keyring):."),
     parse_name: _text(_NAME),
     parse_aliases: _list(_text(_NAME), minItems=1),

@@ -8,7 +8,7 @@ from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halts
 from sealgate.core.key_health import KeyHealth
 from sealgate.core.key_records import KeyRecord
-from sealgate.core.pacing.status import LimitStatus, PacerStatus
+from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
 
 
@@ -30,7 +30,7 @@ class KeyStatus:
 
     `at_a_time` is the most requests that may be under way, None where no such limit was met. `disabled` says
     why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
-    there is no end or the exchange's list was not read.
+    there is no end or the exchange's list was not read. `sharing` is None without `limits.redis`.
     """
 
     alias: str
@@ -42,6 +42,7 @@ class KeyStatus:
     disabled: str | None = None
     is_active: bool = True
     expires_at: float | None = None
+    sharing: SharingStatus | None = None
 
 
 def key_status(
@@ -64,6 +65,7 @@ def key_status(
         disabled=fault.value if fault else None,
         is_active=fault is None and (record is None or record.is_active),
         expires_at=record.expires_at if record else None,
+        sharing=pacer.sharing,
     )
 
 

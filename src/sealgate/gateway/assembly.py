@@ -4,7 +4,7 @@ A tree that follows another takes over what has not changed: what was learned of
 connections.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from sealgate.config import Config
@@ -23,6 +23,7 @@ from sealgate.gateway.journal import HaltsTable, Journal, Keeper, Keeping, Order
 from sealgate.gateway.journal.book import MOST_REPLAYS
 from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
 from sealgate.gateway.key_watch import KeyWatch
+from sealgate.gateway.listening import StartError
 from sealgate.gateway.tree import Desk, Limits, Tree
 from sealgate.gateway.turnstile import Turnstile
 from sealgate.gateway.under_way import UnderWay
@@ -61,21 +62,42 @@ def build_tree(config: Config, parts: Parts, around: Surroundings, old: Tree | N
 
 
 def _desks(config: Config, parts: Parts, around: Surroundings, old: Tree | None) -> dict[str, Desk]:
-    """Return the desks. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
+    """Return the desks. A limit belongs to a key at an exchange, whatever its alias and its secret are.
+
+    Raises StartError where limits are to be shared and what that takes is not installed.
+    """
     places: dict[str, tuple[Turnstile, Stamps]] = {}
     known = {subject(old.config, alias): desk for alias, desk in old.desks.items()} if old else {}
     desks: dict[str, Desk] = {}
     for alias, key in parts.keys.items():
         name = subject(config, alias)
         if name not in places:
-            places[name] = _place(config, around.host, old, known.get(name))
+            make = _maker(config, parts, alias, around.host)
+            places[name] = _place(config, make, old, known.get(name))
         desks[alias] = Desk(key, *places[name], KeyWatch(alias, around.under_way, around.host))
     return desks
 
 
-def _place(config: Config, host: Host, old: Tree | None, former: Desk | None) -> tuple[Turnstile, Stamps]:
-    turnstile = _turnstile(config, host, old, former.turnstile if former else None)
+def _place(
+    config: Config, make: Callable[[], Turnstile], old: Tree | None, former: Desk | None
+) -> tuple[Turnstile, Stamps]:
+    turnstile = _turnstile(config, make, old, former.turnstile if former else None)
     return turnstile, former.stamps if former else Stamps()
+
+
+def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], Turnstile]:
+    """Return what makes a key's turnstile: one of several, or the only one there is."""
+    settings, url = _pacing(config), parts.redis
+    if url is None:
+        return lambda: Turnstile(Pacer(settings, host.chance), host)
+    try:
+        from sealgate.gateway.sharing.build import shared_turnstile  # noqa: PLC0415 - an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "redis":
+            raise
+        fix = 'install "sealgate[redis]", or take limits.redis out'
+        raise StartError(f"limits.redis needs the package redis, which is not installed; {fix}") from None
+    return lambda: shared_turnstile(alias, subject(config, alias), url, settings, host)
 
 
 def subject(config: Config, alias: str) -> str:
@@ -86,13 +108,16 @@ def subject(config: Config, alias: str) -> str:
 def _open_turnstile(config: Config, host: Host, old: Tree | None) -> Turnstile:
     """Return what `/time` waits at. It has a limit of its own, if any: its 429s must not pause the orders."""
     is_same = old is not None and old.config.base_url == config.base_url
-    return _turnstile(config, host, old, old.open_turnstile if old is not None and is_same else None)
+    former = old.open_turnstile if old is not None and is_same else None
+    return _turnstile(config, lambda: Turnstile(Pacer(_pacing(config), host.chance), host), old, former)
 
 
-def _turnstile(config: Config, host: Host, old: Tree | None, former: Turnstile | None) -> Turnstile:
+def _turnstile(
+    config: Config, make: Callable[[], Turnstile], old: Tree | None, former: Turnstile | None
+) -> Turnstile:
     if former is not None and old is not None and _pacing(old.config) == _pacing(config):
         return former
-    turnstile = Turnstile(Pacer(_pacing(config), host.chance), host)
+    turnstile = make()
     if former is not None:
         turnstile.restore(former.snapshot())
     return turnstile

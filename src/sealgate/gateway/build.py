@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
+from sealgate.config.redis_url import check_redis_url, is_redis_url
 from sealgate.core.admission import Bot, Rules
 from sealgate.core.headers import HeaderRules
 from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
@@ -27,6 +28,7 @@ class Parts:
     rules: Rules
     keys: Mapping[str, SigningKey]
     ca_digest: bytes
+    redis: Secret | None = None
 
 
 def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
@@ -34,7 +36,12 @@ def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
     keys = {alias: build_key(config, alias, environ) for alias in config.keys}
     ca_file = config.upstream.ca_file
     certificates = b"" if ca_file is None else ca_file.read_bytes()
-    return Parts(build_rules(config, environ), keys, hashlib.sha256(certificates).digest())
+    return Parts(
+        build_rules(config, environ),
+        keys,
+        hashlib.sha256(certificates).digest(),
+        _read_redis(config.limits.redis, environ),
+    )
 
 
 def build_scheme(config: Config) -> Scheme:
@@ -102,6 +109,21 @@ def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
     if not token.isprintable() or not token or " " in token:
         raise SecretError(reference, "a session token is printable ASCII without spaces", "store it again")
     return Secret(token)
+
+
+def _read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
+    if not setting or is_redis_url(setting):
+        return Secret(setting) if setting else None
+    url = read_secret(setting, environ)
+    try:
+        text = url.decode("ascii")
+        check_redis_url(text)
+    except ValueError:
+        fix = 'store "redis://:PASSWORD@HOST:PORT/0" there'
+        raise SecretError(setting, "there is no URL of a Redis", fix) from None
+    finally:
+        wipe(url)
+    return Secret(text)
 
 
 def build_rules(config: Config, environ: Mapping[str, str]) -> Rules:

@@ -4,8 +4,11 @@ from collections.abc import Iterator
 
 from sealgate.config import Config
 
-_FREE = {"listen": frozenset({"hosts", "max_body", "body_timeout", "drain"})}
-_FIXED_TABLES = ("listen", "admin", "journal", "log")
+_FREE = {
+    "listen": frozenset({"hosts", "max_body", "body_timeout", "drain"}),
+    "limits": frozenset({"known", "replay_429", "max_wait", "queue"}),
+}
+_FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
 
 
 def with_fixed(config: Config, running: Config) -> Config:

@@ -40,6 +40,9 @@ class Site:
             tree.clock_keeper: tree.clock_keeper.run,
             pipeline: KeyCare(pipeline, self.around.host).run,
         }
+        for desk in tree.desks.values():
+            if (sharing := desk.turnstile.sharing) is not None:
+                work[sharing] = sharing.run
         if tree.config.upstream.warm:
             work[tree.upstream] = tree.upstream.keep_warm
         return work if keeper is None else {**work, keeper: keeper.run}

@@ -5,15 +5,16 @@ wants to be asked again.
 """
 
 import asyncio
+from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import structlog
 
 from sealgate.core.pacing.claims import Claim, Fate, Refused, Reply
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.pacing.pacer import Pacer
-from sealgate.core.pacing.status import PacerStatus
+from sealgate.core.pacing.status import PacerStatus, SharingStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host import Host
 
@@ -22,6 +23,19 @@ _LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
 log = structlog.get_logger("sealgate.pacing")
+
+
+class Sharing(Protocol):
+    """Whoever keeps a pacer in step with other gateways on the same key."""
+
+    def changed(self) -> None:
+        """Hear that the pacer has something new to tell, before it is asked what to do."""
+
+    async def run(self) -> None:
+        """Keep in step until cancelled."""
+
+    def status(self) -> SharingStatus:
+        """Return how that goes."""
 
 
 class Turn:
@@ -64,11 +78,12 @@ class Turn:
 
 
 class Turnstile:
-    """The line of one key."""
+    """The line of one key. `sharing` is set where other gateways use the key, too."""
 
     def __init__(self, pacer: Pacer, host: Host) -> None:
         self._pacer = pacer
         self._host = host
+        self.sharing: Sharing | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -79,13 +94,14 @@ class Turnstile:
         """
         now = self._host.now()
         if self._pacer.goes_at_once(claim, now):
+            self._tell()
             return Turn(self, claim)
         refused = self._pacer.enter(claim, now)
         if refused is not None:
             raise _refusal(refused)
         waiting = asyncio.get_running_loop().create_future()
         self._waiting[claim.id] = waiting
-        self._go_on()
+        self.go_on()
         try:
             await waiting
         except asyncio.CancelledError:
@@ -97,11 +113,12 @@ class Turnstile:
     def goes(self, claim: Claim, now: float) -> None:
         """Let the pacer know when a claim is really sent."""
         self._pacer.sent(claim, now)
+        self._tell()
 
     def leave(self, claim: Claim) -> None:
         """Take a claim out of the line, or its turn back: nothing of it was sent."""
         self._pacer.leave(claim)
-        self._go_on()
+        self.go_on()
 
     def answered(self, claim: Claim, reply: Reply) -> None:
         """Let the pacer learn from how a turn ended."""
@@ -110,10 +127,15 @@ class Turnstile:
                 "long_pause", stated_s=reply.retry_after_s, fix="restart to lift it, if it is an error"
             )
         self._pacer.answered(claim, self._host.now(), reply)
-        self._go_on()
+        self.go_on()
 
-    def _go_on(self) -> None:
+    def _tell(self) -> None:
+        if self.sharing is not None:
+            self.sharing.changed()
+
+    def go_on(self) -> None:
         """Ask the pacer, and do as it says."""
+        self._tell()
         now = self._host.now()
         release = self._pacer.release(now)
         for claim in release.go:
@@ -132,7 +154,7 @@ class Turnstile:
             self._timer = None
         if at is not None:
             delay_s = min(max(0.0, at - now), _LONGEST_SLEEP_S)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._go_on)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self.go_on)
 
     @property
     def is_paused(self) -> bool:
@@ -148,8 +170,9 @@ class Turnstile:
         self._pacer.restore(kept, self._host.now())
 
     def status(self) -> PacerStatus:
-        """Return what waits here, until when, and what was learned of the limit."""
-        return self._pacer.status(self._host.now())
+        """Return what waits here, until when, what was learned of the limit, and who shares it."""
+        status = self._pacer.status(self._host.now())
+        return status if self.sharing is None else replace(status, sharing=self.sharing.status())
 
 
 def _refusal(refused: Refused) -> Refusal:

@@ -7,7 +7,7 @@ next one lasts twice as long.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 FIRST_S = 0.5  # shorter than the shortest window that is common, so that little is lost
 LONGEST_BACKOFF_S = 60.0  # the longest window that is common
@@ -38,6 +38,10 @@ class Gate:
             length_s = max(stated_s, least_s)
             wait_s = length_s + chance * _SPREAD_S
         return Gate(max(self.until, now + wait_s), length_s)
+
+    def held(self, until: float) -> "Gate":
+        """Return the gate that stays closed until then at the least: another gateway was told so."""
+        return replace(self, until=max(self.until, until))
 
 
 def usable(stated_s: float | None) -> float | None:

@@ -57,6 +57,10 @@ class Line:
         self._standing[claim.id] = claim
         heapq.heappush(self._ends, (claim.give_up_at, next(self._order), claim))
 
+    def claims(self) -> tuple[Claim, ...]:
+        """Return all who stand in line, by the time that they entered."""
+        return tuple(self._standing.values())
+
     def head(self) -> Claim | None:
         """Return who goes next, None when nobody waits."""
         return next(self.heads(), None)

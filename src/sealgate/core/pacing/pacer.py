@@ -11,13 +11,14 @@ handed in for the jitter of the pauses.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sealgate.core.pacing import memory
 from sealgate.core.pacing.claims import Claim, Fate, Refused, Release, Reply
 from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.gate import Gate, usable
+from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.line import Line
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import PacerStatus, limit_status
@@ -118,6 +119,29 @@ class Pacer:
     def is_paused(self, now: float) -> bool:
         """Return whether nothing may be sent, not even what was let go a moment ago."""
         return self._gate.left_s(now) > 0
+
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause, minus infinity where there was none."""
+        return self._gate.until
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`: another gateway that shares this limit was told so."""
+        self._gate = self._gate.held(until)
+
+    def recall(self, sends: Iterable[tuple[float, float]]) -> None:
+        """Count what others sent: time and cost, in order of time and after all that was sent here."""
+        for at, cost in sends:
+            self._envelope.log.add(at, cost)
+
+    @property
+    def limits(self) -> list[Limit]:
+        """What is believed, to be handed to whoever paces this key from now on."""
+        return self._envelope.limits
+
+    def believe(self, limits: list[Limit]) -> None:
+        """Go by these limits from now on."""
+        self._envelope.limits = limits
 
     def status(self, now: float) -> PacerStatus:
         """Return what there is to see."""

@@ -29,13 +29,26 @@ class LimitStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SharingStatus:
+    """How a key is shared: by so many gateways, this one included; `degraded` says why not, None if it is."""
+
+    replicas: int
+    is_lead: bool
+    degraded: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class PacerStatus:
-    """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known."""
+    """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known.
+
+    `sharing` is None where no other gateway is told of.
+    """
 
     pause_s: float
     waiting: Mapping[tuple[Lane, str], int]
     limits: tuple[LimitStatus, ...]
     at_a_time: int | None
+    sharing: SharingStatus | None = None
 
 
 def limit_status(limit: Limit, used_ratio: float, now: float) -> LimitStatus:

@@ -1,0 +1,174 @@
+"""The lead: one Pacer for the bots of all gateways, because only who sees all of a limit's use can learn it.
+
+To it a claim of another gateway is a claim like any: one line, so shares are fair among all bots, cancels go
+before all orders, one envelope learns, one scout goes after a pause. While nobody waits, members hold a few
+credits: places that are counted as sent already, so that a request need not ask.
+
+A new lead first listens for a while: members that knew the last one, or none, say what they have sent.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.routes import Lane
+from sealgate.core.sharing.notes import Grant, Note, Over
+
+LISTENS_S = 0.5  # longer than members take to notice a new lead
+CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
+_LENT = 0.25  # of the smallest limit may be held as credits
+_FREELY = 256  # credits where no limit is known
+_UNBOUNDED = 1 << 30  # each member bounds its own queue
+
+
+class Lead:
+    """The pacing for all. `hear` the members' notes, `advance`, then hand out `grants`."""
+
+    def __init__(
+        self,
+        settings: PacerSettings,
+        chance: Callable[[], float],
+        limits: list[Limit],
+        opens_at: float = -math.inf,
+    ) -> None:
+        self.pacer = Pacer(replace(settings, queue=_UNBOUNDED), chance)
+        if limits:
+            self.pacer.believe(limits)
+        self.look_at = opens_at
+        self.grants: dict[str, Grant] = {}
+        self._opens_at = opens_at
+        self._is_open = False
+        self._spent: list[tuple[float, float]] = []
+        self._held: dict[str, dict[str, Claim]] = {}  # by member and name: waiting, or let go and not over
+        self._gone_at: dict[str, float] = {}  # when it was let go, by the claim's id here
+        self._unused: set[str] = set()  # credits
+        self._numbers = itertools.count(1)
+
+    def hear(self, member: str, note: Note, now: float) -> None:
+        """Take in a note."""
+        if note.is_new:
+            self.forget(member, now)
+        held = self._held.setdefault(member, {})
+        for name in note.gone:
+            self._give_back(held, name)
+        for name in note.sent:
+            self._is_sent(held, name, now)
+        for over in note.over:
+            self._is_over(held, over, now)
+        self._count(note.spent, now)
+        for claim in note.waits:
+            held[claim.id] = self._enter(claim._replace(id=f"{member} {claim.id}"), now)
+        self._lend(member, note.wants, now)
+
+    def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
+        """Let a claim of this very process go where nobody waits and there is room."""
+        inner = claim._replace(id=f"{member} {claim.id}")
+        if not self._opened(now) or not self.pacer.goes_at_once(inner, now):
+            return False
+        self._held.setdefault(member, {})[claim.id] = inner
+        self._gone_at[inner.id] = now
+        return True
+
+    def forget(self, member: str, now: float) -> None:
+        """Give up on what a member that is gone has left: what may have been sent stays counted."""
+        held = self._held.pop(member, {})
+        for name, claim in list(held.items()):
+            if claim.id in self._unused or claim.id not in self._gone_at:
+                self._give_back(held, name)
+            else:
+                del self._gone_at[claim.id]
+                self.pacer.answered(claim, now, Reply(Fate.LOST))
+        self.grants.pop(member, None)
+
+    def members(self) -> tuple[str, ...]:
+        """Return who has written."""
+        return tuple(self._held)
+
+    def advance(self, now: float) -> None:
+        """Grant what may go now; `look_at` is when to call again, at the latest."""
+        if not self._opened(now):
+            return
+        release = self.pacer.release(now)
+        for claim in release.go:
+            member, _, name = claim.id.partition(" ")
+            self._gone_at[claim.id] = now
+            self._grant(member).go.append(name)
+        for refused in release.refused:  # its member knows the end of its time, too
+            member, _, name = refused.claim.id.partition(" ")
+            self._held[member].pop(name)
+        self.look_at = math.inf if release.look_again_at is None else release.look_again_at
+
+    def take_grant(self, member: str) -> Grant:
+        """Return what a member is granted since the last time."""
+        return self.grants.pop(member, Grant())
+
+    def _opened(self, now: float) -> bool:
+        """Return whether all who have something to say were heard; the first time, count it."""
+        if not self._is_open and now >= self._opens_at:
+            self._is_open = True
+            self.pacer.recall(sorted(self._spent))
+        return self._is_open
+
+    def _count(self, spent: list[tuple[float, float]], now: float) -> None:
+        if not self._is_open:
+            self._spent += [(now - age_s, cost) for age_s, cost in spent]
+        elif spent:  # the log goes on in order: it counts as sent now, which is on the safe side
+            self.pacer.recall([(now, sum(cost for _, cost in spent))])
+
+    def _enter(self, claim: Claim, now: float) -> Claim:
+        """Let it go or stand in line. Who is refused here waits with its member, to the end of its time."""
+        if self._is_open and self.pacer.goes_at_once(claim, now):
+            member, _, name = claim.id.partition(" ")
+            self._gone_at[claim.id] = now
+            self._grant(member).go.append(name)
+        else:
+            self.pacer.enter(claim, now)
+        return claim
+
+    def _give_back(self, held: dict[str, Claim], name: str) -> None:
+        if (claim := held.pop(name, None)) is not None:
+            self._gone_at.pop(claim.id, None)
+            self._unused.discard(claim.id)
+            self.pacer.leave(claim)
+
+    def _is_sent(self, held: dict[str, Claim], name: str, now: float) -> None:
+        claim = held.get(name)
+        if claim is not None and claim.id in self._gone_at:
+            self.pacer.sent(claim, now)
+            self._gone_at[claim.id] = now
+            self._unused.discard(claim.id)
+
+    def _is_over(self, held: dict[str, Claim], over: Over, now: float) -> None:
+        claim = held.get(over.name)
+        if claim is not None and claim.id in self._gone_at:
+            del held[over.name]
+            self._unused.discard(claim.id)
+            # The trip as its member saw it: the way here is none of the exchange's jitter.
+            at = min(now, self._gone_at.pop(claim.id) + over.trip_s)
+            self.pacer.answered(claim, at, over.reply)
+
+    def _lend(self, member: str, wants: int, now: float) -> None:
+        room = min(wants, self._lendable())
+        held = self._held[member]
+        for _ in range(room if self._is_open else 0):
+            name = f"+{next(self._numbers)}"
+            claim = Claim(f"{member} {name}", "", Lane.ORDER, now)
+            if not self.pacer.goes_at_once(claim, now):
+                return
+            held[name] = claim
+            self._gone_at[claim.id] = now
+            self._unused.add(claim.id)
+            self._grant(member).credits.append(name)
+
+    def _lendable(self) -> int:
+        """Return how many more credits one member may have: nobody gets what all the others need."""
+        least = min((limit.n for limit in self.pacer.limits), default=_FREELY / _LENT)
+        most = _LENT * least
+        return int(min(most - len(self._unused), max(1.0, most / max(1, len(self._held)))))
+
+    def _grant(self, member: str) -> Grant:
+        return self.grants.setdefault(member, Grant())

@@ -1,0 +1,90 @@
+-- The table that the gateways of one key sit at: who is there, who leads, until when all pause.
+--
+-- One visit of one gateway, as one atomic step on the clock of Redis: the clocks of the gateways differ.
+-- All keys and channels carry the same {tag}, so that Redis Cluster keeps them on one node.
+--
+-- KEYS[1]  hash: lead, lead_until, epoch, pause_until (times in µs), beat (the lead's last, JSON)
+-- KEYS[2]  sorted set: members, by the end of their leases in µs
+-- ARGV[1]  now in µs; "" is the time of Redis (tests bring their own)
+-- ARGV[2]  the visitor            ARGV[3]  the epoch that it knows, 0 for none
+-- ARGV[4]  its lease in µs; 0 takes leave
+-- ARGV[5]  the lead's lease in µs
+-- ARGV[6]  the rest of a pause that it knows, in µs
+-- ARGV[7]  a message for the lead, or ""
+-- ARGV[8]  the lead's beat for all, or ""
+-- ARGV[9…] pairs of member and message, from the lead
+--
+-- Returns {lead, epoch, rest of the pause in µs, members, beat, names of the members}: the beat only to a
+-- visitor of another epoch, the names only to the lead.
+
+local state, members = KEYS[1], KEYS[2]
+local me, known, lease = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local now = tonumber(ARGV[1])
+if not now then
+  local time = redis.call('TIME')
+  now = time[1] * 1000000 + time[2]
+end
+
+local function number(value) return string.format('%.0f', value) end
+local function tell(channel, message) redis.call('PUBLISH', KEYS[1] .. ':' .. channel, message) end
+local function read(field) return tonumber(redis.call('HGET', state, field) or 0) end
+
+-- Leases that have run out are nobody's.
+redis.call('ZREMRANGEBYSCORE', members, '-inf', number(now))
+local lead = redis.call('HGET', state, 'lead') or ''
+local epoch = read('epoch')
+
+if lease == 0 then
+  redis.call('ZREM', members, me)
+  if lead == me then
+    redis.call('HDEL', state, 'lead')
+    lead = ''
+    -- Whoever hears it visits, and is the next lead.
+    tell('all', '{"epoch":' .. number(epoch + 1) .. '}')
+  end
+  return {lead, epoch, 0, redis.call('ZCARD', members), '', {}}
+end
+redis.call('ZADD', members, number(now + lease), me)
+
+-- A lead that does not know its own epoch has lost all that it knew: it begins anew, as any other would.
+if lead == '' or read('lead_until') <= now or (lead == me and known ~= epoch) then
+  lead = me
+  epoch = math.max(now, epoch + 1)
+  redis.call('HSET', state, 'lead', me, 'epoch', number(epoch))
+  tell('all', '{"epoch":' .. number(epoch) .. '}')
+end
+
+local is_lead = lead == me and known == epoch
+if lead == me then
+  redis.call('HSET', state, 'lead_until', number(now + tonumber(ARGV[5])))
+end
+
+-- A pause is never shortened, and everybody hears of it at once.
+local pause_until = read('pause_until')
+if now + tonumber(ARGV[6]) > math.max(now, pause_until) then
+  pause_until = now + tonumber(ARGV[6])
+  redis.call('HSET', state, 'pause_until', number(pause_until))
+  tell('all', '{"pause":' .. ARGV[6] / 1000000 .. '}')
+end
+
+if ARGV[7] ~= '' and known == epoch then tell(lead, ARGV[7]) end
+if is_lead then
+  if ARGV[8] ~= '' then
+    redis.call('HSET', state, 'beat', ARGV[8])
+    tell('all', ARGV[8])
+  end
+  for at = 9, #ARGV, 2 do tell(ARGV[at], ARGV[at + 1]) end
+end
+
+-- What nobody visits any more is forgotten, once no pause and no limit can matter.
+redis.call('PEXPIRE', state, 7200000)
+redis.call('PEXPIRE', members, 7200000)
+
+return {
+  lead,
+  epoch,
+  math.max(0, pause_until - now),
+  redis.call('ZCARD', members),
+  known ~= epoch and redis.call('HGET', state, 'beat') or '',
+  is_lead and redis.call('ZRANGE', members, 0, -1) or {},
+}

@@ -1,0 +1,151 @@
+"""Four gateways on one key, with a real Redis, beside one gateway.
+
+Sandboxes, Redis and gateways are processes of their own. The bots ask for more than the limit grants, each at
+all four gateways, or all at one. After a time for learning, from the sandbox's
+journal: goodput (accepted / granted), 429s per 1000 accepted (and of the whole run), the longest time without
+an acceptance, and Jain's index of the shares by weight. One and four are measured side by side.
+
+Then Redis is killed and started again, each time in the middle of a pause (shared_outage), and what sharing
+adds to a request is measured (shared_latency). `--plan` is the same in virtual time, up to 256 gateways.
+"""
+
+import argparse
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, NamedTuple
+
+from bench import shared_latency, shared_outage, shared_plan
+from bench.pacing import KINDS, Row, address_of, figures, gateway_environ, running_sandbox
+from bench.pages import SCALING, machine, table, write_part
+from rig.herd import Address, Entry, journal_at, put, running_herd
+from rig.program import running_program
+from rig.redis import running_redis
+
+GATEWAYS = 4
+MEASURED = ("fixed", "sliding log", "token bucket")
+_IN_FLIGHT = 12  # of each bot, over all gateways
+_HEAD = (
+    "limiter",
+    "gateways",
+    "goodput %",
+    "429s per 1000",
+    "429s of the whole run",
+    "accepted",
+    "longest stall s",
+    "Jain",
+)
+
+
+class Spans(NamedTuple):
+    """How long each part takes, in seconds."""
+
+    learning: float
+    measured: float
+
+
+FULL, QUICK = Spans(5.0, 30.0), Spans(2.0, 4.0)
+
+
+@asynccontextmanager
+async def running_gateway(sandbox: Mapping[str, Any], redis: str) -> AsyncIterator[Address]:
+    environ = {**gateway_environ(sandbox), "SEALGATE_LIMITS__REDIS": redis}
+    async with running_program("serve", environ=environ) as program:
+        await program.line('"clock_synced"')
+        if redis:
+            await program.line('"limit_shared"')
+        yield address_of(json.loads(await program.line("listening"))["bots"])
+
+
+@asynccontextmanager
+async def running_herds(sandbox: Mapping[str, Any], redis: str, count: int) -> AsyncIterator[None]:
+    """Let so many gateways be flooded as long as the block lasts."""
+    async with AsyncExitStack() as stack:
+        starting = (stack.enter_async_context(running_gateway(sandbox, redis)) for _ in range(count))
+        gateways = [await one for one in starting]
+        for gateway in gateways:
+            await stack.enter_async_context(running_herd(gateway, _IN_FLIGHT // count))
+        yield
+
+
+async def measure(kind: str, count: int, spans: Spans) -> tuple[Row, Sequence[Entry]]:
+    """Return the figures after learning, and everything that was received."""
+    async with running_sandbox() as sandbox, running_redis() as redis:
+        where = address_of(sandbox["base_url"])
+        await put(where, b"/_sandbox/limit", KINDS[kind])
+        async with running_herds(sandbox, redis.url if count > 1 else "", count):
+            await asyncio.sleep(spans.learning)
+            first = (await journal_at(where))[-1]
+            await asyncio.sleep(spans.measured)
+            received = await journal_at(where)
+    late = [entry for entry in received if entry.n > first.n]
+    return figures(kind, first.received_ms, late, ()), received
+
+
+async def measure_kind(kind: str, spans: Spans) -> list[tuple[str, ...]]:
+    both = await asyncio.gather(*(measure(kind, count, spans) for count in (1, GATEWAYS)))
+    return [cells(kind, count, *one) for count, one in zip((1, GATEWAYS), both, strict=True)]
+
+
+def cells(kind: str, count: int, row: Row, received: Sequence[Entry]) -> tuple[str, ...]:
+    refused = sum(entry.is_refused for entry in received)
+    return (
+        kind,
+        str(count),
+        f"{row.goodput * 100:.1f}",
+        f"{row.refused_per_1000:.1f}",
+        str(refused),
+        str(sum(entry.is_accepted for entry in received)),
+        f"{row.stall_s:.2f}",
+        f"{row.jain:.4f}",
+    )
+
+
+def sums(rows: Iterable[Sequence[str]]) -> str:
+    """Return the 429s of all limiters together: those of one are few."""
+    refused, accepted = dict.fromkeys(("1", str(GATEWAYS)), 0), dict.fromkeys(("1", str(GATEWAYS)), 0)
+    for row in rows:
+        refused[row[1]] += int(row[4])
+        accepted[row[1]] += int(row[5])
+    one, four = (1000 * refused[count] / accepted[count] for count in refused)
+    return (
+        f"429s per 1000 accepted, all limiters, learning included: {one:.1f} with one gateway, "
+        f"{four:.1f} with {GATEWAYS}: {four / one:.2f} times."
+    )
+
+
+async def limits(spans: Spans) -> str:
+    rows = [row for kind in MEASURED for row in await measure_kind(kind, spans)]
+    return f"{table(_HEAD, rows)}\n\n{sums(rows)}"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Several gateways on one key, through Redis.")
+    parser.add_argument("--plan", action="store_true", help="in virtual time, up to 256 gateways")
+    parser.add_argument("--only", choices=("limits", "outage", "latency"), help="one part")
+    parser.add_argument("--quick", action="store_true", help="half a minute; far too few 429s to compare")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/scaling.md")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    parts: dict[str, Callable[[], str]] = {
+        "limits": lambda: asyncio.run(limits(QUICK if options.quick else FULL)),
+        "outage": lambda: asyncio.run(shared_outage.measure(running_herds, GATEWAYS)),
+        "latency": lambda: shared_latency.measure(is_quick=options.quick),
+    }
+    if options.plan:
+        parts = {"plan": lambda: shared_plan.measure(is_quick=options.quick)}
+    for name, run in parts.items():
+        if options.only not in (None, name):
+            continue
+        text = run()
+        print(f"\n## {name}\n\n{text}", flush=True)
+        if options.write:
+            write_part(name, text if name == "plan" else f"{machine()}\n\n{text}", SCALING)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Many gateways that share one key, as a client of the virtual world.
+
+Each is the core as the shell runs it: a pacer, a seat, and a way to the table that takes `HOP_S`, as does a
+message. A job goes to the gateway of its bot. Gateways and Redis can be cut off for a while.
+"""
+
+import heapq
+import itertools
+import math
+import random
+from collections.abc import Callable
+from functools import partial
+
+from bench.limits_world import Answer, Job
+from rig.table import Table
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.routes import Lane
+from sealgate.core.sharing.member_pacer import MemberPacer
+from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat
+
+HOP_S = 0.0003
+TIMEOUT_S = 0.1
+_TOLD_S = 6 * HOP_S  # a visit that is under way, the next one, and what it makes known
+_MAX_WAIT_S = 30.0
+_READY_S = 3.0
+_EPOCH_S = 1e6
+
+
+class Node:
+    """One gateway."""
+
+    def __init__(self, number: int, seed: int) -> None:
+        settings, chance = PacerSettings(), random.Random(seed * 1000 + number).random
+        self.pacer = MemberPacer(settings, chance, f"m{number}")
+        self.seat = Seat(self.pacer, settings, chance)
+        self.jobs: dict[str, Job] = {}
+        self.at_once: list[Job] = []
+        self.is_visiting = False
+        self.wakes_at = math.inf
+        self.knows_until = -math.inf  # of a pause: heard, or told over a Redis that was there
+
+
+class Cluster:
+    """A client of so many gateways; `node_of` says which of them a bot asks."""
+
+    def __init__(self, count: int, seed: int, node_of: Callable[[Job], int]) -> None:
+        self.nodes = [Node(number, seed) for number in range(count)]
+        self.table = Table(self._tell)
+        self.cut_off: tuple[float, float] = (math.inf, math.inf)  # Redis is away then, and has lost all after
+        self.inside_known_pause = 0
+        self._node_of = node_of
+        self._events: list[tuple[float, int, Callable[[float], None]]] = []
+        self._order = itertools.count()
+        self._go: list[Job] = []
+        self._dropped: list[Job] = []
+        self._now = 0.0
+        for node in self.nodes:
+            self._wake(node, -_READY_S)
+        self._now = -_READY_S
+        while self._events[0][0] < 0:  # all have sat down before the first bot comes
+            self.due(self._events[0][0])
+
+    def enter(self, job: Job, now: float) -> bool:
+        node = self.nodes[self._node_of(job)]
+        claim = _claim(job)
+        is_in = True
+        if node.pacer.goes_at_once(claim, now):
+            self._send(node, [job], now)
+        elif node.pacer.enter(claim, now) is None:
+            node.jobs[claim.id] = job
+        else:
+            is_in = False
+        self._wake(node, now)
+        return is_in
+
+    def answered(self, job: Job, now: float, answer: Answer) -> bool:
+        node = self.nodes[self._node_of(job)]
+        fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
+        if answer.retry_after_s:
+            self._note_pause(node, now, now + answer.retry_after_s)
+        node.pacer.answered(_claim(job), now, Reply(fate, answer.retry_after_s, 0.0))
+        self._wake(node, now)
+        return answer.is_accepted or not self.enter(job, now)
+
+    def due(self, now: float) -> tuple[list[Job], list[Job], float | None]:
+        while self._events and self._events[0][0] <= now:
+            at, _, do = heapq.heappop(self._events)
+            self._now = max(self._now, at)
+            do(max(at, self._now))
+        go, self._go = self._go, []
+        dropped, self._dropped = self._dropped, []
+        return go, dropped, self._events[0][0] if self._events else None
+
+    def _at(self, at: float, do: Callable[[float], None]) -> None:
+        heapq.heappush(self._events, (at, next(self._order), do))
+
+    def _wake(self, node: Node, at: float) -> None:
+        if at < node.wakes_at:
+            node.wakes_at = at
+            self._at(at, partial(self._look, node, at))
+
+    def _look(self, node: Node, planned: float, now: float) -> None:
+        if node.wakes_at != planned:
+            return
+        node.wakes_at = math.inf
+        node.seat.settle(now)
+        release = node.pacer.release(now)
+        self._send(node, [node.jobs.pop(claim.id) for claim in release.go], now)
+        self._dropped += [node.jobs.pop(refused.claim.id) for refused in release.refused]
+        visit_at = math.inf if node.is_visiting else node.seat.visit_at(now)
+        if visit_at <= now:
+            self._visit(node, now)
+            visit_at = math.inf
+        ends = (visit_at, node.seat.look_at(), release.look_again_at or math.inf)
+        if min(ends) < math.inf:
+            self._wake(node, max(min(ends), now + 1e-6))
+
+    def _visit(self, node: Node, now: float) -> None:
+        node.is_visiting = True
+        if self._is_away(now):
+            self._at(now + TIMEOUT_S, partial(self._failed, node))
+            return
+        visit = node.seat.visit(now)
+
+        def arrive(at: float) -> None:
+            if self._is_away(at):
+                self._at(now + TIMEOUT_S, partial(self._failed, node))
+                return
+            leases = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
+            self._now = at
+            answer = self.table.visit(round((at + _EPOCH_S) * 1e6), node.pacer.name, visit, *leases)
+            self._at(at + HOP_S, done(answer))
+
+        def done(answer: object) -> Callable[[float], None]:
+            def do(at: float) -> None:
+                node.is_visiting = False
+                node.seat.visited(answer, at)  # type: ignore[arg-type]
+                self._wake(node, at)
+
+            return do
+
+        self._at(now + HOP_S, arrive)
+
+    def _failed(self, node: Node, now: float) -> None:
+        node.is_visiting = False
+        node.seat.failed("Redis does not answer", now)
+        self._wake(node, now)
+
+    def _send(self, node: Node, jobs: list[Job], now: float) -> None:
+        self.inside_known_pause += len(jobs) if now < node.knows_until else 0
+        self._go += jobs
+
+    def _note_pause(self, heard: Node, now: float, until: float) -> None:
+        heard.knows_until = max(heard.knows_until, until)
+        if not self._is_away(now) and not self._is_away(now + _TOLD_S):
+            for node in self.nodes:
+                self._at(now + _TOLD_S, partial(self._is_told, node, until))
+
+    def _is_told(self, node: Node, until: float, _now: float) -> None:
+        if node.seat.status().degraded is None:
+            node.knows_until = max(node.knows_until, until)
+
+    def _is_away(self, now: float) -> bool:
+        since, until = self.cut_off
+        if now >= until:
+            self.table = Table(self._tell, visits=self.table.visits)
+            self.cut_off = (math.inf, math.inf)
+        return since <= now < until
+
+    def _tell(self, channel: str, message: str) -> None:
+        for node in self.nodes:
+            if channel in ("all", node.pacer.name):
+                self._at(self._now + HOP_S, partial(self._hear, node, message))
+
+    def _hear(self, node: Node, message: str, now: float) -> None:
+        node.seat.heard(message, now)
+        self._wake(node, now)
+
+
+def _claim(job: Job) -> Claim:
+    return Claim(
+        str(job.id),
+        job.bot,
+        Lane(job.lane),
+        job.born + _MAX_WAIT_S,
+        job.weight,
+        job.cost,
+        is_read=job.is_read,
+        is_again=job.attempts > 0,
+    )

@@ -1,0 +1,162 @@
+"""The lead's side: one line for all members, credits, and what becomes of a member that is gone."""
+
+import pytest
+
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.routes import Lane
+from sealgate.core.sharing.lead import LISTENS_S, Lead
+from sealgate.core.sharing.notes import Note, Over
+
+ACCEPTED = Reply(Fate.ACCEPTED)
+
+
+def claim(name: str, bot: str = "bot", lane: Lane = Lane.ORDER, give_up_at: float = 1000.0) -> Claim:
+    return Claim(name, bot, lane, give_up_at)
+
+
+def lead_of(*limits: Limit, opens_at: float = 0.0) -> Lead:
+    return Lead(PacerSettings(), lambda: 0.5, list(limits), opens_at)
+
+
+def ten() -> Lead:
+    return lead_of(Limit(10.0, 1.0, most=10.0))
+
+
+def asks(lead: Lead, member: str, *names: str, bot: str = "bot", now: float = 0.0) -> list[str]:
+    """Let claims of a member wait, and return which of them may go."""
+    lead.hear(member, Note(waits=[claim(name, bot) for name in names]), now)
+    lead.advance(now)
+    return lead.take_grant(member).go
+
+
+def test_the_budget_is_one() -> None:
+    lead = ten()
+    assert len(asks(lead, "a", *"123456")) == 6
+    assert len(asks(lead, "b", *"123456")) == 4
+    lead.advance(1.5)
+    assert lead.take_grant("b").go == ["5"]
+    assert 1.5 < lead.look_at < 2.0
+
+
+def test_a_pause_is_one() -> None:
+    lead = ten()
+    asks(lead, "a", "1")
+    lead.hear("a", Note(over=[Over("1", Reply(Fate.LIMITED, 3.0, 0.0), 0.04)]), 0.05)
+    assert lead.pacer.paused_until > 3.0
+    assert asks(lead, "b", "1", now=0.1) == []
+    assert not lead.goes_at_once("c", claim("1"), 0.1)
+
+
+def test_a_bot_at_two_gateways_has_one_share() -> None:
+    lead = lead_of(Limit(1.0, 1.0, most=1.0))
+    asks(lead, "a", "first")
+    for number in range(40):
+        asks(lead, "a", f"x{number}", bot="x", now=0.1)
+        asks(lead, "b", f"x{number}", bot="x", now=0.1)
+        asks(lead, "b", f"y{number}", bot="y", now=0.1)
+    went = []
+    for number in range(1, 41):
+        lead.advance(float(2 * number))
+        went += lead.take_grant("a").go + lead.take_grant("b").go
+    assert sum(name.startswith("y") for name in went) == pytest.approx(len(went) / 2, abs=1)
+
+
+def test_before_it_opens_it_only_listens_and_counts() -> None:
+    lead = lead_of(Limit(10.0, 1.0, most=10.0), opens_at=LISTENS_S)
+    lead.hear("a", Note(is_new=True, spent=[(0.3, 3.0), (0.1, 3.0)]), 0.0)
+    lead.hear("b", Note(is_new=True, spent=[(0.2, 2.0)], wants=5), 0.1)
+    assert asks(lead, "a", "1", "2", "3", now=0.2) == []
+    assert not lead.goes_at_once("b", claim("1"), 0.2)
+    lead.advance(LISTENS_S)
+    assert len(lead.take_grant("a").go) == 2
+
+
+def test_what_a_late_comer_has_spent_counts_as_sent_now() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lead.hear("late", Note(is_new=True, spent=[(0.5, 4.0), (0.1, 4.0)]), 1.0)
+    assert len(asks(lead, "a", "1", "2", "3", now=1.0)) == 2
+
+
+def test_credits_are_places_that_nobody_else_has() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lead.hear("a", Note(wants=20), 0.0)
+    credits_lent = lead.take_grant("a").credits
+    assert len(credits_lent) == 2  # a quarter of the limit
+    assert len(asks(lead, "b", *"123456789")) == 8
+    lead.hear("a", Note(gone=credits_lent), 0.1)
+    lead.advance(0.1)
+
+
+def test_a_credit_that_is_used_counts_from_then_on() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lead.hear("a", Note(wants=1), 0.0)
+    [name] = lead.take_grant("a").credits
+    lead.hear("a", Note(sent=[name]), 0.9)
+    lead.hear("a", Note(over=[Over(name, ACCEPTED, 0.01)]), 0.95)
+    assert len(asks(lead, "b", *(str(number) for number in range(12)), now=1.5)) == 9
+
+
+def test_no_credit_where_there_is_no_room() -> None:
+    lead = lead_of(Limit(10.0, 1.0, most=10.0), Limit(10.0, 60.0, most=10.0))
+    asks(lead, "b", *"123456789", "10")
+    lead.hear("a", Note(wants=1), 0.5)
+    assert lead.take_grant("a").credits == []
+
+
+def test_where_no_limit_is_known_credits_are_many() -> None:
+    lead = lead_of()
+    lead.advance(0.0)
+    lead.hear("a", Note(wants=64), 0.0)
+    assert len(lead.take_grant("a").credits) == 64
+
+
+def test_a_member_that_is_gone_leaves_what_it_sent_counted() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lead.hear("a", Note(wants=2), 0.0)
+    asks(lead, "a", *"12345678")
+    asks(lead, "b", "waits")
+    lead.forget("a", 0.1)
+    lead.forget("never seen", 0.1)
+    assert lead.members() == ("b",)
+    lead.advance(0.2)
+    assert lead.take_grant("b").go == ["waits"]
+    assert len(asks(lead, "b", "1", "2", "3", now=0.3)) == 1
+
+
+def test_what_it_does_not_know_of_changes_nothing() -> None:
+    lead = ten()
+    asks(lead, "a", *(str(number) for number in range(11)))
+    lead.hear(
+        "a",
+        Note(gone=["x"], sent=["x", "10"], over=[Over("x", ACCEPTED, 0.0), Over("10", ACCEPTED, 0.0)]),
+        0.1,
+    )
+    assert len(lead.pacer.status(0.1).waiting) == 1
+
+
+def test_whose_time_is_over_is_dropped() -> None:
+    lead = lead_of(Limit(1.0, 5.0, most=1.0))
+    asks(lead, "a", "1")
+    lead.hear("a", Note(waits=[claim("late", give_up_at=5.5)]), 0.0)
+    lead.hear("a", Note(waits=[claim("too late", give_up_at=1.0)]), 0.0)
+    lead.advance(0.0)
+    asks(lead, "a", "2")
+    lead.pacer.hold(9.0)
+    lead.advance(5.6)
+    assert set(lead.members()) == {"a"}
+    assert lead.take_grant("a").go == []
+    lead.advance(12.0)
+    assert lead.take_grant("a").go == ["2"]
+
+
+def test_a_pause_found_in_its_own_process_is_obeyed() -> None:
+    lead = ten()
+    assert lead.goes_at_once("me", claim("1"), 0.0)
+    lead.hear("me", Note(over=[Over("1", Reply(Fate.LIMITED, 1.0, 0.0), 0.01)]), 0.02)
+    assert not lead.goes_at_once("me", claim("2"), 0.5)

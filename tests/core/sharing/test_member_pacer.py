@@ -1,0 +1,224 @@
+"""The member's side: what it tells, what it lets go, and what it does alone; as transcripts."""
+
+import pytest
+
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.routes import Lane
+from sealgate.core.sharing.lead import CREDIT_S
+from sealgate.core.sharing.member_pacer import Common, MemberPacer
+from sealgate.core.sharing.notes import Grant, Note
+
+ACCEPTED = Reply(Fate.ACCEPTED)
+SHOWN = LimitStatus(
+    20.0, 1.0, 0.5, 3, 1.0, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
+)
+
+
+def claim(name: str = "a", give_up_at: float = 1000.0, cost: float = 1.0) -> Claim:
+    return Claim(name, "bot", Lane.ORDER, give_up_at, cost=cost)
+
+
+@pytest.fixture
+def pacer() -> MemberPacer:
+    """Return one that shares, and has introduced itself."""
+    pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    pacer.share(0.0)
+    assert pacer.outbox.take().is_new
+    return pacer
+
+
+def waiting(pacer: MemberPacer, *names: str, now: float = 0.0) -> list[Claim]:
+    claims = [claim(name) for name in names]
+    assert [pacer.enter(one, now) for one in claims] == [None] * len(claims)
+    return claims
+
+
+def granted(pacer: MemberPacer, *names: str, now: float = 0.0) -> list[Claim]:
+    pacer.take_grant(Grant(go=list(names)), now)
+    return list(pacer.release(now).go)
+
+
+def test_who_waits_goes_when_granted_and_not_before(pacer: MemberPacer) -> None:
+    a, b = waiting(pacer, "a", "b")
+    assert pacer.outbox.take().waits == [a, b]
+    assert list(pacer.release(0.0).go) == []
+    assert granted(pacer, "b") == [b]
+    assert granted(pacer, "a", "never heard of") == [a]
+
+
+def test_who_leaves_before_the_lead_has_heard_of_it_is_not_mentioned(pacer: MemberPacer) -> None:
+    a, b = waiting(pacer, "a", "b")
+    pacer.leave(a)
+    assert pacer.outbox.take() == Note(waits=[b])
+    pacer.leave(b)
+    assert pacer.outbox.take().gone == ["b"]
+
+
+def test_what_was_granted_and_not_sent_goes_back(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.outbox.take()
+    pacer.leave(a)
+    assert pacer.outbox.take().gone == ["a"]
+
+
+def test_whose_time_is_over_is_refused_here_and_withdrawn_there(pacer: MemberPacer) -> None:
+    late = claim("late", give_up_at=1.0)
+    pacer.enter(late, 0.0)
+    pacer.outbox.take()
+    assert [one.claim for one in pacer.release(1.0).refused] == [late]
+    assert pacer.outbox.take().gone == ["late"]
+
+
+def test_a_late_first_byte_is_told(pacer: MemberPacer) -> None:
+    a, b = waiting(pacer, "a", "b")
+    granted(pacer, "a", "b")
+    pacer.outbox.take()
+    pacer.sent(a, 0.001)
+    pacer.sent(b, 0.5)
+    assert pacer.outbox.take().sent == ["b"]
+
+
+def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(pacer: MemberPacer) -> None:
+    assert not pacer.goes_at_once(claim(), 0.0)
+    assert pacer.outbox.take().wants > 0
+    pacer.take_grant(Grant(credits=["+1", "+2"]), 0.0)
+    assert pacer.goes_at_once(claim(), 0.1)
+    pacer.sent(claim(), 0.1)
+    pacer.answered(claim(), 0.2, ACCEPTED)
+    note = pacer.outbox.take()
+    assert (note.sent, [over.name for over in note.over]) == (["+1"], ["+1"])
+    assert note.over[0].trip_s == pytest.approx(0.1)
+
+
+def test_with_credits_enough_at_hand_it_asks_for_none(pacer: MemberPacer) -> None:
+    pacer.take_grant(Grant(credits=["+1", "+2", "+3"]), 0.0)
+    assert pacer.goes_at_once(claim(), 0.0)
+    assert pacer.outbox.take() == Note()
+
+
+def test_a_credit_is_good_for_one_of_cost_one(pacer: MemberPacer) -> None:
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    assert not pacer.goes_at_once(claim(cost=2.0), 0.0)
+
+
+def test_a_credit_that_is_not_used_goes_back(pacer: MemberPacer) -> None:
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    assert pacer.credit_ends_at() == CREDIT_S
+    pacer.return_credits(CREDIT_S)
+    assert pacer.outbox.take().gone == ["+1"]
+    assert pacer.credit_ends_at() == float("inf")
+
+
+def test_no_credit_outlives_a_pause(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.outbox.take()
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    pacer.hold(0.2)
+    assert pacer.outbox.take().gone == ["+1"]
+    pacer.take_grant(Grant(credits=["+2"]), 0.3)
+    pacer.answered(a, 0.3, Reply(Fate.LIMITED, 0.1, 0.0))
+    assert pacer.outbox.take().gone == ["+2"]
+
+
+@pytest.mark.parametrize("case", ["paused", "somebody waits", "too late"])
+def test_no_credit_is_used(pacer: MemberPacer, case: str) -> None:
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    if case == "paused":
+        pacer.hold(1.0)
+    if case == "somebody waits":
+        waiting(pacer, "before")
+    assert not pacer.goes_at_once(claim("me", give_up_at=-1.0 if case == "too late" else 9.0), 0.0)
+
+
+def test_a_pause_begins_here_at_once_and_outlasts_the_sharing(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.answered(a, 0.0, Reply(Fate.LIMITED, 3.0, 0.0))
+    assert pacer.is_paused(2.9)
+    pacer.go_alone(0.1)
+    assert pacer.is_paused(2.9)
+    waiting(pacer, "b", now=0.1)
+    assert list(pacer.release(2.9).go) == []
+
+
+def test_what_is_granted_in_a_pause_is_asked_for_anew(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    pacer.outbox.take()
+    pacer.hold(5.0)
+    assert granted(pacer, "a") == []
+    assert pacer.outbox.take() == Note(gone=["a"], waits=[a])
+    assert granted(pacer, "a", now=5.0) == [a]
+
+
+def test_what_is_granted_just_before_the_end_of_a_pause_waits_for_it(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    pacer.hold(5.0)
+    pacer.take_grant(Grant(go=["a"]), 4.99)
+    assert pacer.release(4.99).look_again_at == 5.0
+    assert list(pacer.release(5.0).go) == [a]
+
+
+def test_what_was_sent_under_another_lead_is_not_told_to_this_one(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.share(1.0)
+    note = pacer.outbox.take()
+    assert note.is_new
+    assert sum(cost for _, cost in note.spent) == 1.0
+    pacer.sent(a, 1.5)
+    pacer.answered(a, 2.0, ACCEPTED)
+    assert pacer.outbox.take() == Note()
+
+
+def test_who_waits_is_told_to_a_new_lead(pacer: MemberPacer) -> None:
+    claims = waiting(pacer, "a", "b")
+    pacer.share(1.0)
+    assert pacer.outbox.take().waits == claims
+
+
+def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None:
+    pacer.know(Common((Limit(20.0, 1.0),), (SHOWN,), None, replicas=4))
+    assert pacer.status(0.0).limits == (SHOWN,)
+    pacer.go_alone(0.0)
+    [limit] = pacer.status(0.0).limits
+    assert limit.n == 4.0
+    assert not limit.is_published
+    assert limit.words.startswith("about 4 per 1 s") or limit.words.startswith("4 per 1 s")
+    went = [pacer.goes_at_once(claim(str(number)), 0.0) for number in range(6)]
+    assert went == [True] * 4 + [False] * 2
+    pacer.leave(claim("0"))
+    pacer.sent(claim("1"), 0.1)
+    pacer.answered(claim("1"), 0.1, ACCEPTED)
+    pacer.know(Common((Limit(8.0, 1.0),), replicas=1))  # what is heard meanwhile is for later
+    assert pacer.limits[0].n == 4.0
+    assert pacer.outbox.take() == Note()
+
+
+def test_alone_and_knowing_nothing_it_shows_what_it_learned_itself() -> None:
+    pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    pacer.believe([Limit(3.0, 1.0)])
+    assert [limit.n for limit in pacer.status(0.0).limits] == [3.0]
+
+
+def test_back_from_being_alone_it_tells_only_what_it_sent_meanwhile(pacer: MemberPacer) -> None:
+    waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.go_alone(1.0)
+    pacer.go_alone(1.5)
+    assert pacer.goes_at_once(claim("b"), 2.0)
+    pacer.share(3.0)
+    assert sum(cost for _, cost in pacer.outbox.take().spent) == 1.0
+
+
+def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
+    pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    pacer.restore([], 0.0)
+    assert pacer.known() == []
+    pacer.restore([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 2.0, "age": 5.0}], 0.0)
+    assert [limit.n for limit in pacer.known()] == [16.0]
+    assert [one["n"] for one in pacer.snapshot(0.0)] == [16.0]

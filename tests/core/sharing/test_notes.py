@@ -1,0 +1,83 @@
+"""Notes, grants and limits: what is written is read again, and infinite times have a place in JSON."""
+
+import json
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.explain import Kind
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.stated import Quota
+from sealgate.core.routes import Lane
+from sealgate.core.sharing.handover import read_limits, shares, write_limits
+from sealgate.core.sharing.notes import Grant, Note, Over, read_grant, read_note, write_grant, write_note
+
+numbers = st.integers(0, 1000).map(float)
+names = st.text("abc-+", min_size=1, max_size=6)
+quotas = st.builds(
+    Quota, st.just(math.inf) | numbers, st.just(math.inf) | numbers, st.none() | numbers, st.none() | numbers
+)
+replies = st.builds(
+    Reply,
+    st.sampled_from(Fate),
+    st.none() | numbers,
+    st.sampled_from([0.0, 1.0]),
+    st.lists(quotas, max_size=2).map(tuple),
+)
+claims = st.builds(
+    Claim, names, names, st.sampled_from(Lane), numbers, numbers, numbers, st.booleans(), st.booleans()
+)
+notes = st.builds(
+    Note,
+    st.booleans(),
+    st.lists(st.tuples(numbers, numbers), max_size=3),
+    st.lists(names, max_size=3),
+    st.lists(names, max_size=3),
+    st.lists(st.builds(Over, names, replies, numbers), max_size=3),
+    st.lists(claims, max_size=3),
+    st.integers(0, 64),
+)
+
+
+@given(notes, numbers, numbers)
+def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: float) -> None:
+    message = json.loads(write_note(note, "me", 7, here))
+    assert (message["from"], message["epoch"]) == ("me", 7)
+    moved = [claim._replace(give_up_at=claim.give_up_at - here + there) for claim in note.waits]
+    read = read_note(message["note"], there)
+    assert read.waits == moved
+    read.waits = note.waits
+    assert read == note
+
+
+def test_only_a_note_that_says_something_is_true() -> None:
+    assert not Note()
+    assert Note(wants=1)
+    assert Note(is_new=True)
+
+
+def test_a_grant_is_read_as_it_was_written() -> None:
+    grant = Grant(["a", "b"], ["+1"])
+    assert read_grant(json.loads(write_grant(grant, 3))["grant"]) == grant
+
+
+def test_limits_are_handed_over_with_what_was_searched() -> None:
+    searched = Limit(19.0, 1.0, kind=Kind.FIXED, seen=3, last_seen=90.0, failed=21.0, is_proven=True)
+    published = Limit(600.0, 60.0, most=600.0)
+    plain = json.loads(json.dumps(write_limits([searched, published], 100.0)))
+    first, second = read_limits(plain, 1000.0)
+    assert (first.n, first.window, first.kind, first.failed) == (19.0, 1.0, Kind.FIXED, 21.0)
+    assert (first.last_seen, first.is_proven, first.most) == (990.0, True, math.inf)
+    assert first.probe_at > 1000.0
+    assert (second.n, second.most, second.seen) == (600.0, 600.0, 0)
+
+
+def test_a_share_is_no_more_than_its_part_and_is_not_probed_beyond() -> None:
+    [half] = shares([Limit(20.0, 1.0)], 2, is_alone=False)
+    assert (half.n, half.window, half.most) == (10.0, 1.0, 10.0)
+    [careful] = shares([Limit(20.0, 1.0)], 2, is_alone=True)
+    assert careful.n == 8.0
+    [little] = shares([Limit(2.0, 1.0)], 8, is_alone=False)
+    assert (little.n, little.window) == (1.0, 4.0)

@@ -1,0 +1,114 @@
+"""table.lua against its model, visit by visit: what it returns, and what it publishes."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from redis import Redis
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+
+from rig.redis import command, free_port
+from rig.table import Table
+from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Answer, Visit
+from sealgate.gateway.sharing.table import SCRIPT, arguments, read_answer
+
+NAME = "{sealgate:test}"
+LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
+END = "the end of a visit"
+Told = list[tuple[str, object]]
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[Redis]:
+    port = free_port()
+    with subprocess.Popen(command(port), stdout=subprocess.DEVNULL) as process:
+        client = Redis(port=port, retry=Retry(ConstantBackoff(0.02), 500))
+        try:
+            client.ping()
+            yield client
+        finally:
+            client.close()
+            process.terminate()
+
+
+class Real:
+    """The script in Redis, on a time that is brought along."""
+
+    def __init__(self, redis: Redis) -> None:
+        redis.flushall()
+        self._redis = redis
+        self._script = redis.register_script(SCRIPT)
+        self._listener = redis.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call] # its own gap
+        self._listener.psubscribe("*")
+        self._listener.get_message(timeout=10.0)
+
+    def visit(self, now: int, me: str, visit: Visit, lease_s: float) -> tuple[Answer, Told]:
+        found = self._script(keys=[NAME, f"{NAME}:members"], args=arguments(str(now), me, visit, lease_s))
+        self._redis.publish(END, "")
+        return read_answer(found), list(self._told())
+
+    def _told(self) -> Iterator[tuple[str, object]]:
+        while True:
+            message = self._listener.get_message(timeout=10.0)
+            if message is None:
+                continue
+            channel = message["channel"].decode()
+            if channel == END:
+                return
+            yield channel.removeprefix(f"{NAME}:"), json.loads(message["data"])
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+texts = st.sampled_from(["", '{"x":1}'])
+visits = st.builds(
+    lambda since, me, known, pause_us, note, beat, grants, leaves: (
+        since,
+        me,
+        known,
+        Visit(0, pause_us / 1e6, note, beat, tuple(grants)),
+        leaves,
+    ),
+    st.integers(1, 2_000_000) | st.integers(5_000_000, 9_000_000),
+    st.sampled_from("abc"),
+    st.sampled_from(["true", "none", "old"]),
+    st.sampled_from([0, 0, 1, 300_000, 4_000_000]),
+    texts,
+    texts,
+    st.lists(st.tuples(st.sampled_from("abc"), st.just('{"y":2}')), max_size=2),
+    st.integers(0, 9).map(lambda number: number == 0),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(steps=st.lists(visits, max_size=12))
+def test_the_script_does_what_the_model_does(
+    redis: Redis, steps: list[tuple[int, str, str, Visit, bool]]
+) -> None:
+    told: Told = []
+    model = Table(lambda channel, text: told.append((channel, json.loads(text))))
+    real = Real(redis)
+    now = 1_700_000_000_000_000
+    for since, me, known, visit, leaves in steps:
+        now += since
+        epoch = {"true": model.epoch, "none": 0, "old": model.epoch - 1}[known]
+        made = Visit(max(0, epoch), visit.pause_s, visit.note, visit.beat, visit.grants)
+        told.clear()
+        expected = model.visit(now, me, made, 0 if leaves else LEASES_US[0], LEASES_US[1])
+        assert real.visit(now, me, made, 0.0 if leaves else MEMBER_LEASE_S) == (expected, told)
+    real.close()
+
+
+def test_without_a_time_of_its_own_it_takes_that_of_redis(redis: Redis) -> None:
+    real = Real(redis)
+    script = redis.register_script(SCRIPT)
+    args = arguments("", "a", Visit(0), MEMBER_LEASE_S)
+    answer = read_answer(script(keys=[NAME, f"{NAME}:members"], args=args))
+    seconds, _ = redis.time()
+    assert abs(answer.epoch / 1e6 - seconds) < 60
+    real.close()

@@ -1,0 +1,278 @@
+"""Gateways that share a key through a real Redis: pauses, budgets, and what is done without it."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from rig.bot import bot_at, request
+from rig.herd import bots_table, journal_at, read_by, running_herd, shares, tokens
+from rig.program import ended_program
+from rig.redis import RedisServer, running_redis
+from rig.station import ENVIRON, KEY, Station, make_config, running_station
+from rig.upstream import Act, Upstream, say
+from rig.wire import reply
+from sealgate.admin.metrics import Metrics
+from sealgate.core.pacing.status import SharingStatus
+from sealgate.gateway.gateway import running_gateway
+from sealgate.sandbox.server import running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
+
+READ = request()
+PAUSE_S = 2.0
+# What signs is not what is tested here, and nobody is left to drain for.
+QUIET: dict[str, Any] = {
+    "clock": {"required": False, "grace": 0.0},
+    "listen": {"tcp": "127.0.0.1:0", "drain": 0},
+}
+
+
+def limited(seconds: float) -> Act:
+    return say(reply(b"429 Too Many Requests", b"", b"Retry-After: %.3f" % seconds))
+
+
+@pytest.fixture
+async def redis() -> AsyncIterator[RedisServer]:
+    async with running_redis() as server:
+        yield server
+
+
+@contextlib.asynccontextmanager
+async def running_pair(
+    upstream: Upstream, redis: RedisServer, **limits: object
+) -> AsyncIterator[tuple[Station, Station]]:
+    """Run two gateways; the first leads."""
+    tables: dict[str, Any] = {"limits": {"redis": redis.url, **limits}, **QUIET}
+    async with running_station(upstream, **tables) as one:
+        await one.until(lambda: sharing(one).is_lead)
+        async with running_station(upstream, **tables) as other:
+            await one.until(lambda: is_shared(one, 2) and is_shared(other, 2))
+            yield one, other
+
+
+def sharing(station: Station) -> SharingStatus:
+    status = station.gateway.status().keys[0].sharing
+    assert status is not None
+    return status
+
+
+def is_shared(station: Station, replicas: int) -> bool:
+    status = sharing(station)
+    return status.degraded is None and status.replicas == replicas
+
+
+def pause_s(station: Station) -> float:
+    return station.gateway.status().keys[0].pause_s
+
+
+def bots_reads(upstream: Upstream) -> list[float]:
+    return [received.at for received in upstream.received]
+
+
+async def test_one_leads_and_both_serve(upstream: Upstream, redis: RedisServer) -> None:
+    async with running_pair(upstream, redis) as (one, other):
+        assert [(await station.ask(READ)).status for station in (one, other, other, one)] == [200] * 4
+        await one.until(lambda: sharing(one) == SharingStatus(2, is_lead=True, degraded=None))
+        await one.until(lambda: sharing(other) == SharingStatus(2, is_lead=False, degraded=None))
+
+
+@pytest.mark.parametrize("is_lead_refused", [True, False])
+async def test_a_pause_of_one_holds_for_the_other(
+    upstream: Upstream,
+    redis: RedisServer,
+    is_lead_refused: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    async with running_pair(upstream, redis) as pair:
+        first, second = pair if is_lead_refused else pair[::-1]
+        upstream.received.clear()
+        upstream.answers.append(limited(PAUSE_S))
+        waiting = asyncio.ensure_future(first.ask(READ))
+        await second.until(lambda: pause_s(second) > 0)
+        assert (await second.ask(READ)).status == 200
+        assert (await waiting).status == 200
+    refused_at, *others = bots_reads(upstream)
+    assert min(others) >= refused_at + PAUSE_S
+
+
+async def test_a_budget_is_one_for_both(upstream: Upstream, redis: RedisServer) -> None:
+    async with running_pair(upstream, redis, known=["10/2s"]) as pair:
+        await asyncio.gather(*(station.ask(READ) for station in pair for _ in range(10)))
+    times = bots_reads(upstream)
+    assert len(times) == 20
+    within = [sum(1 for at in times if since <= at < since + 1.95) for since in times]
+    assert max(within) <= 10
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+async def test_a_pause_that_is_known_outlasts_redis(
+    upstream: Upstream,
+    redis: RedisServer,
+    is_frozen: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    async with running_pair(upstream, redis) as pair:
+        upstream.received.clear()
+        upstream.answers.append(limited(PAUSE_S))
+        asking = [asyncio.ensure_future(pair[0].ask(READ))]
+        await pair[1].until(lambda: pause_s(pair[1]) > 0)
+        redis.freeze() if is_frozen else await redis.kill()
+        asking += [asyncio.ensure_future(station.ask(READ)) for station in pair]
+        for station in pair:
+            await station.until(lambda: sharing(station).degraded is not None)  # noqa: B023 - at once
+        if is_frozen:
+            redis.thaw()
+        else:
+            await redis.start()
+        for station in pair:
+            await station.until(lambda: is_shared(station, 2))  # noqa: B023
+        assert [(await one).status for one in asking] == [200] * 3
+    refused_at, *others = bots_reads(upstream)
+    assert min(others) >= refused_at + PAUSE_S
+
+
+async def test_without_redis_each_goes_carefully_alone_and_says_so(
+    upstream: Upstream, redis: RedisServer
+) -> None:
+    with capture_logs() as logs:
+        async with running_pair(upstream, redis, known=["10/2s"]) as pair:
+            await redis.kill()
+            for station in pair:
+                await station.until(lambda: sharing(station).degraded == "Redis cannot be reached")  # noqa: B023
+            [limit] = pair[1].gateway.status().keys[0].limits
+            assert limit.n == pytest.approx(10 * 0.8 / 2)
+            assert "the part of one gateway" in limit.words
+            page = Metrics(pair[1].gateway.status).render().decode()
+            assert 'sealgate_limit_sharing_degraded{key="main"} 1.0' in page
+            assert 'sealgate_limit_sharing_replicas{key="main"} 2.0' in page
+            assert [(await station.ask(READ)).status for station in pair] == [200, 200]
+            await redis.start()
+            for station in pair:
+                await station.until(lambda: is_shared(station, 2))  # noqa: B023
+            page = Metrics(pair[1].gateway.status).render().decode()
+            assert 'sealgate_limit_sharing_degraded{key="main"} 0.0' in page
+    told = Counter(line["event"] for line in logs)
+    assert told["limit_sharing_degraded"] == 2
+    assert told["limit_shared"] >= 4
+
+
+async def test_a_message_that_makes_no_sense_is_ignored(upstream: Upstream, redis: RedisServer) -> None:
+    with capture_logs() as logs:
+        async with running_pair(upstream, redis) as (one, other), Redis.from_url(redis.url) as stranger:
+            for channel in await stranger.pubsub_channels():
+                for text in (b"{", b"[]", b'{"pause":"x"}', b'{"epoch":[]}'):
+                    await stranger.publish(channel, text)
+            await one.until(lambda: sum(line["event"].endswith("ignored") for line in logs) >= 8)
+            assert [(await station.ask(READ)).status for station in (one, other)] == [200, 200]
+            assert is_shared(one, 2)
+
+
+async def test_who_leaves_hands_the_lead_over(upstream: Upstream, redis: RedisServer) -> None:
+    tables = {"limits": {"redis": redis.url}, **QUIET}
+    async with running_station(upstream, **tables) as first:
+        await first.until(lambda: sharing(first).is_lead)
+        async with running_station(upstream, **tables) as second:
+            await second.until(lambda: is_shared(second, 2))
+            await first.gateway.site.background.stop()
+            await second.until(lambda: sharing(second) == SharingStatus(1, is_lead=True, degraded=None))
+            assert (await second.ask(READ)).status == 200
+
+
+async def test_shares_are_fair_among_all_bots_wherever_they_are(redis: RedisServer) -> None:
+    """A bot that asks at both gateways gets no more than its weight says."""
+    tables: dict[str, Any] = {"bots": bots_table(), "limits": {"redis": redis.url, "known": ["40/0.5s"]}}
+    settings = SandboxSettings(limit_kind="none")
+    async with running_sandbox(settings) as sandbox, contextlib.AsyncExitStack() as stack:
+        host, _, port = sandbox.base_url.removeprefix("http://").rpartition(":")
+        key = {"api_key": sandbox.api_key, "secret": "env:EXCHANGE_SECRET"}
+        config = make_config(sandbox.base_url, **{**tables, "keys": {"main": key}})
+        environ = {"EXCHANGE_SECRET": sandbox.api_secret, **tokens()}
+        addresses = []
+        for _ in range(2):
+            gateway = await stack.enter_async_context(running_gateway(config, (), environ))
+            addresses.append((gateway.address.host, gateway.address.port))
+        herd = await stack.enter_async_context(running_herd(addresses[0], 8))
+        await stack.enter_async_context(flooding(addresses[1], "one", 8))
+        await herd.until_accepted(250)
+        entries = [entry for entry in await journal_at((host, int(port))) if entry.n > 100]
+    assert all(0.85 <= share <= 1.15 for share in shares(entries).values()), shares(entries)
+
+
+@contextlib.asynccontextmanager
+async def flooding(address: tuple[str, int], name: str, count: int) -> AsyncIterator[None]:
+    async def flood() -> None:
+        async with bot_at(*address) as bot:
+            while True:
+                await bot.ask(read_by(name))
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(flood()) for _ in range(count)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+async def test_another_redis_takes_effect_after_a_restart(upstream: Upstream, redis: RedisServer) -> None:
+    running = make_config(upstream.base_url, limits={"redis": redis.url}, **QUIET)
+    changed = make_config(upstream.base_url, limits={"redis": ""}, **QUIET)
+    async with running_gateway(running, (), ENVIRON, lambda: changed) as gateway:
+        assert "limits.redis takes effect after a restart" in await gateway.reloader.reload("a test")
+        assert gateway.status().keys[0].sharing is not None
+
+
+async def test_a_url_with_a_password_comes_from_a_reference(upstream: Upstream, redis: RedisServer) -> None:
+    tables: dict[str, Any] = {"limits": {"redis": "env:REDIS_URL"}, **QUIET}
+    async with running_station(upstream, {**ENVIRON, "REDIS_URL": redis.url}, **tables) as station:
+        await station.until(lambda: is_shared(station, 1))
+
+
+async def test_a_reference_to_something_else_is_an_error(upstream: Upstream) -> None:
+    environ = {
+        "SEALGATE_BASE_URL": upstream.base_url,
+        "SEALGATE_KEYS__MAIN__API_KEY": KEY["api_key"],
+        "SEALGATE_KEYS__MAIN__SECRET": KEY["secret"],
+        "SEALGATE_LIMITS__REDIS": "env:REDIS_URL",
+        "REDIS_URL": "http://:hunter2@127.0.0.1",
+        **ENVIRON,
+    }
+    code, program = await ended_program("serve", environ=environ)
+    assert code == 2
+    assert "there is no URL of a Redis" in program.output
+    assert "hunter2" not in program.output
+
+
+WITHOUT = """
+import asyncio, sys
+from rig.station import ENVIRON, make_config
+from sealgate.gateway.gateway import running_gateway
+
+async def main():
+    async with running_gateway(make_config("http://127.0.0.1:9", **{tables}), (), ENVIRON):
+        names = [name for name in sys.modules if name == "redis" or ".sharing" in name]
+        print("found:", names)
+
+asyncio.run(main())
+"""
+
+
+def run_python(source: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", source]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={"PYTHONPATH": "tests"})
+
+
+def test_unset_nothing_of_it_is_imported() -> None:
+    done = run_python(WITHOUT.replace("{tables}", "{}"))
+    assert "found: []\n" in done.stdout, done.stderr
+
+
+def test_a_missing_package_is_named() -> None:
+    source = WITHOUT.replace("{tables}", '{"limits": {"redis": "redis://127.0.0.1:1"}}')
+    done = run_python(f"import sys; sys.modules['redis'] = None\n{source}")
+    assert "StartError: limits.redis needs the package redis" in done.stderr
