@@ -150,10 +150,12 @@ class Envelope:
         """Hear that no answer came: it stays counted."""
         self.in_flight.over(claim.id)
 
-    def refused(self, claim: Claim, sent_at: float, stated_s: float | None, resolution_s: float) -> None:
-        """Hear of a 429 to what was sent at `sent_at`."""
+    def refused(
+        self, claim: Claim, sent_at: float, now: float, stated_s: float | None, resolution_s: float
+    ) -> None:
+        """Hear now of a 429 to what was sent at `sent_at`."""
         self.in_flight.refused(claim.id, self._jitter_s(), is_first=self._episode is None)
-        self._patience.refused(sent_at)
+        self._patience.refused(sent_at, now)
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         if stated_s is not None and self._is_lie(sent_at, stated_s):
             self._lies += 1
