@@ -2,8 +2,9 @@
 
 Refusals that come one upon the other say that what is believed of the limit is too generous. Once there were
 a few, nothing is tried any more until they are old, and of what is believed only what was accepted counts.
-Each one beyond some more halves the pace meanwhile, but of a volley only the first ones do: what was sent
-before its first refusal was heard could not know of it, so it says nothing of what is believed since.
+Each one beyond some more halves the pace meanwhile. The volley of a burst counts as a pair for that: what was
+sent before its first refusal was heard could not know of it, and as nearly all that the limit holds went at
+once, what is believed of it holds.
 """
 
 import math
@@ -20,18 +21,19 @@ class Patience:
 
     def __init__(self) -> None:
         self._refused: deque[float] = deque()
-        self._telling: deque[float] = deque()  # of each volley the first few
-        self._heard_at = -math.inf  # when the last volley's first refusal was
-        self._in_volley = 0
+        self._telling: deque[float] = deque()  # of a burst's volley only the first few
+        self._volley_until = -math.inf  # when its first refusal was heard
+        self._left = math.inf  # of the volley that may still tell something
 
-    def refused(self, at: float, now: float) -> None:
-        """Hear now of a 429 to what was sent at `at`."""
+    def refused(self, at: float, now: float, *, is_burst: bool) -> None:
+        """Hear now of a 429 to what was sent at `at`, maybe in a burst."""
+        if at > self._volley_until:
+            self._volley_until = now
+            self._left = _FEW if is_burst else math.inf
         self._refused.append(at)
-        if at > self._heard_at:
-            self._heard_at, self._in_volley = now, 0
-        self._in_volley += 1
-        if self._in_volley <= _FEW:
+        if self._left > 0:
             self._telling.append(at)
+        self._left -= 1
 
     def is_thin(self, now: float) -> bool:
         """Whether more refusals may be too many."""
