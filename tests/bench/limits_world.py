@@ -1,8 +1,8 @@
 """Virtual time: bots, a client under test, the network and a server with a limiter, as one queue of events.
 
 A client hears `enter` and `answered`, and is asked `due`: what to send now, what it gives up, and when to
-ask again. One trip takes 18 ms plus an exponential tail of 2 ms at the mean, so a round trip takes about
-40 ms and requests may overtake each other.
+ask again. One trip takes 18 ms plus an exponential tail of 2 ms at the mean, if nothing else is said, so a
+round trip takes about 40 ms and requests may overtake each other.
 """
 
 import heapq
@@ -107,8 +107,11 @@ class Log:
 class World:
     """Runs one scenario."""
 
-    def __init__(self, scenario: Scenario, client: Client, seed: int) -> None:
+    def __init__(
+        self, scenario: Scenario, client: Client, seed: int, *, way_s: float = 0.018, tail_s: float = 0.002
+    ) -> None:
         self.scenario, self.client = scenario, client
+        self._way_s, self._tail_s = way_s, tail_s
         self.chance = random.Random(seed)
         self.limiter = scenario.limiter(self.chance)
         self.log = Log()
@@ -140,7 +143,7 @@ class World:
         heapq.heappush(self._events, (at, next(self._order), do, args))
 
     def _trip(self) -> float:
-        return 0.018 + min(self.chance.expovariate(500.0), 0.010)
+        return self._way_s + min(self.chance.expovariate(1 / self._tail_s), 5 * self._tail_s)
 
     def _start(self, bot: Bot) -> None:
         self._enter(bot)

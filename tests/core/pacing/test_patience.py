@@ -2,22 +2,49 @@ import pytest
 
 from sealgate.core.pacing.patience import Patience
 
+_TRIP_S = 0.04
 
-def refused(*times: float) -> Patience:
+
+def refused(*times: float, is_burst: bool = False) -> Patience:
     patience = Patience()
     for at in times:
-        patience.refused(at)
+        patience.refused(at, at + _TRIP_S, is_burst=is_burst)
     return patience
+
+
+def apart(count: int) -> Patience:
+    """Refusals of which each was sent after the one before was heard."""
+    return refused(*[1.0 + 0.1 * index for index in range(count)])
 
 
 @pytest.mark.parametrize(("count", "is_thin"), [(0, False), (2, False), (3, True), (9, True)])
 def test_a_few_refusals_are_what_learning_takes(count: int, is_thin: bool) -> None:  # noqa: FBT001
+    assert apart(count).is_thin(2.0) is is_thin
     assert refused(*[1.0] * count).is_thin(2.0) is is_thin
 
 
 @pytest.mark.parametrize(("count", "slowness"), [(0, 1), (4, 1), (5, 2), (6, 4), (8, 16), (80, 16)])
 def test_each_one_beyond_halves_the_pace(count: int, slowness: int) -> None:
-    assert refused(*[1.0] * count).slowness(2.0) == slowness
+    assert apart(count).slowness(9.0) == slowness
+    assert refused(*[1.0] * count).slowness(9.0) == slowness
+
+
+@pytest.mark.parametrize("size", [1, 2, 9, 80])
+def test_the_volley_of_a_burst_does_not_slow_down_however_large(size: int) -> None:
+    assert refused(*[1.0] * size, is_burst=True).slowness(2.0) == 1
+
+
+def test_several_volleys_do() -> None:
+    twice = [1.0] * 9 + [2.0] * 9
+    assert refused(*twice, is_burst=True).slowness(4.0) == 1
+    assert refused(*twice, *[3.0] * 9, is_burst=True).slowness(4.0) == 4
+
+
+def test_what_is_refused_after_the_volley_tells_as_ever() -> None:
+    patience = refused(*[1.0] * 9, is_burst=True)
+    for at in (2.0, 2.1, 2.2):
+        patience.refused(at, at + _TRIP_S, is_burst=False)
+    assert patience.slowness(3.0) == 2
 
 
 def test_what_is_ten_seconds_old_is_forgiven() -> None:

@@ -28,6 +28,7 @@ _FREE_PART = 0.8  # of a long window that a flood may take freely; the rest is s
 _FLOOD = 2.0  # times the even pace, over the last second
 _FLOOD_PARTS = 10  # of that second, in most of which something is sent: bursts come in one or two
 _FLOOD_MOST = 0.6  # of those parts
+_BURST_S, _BURST_PART, _BURST_LEAST = 0.15, 0.8, 10.0  # its window holds that, wherever its edges are
 _LOOKS = 8  # points at which a long window is looked at ahead
 _LOOK_EVERY = 200  # times per window: it changes slowly, and looking costs more than all else
 _MOST_MARGIN = 0.25  # of a window: beyond it, jitter would cost more than the 429s it saves
@@ -150,10 +151,12 @@ class Envelope:
         """Hear that no answer came: it stays counted."""
         self.in_flight.over(claim.id)
 
-    def refused(self, claim: Claim, sent_at: float, stated_s: float | None, resolution_s: float) -> None:
-        """Hear of a 429 to what was sent at `sent_at`."""
+    def refused(
+        self, claim: Claim, sent_at: float, now: float, stated_s: float | None, resolution_s: float
+    ) -> None:
+        """Hear now of a 429 to what was sent at `sent_at`."""
         self.in_flight.refused(claim.id, self._jitter_s(), is_first=self._episode is None)
-        self._patience.refused(sent_at)
+        self._patience.refused(sent_at, now, is_burst=self._is_burst(sent_at))
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         if stated_s is not None and self._is_lie(sent_at, stated_s):
             self._lies += 1
@@ -161,6 +164,12 @@ class Envelope:
             stated_s = None
         episode = self._episode or Episode(sent_at, sent_at, math.inf, claim.cost, claim.is_read)
         self._episode = episode.refused_again(sent_at, stated_s, resolution_s)
+
+    def _is_burst(self, sent_at: float) -> bool:
+        """Whether nearly all that went in the second before went at once, and that was not little."""
+        log = self.log.all
+        at_once, late = (log.count(sent_at - span_s, sent_at) for span_s in (_BURST_S, 1.0))
+        return at_once >= max(_BURST_LEAST, _BURST_PART * late)
 
     def _is_lie(self, sent_at: float, stated_s: float) -> bool:
         """Whether two refusals of one episode state ends that are far apart."""

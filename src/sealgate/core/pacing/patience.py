@@ -2,9 +2,12 @@
 
 Refusals that come one upon the other say that what is believed of the limit is too generous. Once there were
 a few, nothing is tried any more until they are old, and of what is believed only what was accepted counts.
-Each one beyond some more halves the pace meanwhile.
+Each one beyond some more halves the pace meanwhile. The volley of a burst counts as a pair for that: what was
+sent before its first refusal was heard could not know of it, and as nearly all that the limit holds went at
+once, what is believed of it holds.
 """
 
+import math
 from collections import deque
 
 SPAN_S = 10.0  # the shortest span over which exchanges are known to count refusals
@@ -18,22 +21,32 @@ class Patience:
 
     def __init__(self) -> None:
         self._refused: deque[float] = deque()
+        self._telling: deque[float] = deque()  # of a burst's volley only the first few
+        self._volley_until = -math.inf  # when its first refusal was heard
+        self._left = math.inf  # of the volley that may still tell something
 
-    def refused(self, at: float) -> None:
-        """Hear of a 429 to what was sent at `at`."""
+    def refused(self, at: float, now: float, *, is_burst: bool) -> None:
+        """Hear now of a 429 to what was sent at `at`, maybe in a burst."""
+        if at > self._volley_until:
+            self._volley_until = now
+            self._left = _FEW if is_burst else math.inf
         self._refused.append(at)
+        if self._left > 0:
+            self._telling.append(at)
+        self._left -= 1
 
     def is_thin(self, now: float) -> bool:
         """Whether more refusals may be too many."""
-        return self._count(now) > _FEW
+        return _count(self._refused, now) > _FEW
 
     def slowness(self, now: float) -> float:
         """Return by how many times to go slower than the limits allow."""
-        if not self._refused:
+        if not self._telling:
             return 1.0
-        return 2.0 ** min(max(self._count(now) - _MANY, 0), _MOST_HALVINGS)
+        return 2.0 ** min(max(_count(self._telling, now) - _MANY, 0), _MOST_HALVINGS)
 
-    def _count(self, now: float) -> int:
-        while self._refused and self._refused[0] <= now - SPAN_S:
-            self._refused.popleft()
-        return len(self._refused)
+
+def _count(refused: deque[float], now: float) -> int:
+    while refused and refused[0] <= now - SPAN_S:
+        refused.popleft()
+    return len(refused)
