@@ -535,18 +535,100 @@ def test_old_orders_are_pruned_but_never_one_in_doubt(file: Path) -> None:
     assert left == [*(f"a1-{number}" for number in range(5, 10)), "a1-98", "a1-99"]
 
 
+def keyed(number: int, bot: str = "grid", *, is_keyed: bool = True) -> Order:
+    key = {"idempotency_key": f"k-{number}"} if is_keyed else {"idempotency_key": None, "digest": None}
+    return ORDER._replace(id=f"{bot}-{number}", bot=bot, **key)
+
+
 def large_row(number: int) -> Row:
     ending = Ending(Conclusion.DONE, 0, StoredReply(200, "OK", (), bytes(10_000)))
-    return orders.settled_row(ORDER._replace(id=f"a1-{number}"), ending, number)
+    return orders.settled_row(keyed(number), ending, number)
 
 
-def test_the_file_has_a_bound(file: Path) -> None:
+def test_the_file_has_a_bound_for_which_the_oldest_replies_go(file: Path) -> None:
     keeping = Keeping(longest_s=10**6, most_bytes=5_000_000)
     ledger = ledger_with(file, keeping, *(large_row(number) for number in range(1000)))
     ledger.look_after(wall=10.0)
     ledger.close()
     assert keeping.most_bytes / 2 < file.stat().st_size <= keeping.most_bytes
-    assert read(file, "max(settled_ms)") == [(999,)], "the oldest went"
+    kept = [body is not None for (body,) in read(file, "body")]
+    assert len(kept) == 1000, "no key is forgotten"
+    assert kept == sorted(kept), "the oldest went"
+    assert any(kept)
+
+
+def shed_to(file: Path, most_bytes: int, *rows: Row) -> None:
+    """Look after a file, with a bound that many bytes above an empty one's, until nothing changes."""
+    ledger = Ledger(file, KEEPING)
+    ledger.write([])
+    with closing(connect(file)) as database:
+        empty = orders.used_bytes(database)
+    ledger.close()
+    ledger = ledger_with(file, Keeping(10**9, empty + most_bytes), *rows)
+    before = None
+    while before != (before := read(file, "id, head")):
+        ledger.look_after(wall=10.0)
+    ledger.close()
+
+
+def names(file: Path) -> list[str]:
+    return [str(name) for (name,) in read(file, "id")]
+
+
+def test_small_replies_give_room_too(file: Path) -> None:
+    """What is in a page beside others is given back only when the page is."""
+    reply = StoredReply(200, "OK", (), b"x" * 900)
+    rows = [
+        orders.settled_row(keyed(number, bot), Ending(Conclusion.DONE, 0, reply), number)
+        for number in range(1000)
+        for bot in ("one", "other")
+    ]
+    shed_to(file, 1_600_000, *rows)
+    assert len(names(file)) == len(rows), "replies were enough"
+    assert any(head is not None for (head,) in read(file, "head"))
+
+
+def test_a_key_whose_reply_went_is_still_spent(file: Path) -> None:
+    leave_behind(file, orders.settled_row(keyed(1), DONE, 1))
+    with closing(connect(file)) as database:
+        orders.drop_replies(database, "grid", 100)
+        (kept,) = orders.kept_replays(database, 0, 10, 1)
+    assert kept == Kept(Name("grid", "k-1"), "d" * 64, Ending(Conclusion.DONE, ORDER.fence_ms), 0.0)
+
+
+def test_what_has_no_key_goes_before_what_has_one(file: Path) -> None:
+    keyless = [orders.settled_row(keyed(n, "calm", is_keyed=False), DONE, n) for n in range(2000)]
+    with_key = [orders.settled_row(keyed(n, "busy"), DONE, n) for n in range(2000, 3000)]
+    shed_to(file, 450_000, *keyless, *with_key)
+    left = names(file)
+    assert [name for name in left if name.startswith("busy")] == [f"busy-{n}" for n in range(2000, 3000)]
+    assert "calm-0" not in left
+
+
+def test_no_bot_makes_anothers_keys_forgotten(file: Path) -> None:
+    """The calm one's are the oldest of all, and the busy one fills the file many times over."""
+    calm = [orders.settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
+    busy = [orders.settled_row(keyed(n, "busy"), DONE, n) for n in range(50, 5000)]
+    shed_to(file, 200_000, *calm, *busy)
+    left = names(file)
+    assert left[:50] == [f"calm-{n}" for n in range(50)]
+    assert 50 < len(left) < 1000
+    assert left[-1] == "busy-4999", "its oldest went"
+
+
+def test_nor_by_orders_in_doubt(file: Path) -> None:
+    calm = [orders.settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
+    busy = [orders.settled_row(keyed(n, "busy"), UNKNOWN, n) for n in range(50, 5000)]
+    shed_to(file, 200_000, *calm, *busy)
+    assert len(names(file)) == 5000
+
+
+def test_bots_that_fill_the_file_together_share_it(file: Path) -> None:
+    rows = [orders.settled_row(keyed(n, bot), DONE, n) for n in range(2000) for bot in ("one", "other")]
+    shed_to(file, 400_000, *rows)
+    left = names(file)
+    shares = [sum(name.startswith(f"{bot}-") for name in left) for bot in ("one", "other")]
+    assert min(shares) > 0.8 * max(shares) > 0
 
 
 def test_orders_in_doubt_may_exceed_the_bound(file: Path) -> None:

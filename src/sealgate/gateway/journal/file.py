@@ -38,6 +38,9 @@ CREATE TABLE IF NOT EXISTS orders (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS halts (bot TEXT, key TEXT, since_ms INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE state = 'unknown';
+CREATE INDEX IF NOT EXISTS orders_settled ON orders (
+    CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END, bot
+) WHERE state NOT IN ('sent', 'unknown');
 """
 
 

@@ -15,6 +15,7 @@ from sealgate.core.doubts import Doubt
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.shedding import Shedding
 
 SHOWN = 100  # orders in doubt at hand
 
@@ -90,9 +91,14 @@ class Ledger:
             raise FileNotFoundError("another file is in its place")
 
     def _prune(self, database: sqlite3.Connection, wall: float) -> None:
-        """Delete what is too old, or too much; a bounded number at a time."""
+        """Delete what is too old, then shed what is too much; a bounded number at a time."""
         too_old_ms = int((wall - self._keeping.longest_s) * 1000)
+        shedding: Shedding | None = None
         for _ in range(_PRUNES):
-            is_too_much = orders.used_bytes(database) > self._keeping.most_bytes
-            if not orders.prune(database, orders.EVER_MS if is_too_much else too_old_ms, _PRUNED_AT_ONCE):
+            if orders.prune(database, too_old_ms, _PRUNED_AT_ONCE):
+                continue
+            if orders.used_bytes(database) <= self._keeping.most_bytes:
+                return
+            shedding = shedding or Shedding(database)
+            if not shedding.shed():
                 return
