@@ -15,14 +15,24 @@ from structlog.testing import capture_logs
 from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
+from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
-from sealgate.gateway.journal import JournalError, Keeping, Order, OrderBook, orders, writer
+from sealgate.gateway.journal import (
+    HaltsTable,
+    Journal,
+    JournalError,
+    Keeping,
+    Order,
+    OrderBook,
+    orders,
+    writer,
+)
 from sealgate.gateway.journal import book as book_module
 from sealgate.gateway.journal.desk import settling_desk
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
 from sealgate.gateway.journal.orders import Row
 
@@ -491,32 +501,78 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
 
 def remove(file: Path) -> None:
     for part in ("", "-wal", "-shm"):
-        Path(f"{file}{part}").unlink()
+        Path(f"{file}{part}").unlink(missing_ok=True)
+
+
+def names_in(folder: Path) -> set[str]:
+    return {part.name for part in folder.iterdir()}
+
+
+def move(file: Path, place: Path) -> None:
+    file.rename(place)
 
 
 def replace(file: Path) -> None:
-    file.rename(file.with_name("elsewhere"))
+    move(file, file.with_name("elsewhere"))
     prepare(file)
 
 
-async def test_a_file_that_was_removed_is_noticed(file: Path) -> None:
+async def test_a_file_that_was_removed_is_a_failure_until_the_restart(file: Path) -> None:
+    """An empty one in its place would know no key: its order could be sent twice after the restart."""
     with capture_logs() as logs:
-        async with running_book(file) as book:
+        async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
             assert await book.intent(order(1))
             remove(file)
-            await until(lambda: any(line["event"] == "journal_recovered" for line in logs))
-            assert await book.intent(order(2))
+            assert not await book.intent(order(2)), "noticed before the order, not by and by"
+            assert book.status.trouble == "the file was moved away or deleted"
     assert logs[0]["event"] == "journal_failed"
-    assert read(file, "id") == [("a1-2",)]
+    assert "put the same file back; or look up" in logs[0]["fix"]
+    assert names_in(file.parent) == {"journal.db-lock"}
+    async with running_book(file) as book:
+        assert await book.intent(order(3))
 
 
-async def test_one_that_was_replaced_too(file: Path) -> None:
+async def test_one_that_is_replaced_too(file: Path) -> None:
     with capture_logs() as logs:
         async with running_book(file) as book:
             assert await book.intent(order(1))
             replace(file)
-            await until(lambda: any(line["event"] == "journal_recovered" for line in logs))
-    assert "another file is in its place" in logs[0]["cause"]
+            await until(lambda: book.status.is_refusing)
+            assert not await book.intent(order(2))
+    assert logs[0]["cause"] == "another file is in its place"
+    assert read(file, "id") == []
+
+
+async def test_one_that_is_moved_away_and_back_has_lost_nothing(file: Path) -> None:
+    elsewhere = file.with_name("elsewhere")
+    async with running_book(file) as book:
+        assert await book.intent(ORDER)
+        move(file, elsewhere)
+        book.settle(ORDER, DONE)
+        await until(lambda: book.status.is_refusing)
+        move(elsewhere, file)
+        await until(lambda: book.status.trouble is None)
+        assert await book.intent(order(2))
+    assert read(file, "id, state") == [("a1-1", "done"), ("a1-2", "sent")]
+
+
+def test_one_that_is_moved_away_takes_the_latest_orders_along(file: Path) -> None:
+    ledger = ledger_with(file, KEEPING, orders.sent_row(order(1)))
+    elsewhere = file.rename(file.with_name("elsewhere"))
+    with pytest.raises(JournalMovedError):
+        ledger.write([orders.sent_row(order(2))])
+    ledger.close()
+    assert read(elsewhere, "id") == [("a1-1",)]
+
+
+def test_nothing_else_makes_a_new_one_in_its_place(file: Path) -> None:
+    halts, limits = HaltsTable(file), Journal(file)
+    remove(file)
+    with pytest.raises(JournalError, match="unable to open"):
+        halts.write(Halts())
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        limits.keep({}, wall=1.0)
+    assert not file.exists()
 
 
 def ledger_with(file: Path, keeping: Keeping, *rows: Row) -> Ledger:

@@ -11,7 +11,7 @@ from sealgate.core.replays import Ending, Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import Lock, check_made, connect, prepare, told
+from sealgate.gateway.journal.file import Lock, check_made, connect, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import Item, Writer
@@ -81,7 +81,6 @@ class OrderBook:
         return int(self._host.wall() * 1000)
 
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
-        prepare(file)
         with told(file), closing(connect(file)) as database:
             check_made(database, file)
             orders.recover(database)
