@@ -64,7 +64,10 @@ class Ledger:
             self.read_doubts(database)
 
     def look_after(self, wall: float) -> None:
-        """Sync what was written, prune, and see what others did with the file; `wall` is epoch seconds."""
+        """Sync what was written, prune, and see what others did with the file.
+
+        `wall`, epoch seconds, is the time to which ages are counted (ages.py).
+        """
         database = self._database()
         # The automatic one would come in the middle of some order's transaction.
         _checkpoint(database)

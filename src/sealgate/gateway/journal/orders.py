@@ -137,6 +137,12 @@ def recover(database: sqlite3.Connection) -> None:
         database.execute("UPDATE orders SET state = ? WHERE state = ?", (UNKNOWN, SENT))
 
 
+def newest_s(database: sqlite3.Connection) -> float | None:
+    """Return when the newest row was written, epoch seconds."""
+    (newest_ms,) = database.execute("SELECT max(coalesce(settled_ms, sent_ms)) FROM orders").fetchone()
+    return None if newest_ms is None else newest_ms / 1000
+
+
 def count_in_doubt(database: sqlite3.Connection) -> int:
     """Return how many orders are in doubt."""
     (count,) = database.execute("SELECT count(*) FROM orders WHERE state = 'unknown'").fetchone()

@@ -24,6 +24,7 @@ import structlog
 from sealgate.core.doubts import JournalStatus
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Row
@@ -51,8 +52,9 @@ class Item(NamedTuple):
 class Writer:
     """The thread and its queue. Made in a running loop, whose futures it answers."""
 
-    def __init__(self, ledger: Ledger, keeping: Keeping, host: Host) -> None:
+    def __init__(self, ledger: Ledger, keeping: Keeping, host: Host, ages: Ages) -> None:
         self._ledger = ledger
+        self._ages = ages
         self._keeping = keeping
         self._host = host
         self._loop = asyncio.get_running_loop()
@@ -158,7 +160,7 @@ class Writer:
     def _look_after(self) -> None:
         """Write what is owed and look after the file; what gets so far has shown that the disk is back."""
         self._ledger.write(self._owed)
-        self._ledger.look_after(self._host.wall())
+        self._ledger.look_after(self._ages.judged_at(self._host.wall(), self._host.now()))
         if self._trouble is not None:
             log.warning("journal_recovered", written_late=len(self._owed))
         self._trouble = None
