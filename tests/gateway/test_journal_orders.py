@@ -15,14 +15,24 @@ from structlog.testing import capture_logs
 from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
+from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
-from sealgate.gateway.journal import JournalError, Keeping, Order, OrderBook, orders, writer
+from sealgate.gateway.journal import (
+    HaltsTable,
+    Journal,
+    JournalError,
+    Keeping,
+    Order,
+    OrderBook,
+    orders,
+    writer,
+)
 from sealgate.gateway.journal import book as book_module
 from sealgate.gateway.journal.desk import settling_desk
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
 from sealgate.gateway.journal.orders import Row
 
@@ -491,32 +501,78 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
 
 def remove(file: Path) -> None:
     for part in ("", "-wal", "-shm"):
-        Path(f"{file}{part}").unlink()
+        Path(f"{file}{part}").unlink(missing_ok=True)
+
+
+def names_in(folder: Path) -> set[str]:
+    return {part.name for part in folder.iterdir()}
+
+
+def move(file: Path, place: Path) -> None:
+    file.rename(place)
 
 
 def replace(file: Path) -> None:
-    file.rename(file.with_name("elsewhere"))
+    move(file, file.with_name("elsewhere"))
     prepare(file)
 
 
-async def test_a_file_that_was_removed_is_noticed(file: Path) -> None:
+async def test_a_file_that_was_removed_is_a_failure_until_the_restart(file: Path) -> None:
+    """An empty one in its place would know no key: its order could be sent twice after the restart."""
     with capture_logs() as logs:
-        async with running_book(file) as book:
+        async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
             assert await book.intent(order(1))
             remove(file)
-            await until(lambda: any(line["event"] == "journal_recovered" for line in logs))
-            assert await book.intent(order(2))
+            assert not await book.intent(order(2)), "noticed before the order, not by and by"
+            assert book.status.trouble == "the file was moved away or deleted"
     assert logs[0]["event"] == "journal_failed"
-    assert read(file, "id") == [("a1-2",)]
+    assert "put the same file back; or look up" in logs[0]["fix"]
+    assert names_in(file.parent) == {"journal.db-lock"}
+    async with running_book(file) as book:
+        assert await book.intent(order(3))
 
 
-async def test_one_that_was_replaced_too(file: Path) -> None:
+async def test_one_that_is_replaced_too(file: Path) -> None:
     with capture_logs() as logs:
         async with running_book(file) as book:
             assert await book.intent(order(1))
             replace(file)
-            await until(lambda: any(line["event"] == "journal_recovered" for line in logs))
-    assert "another file is in its place" in logs[0]["cause"]
+            await until(lambda: book.status.is_refusing)
+            assert not await book.intent(order(2))
+    assert logs[0]["cause"] == "another file is in its place"
+    assert read(file, "id") == []
+
+
+async def test_one_that_is_moved_away_and_back_has_lost_nothing(file: Path) -> None:
+    elsewhere = file.with_name("elsewhere")
+    async with running_book(file) as book:
+        assert await book.intent(ORDER)
+        move(file, elsewhere)
+        book.settle(ORDER, DONE)
+        await until(lambda: book.status.is_refusing)
+        move(elsewhere, file)
+        await until(lambda: book.status.trouble is None)
+        assert await book.intent(order(2))
+    assert read(file, "id, state") == [("a1-1", "done"), ("a1-2", "sent")]
+
+
+def test_one_that_is_moved_away_takes_the_latest_orders_along(file: Path) -> None:
+    ledger = ledger_with(file, KEEPING, orders.sent_row(order(1)))
+    elsewhere = file.rename(file.with_name("elsewhere"))
+    with pytest.raises(JournalMovedError):
+        ledger.write([orders.sent_row(order(2))])
+    ledger.close()
+    assert read(elsewhere, "id") == [("a1-1",)]
+
+
+def test_nothing_else_makes_a_new_one_in_its_place(file: Path) -> None:
+    halts, limits = HaltsTable(file), Journal(file)
+    remove(file)
+    with pytest.raises(JournalError, match="unable to open"):
+        halts.write(Halts())
+    with pytest.raises(sqlite3.OperationalError, match="unable to open"):
+        limits.keep({}, wall=1.0)
+    assert not file.exists()
 
 
 def ledger_with(file: Path, keeping: Keeping, *rows: Row) -> Ledger:
@@ -535,18 +591,100 @@ def test_old_orders_are_pruned_but_never_one_in_doubt(file: Path) -> None:
     assert left == [*(f"a1-{number}" for number in range(5, 10)), "a1-98", "a1-99"]
 
 
+def keyed(number: int, bot: str = "grid", *, is_keyed: bool = True) -> Order:
+    key = {"idempotency_key": f"k-{number}"} if is_keyed else {"idempotency_key": None, "digest": None}
+    return ORDER._replace(id=f"{bot}-{number}", bot=bot, **key)
+
+
 def large_row(number: int) -> Row:
     ending = Ending(Conclusion.DONE, 0, StoredReply(200, "OK", (), bytes(10_000)))
-    return orders.settled_row(ORDER._replace(id=f"a1-{number}"), ending, number)
+    return orders.settled_row(keyed(number), ending, number)
 
 
-def test_the_file_has_a_bound(file: Path) -> None:
+def test_the_file_has_a_bound_for_which_the_oldest_replies_go(file: Path) -> None:
     keeping = Keeping(longest_s=10**6, most_bytes=5_000_000)
     ledger = ledger_with(file, keeping, *(large_row(number) for number in range(1000)))
     ledger.look_after(wall=10.0)
     ledger.close()
     assert keeping.most_bytes / 2 < file.stat().st_size <= keeping.most_bytes
-    assert read(file, "max(settled_ms)") == [(999,)], "the oldest went"
+    kept = [body is not None for (body,) in read(file, "body")]
+    assert len(kept) == 1000, "no key is forgotten"
+    assert kept == sorted(kept), "the oldest went"
+    assert any(kept)
+
+
+def shed_to(file: Path, most_bytes: int, *rows: Row) -> None:
+    """Look after a file, with a bound that many bytes above an empty one's, until nothing changes."""
+    ledger = Ledger(file, KEEPING)
+    ledger.write([])
+    with closing(connect(file)) as database:
+        empty = orders.used_bytes(database)
+    ledger.close()
+    ledger = ledger_with(file, Keeping(10**9, empty + most_bytes), *rows)
+    before = None
+    while before != (before := read(file, "id, head")):
+        ledger.look_after(wall=10.0)
+    ledger.close()
+
+
+def names(file: Path) -> list[str]:
+    return [str(name) for (name,) in read(file, "id")]
+
+
+def test_small_replies_give_room_too(file: Path) -> None:
+    """What is in a page beside others is given back only when the page is."""
+    reply = StoredReply(200, "OK", (), b"x" * 900)
+    rows = [
+        orders.settled_row(keyed(number, bot), Ending(Conclusion.DONE, 0, reply), number)
+        for number in range(1000)
+        for bot in ("one", "other")
+    ]
+    shed_to(file, 1_600_000, *rows)
+    assert len(names(file)) == len(rows), "replies were enough"
+    assert any(head is not None for (head,) in read(file, "head"))
+
+
+def test_a_key_whose_reply_went_is_still_spent(file: Path) -> None:
+    leave_behind(file, orders.settled_row(keyed(1), DONE, 1))
+    with closing(connect(file)) as database:
+        orders.drop_replies(database, "grid", 100)
+        (kept,) = orders.kept_replays(database, 0, 10, 1)
+    assert kept == Kept(Name("grid", "k-1"), "d" * 64, Ending(Conclusion.DONE, ORDER.fence_ms), 0.0)
+
+
+def test_what_has_no_key_goes_before_what_has_one(file: Path) -> None:
+    keyless = [orders.settled_row(keyed(n, "calm", is_keyed=False), DONE, n) for n in range(2000)]
+    with_key = [orders.settled_row(keyed(n, "busy"), DONE, n) for n in range(2000, 3000)]
+    shed_to(file, 450_000, *keyless, *with_key)
+    left = names(file)
+    assert [name for name in left if name.startswith("busy")] == [f"busy-{n}" for n in range(2000, 3000)]
+    assert "calm-0" not in left
+
+
+def test_no_bot_makes_anothers_keys_forgotten(file: Path) -> None:
+    """The calm one's are the oldest of all, and the busy one fills the file many times over."""
+    calm = [orders.settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
+    busy = [orders.settled_row(keyed(n, "busy"), DONE, n) for n in range(50, 5000)]
+    shed_to(file, 200_000, *calm, *busy)
+    left = names(file)
+    assert left[:50] == [f"calm-{n}" for n in range(50)]
+    assert 50 < len(left) < 1000
+    assert left[-1] == "busy-4999", "its oldest went"
+
+
+def test_nor_by_orders_in_doubt(file: Path) -> None:
+    calm = [orders.settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
+    busy = [orders.settled_row(keyed(n, "busy"), UNKNOWN, n) for n in range(50, 5000)]
+    shed_to(file, 200_000, *calm, *busy)
+    assert len(names(file)) == 5000
+
+
+def test_bots_that_fill_the_file_together_share_it(file: Path) -> None:
+    rows = [orders.settled_row(keyed(n, bot), DONE, n) for n in range(2000) for bot in ("one", "other")]
+    shed_to(file, 400_000, *rows)
+    left = names(file)
+    shares = [sum(name.startswith(f"{bot}-") for name in left) for bot in ("one", "other")]
+    assert min(shares) > 0.8 * max(shares) > 0
 
 
 def test_orders_in_doubt_may_exceed_the_bound(file: Path) -> None:

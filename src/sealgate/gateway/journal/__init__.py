@@ -4,6 +4,8 @@ file.py      the file itself: permissions, version, damage, and the lock that ke
 learned.py   what was learned of each key's limit, written once a minute
 orders.py    the table of orders: an intent before the first byte, the ending after the reply
 ledger.py    the open file: writing to it, and looking after it
+ages.py      how old an order is, where the wall clock may jump
+shedding.py  what goes from a full file, and whose
 writer.py    the thread that alone has the ledger; all that waits is one transaction
 halts.py     which orders a person halted
 book.py      the orders as the pipeline uses them

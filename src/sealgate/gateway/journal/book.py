@@ -11,7 +11,8 @@ from sealgate.core.replays import Ending, Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import Lock, check_made, connect, prepare, told
+from sealgate.gateway.journal.ages import Ages
+from sealgate.gateway.journal.file import Lock, check_made, connect, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import Item, Writer
@@ -37,7 +38,7 @@ class OrderBook:
         try:
             ledger = Ledger(file, keeping)
             self.kept = self._recover(file, ledger)
-            self._writer = Writer(ledger, keeping, host)
+            self._writer = Writer(ledger, keeping, host, self._ages)
         except BaseException:
             self._lock.release()
             raise
@@ -62,7 +63,8 @@ class OrderBook:
 
     def settle(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
-        self._writer.put(Item(orders.settled_row(order, ending, self._wall_ms())))
+        settled_ms = int(self._ages.written_at(self._host.wall(), self._host.now()) * 1000)
+        self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
 
     @property
     def status(self) -> JournalStatus:
@@ -81,11 +83,11 @@ class OrderBook:
         return int(self._host.wall() * 1000)
 
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
-        prepare(file)
         with told(file), closing(connect(file)) as database:
             check_made(database, file)
             orders.recover(database)
             ledger.read_doubts(database)
+            self._ages = Ages(self._host.wall(), self._host.now(), orders.newest_s(database))
             _tell(ledger.in_doubt, ledger.doubts)
             since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
             return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, self._wall_ms()))

@@ -38,7 +38,14 @@ CREATE TABLE IF NOT EXISTS orders (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS halts (bot TEXT, key TEXT, since_ms INTEGER NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE state = 'unknown';
+CREATE INDEX IF NOT EXISTS orders_settled ON orders (
+    CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END, bot
+) WHERE state NOT IN ('sent', 'unknown');
 """
+
+
+class JournalMovedError(Exception):
+    """The file that a gateway had opened is no longer in its place. `str()` is the cause."""
 
 
 class JournalError(Exception):
@@ -49,8 +56,11 @@ class JournalError(Exception):
 
 
 def connect(file: Path) -> sqlite3.Connection:
-    """Open the file, which is made if it is missing. Raises sqlite3.Error."""
-    database = sqlite3.connect(file, timeout=LOCK_WAIT_S)
+    """Open a file that is there. Raises sqlite3.Error.
+
+    It makes none: an empty one in the place of one that was moved away would forget what that one knows.
+    """
+    database = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=LOCK_WAIT_S)
     try:
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only before the first table
         if database.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
@@ -107,6 +117,24 @@ def check_made(database: sqlite3.Connection, file: Path) -> None:
             file, f"made by another version ({version})", "start `sealgate serve` with it once"
         )
     _check_damage(database, file, "integrity_check(1)")
+
+
+class Identity:
+    """Which file it is that a gateway uses, whatever comes into its place later. Raises JournalError."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        with told(file):
+            self._first = file.stat()
+
+    def check(self) -> None:
+        """Raise JournalMovedError where the file was moved or removed, OSError where nobody can say."""
+        try:
+            is_same = os.path.samestat(self._first, self._file.stat())
+        except FileNotFoundError:
+            raise JournalMovedError("the file was moved away or deleted") from None
+        if not is_same:
+            raise JournalMovedError("another file is in its place")
 
 
 def _check_folder(file: Path) -> None:

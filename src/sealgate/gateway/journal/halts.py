@@ -11,7 +11,10 @@ from sealgate.gateway.journal.file import connect, prepare, told
 
 
 class HaltsTable:
-    """The table in a journal. Raises JournalError where the file cannot be used; each call opens it."""
+    """The table in a journal. Raises JournalError where the file cannot be used; each call opens it.
+
+    `read` makes the file if it is missing, `write` does not: it comes later, when one that is gone was moved.
+    """
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -25,7 +28,6 @@ class HaltsTable:
 
     def write(self, halts: Halts) -> None:
         """Write the halts that stand; when this returns, they outlive a power cut."""
-        prepare(self._file)
         rows = [(halt.scope.bot, halt.scope.key, halt.since_ms) for halt in halts]
         with told(self._file), closing(connect(self._file)) as database:
             database.execute("PRAGMA synchronous = FULL")

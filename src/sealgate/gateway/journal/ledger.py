@@ -1,11 +1,13 @@
 """The open file of orders, in the hands of one thread: writing, and looking after it.
 
-Every method may raise sqlite3.Error, OSError or JournalError. `close` then; the next write opens the file
-anew, which shows whether it can be used again.
+Every method may raise sqlite3.Error, OSError, JournalError or JournalMovedError. `close` then; the next write
+opens the file anew, which shows whether it can be used again.
+
+A file that was moved away while the gateway runs is a failure until it is back: a new one would know no
+order and no Idempotency-Key, so that the next start would let an order be sent twice.
 """
 
 import contextlib
-import os
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +15,9 @@ from pathlib import Path
 
 from sealgate.core.doubts import Doubt
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.file import Identity, check_sound, connect, prepare
 from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.shedding import Shedding
 
 SHOWN = 100  # orders in doubt at hand
 
@@ -38,15 +41,20 @@ class Keeping:
 
 
 class Ledger:
-    """`in_doubt` is the number of orders in doubt as last read, `doubts` the oldest of them."""
+    """Makes the file if it is missing. Raises JournalError.
+
+    `in_doubt` is the number of orders in doubt as last read, `doubts` the oldest of them.
+    """
 
     in_doubt: int = 0
     doubts: tuple[Doubt, ...] = ()
 
     def __init__(self, file: Path, keeping: Keeping) -> None:
+        prepare(file)
         self._file = file
+        self._identity = Identity(file)
         self._keeping = keeping
-        self._open: tuple[sqlite3.Connection, os.stat_result] | None = None
+        self._open: sqlite3.Connection | None = None
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write rows; when this returns, they outlive the process."""
@@ -56,11 +64,13 @@ class Ledger:
             self.read_doubts(database)
 
     def look_after(self, wall: float) -> None:
-        """Sync what was written, prune, and see what others did with the file; `wall` is epoch seconds."""
-        self._check_identity()
+        """Sync what was written, prune, and see what others did with the file.
+
+        `wall`, epoch seconds, is the time to which ages are counted (ages.py).
+        """
         database = self._database()
         # The automatic one would come in the middle of some order's transaction.
-        database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        _checkpoint(database)
         self._prune(database, wall)
         self.read_doubts(database)  # `sealgate orders --settle` is another process
 
@@ -73,26 +83,33 @@ class Ledger:
         """Close the file, if it is open."""
         if self._open is not None:
             with contextlib.suppress(sqlite3.Error):
-                self._open[0].close()
+                # For one that was moved away, closing it does not: the latest orders would stay behind.
+                _checkpoint(self._open)
+            with contextlib.suppress(sqlite3.Error):
+                self._open.close()
         self._open = None
 
     def _database(self) -> sqlite3.Connection:
+        self._identity.check()  # each time: SQLite would go on writing to what nobody finds
         if self._open is None:
-            prepare(self._file)
-            database = connect(self._file)
-            database.execute("PRAGMA wal_autocheckpoint = 0")
-            self._open = database, self._file.stat()
-        return self._open[0]
-
-    def _check_identity(self) -> None:
-        """Raise where the file was moved or removed: SQLite would go on writing to what nobody finds."""
-        if self._open is not None and not os.path.samestat(self._open[1], self._file.stat()):
-            raise FileNotFoundError("another file is in its place")
+            self._open = connect(self._file)
+            check_sound(self._open, self._file)
+            self._open.execute("PRAGMA wal_autocheckpoint = 0")
+        return self._open
 
     def _prune(self, database: sqlite3.Connection, wall: float) -> None:
-        """Delete what is too old, or too much; a bounded number at a time."""
+        """Delete what is too old, then shed what is too much; a bounded number at a time."""
         too_old_ms = int((wall - self._keeping.longest_s) * 1000)
+        shedding: Shedding | None = None
         for _ in range(_PRUNES):
-            is_too_much = orders.used_bytes(database) > self._keeping.most_bytes
-            if not orders.prune(database, orders.EVER_MS if is_too_much else too_old_ms, _PRUNED_AT_ONCE):
+            if orders.prune(database, too_old_ms, _PRUNED_AT_ONCE):
+                continue
+            if orders.used_bytes(database) <= self._keeping.most_bytes:
                 return
+            shedding = shedding or Shedding(database)
+            if not shedding.shed():
+                return
+
+
+def _checkpoint(database: sqlite3.Connection) -> None:
+    database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()

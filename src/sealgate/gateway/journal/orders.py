@@ -12,6 +12,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
+from enum import IntEnum
 from typing import NamedTuple
 
 from sealgate.core.doubts import Doubt
@@ -22,10 +23,17 @@ from sealgate.core.routes import Lane
 SENT, LOOKED_UP = "sent", "looked_up"
 UNKNOWN = Conclusion.UNKNOWN.value
 
-EVER_MS = 2**62  # later than any order
 ALL = -1  # SQLite's LIMIT without a limit
 
 Row = tuple[str | int | bytes | None, ...]
+
+
+class Shelf(IntEnum):
+    """What a settled row is worth, least first; the numbers are those of the index `orders_settled`."""
+
+    REPLIES = 0
+    KEYLESS = 1
+    KEYED = 2
 
 
 class Order(NamedTuple):
@@ -72,6 +80,14 @@ DELETE FROM orders WHERE rowid IN (
     ) WHERE settled_ms < ?
 )
 """
+_SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"
+_SETTLED = "state NOT IN ('sent', 'unknown')"
+_COUNTS = f"SELECT {_SHELF}, bot, count(*) FROM orders WHERE {_SETTLED} GROUP BY 1, 2"  # noqa: S608 - ours
+_OLDEST = f"SELECT rowid FROM orders WHERE {_SETTLED} AND {_SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"  # noqa: S608 - ours
+_DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"  # noqa: S608 - ours
+_LEAN = ", ".join(("rowid", *(name for name in _COLUMNS if name not in {"head", "body"})))
+_READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"  # noqa: S608 - ours
+_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * (len(_COLUMNS) - 1))})"  # noqa: S608 - ours
 _REPLAYS = """
 SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
 FROM orders WHERE rowid IN (
@@ -121,6 +137,12 @@ def recover(database: sqlite3.Connection) -> None:
         database.execute("UPDATE orders SET state = ? WHERE state = ?", (UNKNOWN, SENT))
 
 
+def newest_s(database: sqlite3.Connection) -> float | None:
+    """Return when the newest row was written, epoch seconds."""
+    (newest_ms,) = database.execute("SELECT max(coalesce(settled_ms, sent_ms)) FROM orders").fetchone()
+    return None if newest_ms is None else newest_ms / 1000
+
+
 def count_in_doubt(database: sqlite3.Connection) -> int:
     """Return how many orders are in doubt."""
     (count,) = database.execute("SELECT count(*) FROM orders WHERE state = 'unknown'").fetchone()
@@ -145,9 +167,45 @@ def prune(database: sqlite3.Connection, before_ms: int, most: int) -> int:
     with database:
         count = database.execute(_PRUNE, (most, before_ms)).rowcount
     if count:
-        # As a script, because `execute` stops at its first row, which has no columns: after one page.
-        database.executescript("PRAGMA incremental_vacuum")
+        _give_back(database)
     return count
+
+
+def count_settled(database: sqlite3.Connection) -> Iterator[tuple[Shelf, str, int]]:
+    """Return how many settled rows each bot has on each shelf; as fast as the index is read."""
+    for shelf, bot, count in database.execute(_COUNTS):
+        yield Shelf(shelf), bot, count
+
+
+def doubts_by_bot(database: sqlite3.Connection) -> dict[str, int]:
+    """Return how many orders in doubt each bot has."""
+    return dict(database.execute("SELECT bot, count(*) FROM orders WHERE state = 'unknown' GROUP BY bot"))
+
+
+def drop(database: sqlite3.Connection, shelf: Shelf, bot: str, most: int) -> None:
+    """Delete the `most` oldest settled rows that a bot has on a shelf."""
+    with database:
+        database.execute(_DROP, (shelf, bot, most))
+    _give_back(database)
+
+
+def drop_replies(database: sqlite3.Connection, bot: str, most: int) -> None:
+    """Drop the replies of the `most` oldest settled rows of a bot that have one; the rows stay.
+
+    They are deleted and written anew in their places: an UPDATE that makes a row smaller leaves the room of
+    it to its page, where nothing will use it.
+    """
+    chosen = (Shelf.REPLIES, bot, most)
+    with database:
+        rows = database.execute(_READ_LEAN, chosen).fetchall()
+        database.execute(_DROP, chosen)
+        database.executemany(_WRITE_LEAN, rows)
+    _give_back(database)
+
+
+def _give_back(database: sqlite3.Connection) -> None:
+    # As a script, because `execute` stops at its first row, which has no columns: after one page.
+    database.executescript("PRAGMA incremental_vacuum")
 
 
 def used_bytes(database: sqlite3.Connection) -> int:

@@ -24,6 +24,8 @@ import structlog
 from sealgate.core.doubts import JournalStatus
 from sealgate.gateway.host import Host
 from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.ages import Ages
+from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Row
 
@@ -31,6 +33,11 @@ _MOST_AT_ONCE = 1000  # rows of one transaction
 _MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
 _STOP_S = 10.0
 _HANGS = "the disk does not answer"
+_FIX = "free space, or check journal.file; it is tried again every second"
+_FIX_MOVED = (
+    "put the same file back; or look up the latest orders at the exchange and restart the gateway, which then"
+    " knows no order and no Idempotency-Key of before"
+)
 
 log = structlog.get_logger("sealgate.journal")
 
@@ -45,8 +52,9 @@ class Item(NamedTuple):
 class Writer:
     """The thread and its queue. Made in a running loop, whose futures it answers."""
 
-    def __init__(self, ledger: Ledger, keeping: Keeping, host: Host) -> None:
+    def __init__(self, ledger: Ledger, keeping: Keeping, host: Host, ages: Ages) -> None:
         self._ledger = ledger
+        self._ages = ages
         self._keeping = keeping
         self._host = host
         self._loop = asyncio.get_running_loop()
@@ -152,7 +160,7 @@ class Writer:
     def _look_after(self) -> None:
         """Write what is owed and look after the file; what gets so far has shown that the disk is back."""
         self._ledger.write(self._owed)
-        self._ledger.look_after(self._host.wall())
+        self._ledger.look_after(self._ages.judged_at(self._host.wall(), self._host.now()))
         if self._trouble is not None:
             log.warning("journal_recovered", written_late=len(self._owed))
         self._trouble = None
@@ -164,11 +172,12 @@ class Writer:
         try:
             action()
         except Exception as error:  # noqa: BLE001 - a thread that ends would hold every order for ever
-            self._fail(str(error) or type(error).__name__)
+            self._fail(error)
 
-    def _fail(self, cause: str) -> None:
+    def _fail(self, error: Exception) -> None:
+        cause = str(error) or type(error).__name__
         if self._trouble is None:
-            self._tell_failure(cause, "free space, or check journal.file; it is tried again every second")
+            self._tell_failure(cause, _FIX_MOVED if isinstance(error, JournalMovedError) else _FIX)
         self._trouble = cause
         self._ledger.close()
         self._publish()

@@ -1,0 +1,97 @@
+"""A wall clock that jumps makes no Idempotency-Key forgotten."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.test_journal_orders import DONE, KEEPING, ORDER, order, until
+from sealgate.gateway.host import Host
+from sealgate.gateway.journal import OrderBook, orders
+from sealgate.gateway.journal.ages import Ages
+from sealgate.gateway.journal.ledger import Ledger
+
+DAY_S = 86400.0
+
+
+class JumpyHost(Host):
+    """Its wall clock is set ahead, or back, by hand."""
+
+    ahead_s = 0.0
+
+    def wall(self) -> float:
+        """Return the wrong time."""
+        return super().wall() + self.ahead_s
+
+
+async def looked_after(book: OrderBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a round of pruning that began from now on."""
+    rounds: list[float] = []
+    look_after = Ledger.look_after
+
+    def noting(ledger: Ledger, wall: float) -> None:
+        look_after(ledger, wall)
+        rounds.append(wall)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "look_after", noting)
+        await until(lambda: len(rounds) > 1)
+    assert book.status.trouble is None
+
+
+@pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
+async def test_a_wall_clock_a_day_off_and_right_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: float
+) -> None:
+    """What was settled before the jump is there, and what was settled while the clock was wrong."""
+    file, host = tmp_path / "journal.db", JumpyHost()
+    during = ORDER._replace(id="a1-2", idempotency_key="k-2")
+    book = OrderBook(file, KEEPING, host)
+    await book.intent(ORDER)
+    book.settle(ORDER, DONE)
+    await book.intent(order(3))
+    host.ahead_s = jump_s
+    await looked_after(book, monkeypatch)
+    await book.intent(during)
+    book.settle(during, DONE)
+    await looked_after(book, monkeypatch)
+    host.ahead_s = 0.0
+    await looked_after(book, monkeypatch)
+    await book.close()
+    book = OrderBook(file, KEEPING, host)
+    assert {kept.name.key for kept in book.kept} == {"k-1", "k-2"}
+    await book.close()
+
+
+async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, host = tmp_path / "journal.db", JumpyHost()
+    ledger = Ledger(file, KEEPING)
+    ledger.write([orders.settled_row(ORDER, DONE, int(host.wall() * 1000))])
+    ledger.close()
+    host.ahead_s = DAY_S
+    book = OrderBook(file, KEEPING, host)
+    await looked_after(book, monkeypatch)
+    await book.close()
+    host.ahead_s = 0.0
+    book = OrderBook(file, KEEPING, host)
+    assert [kept.name.key for kept in book.kept] == ["k-1"]
+    await book.close()
+
+
+def test_time_that_passes_makes_orders_old() -> None:
+    ages = Ages(wall=1000.0, now=50.0, newest=900.0)
+    assert ages.judged_at(wall=1000.0, now=50.0) == 900.0, "older than the newest row by this"
+    assert ages.judged_at(wall=1060.0, now=110.0) == 960.0
+    assert ages.written_at(wall=1060.0, now=110.0) == 1060.0
+
+
+def test_a_row_of_the_future_does_not_make_others_old() -> None:
+    ages = Ages(wall=1000.0, now=50.0, newest=9000.0)
+    assert ages.judged_at(wall=1000.0, now=50.0) == 1000.0
+    assert ages.judged_at(wall=5000.0, now=60.0) == 1010.0
+
+
+def test_the_first_start_counts_from_the_wall_clock() -> None:
+    ages = Ages(wall=1000.0, now=50.0, newest=None)
+    assert ages.judged_at(wall=1010.0, now=60.0) == ages.written_at(wall=1010.0, now=60.0) == 1010.0
