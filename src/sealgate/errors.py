@@ -78,9 +78,7 @@ REASONS: dict[str, Reason] = {
     "internal_error": Reason(
         500, _GATEWAY, "Fault in the gateway", "Report it with the request id and the log line."
     ),
-    "clock_unsynced": Reason(
-        503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200."
-    ),
+    "clock_unsynced": Reason(503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200."),
     "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
     "halted": Reason(
         503, _GATEWAY, "Orders are halted", "Orders go again once that is over; reads and cancels pass now."
