@@ -4,6 +4,7 @@ A layer is a tree like the configuration's own, with values as they were written
 spells a setting, so that an error names what the user typed.
 """
 
+import ast
 import re
 import tomllib
 from collections.abc import Mapping
@@ -21,6 +22,10 @@ _SERVICE_LINK = re.compile(
     r"SEALGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
+# How Python's parser tells of a string's missing end, before a line's end and at the end of the file, and of
+# a table that stands there twice.
+_UNCLOSED = frozenset({"Illegal character '\\n'", "Unterminated string", 'Expected "\'"'})
+_TWICE = re.compile(r"Cannot declare (\(.+\)) twice")
 _AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
 
 
@@ -76,7 +81,13 @@ def read_file(file: File) -> Layer:
 def _syntax_error(file: File, message: str) -> str:
     at = _AT_LINE.search(message)
     line = f":{at[1]}" if at else ""
-    return f"{file}{line}: is not TOML: {_AT_LINE.sub('', message)}; correct the syntax"
+    cause = _AT_LINE.sub("", message)
+    if cause in _UNCLOSED:
+        return f"{file}{line}: is not TOML: a string is not closed; add the quote at its end"
+    if twice := _TWICE.fullmatch(cause):
+        table = dotted(ast.literal_eval(twice[1]))
+        return f"{file}{line}: is not TOML: [{table}] stands there twice; put its settings under one of them"
+    return f"{file}{line}: is not TOML: {cause}; correct the syntax"
 
 
 def find_file(file: File | None, environ: Mapping[str, str]) -> File | None:

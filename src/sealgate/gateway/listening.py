@@ -11,7 +11,7 @@ from sealgate.gateway.server import BotServer
 BACKLOG = 1024
 
 _PATIENCE_S = 0.5
-_MARKS = (b"X-Gateway-Error: bad_request", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
+_MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
 
 
 class StartError(Exception):
@@ -63,7 +63,7 @@ async def _is_gateway(address: Address) -> bool:
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_connection(address.host, address.port)
             with contextlib.closing(writer):
-                writer.write(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+                writer.write(b"TRACE / HTTP/1.1\r\nHost: -\r\nConnection: close\r\n\r\n")
                 reply = await reader.read()
     except OSError:
         return False
