@@ -26,7 +26,7 @@ _SERVICE_LINK = re.compile(
 # a table that stands there twice.
 _UNCLOSED = frozenset({"Illegal character '\\n'", "Unterminated string", 'Expected "\'"'})
 _TWICE = re.compile(r"Cannot declare (\(.+\)) twice")
-_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def read_file(file: File) -> Layer:
 
 def _syntax_error(file: File, message: str) -> str:
     at = _AT_LINE.search(message)
-    line = f":{at[1]}" if at else ""
+    line = f":{at[1]}" if at and at[1] else ""
     cause = _AT_LINE.sub("", message)
     if cause in _UNCLOSED:
         return f"{file}{line}: is not TOML: a string is not closed; add the quote at its end"
