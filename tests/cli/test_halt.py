@@ -141,6 +141,7 @@ async def test_reload(tmp_path: Path) -> None:
         assert code == 1
         assert "wieght" in told
         assert "weight" in told
+        assert await desk.tell("reload") == (code, told)  # by admin.unix of that file: once, too
         desk.file.write_text(f'log.level = "debug"\n{good}')
         code, told = await desk.tell("reload", *socket)
         assert (code, told) == (0, "reloaded\nsealgate: log.level takes effect after a restart")

@@ -15,6 +15,7 @@ from sealgate.config.paths import PREFIX, Path, dotted, variable
 from sealgate.config.problems import ConfigError
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
+DEFAULT_FILE = "sealgate.toml"  # in the working directory
 
 # A Kubernetes service (or a linked container) that is called sealgate puts these into every neighbour's
 # environment. They are addresses, not settings.
@@ -96,7 +97,7 @@ def find_file(file: File | None, environ: Mapping[str, str]) -> File | None:
         return file
     if environ.get(FILE_VARIABLE):
         return File(environ[FILE_VARIABLE])
-    here = File("sealgate.toml")
+    here = File(DEFAULT_FILE)
     return here if here.exists() else None
 
 
