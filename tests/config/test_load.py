@@ -283,7 +283,7 @@ def test_without_a_file_it_is_said_where_none_is(tmp_path: Path, monkeypatch: py
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError) as caught:
         load_config(None, environ={})
-    told = f"base_url: no sealgate.toml in {tmp_path}; make one with `sealgate config init`"
+    told = f"base_url: missing: no sealgate.toml in {tmp_path}; make one with `sealgate config init`"
     assert str(caught.value) == f"{told}, or set SEALGATE_BASE_URL"
 
 

@@ -94,7 +94,7 @@ def _without_file(problem: Problem) -> Problem:
     """Say where the file was looked for, where it is the exchange that nobody named."""
     if problem.path != ("base_url",) or not problem.text.startswith(MISSING):
         return problem
-    where = f"no {DEFAULT_FILE} in {File.cwd()}"
+    where = f"missing: no {DEFAULT_FILE} in {File.cwd()}"
     return replace(problem, text=f"{where}; make one with `sealgate config init`, or set SEALGATE_BASE_URL")
 
 
