@@ -73,3 +73,8 @@ def test_a_refusal_states_no_wait_by_itself() -> None:
 def test_an_unknown_reason_is_a_fault_of_the_program(slug: str) -> None:
     with pytest.raises(KeyError):
         Refusal(slug, "For people.")
+
+
+@pytest.mark.parametrize("slug", REASONS)
+def test_an_advice_stands_in_the_detail_and_does_not_speak_of_it(slug: str) -> None:
+    assert "detail" not in REASONS[slug].advice

@@ -29,7 +29,7 @@ class Reason:
 _BOT, _UPSTREAM, _GATEWAY = Fault.BOT, Fault.UPSTREAM, Fault.GATEWAY
 
 REASONS: dict[str, Reason] = {
-    "bad_request": Reason(400, _BOT, "Bad request", "Correct the request; the detail says where."),
+    "bad_request": Reason(400, _BOT, "Bad request", "Correct that, then send it again."),
     "ambiguous_target": Reason(
         400, _BOT, "Ambiguous target", "Send a plain path; escape only what must be escaped, and only once."
     ),
@@ -78,12 +78,10 @@ REASONS: dict[str, Reason] = {
     "internal_error": Reason(
         500, _GATEWAY, "Fault in the gateway", "Report it with the request id and the log line."
     ),
-    "clock_unsynced": Reason(
-        503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200; the detail says what is missing."
-    ),
+    "clock_unsynced": Reason(503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200."),
     "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
     "halted": Reason(
-        503, _GATEWAY, "Orders are halted", "Remove the cause that the detail names; reads and cancels pass."
+        503, _GATEWAY, "Orders are halted", "Orders go again once that is over; reads and cancels pass now."
     ),
     "key_disabled": Reason(
         503,
@@ -91,7 +89,7 @@ REASONS: dict[str, Reason] = {
         "Key disabled",
         "Look at the key in the exchange's app; it is tried again by itself, and at once after a reload.",
     ),
-    "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise the bound that the detail names."),
+    "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise that bound."),
     "deadline_exceeded": Reason(
         504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
     ),

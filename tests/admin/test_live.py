@@ -30,7 +30,7 @@ async def watched(upstream: Upstream) -> AsyncIterator[tuple[Station, Admin]]:
     bots = {"grid": {"token": "env:TOKEN", "weight": 3}}
     async with running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station:
         status = station.gateway.status
-        live = Live(status, Host(), lambda: {"grid": 3.0})
+        live = Live(status, Host(), lambda: {"grid": 3.0, "maker": 1.0})
         station.gateway.reporter.add(live)
         async with running_admin(status, Metrics(status), live) as admin:
             yield station, admin
@@ -102,6 +102,7 @@ async def test_who_spends_and_what_went_wrong(watched: tuple[Station, Admin]) ->
     (key,) = picture["keys"]
     (bot,) = key["bots"]
     assert (bot["name"], bot["share"], bot["due"]) == ("grid", 1.0, 1.0)
+    assert picture["idle_bots"] == ["maker"]
     assert bot["per_s"] > 0
     assert picture["latency"]["upstream_p50_ms"] > 0
 

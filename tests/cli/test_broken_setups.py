@@ -72,6 +72,11 @@ def port_in_use(setup: Setup) -> None:
     setup.kept.append(holder)
 
 
+def short_token(setup: Setup) -> None:
+    setup.has(BOTS__GRID__TOKEN="env:GRID_TOKEN")
+    setup.environ["GRID_TOKEN"] = "guess"
+
+
 def damaged_journal(setup: Setup) -> None:
     file = setup.folder / "journal.db"
     prepare(file)
@@ -222,6 +227,12 @@ OFFLINE: dict[str, Case] = {
         has(BOTS__GRID__TOKEN="file:/nowhere/grid.token"),
         "fail  bots",
         ("there is no file /nowhere/",),
+    ),
+    "token that may be guessed": Case(
+        short_token,
+        "warn  bots.grid",
+        ("the token has 5 characters, fewer than the 43 of a random one", "`sealgate token new`"),
+        code=0,
     ),
     "port in use": Case(port_in_use, "fail  listen.tcp", ("another program listens there", "set listen.tcp")),
     "address of another machine": Case(

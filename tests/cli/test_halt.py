@@ -12,7 +12,8 @@ import aiohttp
 import pytest
 
 from rig.program import Program, ended_program, running_program
-from rig.upstream import Upstream, running_upstream
+from rig.upstream import Upstream, running_upstream, say
+from rig.wire import reply
 
 SECRET = "correct-horse-battery-staple"
 ENVIRON = {"EXCHANGE_SECRET": SECRET, "GRID": "grid-token"}
@@ -83,8 +84,30 @@ async def test_halt_and_resume(tmp_path: Path) -> None:
         async with running_desk(upstream, tmp_path) as desk:  # after a restart
             assert await desk.order() == (503, "halted")
             code, told = await desk.tell("resume")
-            assert (code, told.splitlines()[1:]) == (0, ["no orders are halted"])
+            assert (code, told.splitlines()[1:]) == (0, ["resumed: bot grid", "no orders are halted"])
             assert await desk.order() == (200, None)
+
+
+async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
+        code, told = await desk.tell("resume")
+        assert (code, told.splitlines()[1:]) == (0, ["no orders are halted"])
+        await desk.tell("halt")
+        code, told = await desk.tell("resume", "--bot", "grid")
+        none = "no halt is of bot grid alone; nothing has changed"
+        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all orders"])
+        assert "orders_resumed" not in desk.program.output
+        await desk.tell("resume")
+        await desk.program.line('"orders_resumed"')
+
+
+async def test_a_resume_names_the_key_that_it_uses_again(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
+        upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid API key"}')))
+        assert await desk.order() == (401, None)
+        code, told = await desk.tell("resume", "--key", "main")
+        again = ["key main: used again from now on", "no orders are halted"]
+        assert (code, told.splitlines()[1:]) == (0, again)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +141,7 @@ async def test_reload(tmp_path: Path) -> None:
         assert code == 1
         assert "wieght" in told
         assert "weight" in told
+        assert await desk.tell("reload") == (code, told)  # by admin.unix of that file: once, too
         desk.file.write_text(f'log.level = "debug"\n{good}')
         code, told = await desk.tell("reload", *socket)
         assert (code, told) == (0, "reloaded\nsealgate: log.level takes effect after a restart")

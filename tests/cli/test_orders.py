@@ -37,10 +37,16 @@ ORDER = Order(
 )
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 TABLE = """\
-REQUEST ID  ID    BOT   KEY   ORDER                 SENT                     NOT AFTER                TIMES
-mine        a1-1  grid  main  POST /v1/trade/order  2026-09-21 14:13:20.012  2026-09-21 14:13:25.100  2
-a1-2        a1-2  grid  main  POST /v1/trade/order  2026-09-21 14:13:20.013  2026-09-21 14:13:25.100  2
+                        order                  sent          not after
+request id  bot   key   Idempotency-Key        (UTC)         (UTC)         times
+────────────────────────────────────────────────────────────────────────────────
+mine        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
+                        3f2c7a52-4f3d-4a52-9a  14:13:20.012  14:13:25.100
+                        7d-0123456789ab
+a1-2        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
+                        -                      14:13:20.013  14:13:25.100
 """
+IDEMPOTENT = ORDER._replace(idempotency_key="3f2c7a52-4f3d-4a52-9a7d-0123456789ab")
 
 
 def second(request_id: str = "a1-2") -> Order:
@@ -59,7 +65,8 @@ def write(file: Path, *rows: Row) -> None:
 
 
 def run(file: Path | str, *arguments: str) -> Result:
-    return CliRunner().invoke(command, arguments, env=ENVIRON | {"SEALGATE_JOURNAL__FILE": str(file)})
+    environ = ENVIRON | {"SEALGATE_JOURNAL__FILE": str(file), "COLUMNS": "80"}
+    return CliRunner().invoke(command, arguments, env=environ)
 
 
 def listed(file: Path) -> list[str]:
@@ -68,9 +75,10 @@ def listed(file: Path) -> list[str]:
 
 
 def test_orders_in_doubt_are_a_table(file: Path) -> None:
-    write(file, orders.sent_row(ORDER), orders.settled_row(second(), UNKNOWN, 0))
+    write(file, orders.sent_row(IDEMPOTENT), orders.settled_row(second(), UNKNOWN, 0))
     result = run(file)
     assert (result.exit_code, result.stdout) == (0, TABLE)
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_or_json(file: Path) -> None:
@@ -120,6 +128,7 @@ def test_a_request_id_that_nobody_has(file: Path) -> None:
 
 def test_a_request_id_that_a_bot_used_twice(file: Path) -> None:
     write(file, orders.sent_row(ORDER), orders.sent_row(second("mine")))
+    assert "ID a1-1" in run(file).stdout
     result = run(file, "--settle", "mine")
     assert result.exit_code == 1
     assert result.stderr == "sealgate: 2 orders have the request id mine; give an ID: a1-1, a1-2\n"

@@ -170,6 +170,9 @@ async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> No
         async with running_program("serve", environ=environ, folder=tmp_path) as program:
             await program.line('"ready"')
             address = event(program, "listening")["bots"].removeprefix("http://")
-            assert "another program" in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
+            told = "a Sealgate gateway runs there already; stop it, or `sealgate reload`"
+            admin = event(program, "listening")["admin"].removeprefix("http://")
+            assert told in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
+            assert told in await refusal(tmp_path, SEALGATE_ADMIN__TCP=admin)
             async with asyncio.timeout(20):
                 assert await status(f"http://{address}{TARGET}") == (200, None)

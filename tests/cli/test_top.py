@@ -15,6 +15,7 @@ from rig.program import ended_program, running_program
 from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, running_upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
+from sealgate.cli.tables import drawn
 from sealgate.cli.top_screen import screen
 
 
@@ -102,6 +103,7 @@ LIMIT = {"used_ratio": 0.97, "words": WORDS}
 KEY: dict[str, Any] = {
     "alias": "main",
     "pause_s": 0.0,
+    "sent_per_s": 12.5,
     "disabled": "the exchange calls it invalid",
     "waiting": {"cancel": 0, "order": 2, "read": 7},
     "limits": [LIMIT],
@@ -113,6 +115,7 @@ PICTURE: dict[str, Any] = {
     "is_draining": False,
     "not_ready": ["clock not synced"],
     "requests_per_s": 18.2,
+    "idle_bots": ["maker"],
     "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
     "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
     "journal": {"in_doubt": 2, "trouble": "disk full"},
@@ -148,7 +151,8 @@ def test_all_that_can_be_seen(width: int) -> None:
     shown = capture.get()
     for text in (
         "Sealgate not ready",
-        "18.2 requests/s",
+        "18.2 asked/s, 12.5 sent/s",
+        "Sent nothing in the last ten seconds: maker",
         "added p99 0.31 ms, upstream p99 -",
         "clock +1500 ms ± 4.0 ms",
         "2 orders in doubt",
@@ -178,3 +182,27 @@ def test_ready_is_not_all() -> None:
     with console.capture() as shown:
         console.print(screen(PICTURE | {"not_ready": []}))
     assert "Sealgate ready, but the exchange fails" in shown.get()
+
+
+def test_a_clock_that_fails_is_what_went_wrong_and_its_cause_comes_once() -> None:
+    trouble = "cannot connect to 127.0.0.1:9: Connection refused"
+    clock = {"offset_s": None, "error_s": None, "trouble": trouble}
+    shown = drawn(
+        screen(PICTURE | {"clock": clock, "not_ready": [f"clock not synced: {trouble}"], "errors": []})
+    )
+    assert shown.count(trouble) == 1
+    assert "not ready: clock not synced\n" in shown
+    assert f"What went wrong\nclock: {trouble}" in shown
+    assert "Nothing went wrong" not in shown
+
+
+def test_what_is_printed_has_no_blanks_at_the_ends_of_lines_and_ages_of_one_kind() -> None:
+    error = PICTURE["errors"][0] | {"count": 1, "last_ms": 10_000 - 622_000}
+    key = KEY | {"limits": [LIMIT | {"used_ratio": 0.0}], "bots": []}
+    failing = PICTURE["failing"] | {"since_ms": 10_000 - 622_000}
+    shown = drawn(screen(PICTURE | {"errors": [error], "keys": [key], "failing": failing}))
+    lines = shown.splitlines()
+    assert lines == [line.rstrip() for line in lines]
+    assert "the exchange has failed for 10 min: 9 attempts" in shown
+    assert "key_invalid (key main): once 10 min ago" in shown
+    assert any(line.startswith("░") and "0% of about 20" in line for line in lines)

@@ -181,3 +181,34 @@ def test_the_prefix_must_not_come_twice() -> None:
     (problem,) = inconsistencies(config)
     assert dotted(problem.path) == "base_url"
     assert "leave out /v1/trade" in problem.text
+
+
+@pytest.mark.parametrize(
+    ("url", "listen", "admin", "told"),
+    [
+        ("http://127.0.0.1:8787", "127.0.0.1:8787", "", "listen.tcp"),
+        ("http://localhost:8787", "127.0.0.1:8787", "", "listen.tcp"),
+        ("http://LOCALHOST:8787/api", "[::1]:8787", "", "listen.tcp"),
+        ("http://[::1]:8788", "127.0.0.1:8787", "127.0.0.1:8788", "admin.tcp"),
+        ("http://127.0.0.1:8787", "[::]:8787", "", "listen.tcp"),
+        ("http://127.0.0.9:8787", "0.0.0.0:8787", "", "listen.tcp"),
+        ("https://gate.example", "gate.example:443", "", "listen.tcp"),
+        ("http://127.0.0.1:8786", "127.0.0.1:8787", "127.0.0.1:8788", None),
+        ("https://api.example:8787", "0.0.0.0:8787", "", None),
+        ("http://127.0.0.2:8787", "127.0.0.1:8787", "", None),
+        ("http://127.0.0.1:8787", "127.0.0.1:0", "127.0.0.1:0", None),
+    ],
+)
+def test_the_exchange_is_not_the_gateway_itself(url: str, listen: str, admin: str, told: str | None) -> None:
+    tree = {
+        "base_url": url,
+        "keys": ONE,
+        "bots": {"a": BOT},
+        "listen": {"tcp": listen},
+        "admin": {"tcp": admin},
+    }
+    problems = inconsistencies(Config.model_validate(tree))
+    text = f"is this gateway itself ({told}), which would send to itself; write the exchange's URL"
+    assert [(dotted(problem.path), problem.text) for problem in problems] == (
+        [("base_url", text)] if told else []
+    )

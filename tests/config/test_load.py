@@ -279,6 +279,35 @@ def test_nothing_configured_says_what_to_write(tmp_path: Path) -> None:
     ]
 
 
+def test_without_a_file_it_is_said_where_none_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError) as caught:
+        load_config(None, environ={})
+    told = f"base_url: missing: no sealgate.toml in {tmp_path}; make one with `sealgate config init`"
+    assert str(caught.value) == f"{told}, or set SEALGATE_BASE_URL"
+
+
+@pytest.mark.parametrize(
+    ("text", "environ", "told"),
+    [
+        (
+            "[keys.alt]\napikey = 'x'\nsecret = 'env:X'",
+            {},
+            "FILE: keys.alt.apikey: unknown setting; did you mean keys.alt.api_key?",
+        ),
+        (
+            "",
+            {"SEALGATE_KEYS__ALT__SECRET": "env:X", "SEALGATE_KEYS_ALT_API_KEY": "x"},
+            "SEALGATE_KEYS_ALT_API_KEY: unknown setting; did you mean SEALGATE_KEYS__ALT__API_KEY?",
+        ),
+    ],
+)
+def test_one_misspelt_name_is_one_problem(
+    text: str, environ: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    assert lines_of(text, ONE_KEY | environ, tmp_path / "x.toml") == [told]
+
+
 def test_the_settings_debug_mode_is_refused() -> None:
     with pytest.raises(
         ConfigError, match="PYDANTIC_SETTINGS_DEBUG: would write settings to the log; unset it"
@@ -314,7 +343,8 @@ def test_no_secret_pasted_anywhere_is_repeated(canary: str) -> None:
         ("SEALGATE_BASEURL", "SEALGATE_BASE_URL"),
         ("SEALGATE_KEY__MAIN__API_KEY", "SEALGATE_KEYS__MAIN__API_KEY"),
         ("SEALGATE_KEYS__ALT__SECERT", "SEALGATE_KEYS__ALT__SECRET"),
-        ("SEALGATE_KEYS_ALT_SECRET", "SEALGATE_KEYS__NAME__SECRET"),
+        ("SEALGATE_KEYS_ALT_SECRET", "SEALGATE_KEYS__ALT__SECRET"),
+        ("SEALGATE_KEYS_MY_BOT_API_KEY", "SEALGATE_KEYS__MY_BOT__API_KEY"),
         ("Sealgate_Limits__MaxWait", "SEALGATE_LIMITS__MAX_WAIT"),
         ("SEALGATE_QQQ", None),
     ],

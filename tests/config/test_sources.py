@@ -81,7 +81,11 @@ def test_the_file_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (b"[listen\n", ":1: is not TOML"),
         (b"a = 1\nb = = 2\n", ":2: is not TOML"),
         (b"a = 1\na = 2\n", ":2: is not TOML"),
-        (b"a = '", ": is not TOML"),
+        (b"a = '", ": is not TOML: a string is not closed; add the quote"),
+        (b'a = "x\nb = 1\n', ":1: is not TOML: a string is not closed; add the quote"),
+        (b'a = "x', ": is not TOML: a string is not closed; add the quote"),
+        (b"[keys.main]\n[keys.main]\n", ":2: is not TOML: [keys.main] stands there twice; put"),
+        (b"[keys.'a b']\n[keys.'a b']\n", ':2: is not TOML: [keys."a b"] stands there twice; put'),
         (b"a = '\xff'", ": is not UTF-8 text"),
     ],
 )

@@ -58,8 +58,11 @@ def test_a_second_halt_of_the_same_keeps_the_first_ones_time() -> None:
     ],
 )
 def test_what_is_within_the_scope_is_resumed_and_nothing_wider(resumed: Scope, left: list[Scope]) -> None:
-    halts = halted(Scope(), GRID, MAIN, BOTH).without(resumed)
+    before = halted(Scope(), GRID, MAIN, BOTH)
+    halts = before.without(resumed)
     assert [halt.scope for halt in halts] == left
+    assert {*halts, *before.within(resumed)} == {*before}
+    assert len(list(before.within(resumed))) == len(list(before)) - len(left)
     assert bool(halts) is bool(left)
 
 

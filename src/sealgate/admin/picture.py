@@ -40,12 +40,14 @@ class Picture:
         document = asdict(self.status)
         keys = zip(document["keys"], self.status.keys, strict=True)
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
+        busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
         return document | {
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks,
             "requests": self.recent.total,
             "requests_per_s": round(self.recent.requests() / seconds, 2),
             "latency": self.recent.latency(SPAN)._asdict(),
+            "idle_bots": sorted(self.weights.keys() - busy),
             "failing": self._failing(),
             "errors": [self._error(trouble) for trouble in self.troubles],
         }

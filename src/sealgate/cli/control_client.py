@@ -68,11 +68,14 @@ def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) ->
     return _leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or give --socket")
 
 
-def places_of(config_file: Path | None, socket_file: Path | None) -> tuple[Path, ...]:
+def places_of(
+    config_file: Path | None, socket_file: Path | None, *, is_told_by_gateway: bool = False
+) -> tuple[Path, ...]:
     """Return where the gateway's socket may be.
 
     In an emergency there may be no configuration at hand, and the default places are tried then; or one with
-    a mistake in it, which is told, and stops nobody as long as admin.unix can be read.
+    a mistake in it, which is told unless the gateway itself will tell it, and stops nobody as long as
+    admin.unix can be read.
     """
     from sealgate.config.admin_socket import OFF, default_places  # noqa: PLC0415 - `sealgate --help` stays light
     from sealgate.config.load import load_admin_socket  # noqa: PLC0415
@@ -80,7 +83,7 @@ def places_of(config_file: Path | None, socket_file: Path | None) -> tuple[Path,
     if socket_file is not None:
         return (socket_file,)
     setting, trouble = load_admin_socket(config_file, os.environ)
-    for line in str(trouble).splitlines() if trouble else ():
+    for line in str(trouble).splitlines() if trouble and not is_told_by_gateway else ():
         click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     if setting == OFF:
         fail("admin.unix is off, so the gateway takes no commands; give it a path")

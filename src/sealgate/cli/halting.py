@@ -1,6 +1,7 @@
 """What `sealgate halt` and `sealgate resume` share: their options, and the answer in words."""
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,33 @@ def change(
         click.echo(json.dumps(said))
         return
     click.echo(f"gateway to {said['base_url']}")
-    if action == "halt":
-        refused = f"waiting orders refused: {said['refused']}"
-        click.echo("already halted; nothing has changed" if said["had_been"] else refused)
+    for line in _halted(said) if action == "halt" else _resumed(said, scope):
+        click.echo(line)
     for line in [_line(halt) for halt in said["halts"]] or ["no orders are halted"]:
         click.echo(line)
     if said["halts"] and not said["survives_restart"]:
         click.echo(f"sealgate: a restart forgets this: {said['forgotten_because']}", err=True)
 
 
+def _halted(said: dict[str, Any]) -> Iterator[str]:
+    refused = f"waiting orders refused: {said['refused']}"
+    yield "already halted; nothing has changed" if said["had_been"] else refused
+
+
+def _resumed(said: dict[str, Any], scope: dict[str, str | None]) -> Iterator[str]:
+    for alias in said["keys"]:
+        yield f"key {alias}: used again from now on"
+    for halt in said["lifted"]:
+        yield f"resumed: {_named(halt)}"
+    if said["halts"] and not said["lifted"]:
+        yield f"no halt is of {_named(scope)} alone; nothing has changed"
+
+
 def _line(halt: dict[str, Any]) -> str:
-    named = [f"{kind} {halt[kind]}" for kind in ("bot", "key") if halt[kind] is not None]
-    return f"halted: {' with '.join(named) or 'all orders'}"
+    return f"halted: {_named(halt)}"
+
+
+def _named(scope: Mapping[str, str | None]) -> str:
+    """Say whose orders."""
+    named = [f"{kind} {scope[kind]}" for kind in ("bot", "key") if scope[kind] is not None]
+    return " with ".join(named) or "all orders"

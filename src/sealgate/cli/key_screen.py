@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 
-from rich import box
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.choosing import shortened
 from sealgate.cli.key_reading import Account
+from sealgate.cli.tables import drawn, plain_table
 from sealgate.core.key_audit import Level
-from sealgate.core.key_records import DAY_S, KeyState, ListedKey
+from sealgate.core.key_records import KeyState, ListedKey
+from sealgate.core.spans import span
 
 _COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
@@ -22,19 +23,19 @@ def list_text(account: Account) -> str:
     """Return the keys as a table."""
     if not account.keys:
         return "the account has no keys"
-    table = _table("here", "id", "label", "may", "whitelist", "expires", "age", "used")
+    table = plain_table("here", "id", "label", "may", "whitelist", "expires", "age", "used")
     for column in table.columns:
         column.no_wrap = column.header != "label"  # the one that gives way where it is narrow
     for key in account.keys:
         table.add_row(*_row(key, account), style="" if key.record.is_active else "dim")
-    return _drawn(table)
+    return drawn(table)
 
 
 def audit_text(account: Account) -> str:
     """Return the findings, and the log where one was asked for."""
-    parts = [_drawn(_findings(account)) if account.findings else "nothing is wrong with the keys"]
+    parts = [drawn(_findings(account)) if account.findings else "nothing is wrong with the keys"]
     if account.log is not None:
-        parts.append(_drawn(_log(account)) if account.log else "the log has no entries")
+        parts.append(drawn(_log(account)) if account.log else "the log has no entries")
     return "\n\n".join(parts)
 
 
@@ -80,8 +81,8 @@ def _row(key: ListedKey, account: Account) -> Iterator[RenderableType]:
         else Text("anywhere", style="yellow")
     )
     yield _expiry(key, account.now)
-    yield "-" if key.created_at is None else _span(account.now - key.created_at)
-    yield "never" if key.last_used_at is None else f"{_span(account.now - key.last_used_at)} ago"
+    yield "-" if key.created_at is None else span(account.now - key.created_at)
+    yield "never" if key.last_used_at is None else f"{span(account.now - key.last_used_at)} ago"
 
 
 def _expiry(key: ListedKey, now: float) -> RenderableType:
@@ -91,12 +92,12 @@ def _expiry(key: ListedKey, now: float) -> RenderableType:
     if ends_at is None:
         return "never"
     if state is KeyState.ENDED:
-        return Text(f"{_span(now - ends_at)} ago", style="red")
-    return Text(f"in {_span(ends_at - now)}", style="yellow" if state is KeyState.ENDS_SOON else "")
+        return Text(f"{span(now - ends_at)} ago", style="red")
+    return Text(f"in {span(ends_at - now)}", style="yellow" if state is KeyState.ENDS_SOON else "")
 
 
 def _findings(account: Account) -> Table:
-    table = _table("", "key", "what is wrong", "what to do")
+    table = plain_table("", "key", "what is wrong", "what to do")
     for finding in account.findings:
         name = account.aliases.get(finding.api_key) or shortened(finding.api_key)
         level = Text(finding.level.value, style=_COLOURS[finding.level])
@@ -105,35 +106,13 @@ def _findings(account: Account) -> Table:
 
 
 def _log(account: Account) -> Table:
-    table = _table("when (UTC)", "action", "from", "details")
+    table = plain_table("when (UTC)", "action", "from", "details")
     for entry in account.log or ():
         when = (
             "-" if entry.at is None else datetime.fromtimestamp(entry.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
         )
         table.add_row(when, Text(entry.action), Text(entry.ip_address), Text(entry.details))
     return table
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
-    for title in titles:
-        table.add_column(title)
-    return table
-
-
-def _drawn(table: Table) -> str:
-    console = Console()
-    with console.capture() as captured:
-        console.print(table)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def _span(seconds: float) -> str:
-    """Return a time in the largest unit that it has one of."""
-    for name, size in (("d", DAY_S), ("h", 3600.0), ("min", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {name}"
-    return f"{max(0.0, seconds):.0f} s"
 
 
 def _iso(at: float | None) -> str | None:

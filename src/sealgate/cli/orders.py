@@ -1,7 +1,8 @@
 """`sealgate orders`: the orders in doubt, from the journal's file; the gateway may run or not."""
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +13,20 @@ import click
 from sealgate.cli.frame import config_option, fail
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from sealgate.core.doubts import Doubt
     from sealgate.gateway.journal.desk import SettlingDesk
 
-_HEADINGS = ("REQUEST ID", "ID", "BOT", "KEY", "ORDER", "SENT", "NOT AFTER", "TIMES")
+_HEADINGS = (
+    "request id",
+    "bot",
+    "key",
+    "order\nIdempotency-Key",
+    "sent\n(UTC)",
+    "not after\n(UTC)",
+    "times",
+)
 
 
 @click.command("orders")
@@ -26,8 +37,9 @@ _HEADINGS = ("REQUEST ID", "ID", "BOT", "KEY", "ORDER", "SENT", "NOT AFTER", "TI
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
     """List orders in doubt: they were sent, and no answer is known, after a crash too.
 
-    Look each up at the exchange, then take it off with --settle. NOT AFTER is the exchange's time from which
-    on it can no longer be admitted; until then it may still be executed. Times are UTC.
+    Look each up at the exchange, then take it off with --settle. "Not after" is the exchange's time from
+    which on it can no longer be admitted; until then it may still be executed. The Idempotency-Key is the
+    bot's own name for it, which the exchange never sees.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")
@@ -73,19 +85,33 @@ def _json(doubts: Sequence["Doubt"]) -> str:
 
 
 def _table(doubts: Sequence["Doubt"]) -> str:
-    """Return aligned columns: nothing is cut, so that ids can be copied and lines searched."""
+    """Return a table in which long ids are folded, never cut; whole they are in the JSON."""
+    from sealgate.cli.tables import drawn, plain_table  # noqa: PLC0415 - `sealgate --help` must stay light
+
     if not doubts:
         return "no orders in doubt"
-    rows = [_HEADINGS, *map(_row, doubts)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    table = plain_table(*_HEADINGS)
+    for column in table.columns:
+        column.overflow = "fold"
+    shared = Counter(doubt.request_id for doubt in doubts)
+    for doubt in doubts:
+        table.add_row(*_row(doubt, is_shared=shared[doubt.request_id] > 1))
+    return drawn(table)
 
 
-def _row(doubt: "Doubt") -> tuple[str, ...]:
-    order = f"{doubt.method} {doubt.target}"
-    sent, fence = _time(doubt.sent_ms), _time(doubt.fence_ms)
-    return (doubt.request_id, doubt.id, doubt.bot, doubt.key, order, sent, fence, str(doubt.attempts))
+def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
+    """Yield the cells; the gateway's own id is told only where a bot used its request id twice."""
+    from rich.text import Text  # noqa: PLC0415 - `sealgate --help` must stay light
+
+    yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)
+    yield Text(doubt.bot)
+    yield Text(doubt.key)
+    yield Text(f"{doubt.method} {doubt.target}\n{doubt.idempotency_key or '-'}")
+    yield Text(_time(doubt.sent_ms))
+    yield Text(_time(doubt.fence_ms))
+    yield Text(str(doubt.attempts))
 
 
 def _time(at_ms: int) -> str:
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+    """Return date and time of day in UTC, one above the other."""
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d\n%H:%M:%S.%f")[:-3]

@@ -16,7 +16,7 @@ def command(config_file: Path | None, socket_file: Path | None, *, as_json: bool
 
     New keys are tried with a signed read first. Whatever is wrong changes nothing: exit code 1 and the cause.
     """
-    said = tell("reload", {}, places_of(config_file, socket_file))
+    said = tell("reload", {}, places_of(config_file, socket_file, is_told_by_gateway=True))
     if as_json:
         click.echo(json.dumps(said))
         return

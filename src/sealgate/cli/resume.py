@@ -14,6 +14,7 @@ def command(
 ) -> None:
     """Let orders go again: all, or what was halted of a bot, with a key, or of both.
 
-    A wider halt still stands, and is printed. A key that the exchange refused is used again at once.
+    A wider halt still stands, and is printed. A key that the exchange refused is used again at once, and
+    named.
     """
     change("resume", {"bot": bot, "key": key}, (config_file, socket_file), as_json=as_json)

@@ -132,7 +132,7 @@ async def _running_admin(
         try:
             await site.start()
         except OSError as error:
-            raise cannot_listen(address, "admin.tcp", error) from None
+            raise await cannot_listen(address, "admin.tcp", error) from None
         yield Address(*runner.addresses[0][:2])
     finally:
         await runner.cleanup()

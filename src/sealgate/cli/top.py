@@ -76,6 +76,7 @@ def _show(stream: Iterator[dict[str, Any]], *, once: bool, as_json: bool) -> Non
     from rich.console import Console  # noqa: PLC0415 - `sealgate --help` must stay light
     from rich.live import Live  # noqa: PLC0415
 
+    from sealgate.cli.tables import drawn  # noqa: PLC0415
     from sealgate.cli.top_screen import screen  # noqa: PLC0415
 
     if as_json:
@@ -84,10 +85,10 @@ def _show(stream: Iterator[dict[str, Any]], *, once: bool, as_json: bool) -> Non
             if once:
                 return
         return
-    console = Console()
     if once:
-        console.print(screen(next(stream)))
+        click.echo(drawn(screen(next(stream))))
         return
+    console = Console()
     with Live(console=console, screen=console.is_terminal, auto_refresh=False) as view:
         for picture in stream:
             view.update(screen(picture), refresh=True)

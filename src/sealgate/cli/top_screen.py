@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
-from rich.bar import Bar
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
+
+from sealgate.cli.tables import plain_table
+from sealgate.core.spans import span
 
 _MOST_ERRORS = 8
 _BAR, _SHORTEST_BAR = 24, 8
@@ -31,9 +32,14 @@ def _parts(picture: Picture) -> Iterator[RenderableType]:
         yield Text()
         yield _key_line(key)
         yield from _key_use(key)
-        yield _bots(key)
+        if key["bots"]:
+            yield Text()
+            yield _bots(key)
+    if picture["idle_bots"]:
+        yield Text()
+        yield Text(f"Sent nothing in the last ten seconds: {', '.join(picture['idle_bots'])}", style="dim")
     yield Text()
-    yield from _errors(picture)
+    yield from _wrong(picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +72,9 @@ class _Use:
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         words = f"{self.used:.0%} of {self.words}"
         width = max(_SHORTEST_BAR, min(_BAR, options.max_width - len(words) - 1))
-        row = Table.grid(padding=(0, 1, 0, 0))
-        row.add_row(Bar(1.0, 0.0, min(self.used, 1.0), width=width, color=self.colour), words)
+        filled = round(width * min(self.used, 1.0))
+        row = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+        row.add_row(Text.assemble(("█" * filled, self.colour), ("░" * (width - filled), "dim")), words)
         yield row
 
 
@@ -75,9 +82,10 @@ def _head(picture: Picture) -> _Parts:
     state = _state(picture)
     name = Text.assemble(("Sealgate ", "bold"), (state, "green" if state == "ready" else "bold red"))
     latency = picture["latency"]
+    sent_per_s = sum(key["sent_per_s"] for key in picture["keys"])
     parts = (
         picture["base_url"],
-        f"{picture['requests_per_s']:g} requests/s",
+        f"{picture['requests_per_s']:g} asked/s, {sent_per_s:g} sent/s",
         f"added p99 {_ms(latency['added_p99_ms'])}, upstream p99 {_ms(latency['upstream_p99_ms'])}",
         _clock(picture["clock"]),
         f"{picture['journal']['in_doubt']} orders in doubt",
@@ -105,23 +113,28 @@ def _clock(clock: Mapping[str, Any]) -> str:
 
 def _notices(picture: Picture) -> Iterator[str]:
     for reason in picture["not_ready"]:
-        yield f"not ready: {reason}"
+        yield f"not ready: {_without_cause(reason, picture)}"
     if (failing := picture["failing"]) is not None:
         yield _failing(failing, picture["at_ms"])
     for halt in picture["halts"]:
         names = [f"{kind} {halt[kind]}" for kind in ("bot", "key") if halt[kind]]
         yield f"orders are halted for {' and '.join(names) or 'all'}; go on with: sealgate resume"
-    if picture["clock"]["trouble"]:
-        yield f"clock: {picture['clock']['trouble']}"
-    if picture["journal"]["trouble"]:
-        yield f"the journal cannot be written: {picture['journal']['trouble']}"
+
+
+def _without_cause(reason: str, picture: Picture) -> str:
+    """Leave out a cause that is told further down."""
+    causes = [picture["clock"]["trouble"], picture["journal"]["trouble"]]
+    causes += (key["disabled"] for key in picture["keys"])
+    for cause in filter(None, causes):
+        reason = reason.removesuffix(f": {cause}")
+    return reason
 
 
 def _failing(failing: Mapping[str, Any], at_ms: int) -> str:
-    seconds = (at_ms - failing["since_ms"]) / 1000
+    since = span((at_ms - failing["since_ms"]) / 1000)
     cause = f"{failing['cause']} " if failing["cause"] else ""
     attempts = f"{failing['attempts']} attempts, the last was {failing['kind']}"
-    return f"the exchange has failed for {seconds:.0f} s: {attempts}. {cause}{failing['advice']}"
+    return f"the exchange has failed for {since}: {attempts}. {cause}{failing['advice']}"
 
 
 def _key_line(key: Mapping[str, Any]) -> _Parts:
@@ -142,10 +155,9 @@ def _key_use(key: Mapping[str, Any]) -> Iterator[RenderableType]:
 
 
 def _bots(key: Mapping[str, Any]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("bot", no_wrap=True)
-    for title in ("sent/s", "share", "due", "waiting"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = plain_table("bot", "sent/s", "share", "due", "waiting")
+    for column in table.columns:
+        column.no_wrap, column.justify = True, "left" if column.header == "bot" else "right"
     for bot in key["bots"]:
         table.add_row(
             bot["name"],
@@ -157,14 +169,28 @@ def _bots(key: Mapping[str, Any]) -> Table:
     return table
 
 
-def _errors(picture: Picture) -> Iterator[RenderableType]:
-    if not picture["errors"]:
+def _wrong(picture: Picture) -> Iterator[RenderableType]:
+    wrong = [*_troubles(picture), *_errors(picture)]
+    if wrong:
+        yield Text("What went wrong", style="bold")
+        yield from wrong
+    else:
         yield Text("Nothing went wrong since the start.", style="dim")
-        return
-    yield Text("What went wrong", style="bold")
+
+
+def _troubles(picture: Picture) -> Iterator[RenderableType]:
+    """Yield what goes wrong at this moment, and is not of a reply to a bot."""
+    if picture["clock"]["trouble"]:
+        yield Text(f"clock: {picture['clock']['trouble']}", style="bold red")
+    if picture["journal"]["trouble"]:
+        yield Text(f"the journal cannot be written: {picture['journal']['trouble']}", style="bold red")
+
+
+def _errors(picture: Picture) -> Iterator[RenderableType]:
     for error in picture["errors"][:_MOST_ERRORS]:
-        ago_s = (picture["at_ms"] - error["last_ms"]) / 1000
+        ago = span((picture["at_ms"] - error["last_ms"]) / 1000)
         key = f" (key {error['key']})" if error["key"] else ""
-        yield Text(f"{error['kind']}{key}: {error['count']} times, last {ago_s:.0f} s ago")
+        times = "once" if error["count"] == 1 else f"{error['count']} times, last"
+        yield Text(f"{error['kind']}{key}: {times} {ago} ago")
         cause = f"{error['evidence']}. " if error["evidence"] else ""
         yield Padding(Text(cause + error["advice"], style="dim"), (0, 0, 0, 2), expand=False)

@@ -7,6 +7,8 @@ from ipaddress import ip_address
 MAX_PORT = 65535
 
 _ADDRESS = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[^\[\]:]*)):(?P<port>[0-9]+)")
+_LOCALHOST = frozenset({"localhost", "127.0.0.1", "::1"})
+_UNSPECIFIED = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 _NAME = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}")
 
 
@@ -21,6 +23,15 @@ class Address:
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
         return is_loopback(self.host)
+
+    def takes(self, other: "Address") -> bool:
+        """Whether who connects to the other one on this machine may come out here."""
+        if self.port != other.port or self.port == 0:
+            return False
+        hosts = {self.host, other.host}
+        if hosts & _UNSPECIFIED:
+            return all(host in _UNSPECIFIED or is_loopback(host) for host in hosts)
+        return len(hosts) == 1 or hosts <= _LOCALHOST
 
     def __str__(self) -> str:
         return f"{bracketed(self.host)}:{self.port}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sealgate.config.address import Address
 from sealgate.config.model import Config
 from sealgate.config.paths import Path
 from sealgate.config.problems import Problem
@@ -24,6 +25,15 @@ def _prefix_comes_once(config: Config) -> Iterator[Problem]:
         yield Problem(
             ("base_url",), f"ends in upstream.prefix, which bots' paths have already; leave out {prefix}"
         )
+
+
+def _exchange_is_another(config: Config) -> Iterator[Problem]:
+    exchange = Address(config.base_url.host, config.base_url.port)
+    for setting, own in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
+        if own is not None and own.takes(exchange):
+            text = f"is this gateway itself ({setting}), which would send to itself; write the exchange's URL"
+            yield Problem(("base_url",), text)
+            return
 
 
 def _listens(config: Config) -> Iterator[Problem]:
@@ -121,6 +131,7 @@ def _aliases(config: Config) -> str:
 _CHECKS = (
     _has_a_key,
     _prefix_comes_once,
+    _exchange_is_another,
     _listens,
     _listens_apart,
     _a_group_is_let_in,

@@ -1,8 +1,8 @@
 """The way in: find the file, read the sources, validate the whole, and name every problem by its source."""
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 from types import MappingProxyType
 
@@ -11,9 +11,9 @@ from pydantic_settings import InitSettingsSource
 
 from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config
-from sealgate.config.paths import dotted
-from sealgate.config.problems import UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
-from sealgate.config.sources import Layer, find_file, read_environment, read_file, read_flags
+from sealgate.config.paths import dotted, variable
+from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
+from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
 
 _ADMIN_SOCKET = ("admin", "unix")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
@@ -56,6 +56,8 @@ def load_with_sources(
         config = _build(layers)
     except ValidationError as error:
         problems = problems_of(error)
+        if found is None:
+            problems = [_without_file(problem) for problem in problems]
     else:
         problems = inconsistencies(config)
         if not problems:
@@ -88,6 +90,14 @@ def load_admin_socket(
         raise trouble from None
 
 
+def _without_file(problem: Problem) -> Problem:
+    """Say where the file was looked for, where it is the exchange that nobody named."""
+    if problem.path != ("base_url",) or not problem.text.startswith(MISSING):
+        return problem
+    where = f"missing: no {DEFAULT_FILE} in {File.cwd()}"
+    return replace(problem, text=f"{where}; make one with `sealgate config init`, or set SEALGATE_BASE_URL")
+
+
 def check_whole(config: Config) -> None:
     """Check across tables what was put together of several configurations. Raises ConfigError."""
     if problems := inconsistencies(config):
@@ -106,7 +116,16 @@ def _build(layers: tuple[Layer, ...]) -> Config:
 
 
 def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
-    return [line for problem in problems for line in _told(problem, layers)]
+    told = [(problem, line) for problem in problems for line in _told(problem, layers)]
+    lines = [line for _, line in told]
+    return [line for problem, line in told if not _is_misspelt(problem, lines)]
+
+
+def _is_misspelt(problem: Problem, lines: Sequence[str]) -> bool:
+    """Whether what is missing is there, misspelt, and is told as that."""
+    names = (dotted(problem.path), variable(problem.path))
+    hints = tuple(_hint(name) for name in names)
+    return problem.text.startswith(MISSING) and any(line.endswith(hints) for line in lines)
 
 
 def _told(problem: Problem, layers: tuple[Layer, ...]) -> list[str]:

@@ -1,5 +1,6 @@
 """Problems in a configuration, told as one line each: where, cause, fix. Values are never repeated."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 UNKNOWN = "unknown setting"
+MISSING = "missing; write it in the file"
 _ALIKE = 0.8  # all variables begin alike, so that less says nothing
 
 
@@ -49,7 +51,7 @@ def _problem(details: "ErrorDetails") -> Problem:
     if details["type"] == "extra_forbidden":
         return Problem(path, UNKNOWN, nearest(path))
     if details["type"] == "missing":
-        return Problem(path, f"missing; write it in the file{_or_variable(path)}")
+        return Problem(path, f"{MISSING}{_or_variable(path)}")
     text = _TEXTS.get(details["type"])
     return Problem(path, text(details.get("ctx", {})) if text else details["msg"])
 
@@ -101,7 +103,18 @@ def _table_at(path: Path) -> type[BaseModel]:
 
 def nearest_variable(name: str) -> str | None:
     """Return the valid variable that an unknown one of the environment probably means."""
+    if (spaced := _with_two_underscores(name.upper())) is not None:
+        return spaced
     parts = tuple(name.removeprefix(PREFIX).lower().split("__"))
     valid = [variable(setting.at(parts)) for setting in all_settings()]
     close = get_close_matches(name.upper(), valid, n=1, cutoff=_ALIKE)
     return close[0].replace(ANY, "NAME") if close else None
+
+
+def _with_two_underscores(name: str) -> str | None:
+    """Return the variable with `__` between its levels, where it was written with one: the name is kept."""
+    for path in (setting.path for setting in all_settings()):
+        parts = ("(?P<own>[A-Z0-9_-]+?)" if part == ANY else str(part).upper() for part in path)
+        if found := re.fullmatch(PREFIX + "_{1,2}".join(parts), name):
+            return variable(tuple(found["own"] if part == ANY else part for part in path))
+    return None

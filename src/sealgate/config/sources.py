@@ -4,6 +4,7 @@ A layer is a tree like the configuration's own, with values as they were written
 spells a setting, so that an error names what the user typed.
 """
 
+import ast
 import re
 import tomllib
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from sealgate.config.paths import PREFIX, Path, dotted, variable
 from sealgate.config.problems import ConfigError
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
+DEFAULT_FILE = "sealgate.toml"  # in the working directory
 
 # A Kubernetes service (or a linked container) that is called sealgate puts these into every neighbour's
 # environment. They are addresses, not settings.
@@ -21,7 +23,11 @@ _SERVICE_LINK = re.compile(
     r"SEALGATE_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_(PROTO|PORT|ADDR))?)?)"
 )
 
-_AT_LINE = re.compile(r" \(at line (\d+), column \d+\)$")
+# How Python's parser tells of a string's missing end, before a line's end and at the end of the file, and of
+# a table that stands there twice.
+_UNCLOSED = frozenset({"Illegal character '\\n'", "Unterminated string", 'Expected "\'"'})
+_TWICE = re.compile(r"Cannot declare (\(.+\)) twice")
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +81,14 @@ def read_file(file: File) -> Layer:
 
 def _syntax_error(file: File, message: str) -> str:
     at = _AT_LINE.search(message)
-    line = f":{at[1]}" if at else ""
-    return f"{file}{line}: is not TOML: {_AT_LINE.sub('', message)}; correct the syntax"
+    line = f":{at[1]}" if at and at[1] else ""
+    cause = _AT_LINE.sub("", message)
+    if cause in _UNCLOSED:
+        return f"{file}{line}: is not TOML: a string is not closed; add the quote at its end"
+    if twice := _TWICE.fullmatch(cause):
+        table = dotted(ast.literal_eval(twice[1]))
+        return f"{file}{line}: is not TOML: [{table}] stands there twice; put its settings under one of them"
+    return f"{file}{line}: is not TOML: {cause}; correct the syntax"
 
 
 def find_file(file: File | None, environ: Mapping[str, str]) -> File | None:
@@ -85,7 +97,7 @@ def find_file(file: File | None, environ: Mapping[str, str]) -> File | None:
         return file
     if environ.get(FILE_VARIABLE):
         return File(environ[FILE_VARIABLE])
-    here = File("sealgate.toml")
+    here = File(DEFAULT_FILE)
     return here if here.exists() else None
 
 

@@ -62,6 +62,10 @@ class Halts:
         """Return what stands once the scope is halted from `at_ms` on; one that stands keeps its time."""
         return self if scope in self._by_scope else Halts(*self, Halt(scope, at_ms))
 
+    def within(self, scope: Scope) -> "Halts":
+        """Return those that resuming the scope lifts."""
+        return Halts(*(halt for halt in self if scope.covers(halt.scope)))
+
     def without(self, scope: Scope) -> "Halts":
         """Return what stands once everything within the scope is resumed."""
         return Halts(*(halt for halt in self if not scope.covers(halt.scope)))

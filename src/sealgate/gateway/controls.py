@@ -43,7 +43,7 @@ class Controls:
 
     async def resume(self, scope: Scope) -> Said:
         """Let them go again; a halt may name what the configuration has no more."""
-        is_halted = any(scope.covers(halt.scope) for halt in self._gateway.site.halting.halts)
+        is_halted = self._gateway.site.halting.halts.within(scope)
         unknown = None if is_halted else self._unknown(scope)
         return unknown or self._told(await self._gateway.resume(scope))
 
@@ -59,6 +59,8 @@ class Controls:
             "halts": [asdict(halt) for halt in halt_status(halted.halts)],
             "refused": halted.refused,
             "had_been": halted.had_been,
+            "lifted": [asdict(halt) for halt in halt_status(halted.lifted)],
+            "keys": list(halted.keys),
             "survives_restart": halted.forgotten_because is None,
             "forgotten_because": halted.forgotten_because,
             "base_url": str(self._gateway.config.base_url),

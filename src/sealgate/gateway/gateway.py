@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiohttp.http_parser
 import structlog
@@ -118,10 +118,12 @@ class Gateway:
 
     async def resume(self, scope: Scope) -> Halted:
         """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
-        for alias, desk in self.tree.desks.items():
-            if scope.covers(Scope(scope.bot, alias)):
-                desk.watch.enable()
-        return await self.site.halting.resume(scope)
+        keys = tuple(
+            alias
+            for alias, desk in self.tree.desks.items()
+            if scope.covers(Scope(scope.bot, alias)) and desk.watch.enable()
+        )
+        return replace(await self.site.halting.resume(scope), keys=keys)
 
     async def wait_until_ready(self, seconds: float) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""

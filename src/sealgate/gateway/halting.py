@@ -1,7 +1,7 @@
 """Halting orders and letting them go again, at once and, with a journal, over a restart."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -22,13 +22,16 @@ _NO_JOURNAL = "no journal.file is set"
 class Halted:
     """What a change did: what stands now, how many waiting orders it refused, and why it ends with a restart.
 
-    `forgotten_because` is None where it outlives a restart. `had_been` says that it changed nothing.
+    `forgotten_because` is None where it outlives a restart. `had_been` says that no halt changed. A
+    resume names the halts that it `lifted`, and the `keys` that rested and are used again.
     """
 
     halts: Halts
     refused: int = 0
     forgotten_because: str | None = None
     had_been: bool = False
+    lifted: Halts = field(default_factory=Halts)
+    keys: tuple[str, ...] = ()
 
 
 class Halting:
@@ -64,9 +67,11 @@ class Halting:
 
     async def resume(self, scope: Scope) -> Halted:
         """Let the orders of a scope go again; a wider halt still stands."""
+        lifted = self.halts.within(scope)
         self.halts = self.halts.without(scope)
-        log.info("orders_resumed", scope=str(scope), still_halted=_listed(self.halts))
-        return Halted(self.halts, 0, await self._keep())
+        if lifted:
+            log.info("orders_resumed", scope=_listed(lifted), still_halted=_listed(self.halts))
+        return Halted(self.halts, 0, await self._keep(), had_been=not lifted, lifted=lifted)
 
     def _reason(self, journey: Journey) -> Refusal | None:
         halt = None if journey.ticket is None else _found(self.halts, journey.ticket)

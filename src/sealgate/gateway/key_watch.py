@@ -56,11 +56,13 @@ class KeyWatch:
         elif before.fault is not None and self.health.fault is None:
             log.info("key_enabled", key=self._alias)
 
-    def enable(self) -> None:
-        """Use the key again at once."""
-        if self.health.fault is not None:
-            self.health = KeyHealth()
-            log.info("key_enabled", key=self._alias)
+    def enable(self) -> bool:
+        """Use the key again at once; return whether it rested."""
+        if self.health.fault is None:
+            return False
+        self.health = KeyHealth()
+        log.info("key_enabled", key=self._alias)
+        return True
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)

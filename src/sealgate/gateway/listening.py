@@ -1,6 +1,7 @@
 """Listening by TCP, and the error of a gateway that cannot start here."""
 
 import asyncio
+import contextlib
 import errno
 import socket
 
@@ -8,6 +9,9 @@ from sealgate.config import Address
 from sealgate.gateway.server import BotServer
 
 BACKLOG = 1024
+
+_PATIENCE_S = 0.5
+_MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
 
 
 class StartError(Exception):
@@ -23,7 +27,7 @@ async def listen(server: BotServer, address: Address, setting: str) -> asyncio.S
     try:
         return await loop.create_server(server, address.host, address.port, backlog=BACKLOG)
     except OSError as error:
-        raise cannot_listen(address, setting, error) from None
+        raise await cannot_listen(address, setting, error) from None
 
 
 async def bind(address: Address, setting: str) -> list[socket.socket]:
@@ -39,16 +43,28 @@ async def bind(address: Address, setting: str) -> list[socket.socket]:
     except OSError as error:
         for sock in bound:
             sock.close()
-        raise cannot_listen(address, setting, error) from None
+        raise await cannot_listen(address, setting, error) from None
     return bound
 
 
-def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
-    """Return the error of an address that cannot be had."""
-    return StartError(f"cannot listen on {address}: {_cause(error)}; set {setting} to another one")
-
-
-def _cause(error: OSError) -> str:
+async def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
+    """Return the error of an address that cannot be had; it asks who has it."""
+    cause, fix = error.strerror or str(error), f"set {setting} to another one"
     if error.errno == errno.EADDRINUSE:
-        return "another program listens there"
-    return error.strerror or str(error)
+        cause = "another program listens there"
+        if await _is_gateway(address):
+            cause, fix = "a Sealgate gateway runs there already", "stop it, or `sealgate reload`"
+    return StartError(f"cannot listen on {address}: {cause}; {fix}")
+
+
+async def _is_gateway(address: Address) -> bool:
+    """Ask by a request that a gateway refuses at its door, so that nothing of it is sent on."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            with contextlib.closing(writer):
+                writer.write(b"TRACE / HTTP/1.1\r\nHost: -\r\nConnection: close\r\n\r\n")
+                reply = await reader.read()
+    except OSError:
+        return False
+    return any(mark in reply for mark in _MARKS)

@@ -15,6 +15,7 @@ from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
 from sealgate.gateway.build import key_with
 from sealgate.gateway.descriptors import grantable
+from sealgate.gateway.host import random_token
 from sealgate.gateway.keys import SigningKey
 from sealgate.gateway.listening import StartError
 from sealgate.gateway.room import Room
@@ -107,6 +108,20 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
         yield told("bots", str(error))
     else:
         yield ok("bots", f"{len(config.bots)} are named, and what they prove themselves by can be read")
+        yield from _short_tokens(config, environ)
+
+
+def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the bots whose tokens are shorter than random ones of this program, and so may be guessed."""
+    usual = len(random_token())
+    for name, bot in config.bots.items():
+        if bot.token is None:
+            continue
+        token = read_secret(bot.token, environ)
+        if len(token) < usual:
+            text = f"the token has {len(token)} characters, fewer than the {usual} of a random one"
+            yield warn(f"bots.{name}", text, "store one that `sealgate token new` prints")
+        wipe(token)
 
 
 def look_at_certificate(config: Config) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.sent_log import Scope
 from sealgate.core.routes import Lane
+from sealgate.core.spans import span
 
 _RECENTLY_S = 600.0  # for so long a fall counts as foreign use: by then the search has been there again
-_UNITS = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _OF = {Scope.ALL: "", Scope.READS: ", reads only", Scope.OTHERS: ", all but reads"}
 
 
@@ -68,16 +68,11 @@ def limit_status(limit: Limit, used_ratio: float, now: float) -> LimitStatus:
 
 def in_words(limit: Limit, now: float) -> str:
     """Return "about 20 per 1 s, sliding, seen 14 times, last 429 3 min ago"."""
-    height = f"{round(limit.n, 1):g} per {_span(limit.window)}"
+    height = f"{round(limit.n, 1):g} per {span(limit.window)}"
     known = "" if limit.kind is Kind.UNKNOWN else f", {limit.kind}"
     known += _OF[limit.scope]
     first = f"{height}{known}, published" if limit.most < math.inf else f"about {height}{known}"
     if not limit.seen:
         return f"{first}, not met yet"
     times = "once" if limit.seen == 1 else f"{limit.seen} times"
-    return f"{first}, seen {times}, last 429 {_span(now - limit.last_seen)} ago"
-
-
-def _span(seconds: float) -> str:
-    size, unit = next((one for one in _UNITS if seconds > one[0]), _UNITS[-1])
-    return f"{round(seconds / size, 2 if seconds < 1 else 0):g} {unit}"
+    return f"{first}, seen {times}, last 429 {span(now - limit.last_seen)} ago"
