@@ -283,6 +283,11 @@ def test_ipv6_is_a_second_cause() -> None:
     assert [cause.evidence for cause in causes] == ["", "2001:db8::9 is IPv6"]
 
 
+def test_what_is_no_address_is_not_repeated() -> None:
+    [cause] = causes_of(403, body("IP \x1b[31mevil not in API key whitelist"), facts())
+    assert cause.fix == "add this machine's public address to the key's whitelist in the app"
+
+
 def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
     [cause] = causes_of(403, b"<html>Access denied</html>", facts())
     assert cause.evidence == "the reply is not JSON, so it is not of the exchange itself"

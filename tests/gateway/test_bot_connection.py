@@ -5,13 +5,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
+import pytest
 from structlog.testing import capture_logs
 
 from rig.bot import bot_at, request
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
-from sealgate.gateway.bot_connection import Service
+from sealgate.gateway.bot_connection import BotConnection, Service
 from sealgate.gateway.incoming import Incoming
 from sealgate.gateway.server import BotServer
 
@@ -72,6 +73,23 @@ async def test_a_head_that_drips_is_told_so() -> None:
         answer = await bot.reply()
         assert (answer.status, answer.reason) == (408, "body_timeout")
         assert await bot.rest() == b""
+
+
+async def test_half_a_head_that_is_there_at_once_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the connection's task has run for the first time."""
+    made = BotConnection.connection_made
+
+    def made_with_half_a_head(self: BotConnection, transport: asyncio.BaseTransport) -> None:
+        made(self, transport)
+        self.data_received(b"GET /v1/trade/x HTTP/1.1\r\nHost: loc")
+
+    monkeypatch.setattr(BotConnection, "connection_made", made_with_half_a_head)
+    async with (
+        running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        answer = await bot.reply()
+        assert (answer.status, answer.reason) == (408, "body_timeout")
 
 
 async def test_dripping_does_not_buy_time() -> None:

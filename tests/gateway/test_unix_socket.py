@@ -12,7 +12,7 @@ import pytest
 from rig.bot import request
 from rig.listeners import bot_on, needs_root, open_folder, unix_connection
 from rig.station import running_station
-from rig.upstream import Upstream
+from rig.upstream import Upstream, say_and_close
 from sealgate.gateway.listening import StartError
 from sealgate.gateway.unix_socket import UnixSocket, bind_unix
 
@@ -175,6 +175,18 @@ async def test_bots_on_the_socket_alone(upstream: Upstream, path: Path) -> None:
             assert (await bot.ask(request())).status == 200
             assert (await bot.ask(request())).status == 200
     assert os.listdir(path.parent) == []  # noqa: PTH208 - nothing blocks here
+
+
+async def test_a_large_reply_whose_end_could_not_be_told_from_a_cut(upstream: Upstream, path: Path) -> None:
+    """A Unix socket knows no reset, and HTTP/1.0 no chunks: nothing is said rather than a part."""
+    upstream.answers.append(say_and_close(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 400_000))
+    async with (
+        running_station(upstream, listen={"tcp": "", "unix": str(path)}) as station,
+        bot_on(unix_connection(path)) as bot,
+    ):
+        await bot.send(request(b"POST", b"/v1/trade/order").replace(b"HTTP/1.1", b"HTTP/1.0"))
+        assert await bot.rest() == b""
+        assert (await station.outcomes.until(1)).conclusion == "unknown"
 
 
 async def test_bots_on_both(upstream: Upstream, path: Path) -> None:

@@ -19,7 +19,7 @@ from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.secret_shape import Shape
 from sealgate.core.server_time import stated_time
 
-_ADDRESS = re.compile(rb"ip (\S{1,64}) not in api key whitelist", re.IGNORECASE)
+_ADDRESS = re.compile(rb"ip ([0-9a-f.:]{2,45}) not in api key whitelist", re.IGNORECASE)
 _PERMISSION = re.compile(rb"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
 _WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
 _SERVER_ERROR = 500

@@ -99,7 +99,7 @@ class BotConnection(BaseProtocol):
             self._wake()
             if len(self._queue) >= _PIPELINED and not self._buffer_paused:
                 self._pause_reading_for_buffer()
-        elif self._arrival is not None and not self._has_head_begun:
+        elif (self._arrival is not None or self._latest is None) and not self._has_head_begun:
             self._has_head_begun = True
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
         if self._may_trail:
@@ -196,6 +196,12 @@ class BotConnection(BaseProtocol):
             waiter = self._drain_waiter
             if waiter is not None and waiter.cancelled():
                 self._drain_waiter = None  # aiohttp would let the next one wait for it, too
+
+    @property
+    def can_be_reset(self) -> bool:
+        """Whether the bot sees a `reset` as such: a Unix socket has none, so it looks like an orderly end."""
+        sock = self.transport.get_extra_info("socket") if self.transport is not None else None
+        return sock is None or sock.family != socket.AF_UNIX
 
     def reset(self) -> None:
         """End the connection so that nobody can take what was sent for the whole.

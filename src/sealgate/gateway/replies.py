@@ -97,6 +97,9 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
         block += _framed(reply.body, framing)
     if reply.remainder is None:
         request.connection.write(block)
+    elif framing is _Framing.CLOSE and not request.connection.can_be_reset:
+        reply.remainder.abandon()
+        raise BrokenReplyError("HTTP/1.0 on a Unix socket cannot tell a large reply's end from a cut")
     else:
         await _stream(request.connection, block, reply.remainder, framing)
     return keep_alive
