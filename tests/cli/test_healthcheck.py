@@ -16,7 +16,7 @@ from sealgate.core.status import ClockStatus, Status
 from sealgate.gateway.host import Host
 
 ENVIRON = {
-    "SEALGATE_BASE_URL": "http://127.0.0.1:9",
+    "SEALGATE_BASE_URL": "http://127.0.0.1:7",
     "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
     "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
 }
