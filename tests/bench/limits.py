@@ -55,7 +55,8 @@ OUTRO = """\
   because a step too high would stop the key for long.
 - Buckets whose refusals count: what is sent while the bucket is empty empties it further.
 - GCRA and buckets whose wait is blurred: after a few refusals in ten seconds only what was delivered is
-  believed, and each more halves the pace, so as not to be banned.
+  believed, and each more halves the pace, so as not to be banned. Of a burst that is refused all at once only
+  two count for that.
 - A stranger on the same limit: what is left differs from window to window. To send all of it is to be
   refused in most windows; to be refused rarely is to leave the fluctuation unused. It is searched by probing,
   which is rare by design, as is a limit that doubles.
