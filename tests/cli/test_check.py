@@ -9,6 +9,7 @@ from pathlib import Path
 import aiohttp
 
 from rig.program import running_program
+from rig.redis import running_redis
 from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
 from rig.upstream import say
 from sealgate.gateway.host import Host
@@ -134,3 +135,24 @@ async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> 
         out, err = await process.communicate()
     assert (process.returncode, err) == (0, b"")
     assert b"\x1b" not in out
+
+
+async def test_redis(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup, running_redis() as redis:
+        setup.environ["SEALGATE_LIMITS__REDIS"] = redis.url
+        found = await setup.check()
+        assert found.exit_code == 0
+        assert "limits.redis" in found.stdout
+        assert "Redis answers" in found.stdout
+        await redis.kill()
+        result = await setup.check()
+        assert result.exit_code == 1
+        assert "Redis does not let us in: ConnectionError" in result.stdout
+
+
+async def test_a_redis_whose_address_cannot_be_read(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.environ["SEALGATE_LIMITS__REDIS"] = "env:NO_SUCH_URL"
+        result = await setup.check()
+        assert result.exit_code == 1
+        assert "NO_SUCH_URL" in result.stdout

@@ -40,7 +40,7 @@ def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
         build_rules(config, environ),
         keys,
         hashlib.sha256(certificates).digest(),
-        _read_redis(config.limits.redis, environ),
+        read_redis(config.limits.redis, environ),
     )
 
 
@@ -111,7 +111,8 @@ def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
     return Secret(token)
 
 
-def _read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
+def read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
+    """Return the URL of the Redis that is set, None where none is. Raises SecretError."""
     if not setting or is_redis_url(setting):
         return Secret(setting) if setting else None
     url = read_secret(setting, environ)

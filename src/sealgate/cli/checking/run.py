@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sealgate.cli.checking import local
 from sealgate.cli.checking.exchange import Exchange
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
+from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
 from sealgate.cli.checking.running import ask_running, judge_running, pause_s
 from sealgate.cli.checking.way import look_at_the_way
@@ -70,6 +71,7 @@ def check(wanted: Wanted, report: Report, environ: Mapping[str, str]) -> int:
     for finding in (*local.look_at_file(loaded.file), *_look_around(turn)):
         report.add(finding)
     if not wanted.is_offline:
+        run(_look_at_redis(turn))
         _ask(turn)
     return FAILED if report.has_failed else GOOD
 
@@ -111,6 +113,11 @@ def _look_around(turn: Round) -> Iterator[Finding]:
         yield from remembered_limits(config, learned)
     else:
         yield from judge_running(turn.running)
+
+
+async def _look_at_redis(turn: Round) -> None:
+    if (finding := await look_at_redis(turn.config, turn.environ)) is not None:
+        turn.report.add(finding)
 
 
 def _ask(turn: Round) -> None:

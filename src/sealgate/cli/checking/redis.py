@@ -1,0 +1,31 @@
+"""The Redis where gateways share a limit: whether it answers, and lets them meet there."""
+
+from collections.abc import Mapping
+
+from sealgate.cli.checking.local import told
+from sealgate.config import Config
+from sealgate.core.findings import Finding, fail, ok
+from sealgate.gateway.build import read_redis
+from sealgate.gateway.secret_sources import SecretError
+
+_AREA = "limits.redis"
+
+
+async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding | None:
+    """Return what is to say of it, None where nothing is shared. Nothing is written there."""
+    try:
+        url = read_redis(config.limits.redis, environ)
+    except SecretError as error:
+        return told(_AREA, str(error))
+    if url is None:
+        return None
+    try:
+        from sealgate.gateway.sharing.table import TROUBLE, Table  # noqa: PLC0415 - the extra may be missing
+    except ImportError:
+        return fail(_AREA, "the package redis is missing", 'install "sealgate[redis]"')
+    try:
+        async with Table(url.reveal(), "check", "check").opened():
+            return ok(_AREA, "Redis answers")
+    except TROUBLE as error:
+        fix = "start it, or correct limits.redis; until then each gateway goes alone"
+        return fail(_AREA, f"Redis does not let us in: {type(error).__name__}", fix)
