@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
-from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http_exceptions import HttpProcessingError
 
 from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
 from sealgate.gateway.alarm import Alarm
 from sealgate.gateway.bot_parser import new_parser, refusal_of
+from sealgate.gateway.flow import Flow
 from sealgate.gateway.incoming import Incoming
 from sealgate.gateway.lookout import Lookout
 from sealgate.gateway.peer import peer_of
@@ -47,7 +47,7 @@ class Service:
     idle_s: float = 75.0  # longer than the usual client keeps an idle connection
 
 
-class BotConnection(BaseProtocol):
+class BotConnection(Flow):
     """Parses, queues and serves. `on_hang_up` is called when the bot goes while a request is under way."""
 
     def __init__(
@@ -154,11 +154,6 @@ class BotConnection(BaseProtocol):
         """Stop reading; until it goes on, the loop does not see the bot hang up."""
         super()._pause_transport_reading()
         self._lookout.begin()
-
-    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
-        """Read on, if reading was paused; aiohttp calls this at the end of every body."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Tell who serves that nobody waits any more."""

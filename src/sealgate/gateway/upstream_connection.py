@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import aiohttp
-from aiohttp.base_protocol import BaseProtocol
 from aiohttp.connector import Connection
 from aiohttp.http import HttpResponseParser, RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
@@ -19,6 +18,7 @@ from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure, Fate
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.gateway.alarm import Alarm
 from sealgate.gateway.answer import Answer, Remainder, hold
+from sealgate.gateway.flow import Flow
 from sealgate.gateway.tls import has_said_goodbye
 from sealgate.gateway.troubles import TROUBLE, words
 
@@ -34,7 +34,7 @@ _FINAL = 200  # the end of the 1xx class
 Head = tuple[RawResponseMessage, StreamReader]
 
 
-class UpstreamConnection(BaseProtocol):
+class UpstreamConnection(Flow):
     """A connection in the pool's hands or a request's. `on_free` is called when the request has done with it.
 
     `is_wanted` says whether others wait for one. `tls` is the session below, None without one. Whoever has
@@ -177,11 +177,6 @@ class UpstreamConnection(BaseProtocol):
             self._interim += 1
             if self._interim > _MOST_INTERIM or message.code == _SWITCHING:
                 self._fail(aiohttp.ClientPayloadError("interim replies without end"))
-
-    def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
-        """Read on, if reading was paused; aiohttp calls this at the end of every body."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
