@@ -71,8 +71,7 @@ def check(wanted: Wanted, report: Report, environ: Mapping[str, str]) -> int:
     for finding in (*local.look_at_file(loaded.file), *_look_around(turn)):
         report.add(finding)
     if not wanted.is_offline:
-        run(_look_at_redis(turn))
-        _ask(turn)
+        run(_go_out(turn))
     return FAILED if report.has_failed else GOOD
 
 
@@ -115,23 +114,20 @@ def _look_around(turn: Round) -> Iterator[Finding]:
         yield from judge_running(turn.running)
 
 
-async def _look_at_redis(turn: Round) -> None:
+async def _go_out(turn: Round) -> None:
+    """Go to the network; to the exchange only if it is no longer the example's."""
     if (finding := await look_at_redis(turn.config, turn.environ)) is not None:
         turn.report.add(finding)
-
-
-def _ask(turn: Round) -> None:
-    """Go to the network, unless it is still the example's."""
     if any(local.look_for_leftovers(turn.config)):
         turn.report.add(warn("exchange", "it was not asked", "set base_url and the key first"))
     elif (left_s := pause_s(turn.running)) > 0:
         text = "it was not asked: the running gateway keeps off after a 429"
         turn.report.add(warn("exchange", text, f"wait {left_s:.0f} s, and run it again"))
     else:
-        run(_go(turn))
+        await _ask(turn)
 
 
-async def _go(turn: Round) -> None:
+async def _ask(turn: Round) -> None:
     """Ask the exchange where the way to it is free."""
     is_free = True
     with waiting_for(f"looking for {turn.config.base_url.host}"):
