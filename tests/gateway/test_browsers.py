@@ -7,7 +7,6 @@ show that the attempts came.
 import asyncio
 import contextlib
 import json
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -21,24 +20,15 @@ from gateway.browser_pages import (
     WAYS_OF_AN_OWN_ORIGIN,
     WAYS_THAT_NEED_NO_LEAVE,
 )
+from rig.chromium import FLAGS, PROGRAM
 from rig.station import Station
 from sealgate.core import admission
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (Debian: chromium)")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed (Debian: chromium)")
 
 BROWSING_S = 40.0
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+OWN_FLAGS = (
     "--disable-dev-shm-usage",
-    "--remote-debugging-port=0",
     "--host-resolver-rules=MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 )
 GUARDS = (b"host", b"origin", b"referer", b"sec-fetch-site")
@@ -111,8 +101,9 @@ async def running_site(page: str, station: Station) -> AsyncIterator[Site]:
 async def browse(url: str, site: Site, folder: Path) -> None:
     """Open a page in a new browser, and leave it when the page says that it is done."""
     browser = await asyncio.create_subprocess_exec(
-        str(CHROMIUM),
+        str(PROGRAM),
         *FLAGS,
+        *OWN_FLAGS,
         f"--user-data-dir={folder}",
         url,
         stdout=asyncio.subprocess.DEVNULL,

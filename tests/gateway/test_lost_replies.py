@@ -489,12 +489,13 @@ async def test_a_large_reply_that_drips_is_given_up(upstream: Upstream) -> None:
 # What cannot be learned from a reply ------------------------------------------------------------------------
 
 
+def fail(*_: object) -> None:
+    raise OverflowError
+
+
 async def test_a_reply_that_cannot_be_learned_from_is_passed_on(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
-        raise OverflowError
-
     monkeypatch.setattr(pipeline, "observe", fail)
     assert met(await station.ask(ORDERS["POST"])) == (200, "done", None)
     assert len(station.upstream.received) == 1
@@ -503,9 +504,6 @@ async def test_a_reply_that_cannot_be_learned_from_is_passed_on(
 async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
-        raise OverflowError
-
     monkeypatch.setattr(pipeline, "judge_reply", fail)
     order = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k", body=b"{}")
     assert met(await station.ask(order)) == (500, "unknown", "internal_error")

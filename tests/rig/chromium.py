@@ -17,7 +17,7 @@ import aiohttp
 from rig.wire import PATIENCE_S, let_pass
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
-_FLAGS = (
+FLAGS = (
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -26,7 +26,6 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--hide-scrollbars",
     "--remote-debugging-port=0",
 )
 
@@ -114,7 +113,13 @@ async def running_chromium() -> AsyncIterator[Page]:
     assert PROGRAM is not None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = await asyncio.create_subprocess_exec(
-            PROGRAM, *_FLAGS, f"--user-data-dir={folder}", "about:blank", stdout=DEVNULL, stderr=DEVNULL
+            PROGRAM,
+            *FLAGS,
+            "--hide-scrollbars",
+            f"--user-data-dir={folder}",
+            "about:blank",
+            stdout=DEVNULL,
+            stderr=DEVNULL,
         )
         try:
             port = await _port(Path(folder) / "DevToolsActivePort")
