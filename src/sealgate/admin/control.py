@@ -4,15 +4,14 @@ Only on a Unix socket that this user alone can reach, so that neither a web page
 reload; who connects is checked all the same.
 """
 
+import asyncio
 import json
 import os
-import socket
-import struct
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from aiohttp import web
-from aiohttp.typedefs import Handler
+from aiohttp.typedefs import Handler, Middleware
 
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import pages
@@ -20,17 +19,20 @@ from sealgate.core.halts import Scope
 from sealgate.core.status import Status
 
 Action = Callable[[Scope], Awaitable[tuple[int, dict[str, Any]]]]
+UserOf = Callable[[asyncio.BaseTransport], int | None]
 
-_UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
 _NAMES = frozenset({"bot", "key"})
 _LONGEST = 4096
 
 
 def control_app(
-    status: Callable[[], Status], metrics: Metrics, actions: Mapping[str, Action]
+    status: Callable[[], Status], metrics: Metrics, actions: Mapping[str, Action], user_of: UserOf
 ) -> web.Application:
-    """Return the application. `actions` are by name: `halt` is called by `POST /-/halt`."""
-    app = web.Application(middlewares=[_own_user_only], client_max_size=_LONGEST)
+    """Return the application. `actions` are by name: `halt` is called by `POST /-/halt`.
+
+    `user_of` tells the user at the other end of a Unix socket, None where the system does not say.
+    """
+    app = web.Application(middlewares=[_own_user_only(user_of)], client_max_size=_LONGEST)
     app.add_routes(pages(status, metrics))
     app.add_routes([web.post(f"/-/{name}", _view(action)) for name, action in actions.items()])
     return app
@@ -61,18 +63,12 @@ def parse_scope(body: bytes) -> Scope:
     return Scope(document.get("bot"), document.get("key"))
 
 
-@web.middleware
-async def _own_user_only(request: web.Request, handler: Handler) -> web.StreamResponse:
-    if _user(request) not in {None, os.geteuid(), 0}:
-        raise web.HTTPForbidden(text="refused: called by another user\n")
-    return await handler(request)
+def _own_user_only(user_of: UserOf) -> Middleware:
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        user = user_of(request.transport) if request.transport is not None else None
+        if user not in {None, os.geteuid(), 0}:
+            raise web.HTTPForbidden(text="refused: called by another user\n")
+        return await handler(request)
 
-
-def _user(request: web.Request) -> int | None:
-    """Return who connected (SO_PEERCRED, Linux's); None where the system does not say."""
-    sock = request.transport.get_extra_info("socket") if request.transport else None
-    if sock is None or not hasattr(socket, "SO_PEERCRED"):
-        return None
-    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
-    user: int = _UCRED.unpack(credentials)[1]
-    return user & 0xFFFFFFFF  # the kernel's are unsigned
+    return guard

@@ -11,6 +11,7 @@ from sealgate.admin.metrics import Metrics
 from sealgate.gateway.admin_socket import bind_admin
 from sealgate.gateway.controls import Controls
 from sealgate.gateway.gateway import Gateway
+from sealgate.gateway.peer import peer_of
 
 
 @contextlib.asynccontextmanager
@@ -22,7 +23,8 @@ async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[P
         return
     controls = Controls(gateway)
     actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
-    runner = web.AppRunner(control_app(gateway.status, metrics, actions), access_log=None)
+    app = control_app(gateway.status, metrics, actions, lambda transport: peer_of(transport).uid)
+    runner = web.AppRunner(app, access_log=None)
     try:
         await runner.setup()
         await web.SockSite(runner, bound.sock).start()
