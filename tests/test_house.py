@@ -5,7 +5,8 @@ Each rule is a function of a made-up or real source, so that the tests below sho
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,22 @@ OURS = {
     "gateway": frozenset({"", "core", "config", "errors"}),
     "cli": frozenset({"", "gateway", "admin", "sandbox", "config", "core", "errors"}),
 }
+
+# The rooms of the gateway: each may import those that stand after it.
+ROOMS = (
+    "life",
+    "direct",
+    "request",
+    "doors",
+    "bots",
+    "sharing",
+    "journal",
+    "clock",
+    "upstream",
+    "pacing",
+    "keys",
+    "host",
+)
 
 # What they may import of others; where nothing is said, anything.
 _STANDARD = frozenset(sys.stdlib_module_names)
@@ -87,6 +104,40 @@ def may_import(part: str, module: str) -> bool:
     return part not in OTHERS or package in OTHERS[part]
 
 
+def upward_imports(room: str, source: str) -> list[str]:
+    """Return the modules of the gateway that a source of a room may not import: they stand above it."""
+    above = ROOMS[: ROOMS.index(room)]
+    return [
+        module
+        for module in imports(source)
+        if module.startswith("sealgate.gateway.") and module.split(".")[2] in above
+    ]
+
+
+def module_of(file: Path) -> str:
+    return ".".join(["sealgate", *file.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+
+
+def circle(sources: Mapping[str, str]) -> list[str]:
+    """Return modules that import each other in a circle, those for types alone included; [] if none do."""
+    graph = {name: set(imported(source, sources)) - {name} for name, source in sources.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def imported(source: str, modules: Container[str]) -> Iterator[str]:
+    """Yield those of the modules that a source imports."""
+    for node in ast.walk(ast.parse(source)):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+        if isinstance(node, ast.ImportFrom):
+            inner = [f"{node.module}.{name}" for name in names]
+            names = [name if name in modules else str(node.module) for name in inner]
+        yield from (name for name in names if name in modules)
+
+
 def long_functions(source: str) -> list[str]:
     """Return the functions that are too long and do not say why."""
     lines = source.splitlines()
@@ -115,6 +166,22 @@ def test_imports_run_downwards(file: Path) -> None:
     assert wrong_imports(part_of_file(file), file.read_text()) == []
 
 
+@pytest.mark.parametrize("room", ROOMS)
+def test_imports_run_downwards_in_the_gateway(room: str) -> None:
+    files = sorted((ROOT / "gateway" / room).rglob("*.py"))
+    assert files
+    assert [upward_imports(room, file.read_text()) for file in files] == [[]] * len(files)
+
+
+def test_every_room_of_the_gateway_has_its_place() -> None:
+    inside = (ROOT / "gateway").iterdir()
+    assert {path.name for path in inside if path.name not in {"__init__.py", "__pycache__"}} == set(ROOMS)
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle({module_of(file): file.read_text() for file in SOURCES}) == []
+
+
 @pytest.mark.parametrize("file", SOURCES, ids=name_of)
 def test_a_file_is_one_idea(file: Path) -> None:
     assert len(file.read_text().splitlines()) <= MAX_FILE_LINES
@@ -127,7 +194,7 @@ def test_a_function_fits_on_a_screen_or_says_why_not(file: Path) -> None:
 
 WRONG = [
     ("core", "import sealgate.config"),
-    ("core", "from sealgate.gateway.host import Host"),
+    ("core", "from sealgate.gateway.host.host import Host"),
     ("core", "from sealgate import gateway"),
     ("core", "import aiohttp"),
     ("core", "import time"),
@@ -162,6 +229,18 @@ def test_the_rule_of_imports_can_fail(part: str, source: str) -> None:
 @pytest.mark.parametrize(("part", "source"), RIGHT)
 def test_the_rule_of_imports_can_hold(part: str, source: str) -> None:
     assert wrong_imports(part, source) == []
+
+
+def test_the_rule_of_rooms_can_fail() -> None:
+    source = "from sealgate.gateway.request import pipeline\nfrom sealgate.gateway.host.host import Host"
+    assert upward_imports("bots", source) == ["sealgate.gateway.request"]
+    assert upward_imports("life", source) == []
+
+
+def test_the_rule_of_circles_can_fail() -> None:
+    sources = {"a": "import b", "b": "if TYPE_CHECKING:\n    from c import D", "c": "from a import E"}
+    assert set(circle(sources)) == {"a", "b", "c"}
+    assert circle(sources | {"c": ""}) == []
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 
 from rig.fences import ROOT, Fence, fences
 from sealgate.config import Config, load_config
-from sealgate.gateway.gateway import running_gateway
+from sealgate.gateway.life.gateway import running_gateway
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

@@ -13,7 +13,7 @@ from rig.bot import bot_at, request
 from rig.station import Station
 from sealgate.admin.metrics import Metrics
 from sealgate.config import Config
-from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

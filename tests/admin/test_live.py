@@ -17,7 +17,7 @@ from rig.wire import PATIENCE_S, reply
 from sealgate.admin.broadcast import Broadcast, TooManyViewersError
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 BOT = b"Authorization: Bearer token-of-grid"
 LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))

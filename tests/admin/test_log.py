@@ -121,7 +121,7 @@ from rig.bot import bot_at
 from rig.wire import OK, reply
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.gateway import running_gateway
+from sealgate.gateway.life.gateway import running_gateway
 from dataclasses import asdict
 
 configure_log("debug", sys.argv[1])

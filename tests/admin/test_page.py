@@ -14,7 +14,7 @@ from rig.upstream import say
 from rig.wire import reply
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 

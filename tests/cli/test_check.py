@@ -12,7 +12,7 @@ from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
 from rig.upstream import say
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.learned import Journal
 
 SIGNED_READ = b"/v1/trade/symbols/list"

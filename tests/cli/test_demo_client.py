@@ -11,8 +11,8 @@ from aiohttp.test_utils import RawTestServer
 from rig import oracle
 from sealgate.cli.demo.client import Client, Over, Setback, signed_by, with_token
 from sealgate.core.signing import Scheme, Signer
-from sealgate.gateway.host import Host
-from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.key import SigningKey
 
 SECRET = b"correct-horse-battery-staple"
 ORDER = {"symbol": "BTC"}

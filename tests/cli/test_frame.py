@@ -11,8 +11,8 @@ from sealgate import __version__
 from sealgate.cli import COMMANDS, main
 from sealgate.cli.frame import Program, config_option
 from sealgate.config import ConfigError
-from sealgate.gateway.listening import StartError
-from sealgate.gateway.secret_sources import SecretError
+from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.keys.sources import SecretError
 
 HEAVY = ("aiohttp", "asyncio", "prometheus_client", "pydantic", "rich", "structlog")
 

@@ -13,7 +13,7 @@ from sealgate.admin.server import admin_app
 from sealgate.cli import main
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.status import ClockStatus, Status
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:7",

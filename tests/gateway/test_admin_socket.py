@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sealgate.config.admin_socket import OFF, default_places, why_not_private
-from sealgate.gateway.admin_socket import bind_admin
-from sealgate.gateway.listening import StartError
-from sealgate.gateway.unix_socket import UnixSocket
+from sealgate.gateway.doors.admin_socket import bind_admin
+from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.doors.unix_socket import UnixSocket
 
 
 @pytest.fixture

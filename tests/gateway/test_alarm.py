@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from sealgate.gateway.alarm import Alarm
+from sealgate.gateway.host.alarm import Alarm
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,7 +10,7 @@ from rig.station import Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_stall
 from rig.wire import OK, chunked, let_pass, reply
 from sealgate.core.routes import Lane
-from sealgate.gateway.handler import Handler
+from sealgate.gateway.request.handler import Handler
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')

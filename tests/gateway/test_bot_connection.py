@@ -12,9 +12,9 @@ from rig.bot import bot_at, request
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
-from sealgate.gateway.bot_connection import BotConnection, Service
-from sealgate.gateway.incoming import Incoming
-from sealgate.gateway.server import BotServer
+from sealgate.gateway.bots.connection import BotConnection, Service
+from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.bots.server import BotServer
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 SHORT_S = 0.02

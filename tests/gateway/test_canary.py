@@ -20,7 +20,7 @@ from rig.wire import reply
 
 # The same program with one mistake: it keeps a copy of each secret that it reads.
 FORGETFUL = """
-import sealgate.gateway.build as build
+import sealgate.gateway.keys.parts as build
 kept, read = [], build.read_secret
 def read_and_keep(*arguments):
     kept.append(KEEP(read(*arguments)))

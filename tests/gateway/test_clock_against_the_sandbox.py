@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 
 from sealgate.config import Config
-from sealgate.gateway.gateway import Gateway, running_gateway
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -60,7 +60,7 @@ async def outside_the_window(session: aiohttp.ClientSession, sandbox: Sandbox) -
 
 @pytest.mark.parametrize("skew_ms", [-HOURS_MS, HOURS_MS])
 async def test_a_host_skewed_by_hours(monkeypatch: pytest.MonkeyPatch, skew_ms: int) -> None:
-    monkeypatch.setattr("sealgate.gateway.gateway.Host", SkewedHost)
+    monkeypatch.setattr("sealgate.gateway.life.gateway.Host", SkewedHost)
     async with (
         exchange(skew_ms) as sandbox,
         running_gateway(config_for(sandbox), environ={"SECRET": sandbox.api_secret}) as gateway,

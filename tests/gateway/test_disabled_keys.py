@@ -84,7 +84,7 @@ async def test_those_that_wait_are_refused_and_those_under_way_are_answered(upst
 
 async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sealgate.core.key_health.FIRST_GAP_S", 0.02)
-    monkeypatch.setattr("sealgate.gateway.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
     upstream.answers.extend([say(INVALID)] * 3)
     async with running_station(upstream) as station:
         assert (await station.ask(ORDER)).status == 401
@@ -96,7 +96,7 @@ async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.M
 async def test_an_order_that_is_halted_is_no_trial(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.key_care._LOOK_S", 3600.0)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 3600.0)
     async with running_station(upstream) as station:
         watch = station.gateway.tree.desks["main"].watch
         watch.health = due = KeyHealth(KeyFault.INVALID)
@@ -130,8 +130,8 @@ async def test_a_session_that_is_refused_says_nothing_of_the_key(upstream: Upstr
 async def test_the_end_of_a_key_is_read_from_the_list(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.key_care._LOOK_S", 0.01)
-    monkeypatch.setattr("sealgate.gateway.key_care._FIRST_READ_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
     listed = b'{"keys":[{"api_key":"ak-public-1","expires_at":"2031-01-31T12:00:00Z","is_active":true}]}'
     upstream.answers.append(say(reply(b"200 OK", listed)))
     keys = {"main": {**KEY, "session": "env:SESSION"}}
@@ -153,8 +153,8 @@ async def test_the_end_of_a_key_is_read_from_the_list(
 async def test_a_key_that_is_not_good_is_told_by_its_name(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch, record: bytes, event: str
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.key_care._LOOK_S", 0.01)
-    monkeypatch.setattr("sealgate.gateway.key_care._FIRST_READ_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
     upstream.answers.append(say(reply(b"200 OK", b'{"keys":[{"api_key":"ak-public-1",%b}]}' % record)))
     keys = {"main": {**KEY, "session": "env:SESSION"}}
     environ = {"EXCHANGE_SECRET": "s3cret", "SESSION": "session-1"}

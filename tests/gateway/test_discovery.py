@@ -12,9 +12,9 @@ from rig.station import make_config
 from rig.upstream import running_upstream, say, say_and_close
 from rig.wire import reply
 from sealgate.core.schemes import End, Finding, Heard
-from sealgate.gateway.direct import direct_upstream
-from sealgate.gateway.discovery import Discovery, Errand
-from sealgate.gateway.host import Host
+from sealgate.gateway.direct.discovery import Discovery, Errand
+from sealgate.gateway.direct.read import direct_upstream
+from sealgate.gateway.host.host import Host
 from sealgate.sandbox import host as sandbox_host
 from sealgate.sandbox.models.control import JournalEntry, JournalQuery
 from sealgate.sandbox.server import Sandbox, running_sandbox

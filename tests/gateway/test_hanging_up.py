@@ -10,7 +10,7 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, hold_until, say
 from rig.wire import OK, PATIENCE_S, reply
-from sealgate.gateway import lookout
+from sealgate.gateway.bots import lookout
 
 READ = request()
 ORDERS = {

@@ -24,10 +24,10 @@ from rig.wire import Head, let_pass
 from sealgate.core.attempts import Failure
 from sealgate.core.outcome import Conclusion
 from sealgate.core.routes import Lane
-from sealgate.gateway.answer import Answer
 from sealgate.gateway.journal.file import connect
-from sealgate.gateway.journey import Journey
-from sealgate.gateway.upstream_connection import UpstreamConnection
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.connection import UpstreamConnection
 
 METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET")
 TARGET = b"/v1/trade/order/"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.test_journal_orders import DONE, KEEPING, ORDER, order, until
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import OrderBook, orders
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger

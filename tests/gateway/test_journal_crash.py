@@ -18,7 +18,7 @@ from pathlib import Path
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Ending
 from sealgate.core.routes import Lane
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import Keeping, Order, OrderBook
 
 FILE = Path(sys.argv[1])

@@ -19,7 +19,7 @@ from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
 from sealgate.core.routes import Lane
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import (
     HaltsTable,
     Journal,

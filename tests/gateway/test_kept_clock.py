@@ -5,8 +5,8 @@ import pytest
 from sealgate.core.clock import Sample
 from sealgate.core.host_jumps import HostClocks
 from sealgate.errors import Refusal
-from sealgate.gateway.host import Host
-from sealgate.gateway.kept_clock import ClockNeeds, KeptClock
+from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
+from sealgate.gateway.host.host import Host
 
 EPOCH = 1_790_000_000.0
 OUTSIDE = b"Timestamp outside recv_window (5000ms). Server time: %d" % (EPOCH * 1000 + 60_000)

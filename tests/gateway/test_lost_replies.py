@@ -30,7 +30,7 @@ from rig.upstream import (
     say_and_stall,
 )
 from rig.wire import OK, chunked, reply
-from sealgate.gateway import pipeline
+from sealgate.gateway.request import pipeline
 
 READ = request()
 ORDERS = {

@@ -35,9 +35,9 @@ from rig.upstream import Act, Received, Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.core.pacing.claims import Claim, Fate
 from sealgate.core.pacing.claims import Reply as Learned
-from sealgate.gateway.gateway import Gateway, running_gateway
-from sealgate.gateway.host import Host
-from sealgate.gateway.turnstile import Turnstile
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import LimitKind, SandboxSettings
 
@@ -61,7 +61,7 @@ def _one_time_per_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         def _forget(self) -> None:
             self._now = None
 
-    monkeypatch.setattr("sealgate.gateway.gateway.Host", SteppingHost)
+    monkeypatch.setattr("sealgate.gateway.life.gateway.Host", SteppingHost)
 
 
 @dataclass

@@ -16,7 +16,7 @@ from sealgate.core.pacing.claims import Claim, Fate
 from sealgate.core.pacing.claims import Reply as LimitReply
 from sealgate.core.routes import Lane
 from sealgate.core.stamps import Stamps
-from sealgate.gateway.upstream_connection import UpstreamConnection
+from sealgate.gateway.upstream.connection import UpstreamConnection
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')

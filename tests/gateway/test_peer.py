@@ -3,7 +3,7 @@ from typing import Any, cast
 import pytest
 
 from sealgate.core.admission import Peer
-from sealgate.gateway.peer import _common_name, origin_of
+from sealgate.gateway.bots.peer import _common_name, origin_of
 
 
 class Transport:

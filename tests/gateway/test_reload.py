@@ -18,10 +18,10 @@ from rig.wire import OK, reply
 from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
 from sealgate.core.pacing.memory import Snapshot
-from sealgate.gateway.gateway import Gateway, running_gateway
 from sealgate.gateway.journal import Journal
-from sealgate.gateway.reload import ReloadError
-from sealgate.gateway.turnstile import Turnstile
+from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.life.reload import ReloadError
+from sealgate.gateway.pacing.turnstile import Turnstile
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
 LISTEN = {"tcp": "127.0.0.1:0"}
@@ -224,7 +224,7 @@ async def test_a_session_token_is_taken_where_the_exchange_cannot_be_reached(sit
 async def test_other_certificates_in_the_same_file_count(
     tmp_path: Path, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.reload._FIRST_SAMPLE_S", 0.5)
+    monkeypatch.setattr("sealgate.gateway.life.reload._FIRST_SAMPLE_S", 0.5)
     ca_file = tmp_path / "ca.pem"
     ours, others = authority.pem, Authority().pem
     write(ca_file, ours)
@@ -249,8 +249,8 @@ async def test_other_certificates_in_the_same_file_count(
 async def test_a_clock_that_cannot_be_read_is_a_warning_where_the_old_one_could_not_either(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.reload._FIRST_SAMPLE_S", 0.1)
-    monkeypatch.setattr("sealgate.gateway.kept_clock.KeptClock.not_ready", "clock not synced: no sample yet")
+    monkeypatch.setattr("sealgate.gateway.life.reload._FIRST_SAMPLE_S", 0.1)
+    monkeypatch.setattr("sealgate.gateway.clock.kept.KeptClock.not_ready", "clock not synced: no sample yet")
     site.upstream.time = say(reply(b"404 Not Found", b""))
     site.tables["clock"] = {"interval": 20.0}
     assert await site.reload() == ("The server's time is not known: clock not synced: no sample yet.",)
@@ -423,7 +423,7 @@ async def test_no_reload_while_it_shuts_down(site: Site) -> None:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sealgate.gateway.secret_watch._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.keys.watch._LOOK_S", 0.01)
 
 
 @pytest.mark.usefixtures("quick")

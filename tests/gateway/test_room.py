@@ -6,7 +6,7 @@ import pytest
 
 from rig.wire import let_pass
 from sealgate.core.routes import Lane
-from sealgate.gateway.room import Room
+from sealgate.gateway.upstream.room import Room
 
 LONG_S = 30.0
 

@@ -4,8 +4,8 @@ import resource
 
 import pytest
 
-from sealgate.gateway import descriptors
-from sealgate.gateway.descriptors import room_for_bots
+from sealgate.gateway.host import descriptors
+from sealgate.gateway.host.descriptors import room_for_bots
 
 WITHOUT_END = resource.RLIM_INFINITY
 

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from sealgate.config import Config
-from sealgate.gateway.gateway import Gateway, running_gateway
-from sealgate.gateway.reload import ReloadError
+from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.life.reload import ReloadError
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

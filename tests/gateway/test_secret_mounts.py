@@ -8,8 +8,8 @@ import keyring
 import keyring.errors
 import pytest
 
-from sealgate.gateway import secret_files
-from sealgate.gateway.secret_sources import SecretError, read_secret
+from sealgate.gateway.keys import files as secret_files
+from sealgate.gateway.keys.sources import SecretError, read_secret
 
 CANARY = "c4n4ry-0123456789abcdef"
 STRANGER = 4711

@@ -9,8 +9,8 @@ from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
-from sealgate.gateway.host import Host
-from sealgate.gateway.turnstile import Turnstile
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.pacing.turnstile import Turnstile
 
 
 class HandHost(Host):

@@ -3,9 +3,9 @@
 import asyncio
 
 from sealgate.errors import Refusal
-from sealgate.gateway.background import Background
-from sealgate.gateway.journey import Journey, Stage
-from sealgate.gateway.under_way import UnderWay
+from sealgate.gateway.host.background import Background
+from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.under_way import UnderWay
 
 REFUSAL = Refusal("halted", "Orders are halted.")
 

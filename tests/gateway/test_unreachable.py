@@ -14,7 +14,8 @@ from rig.tls import Authority
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.attempts import Failure, Fate
 from sealgate.core.routes import Lane
-from sealgate.gateway.upstream import Destination, Upstream
+from sealgate.gateway.upstream.destination import Destination
+from sealgate.gateway.upstream.pool import Upstream
 
 
 async def failure_at(base_url: str, ca_file: Path | None = None) -> Failure:

@@ -16,9 +16,10 @@ from rig.tls import Authority
 from rig.upstream import Wire, running_upstream
 from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
-from sealgate.gateway.answer import Answer
-from sealgate.gateway.upstream import Destination, Upstream
-from sealgate.gateway.upstream_connection import UpstreamConnection
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.connection import UpstreamConnection
+from sealgate.gateway.upstream.destination import Destination
+from sealgate.gateway.upstream.pool import Upstream
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LONG_S = 30.0

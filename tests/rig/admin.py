@@ -11,7 +11,7 @@ from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.core.status import Status
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 HOSTS = frozenset({"127.0.0.1", "localhost"})
 

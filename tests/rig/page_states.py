@@ -11,7 +11,7 @@ from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.status import HaltStatus, Status
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 Change = Callable[[Status], Status]
 

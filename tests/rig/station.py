@@ -11,7 +11,7 @@ from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
 from sealgate.core.outcome import Outcome
-from sealgate.gateway.gateway import Gateway, running_gateway
+from sealgate.gateway.life.gateway import Gateway, running_gateway
 
 SECRET = b"correct horse battery staple"
 API_KEY = b"ak-public-1"

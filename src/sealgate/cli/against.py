@@ -12,7 +12,7 @@ from sealgate.config import Config
 from sealgate.core.comparison import Part, excerpt, explain_signature
 from sealgate.core.comparison import Signed as SignedOver
 from sealgate.core.written_request import Piece, UnreadableRequestError, WrittenRequest, parse_written
-from sealgate.gateway.build import build_candidates
+from sealgate.gateway.keys.parts import build_candidates
 
 _MS_DIGITS = 13
 

@@ -8,10 +8,10 @@ from aiohttp import web
 
 from sealgate.admin.control import control_app
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.admin_socket import bind_admin
-from sealgate.gateway.controls import Controls
-from sealgate.gateway.gateway import Gateway
-from sealgate.gateway.peer import peer_of
+from sealgate.gateway.bots.peer import peer_of
+from sealgate.gateway.doors.admin_socket import bind_admin
+from sealgate.gateway.life.controls import Controls
+from sealgate.gateway.life.gateway import Gateway
 
 
 @contextlib.asynccontextmanager

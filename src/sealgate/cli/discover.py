@@ -13,7 +13,7 @@ from sealgate.cli.frame import config_option, fail
 if TYPE_CHECKING:
     from sealgate.cli.discovery_words import Search
     from sealgate.config import Config
-    from sealgate.gateway.discovery import Discovery, Errand
+    from sealgate.gateway.direct.discovery import Discovery, Errand
 
 _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less
 
@@ -47,8 +47,8 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
     """
     from sealgate.cli import discovery_words as words  # noqa: PLC0415 - `sealgate --help` must stay light
     from sealgate.config import load_config  # noqa: PLC0415
-    from sealgate.gateway.discovery import Discovery  # noqa: PLC0415
-    from sealgate.gateway.host import Host  # noqa: PLC0415
+    from sealgate.gateway.direct.discovery import Discovery  # noqa: PLC0415
+    from sealgate.gateway.host.host import Host  # noqa: PLC0415
 
     config = load_config(config_file)
     chosen = _errand(config, **errand)
@@ -67,8 +67,8 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
     from sealgate.core.routes import Auth, RouteTable  # noqa: PLC0415 - heavy, and only needed now
-    from sealgate.gateway.discovery import Errand  # noqa: PLC0415
-    from sealgate.gateway.own_requests import SIGNED_READ  # noqa: PLC0415
+    from sealgate.gateway.direct.discovery import Errand  # noqa: PLC0415
+    from sealgate.gateway.life.own_requests import SIGNED_READ  # noqa: PLC0415
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or prefix + SIGNED_READ, prefix)
@@ -92,7 +92,7 @@ def _search(config: "Config", discovery: "Discovery") -> "Search":
     from sealgate.cli.discovery_words import Search, line  # noqa: PLC0415 - heavy, and only needed now
     from sealgate.cli.loop import run  # noqa: PLC0415
     from sealgate.core.schemes import Finding, Heard  # noqa: PLC0415
-    from sealgate.gateway.direct import direct_upstream  # noqa: PLC0415
+    from sealgate.gateway.direct.read import direct_upstream  # noqa: PLC0415
 
     heard: list[Heard] = []
     found: list[Finding] = []

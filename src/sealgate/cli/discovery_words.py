@@ -9,7 +9,7 @@ from sealgate.config import Config
 from sealgate.core.advice import REACH
 from sealgate.core.schemes import MOST_AGAIN, End, Finding, Heard, Plan, Probe, Verdict, Way
 from sealgate.core.signing import SignedTarget
-from sealgate.gateway.discovery import Errand
+from sealgate.gateway.direct.discovery import Errand
 
 _FINE_S = 1.0  # well within any recv_window
 

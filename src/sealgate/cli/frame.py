@@ -100,9 +100,9 @@ def _told_as_they_are() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
     from sealgate.config import ConfigError  # noqa: PLC0415
+    from sealgate.gateway.doors.listening import StartError  # noqa: PLC0415
     from sealgate.gateway.journal import JournalError  # noqa: PLC0415
-    from sealgate.gateway.listening import StartError  # noqa: PLC0415
-    from sealgate.gateway.secret_sources import SecretError  # noqa: PLC0415
+    from sealgate.gateway.keys.sources import SecretError  # noqa: PLC0415
 
     return ConfigError, SecretError, JournalError, StartError
 

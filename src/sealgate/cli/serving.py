@@ -18,10 +18,10 @@ from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.gateway import Gateway, running_gateway
-from sealgate.gateway.hardening import forbid_core_dumps
-from sealgate.gateway.listening import cannot_listen
-from sealgate.gateway.reload import ReloadError
+from sealgate.gateway.doors.listening import cannot_listen
+from sealgate.gateway.host.hardening import forbid_core_dumps
+from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.life.reload import ReloadError
 
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 

@@ -8,8 +8,8 @@ from sealgate.cli.choosing import checked_target, chosen_alias
 from sealgate.config import Config
 from sealgate.core.signing import Scheme
 from sealgate.core.target import Target
-from sealgate.gateway.build import build_key
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.parts import build_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Configuration: TOML, environment and flags in, one frozen tree out.
 
 `load_config` is the only way in. The tree is validated whole, so that the gateway never meets a bad value
-later on, and it holds references to secrets, never secrets (gateway/secret_sources.py reads those). A setting
+later on, and it holds references to secrets, never secrets (gateway/keys/sources.py reads those). A setting
 that has no effect is not accepted.
 
 Source: product.md, section 2.

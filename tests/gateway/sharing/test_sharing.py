@@ -21,7 +21,7 @@ from rig.upstream import Act, Upstream, say
 from rig.wire import reply
 from sealgate.admin.metrics import Metrics
 from sealgate.core.pacing.status import SharingStatus
-from sealgate.gateway.gateway import running_gateway
+from sealgate.gateway.life.gateway import running_gateway
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -251,7 +251,7 @@ async def test_a_reference_to_something_else_is_an_error(upstream: Upstream) -> 
 WITHOUT = """
 import asyncio, sys
 from rig.station import ENVIRON, make_config
-from sealgate.gateway.gateway import running_gateway
+from sealgate.gateway.life.gateway import running_gateway
 
 async def main():
     async with running_gateway(make_config("http://127.0.0.1:9", **{tables}), (), ENVIRON):

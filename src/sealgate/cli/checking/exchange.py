@@ -21,13 +21,13 @@ from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.vetting import vet_clock, vet_record
-from sealgate.gateway.answer import Answer
-from sealgate.gateway.command_clock import CommandClock
-from sealgate.gateway.direct import read
-from sealgate.gateway.host import Host
-from sealgate.gateway.keys import Secret, by_session
-from sealgate.gateway.own_requests import KEY_LIST
-from sealgate.gateway.upstream import Upstream
+from sealgate.gateway.direct.clock import CommandClock
+from sealgate.gateway.direct.read import read
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.key import Secret, by_session
+from sealgate.gateway.life.own_requests import KEY_LIST
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.pool import Upstream
 
 _SAMPLES = 3
 _OK, _CLIENT_ERROR = 200, 400

@@ -13,16 +13,16 @@ from sealgate.config import Address, Config
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
-from sealgate.gateway.build import key_with
-from sealgate.gateway.descriptors import grantable
-from sealgate.gateway.host import random_token
-from sealgate.gateway.keys import SigningKey
-from sealgate.gateway.listening import StartError
-from sealgate.gateway.room import Room
-from sealgate.gateway.roster import read_roster
-from sealgate.gateway.secret_sources import SecretError, read_secret, wipe
-from sealgate.gateway.server_tls import server_context
-from sealgate.gateway.unix_socket import check_place
+from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.doors.server_tls import server_context
+from sealgate.gateway.doors.unix_socket import check_place
+from sealgate.gateway.host.descriptors import grantable
+from sealgate.gateway.host.host import random_token
+from sealgate.gateway.keys.key import SigningKey
+from sealgate.gateway.keys.parts import key_with
+from sealgate.gateway.keys.roster import read_roster
+from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
+from sealgate.gateway.upstream.room import Room
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
 

@@ -10,10 +10,10 @@ from sealgate.config import Config
 from sealgate.core.findings import Finding, fail, ok, warn
 from sealgate.core.pacing.memory import Snapshot, kept_in_words
 from sealgate.core.vetting import vet_disk
-from sealgate.gateway.assembly import subject
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.insight import look_into
+from sealgate.gateway.life.assembly import subject
 
 
 def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Finding]:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from sealgate.cli.checking.local import told
 from sealgate.config import Config
 from sealgate.core.findings import Finding, fail, ok
-from sealgate.gateway.build import read_redis
-from sealgate.gateway.secret_sources import SecretError
+from sealgate.gateway.keys.parts import read_redis
+from sealgate.gateway.keys.sources import SecretError
 
 _AREA = "limits.redis"
 

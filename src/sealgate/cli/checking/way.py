@@ -11,8 +11,8 @@ from sealgate.config.address import is_ip
 from sealgate.core.advice import REACH
 from sealgate.core.findings import Finding, fail, ok
 from sealgate.core.vetting import refused_certificate, vet_certificate
-from sealgate.gateway.host import Host
-from sealgate.gateway.tls import client_context
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.upstream.tls import client_context
 
 _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")

@@ -13,8 +13,8 @@ import aiohttp
 
 from sealgate.cli.demo.tally import Tally
 from sealgate.core.target import parse_target
-from sealgate.gateway.host import Host
-from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.key import SigningKey
 
 PREFIX = "/v1/trade"
 _TOO_MANY_REQUESTS = 429

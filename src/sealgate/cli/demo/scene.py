@@ -9,7 +9,7 @@ from sealgate.cli.demo.stage import LIMIT_WINDOW_S
 from sealgate.cli.demo.summary import Count, whole_windows
 from sealgate.cli.demo.tally import Tally
 from sealgate.cli.demo.teams import Team
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, Ports, Stage
 from sealgate.cli.demo.summary import Summary, figures
 from sealgate.cli.demo.teams import on_its_own, playing, through_sealgate
 from sealgate.cli.loop import stop_event
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 
 _LIVE_S, _PLAIN_S = 0.25, 1.0
 

@@ -12,8 +12,8 @@ from sealgate.cli.demo.client import Client, Headers, Over, Setback, signed_by, 
 from sealgate.cli.demo.stage import Exchange
 from sealgate.cli.demo.tally import Tally
 from sealgate.core.signing import Scheme, Signer
-from sealgate.gateway.host import Host
-from sealgate.gateway.keys import SigningKey
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.key import SigningKey
 
 _FINISH_S = 5.0
 _AFTER_SETBACK_S = 0.5

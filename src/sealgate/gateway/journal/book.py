@@ -9,7 +9,7 @@ import structlog
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.replays import Ending, Kept
 from sealgate.core.routes import Lane
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import Lock, check_made, connect, told

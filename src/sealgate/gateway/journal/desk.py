@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sealgate.core.doubts import Doubt
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import JournalError, check_made, connect, is_in_use, told
 

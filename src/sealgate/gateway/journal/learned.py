@@ -14,9 +14,9 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.pacing.memory import Snapshot
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.turnstile import Turnstile
+from sealgate.gateway.pacing.turnstile import Turnstile
 
 _INTERVAL_S = 60.0
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import structlog
 
 from sealgate.core.doubts import JournalStatus
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError

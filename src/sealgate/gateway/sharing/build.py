@@ -5,11 +5,11 @@ import hashlib
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.seat import Seat
-from sealgate.gateway.host import Host
-from sealgate.gateway.keys import Secret
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.key import Secret
+from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.sharing.sharer import Sharer
 from sealgate.gateway.sharing.table import Table
-from sealgate.gateway.turnstile import Turnstile
 
 
 def shared_turnstile(alias: str, subject: str, url: Secret, settings: PacerSettings, host: Host) -> Turnstile:

@@ -13,10 +13,10 @@ import structlog
 
 from sealgate.core.pacing.status import SharingStatus
 from sealgate.core.sharing.seat import Seat
-from sealgate.gateway.alarm import Alarm
-from sealgate.gateway.host import Host
+from sealgate.gateway.host.alarm import Alarm
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.sharing.table import TIMEOUT_S, TROUBLE, Session, Table, words
-from sealgate.gateway.turnstile import Turnstile
 
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
 

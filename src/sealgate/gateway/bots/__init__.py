@@ -1,0 +1,1 @@
+"""A bot's connection, and what is read from it."""

@@ -1,0 +1,70 @@
+"""A bot's request. Its body is read whole, bounded in size and time, and as it came: nothing is unpacked."""
+
+import asyncio
+
+from aiohttp.http import RawRequestMessage
+from aiohttp.streams import StreamReader
+from aiohttp.web import RequestPayloadError
+
+from sealgate.errors import Refusal
+from sealgate.gateway.bots.line import BotLine
+
+_HTTP_11 = (1, 1)
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Incoming:
+    """A bot's request: the head, and the body as it comes in `content`.
+
+    `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request.
+    """
+
+    __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
+
+    def __init__(self, message: RawRequestMessage, content: StreamReader, connection: BotLine) -> None:
+        self.method = message.method
+        self.target = message.path
+        self.version: tuple[int, int] = message.version
+        self.fields = message.raw_headers
+        self.may_stay = not message.should_close
+        self.content = content
+        self.connection = connection
+
+
+async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
+    """Return the body of at most `max_body` bytes.
+
+    Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
+    `bad_request` (cut, or framed wrongly), `headers_too_large` (the trailers).
+    """
+    try:
+        if request.content.is_eof():
+            body = request.content.read_nowait()
+            _check_size(len(body), max_body)
+            return body
+        # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+        if expects_continue and request.version >= _HTTP_11:
+            request.connection.write(_CONTINUE)
+        async with asyncio.timeout(timeout_s):
+            body = await _read_all(request, max_body)
+            await request.connection.check_presence()
+            return body
+    except TimeoutError:
+        raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
+    except RequestPayloadError:
+        raise Refusal("bad_request", "The body is cut short or framed wrongly.") from None
+
+
+async def _read_all(request: Incoming, max_body: int) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while chunk := await request.content.readany():
+        size += len(chunk)
+        _check_size(size, max_body)
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _check_size(size: int, max_body: int) -> None:
+    if size > max_body:
+        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")

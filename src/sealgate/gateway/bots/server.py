@@ -1,0 +1,54 @@
+"""The bots' listener: which connections there are, and how they end."""
+
+import asyncio
+import contextlib
+
+from sealgate.errors import Refusal
+from sealgate.gateway.bots.connection import BotConnection, Service
+
+_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
+
+
+class BotServer:
+    """Makes the protocol of each new connection; beyond `max_connections` it only says so.
+
+    `handshakes` counts those who are not yet among `connections`.
+    """
+
+    def __init__(self, service: Service, max_connections: int) -> None:
+        self._service = service
+        self._max_connections = max_connections
+        self.connections: set[BotConnection] = set()
+        self.handshakes = 0
+
+    def __call__(self) -> BotConnection:
+        """Return the protocol of a new connection."""
+        return BotConnection(self._service, self.connections, _TOO_MANY if self.is_full else None)
+
+    def admit(self) -> BotConnection:
+        """Return the protocol of a connection that was counted before."""
+        return BotConnection(self._service, self.connections, None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for one more connection."""
+        return len(self.connections) + self.handshakes >= self._max_connections
+
+    async def wait_until_empty(self, at_most_s: float) -> None:
+        """Return when all bots have left, or the time is over."""
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=at_most_s)
+
+    async def close(self, within_s: float) -> None:
+        """End all connections: the idle at once, the others after their reply or when the time is over."""
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        for connection in set(self.connections):
+            connection.leave()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                await asyncio.gather(*tasks, return_exceptions=True)
+        for task in tasks:
+            task.cancel()
+        for connection in set(self.connections):
+            connection.reset()

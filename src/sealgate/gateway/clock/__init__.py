@@ -1,0 +1,1 @@
+"""The exchange's time, kept by samples of it."""

@@ -1,0 +1,131 @@
+"""Keeps the clock on the exchange's: asks `/time` again and again, and at once when it is wanted.
+
+It has a connection of its own, kept open over the interval, so that a sample neither waits behind orders nor
+takes the place of one.
+"""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+import structlog
+
+from sealgate.core.advice import REACH
+from sealgate.core.attempts import Failure
+from sealgate.core.clock import Sample
+from sealgate.core.limit_reply import limit_reply
+from sealgate.core.routes import Lane
+from sealgate.core.sampling import Sampling
+from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
+from sealgate.gateway.clock.kept import KeptClock
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.pool import Upstream
+
+_OK = 200
+
+log = structlog.get_logger("sealgate.clock")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSource:
+    """Where the time is asked for, and how often. `field` is a JSON pointer, "" finds the time by itself."""
+
+    path: str
+    field: str
+    interval_s: float
+
+
+class ClockKeeper:
+    """Feeds a clock. `upstream` is the keeper's own, and is closed with it."""
+
+    def __init__(self, source: TimeSource, clock: KeptClock, upstream: Upstream, host: Host) -> None:
+        self._source = source
+        self._clock = clock
+        self._upstream = upstream
+        self._host = host
+        self._sampling = Sampling()
+        self._field: str | None = None
+
+    async def run(self) -> None:
+        """Take samples until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._take_sample()
+                except Exception:  # whatever a reply does to us, the next one is asked for
+                    log.exception("clock_sample_failed")
+                    self._sampling = self._sampling.failed(None)
+                    self._clock.trouble = "a reply of the exchange could not be taken in"
+                await self._rest()
+        finally:
+            await self._upstream.close()
+
+    async def _rest(self) -> None:
+        gap = self._sampling.gap(self._source.interval_s, self._clock.error_s() or 0.0)
+        await self._host.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(gap.latest_s - gap.soonest_s):
+                await self._clock.due.wait()
+        self._clock.due.clear()
+
+    async def _take_sample(self) -> None:
+        timeout_s = self._upstream.destination.total_timeout_s
+        connection = await self._upstream.connect(Lane.CANCEL, timeout_s)
+        sent = self._host.now()
+        answer: Answer | Failure
+        if isinstance(connection, Failure):
+            answer = connection
+        else:
+            request = self._upstream.head("GET", self._source.path) + b"\r\n"
+            answer = await connection.exchange(request, timeout_s, is_head=False)
+        if isinstance(answer, Failure):
+            self._sampling = self._sampling.failed(None)
+            self._say(answer.detail, fix=REACH)
+        else:
+            trouble = self._read(answer, sent, self._host.now())
+            self._say(trouble, fix="check base_url, clock.path and clock.field")
+
+    def _read(self, answer: Answer, sent: float, received: float) -> str | None:
+        """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
+        if answer.remainder is not None:
+            answer.remainder.abandon()
+        try:
+            found = time_in(answer, self._source.field)
+        except UnreadableTimeError as error:
+            self._sampling = self._sampling.failed(self._stated_wait(answer))
+            self._try_date(answer, sent, received)
+            return f"{self._source.path}: {error}"
+        self._sampling = self._sampling.taken((received - sent) / 2)
+        self._field = found.field
+        self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+        return None
+
+    def _stated_wait(self, answer: Answer) -> float | None:
+        """Return the seconds that a 429 asks for."""
+        return limit_reply(answer.status, answer.head.told, self._clock.server_now).retry_after_s
+
+    def _try_date(self, answer: Answer, sent: float, received: float) -> None:
+        date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")
+        seconds = parse_http_date(date.decode("latin-1"))
+        if seconds is not None:
+            self._clock.observe_date(Sample(sent, received, seconds, 1.0))
+
+    def _say(self, trouble: str | None, fix: str) -> None:
+        """Log what has changed since the last sample."""
+        if trouble == self._clock.trouble:
+            return
+        self._clock.trouble = trouble
+        if trouble is not None:
+            meanwhile = "signing goes on by what is known" if self._clock.error_s() is not None else None
+            log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
+            return
+        offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms(self._host.now())
+        log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
+
+
+def time_in(answer: Answer, field: str) -> ServerTime:
+    """Return the time in a reply of `/time`; `field` is as in `TimeSource`. Raises UnreadableTimeError."""
+    if answer.status != _OK:
+        raise UnreadableTimeError(f"the answer was {answer.status}")
+    return parse_server_time(answer.body, field)

@@ -1,0 +1,175 @@
+"""The server's time as the pipeline reads it: what to sign with, and whether that is safe.
+
+Filled by the keeper, by refused timestamps and, while nothing better is known, by `Date` headers. Nobody
+waits for a sample while the bound is good enough to sign by.
+"""
+
+import asyncio
+import math
+from dataclasses import dataclass
+
+import structlog
+
+from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.host_jumps import Jump, find_jump
+from sealgate.core.server_time import stated_time
+from sealgate.core.status import ClockStatus
+from sealgate.errors import Refusal
+from sealgate.gateway.host.host import Host
+
+_LOOK_AGAIN_S = 0.05
+_RESYNC_S = 2.0  # the longest that a resend waits for a fresh sample
+# A suspend may leave the clock that counts it off by what the machine's battery clock resolves.
+_RESUME_SLACK_S = 1.0
+
+log = structlog.get_logger("sealgate.clock")
+
+
+@dataclass(frozen=True, slots=True)
+class ClockNeeds:
+    """What signing needs: `recv_window_ms` is the shortest of all keys.
+
+    Where the clock is not required, the host's own stands in once `grace_s` has passed without a sample.
+    """
+
+    is_required: bool
+    grace_s: float
+    recv_window_ms: int
+
+
+class KeptClock:
+    """What is known of the server's time. `due` is set when a fresh sample is wanted at once."""
+
+    def __init__(self, needs: ClockNeeds, host: Host) -> None:
+        self._needs = needs
+        self._host = host
+        self._clock = ServerClock()
+        self._host_clocks = host.clocks()
+        self._started = host.now()
+        self._jumps = 0
+        self._refusals = 0
+        self._fault: str | None = None
+        self._next_sample: asyncio.Future[None] | None = None
+        self.trouble: str | None = "no sample yet"
+        self.due = asyncio.Event()
+
+    def observe(self, sample: Sample) -> None:
+        """Take in a sample, and let go on who waits for one."""
+        steps = self._clock.steps
+        self._clock = self._clock.observe(sample)
+        if self._clock.steps != steps:
+            log.warning("clock_stepped", offset_s=round(self.offset_s(), 3))
+        if self._next_sample is not None:
+            self._next_sample.set_result(None)
+            self._next_sample = None
+
+    def observe_date(self, sample: Sample) -> None:
+        """Take in a `Date` header: whole seconds, maybe a proxy's, so only while nothing else is known."""
+        if not self._clock.is_synced:
+            self.observe(sample)
+
+    def refused(self, body: bytes, sent: float, *, is_second: bool) -> None:
+        """Take in a 401 for the timestamp: it states the server's time, and a fresh sample is wanted."""
+        self._refusals += 1
+        server = stated_time(body)
+        if server is not None:
+            self.observe(Sample(sent, self._host.now(), server))
+        self.due.set()
+        if is_second:
+            self._fault = "a timestamp was refused right after a resync"
+            fix = "compare keys.*.recv_window_ms with what the exchange has"
+            log.error("timestamp_refused_twice", cause=self._fault, fix=fix)
+
+    def was_accepted(self) -> None:
+        """Note that a request's timestamp was not refused: an earlier fault is over."""
+        self._fault = None
+
+    def timestamp_ms(self, now: float) -> int:
+        """Return the timestamp to sign with at `now`, a reading of the host's clock."""
+        # A suspend is itself a gap of that length, so it never slips through.
+        if now - self._host_clocks.boot > _LOOK_AGAIN_S:
+            self._notice_jumps()
+        return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)
+
+    def _notice_jumps(self) -> None:
+        clocks = self._host.clocks()
+        jump = find_jump(self._host_clocks, clocks)
+        self._host_clocks = clocks
+        if jump is None:
+            return
+        self._jumps += 1
+        self.due.set()
+        if jump is Jump.SUSPEND:
+            self._clock = self._clock.widened(_RESUME_SLACK_S)
+        log.warning("host_clock_jumped", jump=jump.value)
+
+    def error_s(self) -> float | None:
+        """Return how far off the offset can be at most, None before the first sample."""
+        return self._clock.error(self._host.now()) if self._clock.is_synced else None
+
+    def error_ms(self, now: float) -> int:
+        """Return the same at `now` in milliseconds, rounded up; 0 while the host's clock stands in."""
+        return math.ceil(self._clock.error(now) * 1000) if self._clock.is_synced else 0
+
+    def server_now(self) -> float:
+        """Return the server's time in epoch seconds, by this host's clock as long as there is no sample."""
+        now = self._host.now()
+        return now + self._clock.bounds(now).middle if self._clock.is_synced else self._host.wall()
+
+    def offset_s(self) -> float:
+        """Return the server's time minus this host's wall clock."""
+        return self.server_now() - self._host.wall()
+
+    def is_good_for(self, recv_window_ms: int, now: float) -> bool:
+        """Whether a timestamp of `now` cannot be refused: the bound is within half of the window.
+
+        Where the clock is not required, any sample will do, and none once the grace is over.
+        """
+        if not self._needs.is_required:
+            return self._clock.is_synced or now >= self._started + self._needs.grace_s
+        return self._clock.is_synced and self._clock.error(now) * 2000 <= recv_window_ms
+
+    @property
+    def not_ready(self) -> str | None:
+        """Why requests cannot be signed, None if they can."""
+        if self.is_good_for(self._needs.recv_window_ms, self._host.now()):
+            return None
+        error_s = self.error_s()
+        if error_s is None:
+            return f"clock not synced: {self.trouble}"
+        window_ms = self._needs.recv_window_ms
+        return f"clock known to {error_s * 1000:.0f} ms only, too poor for a recv_window of {window_ms} ms"
+
+    async def wait_until_good(self, give_up_at: float, recv_window_ms: int) -> None:
+        """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
+        while not self.is_good_for(recv_window_ms, self._host.now()):
+            until = give_up_at
+            if not self._needs.is_required:
+                until = min(give_up_at, self._started + self._needs.grace_s)
+            if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._host.now()):
+                continue
+            raise Refusal("clock_unsynced", f"The server's time is not known: {self.not_ready}.")
+
+    async def wait_for_resync(self, give_up_at: float) -> None:
+        """Return after the next sample, or when it is worth going on without one."""
+        self.due.set()
+        await self._sample_before(min(give_up_at, self._host.now() + _RESYNC_S))
+
+    async def _sample_before(self, until: float) -> bool:
+        if self._next_sample is None:
+            self._next_sample = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(max(0.0, until - self._host.now())):
+                await asyncio.shield(self._next_sample)
+        except TimeoutError:
+            return False
+        return True
+
+    def status(self) -> ClockStatus:
+        """Return what is known of the clock."""
+        steps = self._clock.steps + self._jumps
+        if self._clock.last is None:
+            return ClockStatus(None, None, None, steps, self._refusals, self._fault or self.trouble)
+        age_s = self._host.now() - self._clock.last
+        trouble = self._fault or self.trouble
+        return ClockStatus(self.offset_s(), self.error_s(), age_s, steps, self._refusals, trouble)

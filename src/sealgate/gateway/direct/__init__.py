@@ -1,0 +1,1 @@
+"""Reads that commands send, past the line of the gateway."""

@@ -1,0 +1,123 @@
+"""Finds out which signature scheme the exchange accepts: the shell around core/schemes.py.
+
+It sends nothing but GET: one for the exchange's time, then signed ones, with a pause before each.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from sealgate.config import Config
+from sealgate.core.attempts import Failure
+from sealgate.core.error_words import error_words
+from sealgate.core.limit_reply import limit_reply
+from sealgate.core.schemes import (
+    End,
+    Finding,
+    Heard,
+    Probe,
+    Verdict,
+    Way,
+    judge,
+    make_plan,
+    next_step,
+    pause_s,
+)
+from sealgate.core.server_time import UnreadableTimeError
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget
+from sealgate.core.target import parse_target
+from sealgate.gateway.direct.clock import CommandClock
+from sealgate.gateway.direct.read import read
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.parts import build_candidates
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.pool import Upstream
+
+_FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What is read, and how fast. `path` has the prefix and no query; `spacing_s` is between two requests."""
+
+    alias: str
+    path: str
+    query: str
+    spacing_s: float
+
+    def target(self, *, has_query: bool) -> str:
+        """Return the request target."""
+        return f"{self.path}?{self.query}" if has_query else self.path
+
+
+class Discovery:
+    """One search. Raises SecretError. `clock_trouble` says why the exchange's time is not known, if so."""
+
+    def __init__(self, config: Config, errand: Errand, environ: Mapping[str, str], host: Host) -> None:
+        self._config = config
+        self._errand = errand
+        self._host = host
+        self._keys = build_candidates(config, errand.alias, environ)
+        signing = config.signing
+        self.plan = make_plan(
+            {scheme.secret_is for scheme in self._keys},
+            Way(Encoding(signing.encoding), SecretIs(signing.secret_is)),
+            SignedTarget(signing.target),
+        )
+        self._clock = CommandClock(config.clock.field, host)
+        self.clock_trouble: str | None = None
+
+    async def run(self, upstream: Upstream) -> AsyncIterator[Heard | Finding]:
+        """Send one read after the other, and yield what came of each; the last is the finding."""
+        trouble = await self._sync(upstream)
+        if trouble is not None:
+            yield trouble
+            return
+        heard: list[Heard] = []
+        while True:
+            step = next_step(self.plan, heard)
+            if isinstance(step, Finding):
+                yield step
+                return
+            await self._host.sleep(pause_s(heard, self._errand.spacing_s))
+            heard.append(await self._ask(upstream, step))
+            yield heard[-1]
+
+    def offset_s(self) -> float | None:
+        """Return how far the exchange's clock is ahead of this host's, None where its time is not known."""
+        return self._clock.offset_s() if self._clock.is_synced else None
+
+    async def _sync(self, upstream: Upstream) -> Finding | None:
+        """Take the exchange's time; return why it makes no sense to go on."""
+        sent = self._host.now()
+        answer = await read(upstream, self._config.clock.path)
+        if isinstance(answer, Failure):
+            return Finding(End.UNREACHABLE, answer.detail)
+        if judge(answer.status, answer.body) is Verdict.LIMITED:
+            return Finding(End.LIMITED, self._words(answer))
+        try:
+            self._clock.take(answer, sent)
+        except UnreadableTimeError as error:
+            self.clock_trouble = f"{self._config.clock.path}: {error}"
+        return None
+
+    async def _ask(self, upstream: Upstream, probe: Probe) -> Heard:
+        scheme = Scheme(self._config.upstream.prefix, *probe.way, probe.target)
+        target = parse_target(self._errand.target(has_query=probe.has_query), scheme.prefix)
+        body = _FALSE_BODY if probe.is_false else b""
+        sent = self._host.now()
+        fields = self._keys[scheme].signing_lines(self._clock.timestamp_ms(sent), "GET", target, body)
+        answer = await read(upstream, target.raw, fields)
+        if isinstance(answer, Failure):
+            verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
+            return Heard(probe, verdict, answer.detail)
+        return self._judged(probe, answer, sent)
+
+    def _judged(self, probe: Probe, answer: Answer, sent: float) -> Heard:
+        verdict = judge(answer.status, answer.body)
+        if verdict is Verdict.CLOCK:
+            self._clock.refused(answer.body, sent)
+        limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)
+        return Heard(probe, verdict, self._words(answer), limit.retry_after_s)
+
+    def _words(self, answer: Answer) -> str:
+        return error_words(answer.status, answer.body, (self._config.keys[self._errand.alias].api_key,))

@@ -1,0 +1,1 @@
+"""Where bots and commands come in: addresses, sockets, certificates."""

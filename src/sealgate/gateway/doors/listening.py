@@ -1,0 +1,70 @@
+"""Listening by TCP, and the error of a gateway that cannot start here."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+
+from sealgate.config import Address
+from sealgate.gateway.bots.server import BotServer
+
+BACKLOG = 1024
+
+_PATIENCE_S = 0.5
+_MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
+
+
+class StartError(Exception):
+    """The gateway cannot start here. `str()` is one line: cause and fix."""
+
+
+async def listen(server: BotServer, address: Address, setting: str) -> asyncio.Server:
+    """Listen at an address. Raises StartError naming the setting.
+
+    Never with `reuse_port`: another program of this user could then take a share of the connections.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.create_server(server, address.host, address.port, backlog=BACKLOG)
+    except OSError as error:
+        raise await cannot_listen(address, setting, error) from None
+
+
+async def bind(address: Address, setting: str) -> list[socket.socket]:
+    """Return listening sockets for who accepts by hand. Raises StartError naming the setting."""
+    loop = asyncio.get_running_loop()
+    bound: list[socket.socket] = []
+    try:
+        for family, _, _, _, where in await loop.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM
+        ):
+            bound.append(socket.create_server(where[:2], family=family, backlog=BACKLOG))
+            bound[-1].setblocking(False)
+    except OSError as error:
+        for sock in bound:
+            sock.close()
+        raise await cannot_listen(address, setting, error) from None
+    return bound
+
+
+async def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
+    """Return the error of an address that cannot be had; it asks who has it."""
+    cause, fix = error.strerror or str(error), f"set {setting} to another one"
+    if error.errno == errno.EADDRINUSE:
+        cause = "another program listens there"
+        if await _is_gateway(address):
+            cause, fix = "a Sealgate gateway runs there already", "stop it, or `sealgate reload`"
+    return StartError(f"cannot listen on {address}: {cause}; {fix}")
+
+
+async def _is_gateway(address: Address) -> bool:
+    """Ask by a request that a gateway refuses at its door, so that nothing of it is sent on."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            with contextlib.closing(writer):
+                writer.write(b"TRACE / HTTP/1.1\r\nHost: -\r\nConnection: close\r\n\r\n")
+                reply = await reader.read()
+    except OSError:
+        return False
+    return any(mark in reply for mark in _MARKS)

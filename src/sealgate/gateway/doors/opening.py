@@ -1,0 +1,85 @@
+"""Where bots come in: the TCP address, with or without TLS, and the Unix socket."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import structlog
+
+from sealgate.config import Address, Listen
+from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.doors.listening import bind, listen
+from sealgate.gateway.doors.server_tls import ServerTls
+from sealgate.gateway.doors.tls_door import TlsDoor
+from sealgate.gateway.doors.unix_socket import bind_unix
+from sealgate.gateway.host.host import Host
+
+log = structlog.get_logger("sealgate.doors")
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The open doors. `tcp` is where it really listens (a free port may have been asked for)."""
+
+    tcp: Address | None
+    unix: Path | None
+    tls: TlsDoor | None
+    _ends: contextlib.ExitStack
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Return where bots connect, as text."""
+        tcp = (f"{'https' if self.tls else 'http'}://{self.tcp}",) if self.tcp else ()
+        return tcp + ((f"unix:{self.unix}",) if self.unix else ())
+
+    def close(self) -> None:
+        """Accept no more. Who is in may stay."""
+        self._ends.close()
+
+
+async def open_doors(server: BotServer, settings: Listen, host: Host) -> Doors:
+    """Listen wherever the settings say. Raises StartError."""
+    with contextlib.ExitStack() as ends:
+        unix = await _open_unix(server, settings, ends)
+        tcp, tls = await _open_tcp(server, settings, host, ends)
+        return Doors(tcp, unix, tls, ends.pop_all())
+
+
+async def _open_unix(server: BotServer, settings: Listen, ends: contextlib.ExitStack) -> Path | None:
+    if settings.unix is None:
+        return None
+    bound = bind_unix(settings.unix, "listen.unix", settings.unix_group)
+    ends.callback(bound.sock.close)
+    ends.callback(bound.remove)
+    listener = await asyncio.get_running_loop().create_unix_server(server, sock=bound.sock)
+    ends.callback(listener.close)
+    return settings.unix
+
+
+async def _open_tcp(
+    server: BotServer, settings: Listen, host: Host, ends: contextlib.ExitStack
+) -> tuple[Address | None, TlsDoor | None]:
+    if settings.tcp is None:
+        return None, None
+    if settings.tls_cert is None:
+        _warn_of_open_wire(settings.tcp)
+        listener = await listen(server, settings.tcp, "listen.tcp")
+        ends.callback(listener.close)
+        return Address(*listener.sockets[0].getsockname()[:2]), None
+    tls = ServerTls(settings)
+    listeners = await bind(settings.tcp, "listen.tcp")
+    door = TlsDoor(server, tls, settings.head_timeout, host)
+    ends.callback(door.close)
+    for sock in listeners:
+        door.open(sock)
+    return Address(*listeners[0].getsockname()[:2]), door
+
+
+def _warn_of_open_wire(address: Address) -> None:
+    """Containers of one machine often have a network of their own, so it is no reason to refuse."""
+    if not address.is_loopback:
+        fix = "set listen.tls_cert and listen.tls_key, unless only this machine's containers reach it"
+        log.warning(
+            "bots_without_tls", address=str(address), cause="tokens and orders pass unencrypted", fix=fix
+        )

@@ -1,0 +1,1 @@
+"""The machine: clock and chance, timers, tasks, descriptors."""

@@ -1,0 +1,131 @@
+"""Secrets in files: whose file it must be, and who must not be able to read or replace it.
+
+What is checked is what is read: the file is opened once. Links are followed, as Kubernetes changes a secret
+by swapping one (`NAME -> ..data/NAME`, `..data -> a dated folder`, all root's). Whoever owns a link chooses
+what is read, so each on the way must be this user's or root's.
+"""
+
+import contextlib
+import os
+import shlex
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sealgate.gateway.keys.reading import MAX_BYTES, SecretError, read_all
+
+_FORBIDDEN_BITS = 0o077
+_GROUP_READ = 0o040
+_MOST_LINKS = 40  # as the kernel counts, path_resolution(7)
+_MOUNT_FIX = "mount it with mode 0440 and a group of this user (Kubernetes: fsGroup; Docker: gid)"
+
+
+def read_file(path: str, _environ: Mapping[str, str]) -> bytearray:
+    """Read `file:PATH`. Raises SecretError."""
+    reference = f"file:{path}"
+    with opened(reference, path) as descriptor:
+        return read_all(reference, descriptor)
+
+
+def read_credential(name: str, environ: Mapping[str, str]) -> bytearray:
+    """Read `systemd:NAME`, which LoadCredential= or its like put there for this service alone."""
+    reference = f"systemd:{name}"
+    folder = environ.get("CREDENTIALS_DIRECTORY")
+    if not folder:
+        fix = f"start it as a service with LoadCredential={name}:/path (or LoadCredentialEncrypted=)"
+        raise SecretError(reference, "systemd hands no credentials to this process", fix)
+    with _descriptor(reference, str(Path(folder, name))) as descriptor:
+        _check_credential(reference, os.fstat(descriptor))
+        return read_all(reference, descriptor)
+
+
+@contextlib.contextmanager
+def opened(reference: str, path: str) -> Iterator[int]:
+    """Open a secret file that only this user, or root, can read and choose. Raises SecretError."""
+    _check_links(reference, path)
+    with _descriptor(reference, path) as descriptor:
+        is_read_only = bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
+        check_file(reference, path, os.fstat(descriptor), is_read_only=is_read_only)
+        yield descriptor
+
+
+@contextlib.contextmanager
+def _descriptor(reference: str, path: str) -> Iterator[int]:
+    """Open a file; O_NONBLOCK keeps a named pipe from holding up the start."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except FileNotFoundError:
+        raise SecretError(
+            reference, f"there is no file {Path(path).absolute()}", "correct the path"
+        ) from None
+    except OSError as error:
+        fix = "correct the path, or let this user read the file"
+        raise SecretError(reference, f"cannot be opened: {error.strerror}", fix) from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def check_file(reference: str, path: str, found: os.stat_result, *, is_read_only: bool = False) -> None:
+    """Refuse what others could read or could have put there. On a read-only mount no chmod is advised."""
+    name = shlex.quote(path)
+    if not stat.S_ISREG(found.st_mode):
+        raise SecretError(reference, "is not a regular file", "name a file that holds only the secret")
+    if found.st_uid not in _trusted():
+        raise SecretError(reference, _foreign(found.st_uid), f"chown {os.geteuid()} {name}")
+    if found.st_mode & _FORBIDDEN_BITS and not _is_mounted_for_our_group(found):
+        cause = f"is open to others (mode {stat.S_IMODE(found.st_mode):04o})"
+        lend = f"chgrp {os.getegid()} {name} && chmod 440 {name}"
+        fix = f"chmod 600 {name}" if found.st_uid == os.geteuid() else lend
+        raise SecretError(reference, cause, _MOUNT_FIX if is_read_only else fix)
+    if found.st_size > MAX_BYTES:
+        raise SecretError(
+            reference, f"is larger than {MAX_BYTES} bytes", "name a file that holds only the secret"
+        )
+
+
+def _is_mounted_for_our_group(found: os.stat_result) -> bool:
+    """Whether root lends it to one of our groups for reading, as Docker and Kubernetes mount secrets."""
+    lent = found.st_mode & _FORBIDDEN_BITS == _GROUP_READ
+    return lent and found.st_uid == 0 and found.st_gid in {os.getegid(), *os.getgroups()}
+
+
+def _check_credential(reference: str, found: os.stat_result) -> None:
+    """Allow what systemd does: an access list for the user, whose mask appears as the group's bits."""
+    is_closed = not found.st_mode & (_FORBIDDEN_BITS & ~_GROUP_READ)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid not in _trusted() or not is_closed:
+        cause = "does not look as systemd makes credentials"
+        raise SecretError(reference, cause, "unset CREDENTIALS_DIRECTORY and start it by systemd")
+
+
+def _check_links(reference: str, path: str) -> None:
+    for link, owner in _links(path):
+        if owner not in _trusted():
+            cause = f"leads through {link}, a link that {_foreign(owner)}"
+            raise SecretError(reference, cause, "name the file itself")
+
+
+def _links(path: str) -> Iterator[tuple[Path, int]]:
+    """Yield every link on the way with its owner. What cannot be looked at is left to open()."""
+    here, ahead = Path("/"), [*reversed(Path(path).absolute().parts[1:])]
+    links = 0
+    with contextlib.suppress(OSError):
+        while ahead and links < _MOST_LINKS:
+            part = ahead.pop()
+            here = here.parent if part == ".." else here / part
+            if not stat.S_ISLNK((found := here.lstat()).st_mode):
+                continue
+            yield here, found.st_uid
+            links += 1
+            target = here.readlink()
+            here = Path("/") if target.is_absolute() else here.parent
+            ahead += reversed(target.parts[target.is_absolute() :])
+
+
+def _trusted() -> set[int]:
+    return {os.geteuid(), 0}
+
+
+def _foreign(owner: int) -> str:
+    return f"belongs to user {owner}, neither this one nor root"

@@ -1,0 +1,36 @@
+"""Stamp and seal: the bytes of one attempt, made after every wait, for every send anew."""
+
+from sealgate.core.admission import Ticket
+from sealgate.core.routes import Auth
+from sealgate.errors import Refusal
+from sealgate.gateway.keys.key import SigningKey
+
+# RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
+_STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
+
+
+def sealed_request(start: bytes, ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
+    """Return what goes upstream; `start` is its request line and Host.
+
+    A session route needs a key with a session token: `check_session`.
+    """
+    parts = [start]
+    parts += [b"%b: %b\r\n" % field for field in ticket.head.passed]
+    if body or ticket.method in _STATES_LENGTH:
+        parts.append(b"Content-Length: %d\r\n" % len(body))
+    parts += (_proof(ticket, key, timestamp_ms, body), b"\r\n", body)
+    return b"".join(parts)
+
+
+def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
+    if ticket.route.auth is Auth.SIGNED:
+        return key.signing_lines(timestamp_ms, ticket.method, ticket.target, body)
+    if ticket.route.auth is Auth.SESSION and key.session is not None:
+        return f"Authorization: Bearer {key.session.reveal()}\r\n".encode("ascii")
+    return b""
+
+
+def check_session(ticket: Ticket, key: SigningKey) -> None:
+    """Refuse a session route for a key that has no session token."""
+    if ticket.route.auth is Auth.SESSION and key.session is None:
+        raise Refusal("bot_forbidden", f"The key has no session token: set keys.{key.alias}.session.")

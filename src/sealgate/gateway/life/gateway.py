@@ -1,0 +1,190 @@
+"""The gateway as a whole: it listens, keeps the clock, says how it is, and ends without losing a reply."""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+
+import aiohttp.http_parser
+import structlog
+
+from sealgate import __version__
+from sealgate.config import Address, Config
+from sealgate.core.halts import Scope
+from sealgate.core.status import KeyStatus, Status, halt_status, key_status
+from sealgate.gateway.bots.connection import Service
+from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.doors.opening import Doors, open_doors
+from sealgate.gateway.host.descriptors import room_for_bots
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.life.reload import Reloader
+from sealgate.gateway.life.site import Site, build_site
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.halting import Halted
+from sealgate.gateway.request.handler import Handler
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.reporter import Reader, Reporter
+from sealgate.gateway.request.tree import Tree
+
+log = structlog.get_logger("sealgate.gateway")
+
+_CLOSING_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway. `doors` are where it listens, `site` is what stays over a reload."""
+
+    doors: Doors
+    started: float
+    site: Site
+    handler: Handler
+    reloader: Reloader
+    reporter: Reporter
+    server: BotServer
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens by TCP: a free port may have been asked for. Raises LookupError without."""
+        if self.doors.tcp is None:
+            raise LookupError("listen.tcp is turned off")
+        return self.doors.tcp
+
+    @property
+    def host(self) -> Host:
+        """This machine's clocks."""
+        return self.site.around.host
+
+    @property
+    def books(self) -> Bookkeeping:
+        """What is remembered of requests."""
+        return self.site.books
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What carries the requests that come now."""
+        return self.handler.pipeline
+
+    @property
+    def tree(self) -> Tree:
+        """What it works with."""
+        return self.pipeline.tree
+
+    @property
+    def config(self) -> Config:
+        """The configuration in use."""
+        return self.tree.config
+
+    def status(self) -> Status:
+        """Return the state of everything at this moment."""
+        return Status(
+            version=__version__,
+            base_url=str(self.config.base_url),
+            uptime_s=self.host.now() - self.started,
+            not_ready=self._not_ready(),
+            is_draining=self.pipeline.is_draining,
+            inflight=self.handler.inflight,
+            connections=len(self.server.connections),
+            clock=self.tree.clock.status(),
+            journal=self.books.status,
+            keys=self._keys(),
+            halts=halt_status(self.site.halting.halts),
+            reloads=dict(self.reloader.results),
+        )
+
+    def _keys(self) -> tuple[KeyStatus, ...]:
+        return tuple(
+            key_status(alias, desk.turnstile.status(), desk.watch.health, desk.watch.record)
+            for alias, desk in self.tree.desks.items()
+        )
+
+    def _not_ready(self) -> tuple[str, ...]:
+        reasons = []
+        if self.pipeline.is_draining:
+            reasons.append("shutting down")
+        if (clock := self.tree.clock.not_ready) is not None:
+            reasons.append(clock)
+        if (journal := self.books.status).is_refusing:
+            reasons.append(f"the journal cannot be written: {journal.trouble}")
+        faults = {alias: desk.watch.health.fault for alias, desk in self.tree.desks.items()}
+        if all(faults.values()):
+            reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
+        return tuple(reasons)
+
+    async def halt(self, scope: Scope) -> Halted:
+        """Stop the orders of a scope."""
+        return await self.site.halting.halt(scope)
+
+    async def resume(self, scope: Scope) -> Halted:
+        """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
+        keys = tuple(
+            alias
+            for alias, desk in self.tree.desks.items()
+            if scope.covers(Scope(scope.bot, alias)) and desk.watch.enable()
+        )
+        return replace(await self.site.halting.resume(scope), keys=keys)
+
+    async def wait_until_ready(self, seconds: float) -> None:
+        """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
+        shortest_ms = min(key.recv_window_ms for key in self.config.keys.values())
+        await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
+
+    async def drain(self) -> None:
+        """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""
+        if self.pipeline.is_draining:
+            return
+        self.pipeline.is_draining = True
+        self.doors.close()
+        await self.server.wait_until_empty(self.config.listen.drain)
+        limits = self.tree.limits
+        await self.site.around.under_way.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        await self.server.close(_CLOSING_S)
+        self.reporter.flush()
+
+
+@contextlib.asynccontextmanager
+async def running_gateway(
+    config: Config,
+    readers: tuple[Reader, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    load: Callable[[], Config] | None = None,
+) -> AsyncIterator[Gateway]:
+    """Run a gateway as long as the block lasts; it drains at its end.
+
+    `load` returns the configuration anew for a reload; without it only secrets are read again. Raises
+    SecretError where a secret cannot be read, JournalError where the journal cannot be used, StartError where
+    it cannot listen.
+    """
+    _check_parser()
+    environ = os.environ if environ is None else environ
+    host = Host()
+    async with contextlib.AsyncExitStack() as ends:
+        site, pipeline = build_site(config, environ, host, ends)
+        reporter = Reporter(readers)
+        handler = Handler(pipeline, site.around.under_way, site.books, host, reporter.report)
+        ends.push_async_callback(_close_upstream, handler)
+        reloader = Reloader(site, handler, load or (lambda: config))
+        service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)
+        upstream = pipeline.tree.upstream.most_connections
+        server = BotServer(service, room_for_bots(config.listen.max_connections, upstream))
+        ends.push_async_callback(site.background.stop)
+        site.background.follow(site.work(pipeline))
+        site.background.finish(reloader.watch())
+        doors = await open_doors(server, config.listen, host)
+        gateway = Gateway(doors, host.now(), site, handler, reloader, reporter, server)
+        ends.push_async_callback(gateway.drain)
+        yield gateway
+
+
+async def _close_upstream(handler: Handler) -> None:
+    """Close the connections in use by then: a reload may have replaced the first ones."""
+    await handler.pipeline.tree.upstream.close()
+
+
+def _check_parser() -> None:
+    """Refuse aiohttp's pure-Python parser, which judges some malformed requests otherwise."""
+    if aiohttp.http_parser.HttpRequestParser is aiohttp.http_parser.HttpRequestParserPy:
+        raise StartError(
+            "aiohttp runs without its C parser here; install its binary wheel, unset AIOHTTP_NO_EXTENSIONS"
+        )

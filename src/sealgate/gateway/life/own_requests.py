@@ -1,0 +1,42 @@
+"""The gateway's own requests with a key. They wait in its line and are sent as a bot's are."""
+
+from dataclasses import replace
+
+from sealgate.core.admission import Bot, Ticket
+from sealgate.core.headers import Head
+from sealgate.core.routes import Lane
+from sealgate.core.target import parse_target
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.upstream.answer import Answer
+
+SIGNED_READ = "/symbols/list"
+KEY_LIST = "/api-keys"
+
+_SHORTEST_WAIT_S = 10.0
+_NOBODY = "(gateway)"  # no bot can have this name
+
+
+async def ask(pipeline: Pipeline, alias: str, path: str, lane: Lane, host: Host) -> Answer:
+    """Return the whole reply to `GET path`, relative to the prefix, with a key of the pipeline's tree.
+
+    Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
+    """
+    ticket = _ticket(pipeline, alias, path, lane)
+    limits = pipeline.tree.limits
+    journey = Journey(host.request_id(), host.now(), ticket.method)
+    journey.admitted(ticket, max(_SHORTEST_WAIT_S, limits.max_wait_s), limits.total_timeout_s)
+    answer = await pipeline.deliver(ticket, b"", journey)
+    if answer.remainder is not None:
+        answer.remainder.abandon()
+    return answer
+
+
+def _ticket(pipeline: Pipeline, alias: str, path: str, lane: Lane) -> Ticket:
+    rules = pipeline.tree.rules
+    route = replace(rules.routes.find("GET", path), lane=lane)
+    bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
+    return Ticket(
+        bot, alias, route, "GET", parse_target(rules.prefix + path, rules.prefix), Head({}, []), None
+    )

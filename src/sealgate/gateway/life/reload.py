@@ -1,0 +1,152 @@
+"""Reload: a whole new tree is built, validated and tried, then one reference is swapped.
+
+Nothing is mutated in place. Requests under way end on the pipeline that they began with; what was learned of
+a limit, the clock, the journal, halts and, where the destination is the same, the connections go over into
+the new tree. Whatever is wrong leaves everything as it is.
+"""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Callable
+
+import structlog
+
+from sealgate.config import Config, ConfigError, check_whole
+from sealgate.errors import Refusal
+from sealgate.gateway.keys.parts import read_parts
+from sealgate.gateway.keys.sources import SecretError
+from sealgate.gateway.keys.watch import SecretWatch
+from sealgate.gateway.life.assembly import build_tree, restore, subjects
+from sealgate.gateway.life.fixed_settings import waiting_for_restart, with_fixed
+from sealgate.gateway.life.site import Site
+from sealgate.gateway.life.trial import Trial, TrialError
+from sealgate.gateway.request.handler import Handler
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.tree import Tree
+
+_FIRST_SAMPLE_S = 5.0
+
+log = structlog.get_logger("sealgate.reload")
+
+
+class ReloadError(Exception):
+    """The new configuration is not taken. `str()` has cause and fix; the old one stays in use."""
+
+
+class Reloader:
+    """Reloads one gateway. `load` returns the configuration as it is now; it may block."""
+
+    def __init__(self, site: Site, handler: Handler, load: Callable[[], Config]) -> None:
+        self._site = site
+        self._handler = handler
+        self._load = load
+        self._one_at_a_time = asyncio.Lock()
+        self._files = SecretWatch(lambda: handler.pipeline.tree.config, site.environ, site.around.host)
+        self.results: Counter[str] = Counter(ok=0, failed=0)
+
+    async def watch(self) -> None:
+        """Reload whenever a secret file has changed, until cancelled."""
+        await self._files.run(self._on_change)
+
+    async def _on_change(self) -> None:
+        with contextlib.suppress(ReloadError):  # it is in the log, and nobody waits for an answer
+            await self.reload("a changed secret file")
+
+    async def reload(self, cause: str) -> tuple[str, ...]:
+        """Take the configuration as it is now into use, and return what to mind. Raises ReloadError.
+
+        `cause` says in the log who wanted it.
+        """
+        async with self._one_at_a_time:
+            try:
+                warnings = await self._renew()
+            except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
+                told = "; ".join(str(error).splitlines())
+                self.results["failed"] += 1
+                log.error("reload_failed", asked_by=cause, cause=told, meanwhile="the old one stays")  # noqa: TRY400
+                raise ReloadError(told) from None
+            except Exception:
+                self.results["failed"] += 1
+                log.exception("reload_failed", asked_by=cause, meanwhile="the old one stays")
+                raise ReloadError("the gateway failed on it; report it with the line in its log") from None
+            self.results["ok"] += 1
+            log.info("reloaded", asked_by=cause)
+            for warning in warnings:
+                log.warning("reloaded_but", cause=warning)
+            return warnings
+
+    async def _renew(self) -> tuple[str, ...]:
+        old = self._handler.pipeline
+        running = old.tree.config
+        self._files.note(self._files.look(running))
+        loaded = await asyncio.to_thread(self._load)
+        config = with_fixed(loaded, running)
+        check_whole(config)
+        seen = self._files.look(config)
+        parts = await asyncio.to_thread(read_parts, config, self._site.environ)
+        new = self._site.pipeline(build_tree(config, parts, self._site.around, old.tree))
+        try:
+            await self._recall(new.tree)
+            doubts = await self._prove(new, old)
+        except BaseException:
+            self._give_up(new, old)
+            raise
+        self._swap(new, old)
+        self._files.note(seen)
+        waiting = (f"{name} takes effect after a restart" for name in waiting_for_restart(loaded, running))
+        return (*doubts, *waiting)
+
+    async def _recall(self, tree: Tree) -> None:
+        """Let the limits of keys that are new start from what the journal has of them."""
+        if self._site.keeper is not None:
+            places = subjects(tree)
+            restore(places, await asyncio.to_thread(self._site.keeper.recall, places))
+
+    async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
+        """Try the keys that are not known to be good; return what is not known even so."""
+        # What the new tree brings, another clock, say, works already: signing takes it.
+        self._site.background.follow({**self._site.work(old), **self._site.work(new)})
+        doubts = await self._follow_clock(new, old)
+        doubts += await Trial(new, old.tree, self._site.around.host).run()
+        if old.is_draining:
+            raise ReloadError("the gateway is shutting down; reload the next one")
+        return doubts
+
+    async def _follow_clock(self, new: Pipeline, old: Pipeline) -> list[str]:
+        """Give a new clock the time for its first sample, so that no request waits; return why none came.
+
+        Where the old one works, that is an error: no request could be signed any more.
+        """
+        if new.tree.clock is old.tree.clock:
+            return []
+        until = self._site.around.host.now() + _FIRST_SAMPLE_S
+        recv_window_ms = min(key.recv_window_ms for key in new.tree.config.keys.values())
+        try:
+            await new.tree.clock.wait_until_good(until, recv_window_ms)
+        except Refusal as refusal:
+            if new.tree.config.clock.required and old.tree.clock.not_ready is None:
+                fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
+                raise ReloadError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
+            return [refusal.detail]
+        return []
+
+    def _swap(self, new: Pipeline, old: Pipeline) -> None:
+        if self._site.keeper is not None:
+            self._site.keeper.follow(subjects(new.tree))
+        self._handler.pipeline = new
+        self._site.background.follow(self._site.work(new))
+        if new.tree.upstream is not old.tree.upstream:
+            self._site.background.finish(self._retire(old))
+
+    async def _retire(self, old: Pipeline) -> None:
+        """Close the old connections when nobody needs them any more."""
+        try:
+            await self._site.around.under_way.wait_until_idle(None, old.tree.upstream)
+        finally:
+            await old.tree.upstream.close()
+
+    def _give_up(self, new: Pipeline, old: Pipeline) -> None:
+        self._site.background.follow(self._site.work(old))
+        if new.tree.upstream is not old.tree.upstream:
+            self._site.background.finish(new.tree.upstream.close())

@@ -1,0 +1,67 @@
+"""What a gateway has but one of: it stays over a reload, and each tree uses it in turn."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sealgate.config import Config
+from sealgate.gateway.host.background import Background, Work
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal import Keeper
+from sealgate.gateway.keys.parts import read_parts
+from sealgate.gateway.life.assembly import Surroundings, build_books, build_halting, build_keeper, build_tree
+from sealgate.gateway.life.key_care import KeyCare
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.request.under_way import UnderWay
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The parts that stay."""
+
+    around: Surroundings
+    environ: Mapping[str, str] = field(repr=False)  # a traceback must not print it
+    books: Bookkeeping
+    halting: Halting
+    keeper: Keeper | None
+    background: Background
+
+    def pipeline(self, tree: Tree) -> Pipeline:
+        """Return a pipeline for a tree."""
+        return Pipeline(tree, self.books, self.halting, self.around.host)
+
+    def work(self, pipeline: Pipeline) -> dict[object, Work]:
+        """Return what goes on in the background for a pipeline, by part."""
+        tree, keeper = pipeline.tree, self.keeper
+        work: dict[object, Work] = {
+            tree.clock_keeper: tree.clock_keeper.run,
+            pipeline: KeyCare(pipeline, self.around.host).run,
+        }
+        for desk in tree.desks.values():
+            if (sharing := desk.turnstile.sharing) is not None:
+                work[sharing] = sharing.run
+        if tree.config.upstream.warm:
+            work[tree.upstream] = tree.upstream.keep_warm
+        return work if keeper is None else {**work, keeper: keeper.run}
+
+
+def build_site(
+    config: Config, environ: Mapping[str, str], host: Host, ends: contextlib.AsyncExitStack
+) -> tuple[Site, Pipeline]:
+    """Make it, and the first pipeline; `ends` learns how each part ends.
+
+    Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used.
+    """
+    around = Surroundings(host, UnderWay())
+    tree = build_tree(config, read_parts(config, environ), around)
+    ends.push_async_callback(tree.upstream.close)
+    books = build_books(config, host)
+    ends.push_async_callback(books.close)
+    keeper = build_keeper(config, tree, host)
+    if keeper is not None:
+        ends.push_async_callback(keeper.keep)
+    site = Site(around, environ, books, build_halting(config, around), keeper, Background())
+    return site, site.pipeline(tree)

@@ -1,0 +1,98 @@
+"""Trying what a new configuration brings before it is taken into use: keys, secrets, session tokens.
+
+What the exchange refuses is an error; where it cannot be reached, or its answer says nothing, that is told.
+"""
+
+from collections.abc import Awaitable, Callable, Hashable
+
+from sealgate.core.key_health import Verdict, judge, key_fault
+from sealgate.core.key_records import find_record
+from sealgate.core.routes import Lane
+from sealgate.core.target import Target
+from sealgate.errors import Refusal
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.life.own_requests import KEY_LIST, SIGNED_READ, ask
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.tree import Desk, Tree
+from sealgate.gateway.upstream.answer import Answer
+
+_SAME = Target("/", "/", None)  # what old and new key sign to be compared
+
+
+class TrialError(Exception):
+    """The exchange refuses something. `str()` has cause and fix."""
+
+
+class Trial:
+    """Tries what a pipeline brings that an old tree did not have."""
+
+    def __init__(self, new: Pipeline, old: Tree, host: Host) -> None:
+        self._new = new
+        self._old = old
+        self._host = host
+
+    async def run(self) -> list[str]:
+        """Return what is not known to be good even so. Raises TrialError."""
+        doubts = [await _tried(f"keys.{alias}", self._try_key(alias)) for alias in self._changed(_key_proof)]
+        doubts += [
+            await _tried(f"keys.{alias}.session", self._try_session(alias))
+            for alias in self._changed(_session_proof)
+            if self._desk(alias).key.session is not None
+        ]
+        return [doubt for doubt in doubts if doubt is not None]
+
+    def _desk(self, alias: str) -> Desk:
+        return self._new.tree.desks[alias]
+
+    def _changed(self, proof: Callable[[Desk], Hashable]) -> list[str]:
+        """Return the keys whose proof is not known to be good: a new one, or for another exchange."""
+        new = self._new.tree
+        if new.config.base_url != self._old.config.base_url:
+            return list(new.desks)
+        known = {proof(desk) for desk in self._old.desks.values()}
+        return [alias for alias, desk in new.desks.items() if proof(desk) not in known]
+
+    async def _try_key(self, alias: str) -> str | None:
+        """Send a signed read; return why it says nothing of the key, None where that is good."""
+        answer = await ask(self._new, alias, SIGNED_READ, Lane.CANCEL, self._host)
+        cause = key_fault(answer.status, answer.body) or "the signature is refused"
+        fix = f"correct keys.{alias}.api_key, its secret or [signing]"
+        return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
+
+    async def _try_session(self, alias: str) -> str | None:
+        """Read the list of keys, likewise; the key must be in it."""
+        name = f"keys.{alias}.session"
+        answer = await ask(self._new, alias, KEY_LIST, Lane.CANCEL, self._host)
+        fix = "store the token of a session that has not ended"
+        doubt = _heard(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
+        if doubt is None and find_record(answer.body, self._desk(alias).key.api_key) is None:
+            return (
+                f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
+            )
+        return doubt
+
+
+async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
+    """Return what a trial returns, or why there was none."""
+    try:
+        return await trial
+    except Refusal as refusal:
+        return f"{name} could not be tried: {refusal.detail}"
+
+
+def _heard(answer: Answer, what: str, refused: str) -> str | None:
+    """Return why an answer says nothing, None where that is good. Raises TrialError."""
+    told = f"{what} was answered {answer.status}"
+    verdict = judge(answer.status, answer.body)
+    if verdict is Verdict.REFUSED:
+        raise TrialError(f"{told}: {refused}")
+    return told if verdict is Verdict.UNSURE else None
+
+
+def _key_proof(desk: Desk) -> Hashable:
+    """Return what is the same for the same key and secret: no secret is kept that could be compared."""
+    return desk.key.signing_lines(0, "GET", _SAME, b"")
+
+
+def _session_proof(desk: Desk) -> Hashable:
+    return desk.key.api_key, desk.key.session

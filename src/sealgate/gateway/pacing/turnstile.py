@@ -1,0 +1,179 @@
+"""Where the requests of one key wait: all bots go through here, in the order that its pacer says.
+
+The pacer decides and this obeys: it keeps a future for each claim in line, and one timer for when the pacer
+wants to be asked again.
+"""
+
+import asyncio
+from dataclasses import replace
+from types import TracebackType
+from typing import Protocol, Self
+
+import structlog
+
+from sealgate.core.pacing.claims import Claim, Fate, Refused, Reply
+from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.pacing.pacer import Pacer
+from sealgate.core.pacing.status import PacerStatus, SharingStatus
+from sealgate.errors import Refusal
+from sealgate.gateway.host.host import Host
+
+# The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
+_LONGEST_SLEEP_S = 1.0
+_REMARKABLE_S = 600.0  # longer than any limit's window that is usual
+
+log = structlog.get_logger("sealgate.pacing")
+
+
+class Sharing(Protocol):
+    """Whoever keeps a pacer in step with other gateways on the same key."""
+
+    def changed(self) -> None:
+        """Hear that the pacer has something new to tell, before it is asked what to do."""
+
+    async def run(self) -> None:
+        """Keep in step until cancelled."""
+
+    def status(self) -> SharingStatus:
+        """Return how that goes."""
+
+
+class Turn:
+    """A claim that was let go. Leaving its block gives the turn back, or counts it as lost if it was used.
+
+    Call `goes` when the first byte is about to go out.
+    """
+
+    def __init__(self, turnstile: "Turnstile", claim: Claim) -> None:
+        self._turnstile = turnstile
+        self._claim = claim
+        self._is_settled = False
+        self._is_used = False
+
+    def goes(self, now: float) -> None:
+        """Tell that the first byte goes out now, on the host's clock."""
+        self._is_used = True
+        self._turnstile.goes(self._claim, now)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether a pause has begun since, so that nothing may be sent at this moment."""
+        return self._turnstile.is_paused
+
+    def settle(self, reply: Reply) -> None:
+        """Tell how it ended."""
+        self._is_settled = True
+        self._turnstile.answered(self._claim, reply)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self._is_settled and self._is_used:
+            self.settle(Reply(Fate.LOST))
+        elif not self._is_settled:
+            self._turnstile.leave(self._claim)
+
+
+class Turnstile:
+    """The line of one key. `sharing` is set where other gateways use the key, too."""
+
+    def __init__(self, pacer: Pacer, host: Host) -> None:
+        self._pacer = pacer
+        self._host = host
+        self.sharing: Sharing | None = None
+        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def pass_through(self, claim: Claim) -> Turn:
+        """Return the claim's turn, when it has come.
+
+        Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
+        """
+        now = self._host.now()
+        if self._pacer.goes_at_once(claim, now):
+            self._tell()
+            return Turn(self, claim)
+        refused = self._pacer.enter(claim, now)
+        if refused is not None:
+            raise _refusal(refused)
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting[claim.id] = waiting
+        self.go_on()
+        try:
+            await waiting
+        except asyncio.CancelledError:
+            self._waiting.pop(claim.id, None)
+            self.leave(claim)
+            raise
+        return Turn(self, claim)
+
+    def goes(self, claim: Claim, now: float) -> None:
+        """Let the pacer know when a claim is really sent."""
+        self._pacer.sent(claim, now)
+        self._tell()
+
+    def leave(self, claim: Claim) -> None:
+        """Take a claim out of the line, or its turn back: nothing of it was sent."""
+        self._pacer.leave(claim)
+        self.go_on()
+
+    def answered(self, claim: Claim, reply: Reply) -> None:
+        """Let the pacer learn from how a turn ended."""
+        if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
+            log.warning(
+                "long_pause", stated_s=reply.retry_after_s, fix="restart to lift it, if it is an error"
+            )
+        self._pacer.answered(claim, self._host.now(), reply)
+        self.go_on()
+
+    def _tell(self) -> None:
+        if self.sharing is not None:
+            self.sharing.changed()
+
+    def go_on(self) -> None:
+        """Ask the pacer, and do as it says."""
+        self._tell()
+        now = self._host.now()
+        release = self._pacer.release(now)
+        for claim in release.go:
+            waiting = self._waiting.pop(claim.id)
+            if not waiting.done():  # else its bot hung up in this turn of the loop, and gives the turn back
+                waiting.set_result(None)
+        for refused in release.refused:
+            waiting = self._waiting.pop(refused.claim.id)
+            if not waiting.done():
+                waiting.set_exception(_refusal(refused))
+        self._set_timer(release.look_again_at, now)
+
+    def _set_timer(self, at: float | None, now: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if at is not None:
+            delay_s = min(max(0.0, at - now), _LONGEST_SLEEP_S)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self.go_on)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether nothing may be sent at this moment."""
+        return self._pacer.is_paused(self._host.now())
+
+    def snapshot(self) -> Snapshot:
+        """Return what was learned of the limit, to be kept over a restart."""
+        return self._pacer.snapshot(self._host.now())
+
+    def restore(self, kept: Snapshot) -> None:
+        """Start from what was kept; before the first request."""
+        self._pacer.restore(kept, self._host.now())
+
+    def status(self) -> PacerStatus:
+        """Return what waits here, until when, what was learned of the limit, and who shares it."""
+        status = self._pacer.status(self._host.now())
+        return status if self.sharing is None else replace(status, sharing=self.sharing.status())
+
+
+def _refusal(refused: Refused) -> Refusal:
+    return Refusal(refused.slug, refused.detail, retry_after_s=refused.retry_after_s)

@@ -1,0 +1,1 @@
+"""One request, from its head to its record."""

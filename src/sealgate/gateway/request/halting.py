@@ -1,0 +1,109 @@
+"""Halting orders and letting them go again, at once and, with a journal, over a restart."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import structlog
+
+from sealgate.core.admission import Ticket
+from sealgate.core.halts import Halt, Halts, Scope, is_stoppable
+from sealgate.errors import Refusal
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal import HaltsTable, JournalError
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.under_way import UnderWay
+
+log = structlog.get_logger("sealgate.halts")
+
+_NO_JOURNAL = "no journal.file is set"
+
+
+@dataclass(frozen=True, slots=True)
+class Halted:
+    """What a change did: what stands now, how many waiting orders it refused, and why it ends with a restart.
+
+    `forgotten_because` is None where it outlives a restart. `had_been` says that no halt changed. A
+    resume names the halts that it `lifted`, and the `keys` that rested and are used again.
+    """
+
+    halts: Halts
+    refused: int = 0
+    forgotten_because: str | None = None
+    had_been: bool = False
+    lifted: Halts = field(default_factory=Halts)
+    keys: tuple[str, ...] = ()
+
+
+class Halting:
+    """Which orders are halted. It outlives a reload; `table` is None without a journal."""
+
+    def __init__(self, under_way: UnderWay, table: HaltsTable | None, host: Host) -> None:
+        self._under_way = under_way
+        self._table = table
+        self._host = host
+        self._writing = asyncio.Lock()
+        self.halts = table.read() if table is not None else Halts()
+        for halt in self.halts:
+            log.warning("orders_halted", scope=str(halt.scope), fix=f"`{_resume(halt.scope)}` lets them go")
+
+    def stops(self, ticket: Ticket) -> bool:
+        """Whether a request may not be sent."""
+        return bool(self.halts) and _found(self.halts, ticket) is not None
+
+    def check(self, ticket: Ticket) -> None:
+        """Raise Refusal `halted` where a request may not be sent."""
+        if self.halts and (halt := _found(self.halts, ticket)) is not None:
+            raise _refusal(halt)
+
+    async def halt(self, scope: Scope) -> Halted:
+        """Stop the orders of a scope, those that wait included."""
+        before = self.halts
+        self.halts = before.extended(scope, int(self._host.wall() * 1000))
+        refused = self._under_way.stop(self._reason)
+        log.warning(
+            "orders_halted", scope=str(scope), refused=refused, fix=f"`{_resume(scope)}` lets them go"
+        )
+        return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
+
+    async def resume(self, scope: Scope) -> Halted:
+        """Let the orders of a scope go again; a wider halt still stands."""
+        lifted = self.halts.within(scope)
+        self.halts = self.halts.without(scope)
+        if lifted:
+            log.info("orders_resumed", scope=_listed(lifted), still_halted=_listed(self.halts))
+        return Halted(self.halts, 0, await self._keep(), had_been=not lifted, lifted=lifted)
+
+    def _reason(self, journey: Journey) -> Refusal | None:
+        halt = None if journey.ticket is None else _found(self.halts, journey.ticket)
+        return None if halt is None else _refusal(halt)
+
+    async def _keep(self) -> str | None:
+        """Write what stands; return why it will be forgotten, None if it is written."""
+        if self._table is None:
+            return _NO_JOURNAL
+        async with self._writing:  # so that the latest is what the file has
+            try:
+                await asyncio.to_thread(self._table.write, self.halts)
+            except JournalError as error:
+                log.error("halts_not_written", cause=str(error))  # noqa: TRY400 - the cause says it all
+                return str(error)
+        return None
+
+
+def _found(halts: Halts, ticket: Ticket) -> Halt | None:
+    return halts.find(ticket.bot.name, ticket.key) if is_stoppable(ticket.route) else None
+
+
+def _refusal(halt: Halt) -> Refusal:
+    detail = (
+        f"Orders are halted ({halt.scope}). Who runs the gateway may let them go: `{_resume(halt.scope)}`."
+    )
+    return Refusal("halted", detail)
+
+
+def _resume(scope: Scope) -> str:
+    return f"sealgate resume{scope.options}"
+
+
+def _listed(halts: Halts) -> str | None:
+    return "; ".join(str(halt.scope) for halt in halts) or None

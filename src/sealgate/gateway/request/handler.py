@@ -1,0 +1,104 @@
+"""Serves one request from its head to its record: the pipeline's reply, or a problem document, is written.
+
+Every request ends in one `Outcome`, reported after the reply has left; log and metrics are its readers.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.gateway.bots.holding_back import HoldingBack
+from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.replies import Reply, closing_bytes, problem, write_reply
+from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.upstream.answer import BrokenReplyError
+
+log = structlog.get_logger("sealgate.handler")
+
+Report = Callable[[Journey, int, float], None]  # what ended, the status of its reply, when
+_GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+
+
+class Handler:
+    """What a listener hands its requests to; `report` gets everything that ends.
+
+    Each request is carried by what `pipeline` is when it comes; a reload puts another one there.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, under_way: UnderWay, books: Bookkeeping, host: Host, report: Report
+    ) -> None:
+        self.pipeline = pipeline
+        self._under_way = under_way
+        self._books = books
+        self._host = host
+        self._report = report
+        self._holding_back = HoldingBack(host)
+
+    async def handle(self, request: Incoming) -> bool:
+        """Serve one request of a bot, and return whether its connection may stay."""
+        bot = request.connection
+        journey = Journey(self._host.request_id(), self._host.now(), request.method, bot.task)
+        bot.on_hang_up = journey.hang_up
+        reply: Reply | None = None
+        self._under_way.begin(journey, self.pipeline.tree.upstream)
+        try:
+            reply = await self._answer(self.pipeline, request, journey)
+            if reply.remainder is None:
+                self._books.settle(journey, reply)
+            return await self._write(request, reply, journey)
+        except (ConnectionError, asyncio.CancelledError):
+            if not journey.is_settled and reply is not None:
+                journey.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
+            return False
+        except BrokenReplyError as error:
+            journey.cut(str(error))
+            return False
+        finally:
+            bot.on_hang_up = None
+            self._books.settle(journey, None)
+            self._under_way.end(journey)
+            self._report(journey, _GONE if reply is None else reply.status, self._host.now())
+
+    async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
+        if reply.remainder is not None:
+            journey.enter(Stage.BOT, self._host.now())
+        return await write_reply(request, reply, journey.notes(), is_last=self.pipeline.is_draining)
+
+    @property
+    def inflight(self) -> int:
+        """How many requests are under way, those of bots that are gone included."""
+        return len(self._under_way)
+
+    def refuse_malformed(self, refusal: Refusal) -> bytes:
+        """Return the reply to what could not even be parsed, and report it."""
+        journey = Journey(self._host.request_id(), self._host.now(), "other")
+        journey.refusal = refusal
+        reply = problem(refusal, journey.request_id, self._host.wall())
+        self._report(journey, reply.status, self._host.now())
+        return closing_bytes(reply, journey.notes())
+
+    async def _answer(self, pipeline: Pipeline, request: Incoming, journey: Journey) -> Reply:
+        """Carry the request; what stops it on the way becomes a problem document."""
+        try:
+            return await pipeline.carry(request, journey)
+        except Refusal as refusal:
+            journey.refusal = refusal
+            await self._holding_back.serve(request, refusal)
+        except asyncio.CancelledError:
+            if journey.refusal is None or not journey.take_back_stop():
+                raise
+        except ConnectionError:
+            raise
+        except Exception:
+            with contextlib.suppress(Exception):  # the log may be what failed
+                log.exception("internal_error", request_id=journey.request_id)
+            journey.refusal = Refusal("internal_error", "The gateway failed on this request.")
+        return problem(journey.refusal, journey.request_id, self._host.wall())

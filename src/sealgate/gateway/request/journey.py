@@ -1,0 +1,190 @@
+"""One request under way: what the pipeline has found out about it so far. It ends as an `Outcome`."""
+
+import asyncio
+from enum import IntEnum
+
+from sealgate.core.admission import Bot, Ticket
+from sealgate.core.catalogue import UpstreamError
+from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.replays import Name
+from sealgate.core.routes import Lane
+from sealgate.errors import Refusal
+from sealgate.gateway.journal import Order
+
+
+class Stage(IntEnum):
+    """Who is being waited for."""
+
+    OWN = 0  # nobody: the gateway works
+    BOT = 1
+    QUEUE = 2
+    UPSTREAM = 3
+
+
+_WAITS = frozenset({Stage.QUEUE, Stage.UPSTREAM})
+
+
+class Journey:
+    """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
+
+    `give_up_at` bounds the waiting, `ends_at` everything. `standing` is what the attempts so far let the bot
+    conclude: unknown from the first byte of one until its verdict. `not_before` holds a resend back.
+    `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
+    `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
+    after the key that it goes with.
+    """
+
+    bot: Bot | None = None
+    ticket: Ticket | None = None
+    watch: object = None
+    key: str | None = None
+    route = "other"
+    lane: Lane | None = None
+    give_up_at = 0.0
+    ends_at = 0.0
+    not_before = 0.0
+    sent_at = 0.0
+    timestamp_ms = 0
+    fence_ms = 0
+    is_read = False
+    name: Name | None = None
+    digest: str | None = None
+    order: Order | None = None
+    is_settled = False
+    standing = Conclusion.NOT_SENT
+    is_under_way = False
+    attempts = 0
+    resends: tuple[str, ...] = ()
+    upstream_429s = 0
+    upstream_errors: tuple[UpstreamError, ...] = ()
+    refusal: Refusal | None = None
+    broken: str | None = None
+    has_hung_up = False
+    may_be_stopped = True
+
+    def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
+        self.own_id = own_id  # unique; the bot's may take its place in log and reply
+        self.request_id = own_id
+        self.started = now
+        self.method = method
+        self._task = task
+        self._spent = [0.0, 0.0, 0.0, 0.0]
+        self._stage = Stage.OWN
+        self._since = now
+
+    def enter(self, stage: Stage, now: float) -> None:
+        """Note who is being waited for from now on."""
+        self._spent[self._stage] += now - self._since
+        self._stage, self._since = stage, now
+
+    def hang_up(self) -> None:
+        """Note that the bot is gone, and stop where that is allowed."""
+        self.has_hung_up = True
+        if self.may_be_stopped and self._task is not None:
+            self._task.cancel()
+
+    def stop(self, refusal: Refusal) -> bool:
+        """End it with a refusal if it waits in the gateway; say whether it does.
+
+        Whoever carries it sees a cancellation, and calls `take_back_stop`.
+        """
+        is_waiting = self._stage in _WAITS and not self.is_under_way
+        if not is_waiting or self.refusal is not None or self._task is None:
+            return False
+        self.refusal = refusal
+        self._task.cancel()
+        return True
+
+    def take_back_stop(self) -> bool:
+        """Take a cancellation back if it was `stop` alone, and return whether it was."""
+        if self.refusal is None or self.has_hung_up or self._task is None:
+            return False
+        return self._task.uncancel() == 0
+
+    def admitted(self, ticket: Ticket, max_wait_s: float, total_timeout_s: float) -> None:
+        """Note the ticket and what its deadline bounds."""
+        self.ticket = ticket
+        self.key, self.route, self.lane = ticket.key, ticket.route.template, ticket.route.lane
+        self.is_read = ticket.is_read
+        if ticket.deadline_s is not None:
+            self.give_up_at = self.ends_at = self.started + ticket.deadline_s
+        else:
+            self.give_up_at = self.started + max_wait_s
+            self.ends_at = self.give_up_at + total_timeout_s
+
+    def sends(self, now: float) -> None:
+        """Note that an attempt goes out; what may execute is finished, also for a bot that hung up."""
+        self.enter(Stage.UPSTREAM, now)
+        self.attempts += 1
+        self.sent_at = now
+        self.is_under_way, self.may_be_stopped = True, self.is_read
+        self.standing = Conclusion.UNKNOWN
+
+    def came_back(self, now: float) -> None:
+        """Note that an attempt is over."""
+        self.enter(Stage.OWN, now)
+        self.is_under_way, self.may_be_stopped = False, True
+
+    def concludes(self, conclusion: Conclusion) -> None:
+        """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""
+        if conclusion is not Conclusion.NOT_SENT:
+            self.standing = conclusion
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What the bot may conclude if it ends here."""
+        return self.standing
+
+    def cut(self, detail: str | None) -> None:
+        """Note that the reply broke off while it was passed on; `detail` is None where the bot hung up."""
+        self.standing = Conclusion.UNKNOWN
+        self.broken = detail
+
+    def notes(self) -> bytes:
+        """Return the header lines that every reply of the gateway carries."""
+        conclusion = self.conclusion
+        lines = _NOTES % (
+            self.request_id.encode("ascii"),
+            self.attempts,
+            self._spent[Stage.QUEUE] * 1000,
+            conclusion.encode("ascii"),
+        )
+        if conclusion is Conclusion.UNKNOWN and self.fence_ms:  # 0: of a first one that is not signed yet
+            lines += b"X-Gateway-Fence-Ms: %d\r\n" % self.fence_ms
+        return lines
+
+    def outcome(self, status: int, now: float) -> Outcome:
+        """Return the record of it."""
+        self.enter(Stage.OWN, now)
+        refusal = self.refusal
+        return Outcome(
+            request_id=self.request_id,
+            bot=self.bot.name if self.bot else None,
+            key=self.key,
+            method=self.method,
+            route=self.route,
+            lane=self.lane,
+            status=status,
+            conclusion=self.conclusion,
+            reason=refusal.slug if refusal else None,
+            detail=refusal.detail if refusal else None,
+            broken=self.broken,
+            attempts=self.attempts,
+            # The last reason led to no attempt where the time ran out before it.
+            resends=self.resends[: max(0, self.attempts - 1)] if self.resends else (),
+            upstream_429s=self.upstream_429s,
+            queue_s=self._spent[Stage.QUEUE],
+            upstream_s=self._spent[Stage.UPSTREAM],
+            bot_s=self._spent[Stage.BOT],
+            total_s=now - self.started,
+            has_hung_up=self.has_hung_up,
+            upstream_errors=self.upstream_errors,
+        )
+
+
+_NOTES = (
+    b"X-Gateway-Request-Id: %b\r\n"
+    b"X-Gateway-Attempts: %d\r\n"
+    b"X-Gateway-Queue-Ms: %d\r\n"
+    b"X-Gateway-Outcome: %b\r\n"
+)

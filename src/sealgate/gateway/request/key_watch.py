@@ -1,0 +1,79 @@
+"""Watches what the exchange says of one key, and keeps requests back while it does not take it."""
+
+from typing import TYPE_CHECKING
+
+import structlog
+
+from sealgate.core.key_health import KeyFault, KeyHealth, key_fault
+from sealgate.core.routes import Auth
+from sealgate.errors import Refusal
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.under_way import UnderWay
+
+if TYPE_CHECKING:
+    from sealgate.core.key_records import KeyRecord
+
+_SUSPECT = frozenset({401, 403})
+
+log = structlog.get_logger("sealgate.keys")
+
+
+class KeyWatch:
+    """The health of one key of one tree; a new tree begins with healthy ones.
+
+    `record` is what the exchange's list says of it, None as long as that is not known.
+    """
+
+    def __init__(self, alias: str, under_way: UnderWay, host: Host) -> None:
+        self._alias = alias
+        self._under_way = under_way
+        self._host = host
+        self.health = KeyHealth()
+        self.record: KeyRecord | None = None
+
+    def pass_or_refuse(self) -> None:
+        """Let a request pass; while the key rests, who passes is the trial. Raises Refusal `key_disabled`."""
+        if self.health.fault is None:
+            return
+        now = self._host.now()
+        if not self.health.may_go(now):
+            raise self._refusal(self.health.fault, now)
+        self.health = self.health.tried(now)
+
+    def observe(self, status: int, body: bytes, sent_at: float) -> None:
+        """Take in a reply to a signed request."""
+        if status not in _SUSPECT and self.health.fault is None:
+            return
+        now, before = self._host.now(), self.health
+        fault = key_fault(status, body)
+        if fault is not None:
+            self.health = before.refused(fault, sent_at, now)
+        else:
+            self.health = before.answered(status, sent_at, now)
+        if before.fault is None and self.health.fault is not None:
+            self._disabled(self.health.fault, now)
+        elif before.fault is not None and self.health.fault is None:
+            log.info("key_enabled", key=self._alias)
+
+    def enable(self) -> bool:
+        """Use the key again at once; return whether it rested."""
+        if self.health.fault is None:
+            return False
+        self.health = KeyHealth()
+        log.info("key_enabled", key=self._alias)
+        return True
+
+    def _disabled(self, fault: KeyFault, now: float) -> None:
+        refusal = self._refusal(fault, now)
+        refused = self._under_way.stop(lambda journey: refusal if self._is_mine(journey) else None)
+        fix = "look at it in the exchange's app; it is tried again by itself"
+        log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused, fix=fix)
+
+    def _is_mine(self, journey: Journey) -> bool:
+        ticket = journey.ticket
+        return journey.watch is self and ticket is not None and ticket.route.auth is Auth.SIGNED
+
+    def _refusal(self, fault: KeyFault, now: float) -> Refusal:
+        wait_s = max(0.0, self.health.trial_at - now)
+        return Refusal("key_disabled", f"The key {self._alias} rests: {fault}.", retry_after_s=wait_s)

@@ -1,0 +1,63 @@
+"""What an attempt teaches: the pacer and the clock take it in, and the table says what follows."""
+
+from sealgate.core.admission import Ticket
+from sealgate.core.attempts import (
+    TIMESTAMP,
+    TOO_MANY_REQUESTS,
+    Again,
+    Deliver,
+    Failure,
+    GiveUp,
+    Replay,
+    after_failure,
+    after_reply,
+    is_timestamp_refusal,
+)
+from sealgate.core.catalogue import UpstreamError, find_kind
+from sealgate.core.limit_reply import limit_reply
+from sealgate.gateway.clock.kept import KeptClock
+from sealgate.gateway.pacing.turnstile import Turn
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.upstream.answer import Answer
+
+_CLIENT_ERROR = 400
+
+
+def observe(answer: Answer, turn: Turn, journey: Journey, clock: KeptClock) -> None:
+    """Let the pacer and the clock learn from a reply."""
+    taught = limit_reply(answer.status, answer.head.told, clock.server_now)
+    turn.settle(taught)
+    if answer.status >= _CLIENT_ERROR:
+        kind = find_kind(answer.status, answer.body)
+        journey.upstream_errors += (UpstreamError(kind, journey.sent_at, taught.retry_after_s),)
+    if answer.status == TOO_MANY_REQUESTS:
+        journey.upstream_429s += 1
+    elif is_timestamp_refusal(answer.status, answer.body):
+        clock.refused(answer.body, journey.sent_at, is_second=TIMESTAMP in journey.resends)
+    elif answer.status < _CLIENT_ERROR:
+        clock.was_accepted()
+
+
+def judge_reply(answer: Answer, ticket: Ticket, journey: Journey, replay: Replay) -> Deliver | Again:
+    """Say what follows from a whole reply."""
+    return after_reply(
+        answer.status,
+        answer.body,
+        is_read=ticket.is_read,
+        replay=replay,
+        has_resynced=TIMESTAMP in journey.resends,
+    )
+
+
+def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
+    """Let the pacer learn from a 429 whose body was cut."""
+    if failure.told is not None:
+        turn.settle(limit_reply(TOO_MANY_REQUESTS, failure.told, clock.server_now))
+
+
+def judge_failure(failure: Failure, ticket: Ticket, journey: Journey, now: float) -> Again | GiveUp:
+    """Say what follows from an attempt without one."""
+    journey.upstream_errors += (UpstreamError(failure.fate.value, now),)
+    resends = journey.resends.count(failure.fate.value)
+    time_left_s = journey.give_up_at - now
+    return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

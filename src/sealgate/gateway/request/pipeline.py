@@ -1,0 +1,275 @@
+"""The pipeline: the way of one request, top to bottom, in `Pipeline.carry`."""
+
+import asyncio
+
+import structlog
+
+from sealgate.core import admission
+from sealgate.core.admission import Ticket
+from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, Fate, GiveUp
+from sealgate.core.pacing.claims import Claim
+from sealgate.core.routes import Auth, Lane
+from sealgate.errors import Refusal
+from sealgate.gateway.bots.incoming import Incoming, read_body
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.sealing import check_session, sealed_request
+from sealgate.gateway.pacing.turnstile import Turn
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
+from sealgate.gateway.request.replies import Reply, passed_on
+from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.connection import UpstreamConnection
+
+log = structlog.get_logger("sealgate.pipeline")
+
+_STALE_S = 1.0  # a timestamp older than this is chosen anew
+
+
+class Pipeline:
+    """Carries the requests of one tree."""
+
+    def __init__(self, tree: Tree, books: Bookkeeping, halting: Halting, host: Host) -> None:
+        self.tree = tree
+        self._books = books
+        self._halting = halting
+        self._host = host
+        self.is_draining = False
+
+    async def carry(self, request: Incoming, journey: Journey) -> Reply:
+        """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
+
+        The stamp comes after every wait, the one for a connection included.
+        """
+        ticket = self._admit(request, journey)
+        body = await self._read(ticket, request, journey)
+        if (known := self._recall(ticket, body, journey)) is not None:
+            return known
+        self._check_standing(ticket)
+        return passed_on(await self.deliver(ticket, body, journey))
+
+    async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
+        """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
+        while True:
+            with await self._wait(ticket, journey) as turn:
+                connection = await self._connect(ticket, turn, journey)
+                if connection is None:
+                    continue
+                attempt = await self._send(ticket, body, connection, turn, journey)
+                if attempt is None:
+                    continue
+                answer = self._learn(ticket, attempt, turn, journey)
+            if answer is not None:
+                return answer
+
+    def _admit(self, request: Incoming, journey: Journey) -> Ticket:
+        rules = self.tree.rules
+        head = rules.headers.sort(request.fields)
+        journey.request_id = admission.request_id(head) or journey.request_id
+        peer = request.connection.peer
+        journey.bot = admission.greet(head, request.method, request.version, rules, peer)
+        ticket = admission.authorise(journey.bot, request.method, request.target, head, rules)
+        desk = self.tree.desks[ticket.key]
+        check_session(ticket, desk.key)
+        journey.watch = desk.watch
+        journey.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
+        return ticket
+
+    async def _read(self, ticket: Ticket, request: Incoming, journey: Journey) -> bytes:
+        is_there = request.content.is_eof()
+        if not is_there:
+            journey.enter(Stage.BOT, self._host.now())
+        body = await read_body(
+            request,
+            self.tree.rules.max_body,
+            self.tree.limits.body_timeout_s,
+            expects_continue=b"expect" in ticket.head.kept,
+        )
+        if not is_there:
+            journey.enter(Stage.OWN, self._host.now())
+        return body
+
+    def _recall(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
+        """Return what was answered before; refuse a new order while draining."""
+        known = self._books.begin(ticket, body, journey)
+        if known is None and self.is_draining and ticket.route.lane is Lane.ORDER:
+            raise Refusal("draining", "The gateway is shutting down.")
+        return known
+
+    def _check_standing(self, ticket: Ticket) -> None:
+        """Refuse what is halted, then what goes with a key that the exchange does not take at the moment.
+
+        In this order: the request that passes the second is the key's trial, so it must be one that may go.
+        """
+        self._halting.check(ticket)
+        if ticket.route.auth is Auth.SIGNED:
+            self.tree.desks[ticket.key].watch.pass_or_refuse()
+
+    async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
+        self._halting.check(ticket)
+        journey.enter(Stage.QUEUE, now := self._host.now())
+        if journey.resends:
+            await self._hold_back(journey)
+        turnstile = self.tree.open_turnstile
+        if ticket.route.auth is not Auth.OPEN:
+            desk = self.tree.desks[ticket.key]
+            turnstile = desk.turnstile
+            if journey.resends or not self.tree.clock.is_good_for(desk.key.recv_window_ms, now):
+                await self.tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
+        turn = await turnstile.pass_through(_claim(ticket, journey))
+        journey.enter(Stage.OWN, self._host.now())
+        return turn
+
+    async def _hold_back(self, journey: Journey) -> None:
+        """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
+        if journey.resends[-1] == TIMESTAMP:
+            await self.tree.clock.wait_for_resync(journey.give_up_at)
+        elif (left := journey.not_before - self._host.now()) > 0:
+            await self._host.sleep(left)
+
+    async def _connect(
+        self, ticket: Ticket, turn: Turn, journey: Journey
+    ) -> UpstreamConnection | Failure | None:
+        """Return a connection, None where a pause began while there was none yet."""
+        lane, upstream = ticket.route.lane, self.tree.upstream
+        if (idle := upstream.take(lane)) is not None:
+            return idle
+        journey.enter(Stage.UPSTREAM, now := self._host.now())
+        connection = await upstream.connect(lane, self._time_left_s(journey, now))
+        journey.enter(Stage.OWN, self._host.now())
+        if not turn.is_paused:
+            return connection
+        _give_back(connection)
+        return None
+
+    async def _send(
+        self,
+        ticket: Ticket,
+        body: bytes,
+        connection: UpstreamConnection | Failure,
+        turn: Turn,
+        journey: Journey,
+    ) -> Answer | Failure | None:
+        """Return what came of it, None where nothing was sent and it must wait once more."""
+        if isinstance(connection, Failure):
+            journey.attempts += 1
+            return connection
+        try:  # what fails in here was not sent, and the connection serves the next
+            is_certain = await self._stamp(ticket, body, turn, journey)
+            timeout_s = self._time_left_s(journey, now := self._host.now())
+        except BaseException:
+            connection.release()
+            raise
+        if not connection.is_usable:
+            connection.release()
+            journey.attempts += 1
+            return Failure(Fate.UNREACHABLE, "the connection was closed at once")
+        if not is_certain or turn.is_paused or self._halting.stops(ticket):
+            connection.release()
+            return None
+        data = sealed_request(
+            self.tree.upstream.head(ticket.method, ticket.target.raw),
+            ticket,
+            self.tree.desks[ticket.key].key,
+            journey.timestamp_ms,
+            body,
+        )
+        turn.goes(now)
+        journey.sends(now)
+        return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
+
+    async def _stamp(self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey) -> bool:
+        """Choose the timestamp and, for an order, write it down; say whether it may still be sent.
+
+        A journal that was slow made the timestamp old, and a pause may have begun meanwhile.
+        """
+        now = self._host.now()
+        self._choose_timestamp(ticket, body, journey, now)
+        if not self._books.must_record(ticket):
+            return True
+        try:
+            async with asyncio.timeout(self._time_left_s(journey, now)):
+                await self._books.intent(ticket, journey)
+        except TimeoutError:
+            raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
+        return self._host.now() - now < _STALE_S and not turn.is_paused
+
+    def _choose_timestamp(self, ticket: Ticket, body: bytes, journey: Journey, now: float) -> None:
+        desk, clock = self.tree.desks[ticket.key], self.tree.clock
+        content = hash((ticket.method, ticket.target.raw, body))
+        journey.timestamp_ms = desk.stamps.take(clock.timestamp_ms(now), content)
+        journey.fence_ms = journey.timestamp_ms + desk.key.recv_window_ms + clock.error_ms(now)
+        self._books.signed(journey)
+
+    def _time_left_s(self, journey: Journey, now: float) -> float:
+        time_left_s = journey.ends_at - now
+        if time_left_s <= 0:
+            raise Refusal("deadline_exceeded", "The time for this request is over.")
+        return min(self.tree.limits.total_timeout_s, time_left_s)
+
+    def _learn(
+        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey
+    ) -> Answer | None:
+        """Take in what the attempt says; return the reply to pass on, None to go round once more.
+
+        Raises Refusal where it is given up.
+        """
+        now = self._host.now()
+        journey.came_back(now)
+        verdict: Deliver | Again | GiveUp
+        self._observe(ticket, attempt, turn, journey)
+        if isinstance(attempt, Answer):
+            verdict = judge_reply(attempt, ticket, journey, self.tree.limits.replay)
+        else:
+            verdict = judge_failure(attempt, ticket, journey, now)
+        journey.concludes(verdict.conclusion)
+        if isinstance(verdict, GiveUp):
+            raise Refusal(verdict.slug, verdict.detail)
+        if isinstance(verdict, Again):
+            _prepare_resend(verdict, attempt, journey, now)
+            return None
+        return attempt if isinstance(attempt, Answer) else None
+
+    def _observe(self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey) -> None:
+        """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
+        try:
+            if isinstance(attempt, Failure):
+                observe_failure(attempt, turn, self.tree.clock)
+                return
+            observe(attempt, turn, journey, self.tree.clock)
+            if ticket.route.auth is Auth.SIGNED:
+                self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
+        except Exception:
+            log.exception("reply_not_learned_from", request_id=journey.request_id)
+
+
+def _prepare_resend(again: Again, attempt: Answer | Failure, journey: Journey, now: float) -> None:
+    if isinstance(attempt, Answer) and attempt.remainder is not None:
+        attempt.remainder.abandon()
+    if journey.has_hung_up:
+        raise asyncio.CancelledError
+    journey.resends += (again.reason,)
+    journey.not_before = now + again.after_s
+
+
+def _claim(ticket: Ticket, journey: Journey) -> Claim:
+    bot, route = ticket.bot, ticket.route
+    is_again = RATE_LIMITED in journey.resends
+    return Claim(
+        journey.own_id,
+        bot.name,
+        route.lane,
+        journey.give_up_at,
+        bot.weight,
+        route.cost,
+        ticket.is_read,
+        is_again,
+    )
+
+
+def _give_back(connection: UpstreamConnection | Failure) -> None:
+    """Leave an unused connection to the next, if there is one."""
+    if isinstance(connection, UpstreamConnection):
+        connection.release()

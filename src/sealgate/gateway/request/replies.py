@@ -1,0 +1,183 @@
+"""Replies to the bot: the upstream's, passed on byte for byte, or a problem of our own (RFC 9457)."""
+
+import asyncio
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from functools import lru_cache
+from http import HTTPStatus
+
+from sealgate.core.routes import METHODS
+from sealgate.errors import Refusal
+from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.bots.line import BotLine
+from sealgate.gateway.upstream.answer import Answer, BrokenReplyError, Remainder
+
+Fields = Sequence[tuple[bytes, bytes]]
+
+_NO_BODY = frozenset({204, 304})
+_HTTP_11 = (1, 1)
+_PATIENCE_S = 0.5  # with a bot that does not read, while others wait
+_LONGEST_S = 10**9  # of a Retry-After that is written
+# Headers that a status calls for: RFC 9110 sections 11.6.1 and 10.2.1.
+_CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
+    "bot_unauthenticated": (b"WWW-Authenticate", b'Basic realm="sealgate"'),
+    "method_refused": (b"Allow", ", ".join(METHODS).encode("ascii")),
+}
+
+
+@dataclass(slots=True)
+class Reply:
+    """A reply to write. `remainder` is what a large one still has to come, `length` its stated length."""
+
+    status: int
+    phrase: str
+    fields: Fields
+    body: bytes
+    remainder: Remainder | None = None
+    length: bytes | None = None
+
+
+def passed_on(answer: Answer) -> Reply:
+    """Return the upstream's reply as the bot gets it."""
+    head = answer.head
+    return Reply(answer.status, answer.phrase, head.passed, answer.body, answer.remainder, head.length)
+
+
+def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
+    """Return a refusal as application/problem+json; `wall` is epoch seconds."""
+    reason = refusal.reason
+    document = {
+        "type": f"urn:sealgate:problem:{refusal.slug}",
+        "title": reason.title,
+        "status": reason.status,
+        "detail": f"{refusal.detail} {reason.advice}",
+        "timestamp": datetime.fromtimestamp(wall, UTC).isoformat(timespec="milliseconds"),
+        "reason": refusal.slug,
+        "request_id": request_id,
+    }
+    fields = [
+        (b"Content-Type", b"application/problem+json"),
+        (b"X-Gateway-Error", refusal.slug.encode("ascii")),
+    ]
+    if refusal.slug in _CALLED_FOR:
+        fields.append(_CALLED_FOR[refusal.slug])
+    if refusal.retry_after_s is not None:
+        fields.append(
+            (b"Retry-After", str(min(math.ceil(refusal.retry_after_s), _LONGEST_S)).encode("ascii"))
+        )
+    return Reply(
+        reason.status, HTTPStatus(reason.status).phrase, fields, json.dumps(document).encode("ascii")
+    )
+
+
+class _Framing(Enum):
+    """Where the body ends (RFC 9112 section 6.3)."""
+
+    NO_BODY = "no body"
+    LENGTH = "length"
+    CHUNKED = "chunked"
+    CLOSE = "close"
+
+
+async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last: bool) -> bool:
+    """Write a reply with the gateway's own header lines, `notes`; return whether the connection may stay.
+
+    After the last reply it closes. Raises ConnectionError where the bot is gone, BrokenReplyError where a
+    streamed reply is cut: the bot's connection is then reset, so that it cannot take the part for the whole.
+    """
+    framing, line = _framing(request, reply)
+    may_stay = request.may_stay and request.content.is_eof() and framing is not _Framing.CLOSE
+    keep_alive = may_stay and not is_last
+    block = head_block(reply, notes, line + _connection(request, keep_alive=keep_alive))
+    if framing is not _Framing.NO_BODY:
+        block += _framed(reply.body, framing)
+    if reply.remainder is None:
+        request.connection.write(block)
+    elif framing is _Framing.CLOSE and not request.connection.can_be_reset:
+        reply.remainder.abandon()
+        raise BrokenReplyError("HTTP/1.0 on a Unix socket cannot tell a large reply's end from a cut")
+    else:
+        await _stream(request.connection, block, reply.remainder, framing)
+    return keep_alive
+
+
+def closing_bytes(reply: Reply, notes: bytes) -> bytes:
+    """Return a whole reply after which the connection closes."""
+    return head_block(reply, notes, content_length(len(reply.body)) + b"Connection: close\r\n") + reply.body
+
+
+async def _stream(bot: BotLine, block: bytes, remainder: Remainder, framing: _Framing) -> None:
+    try:
+        bot.write(block)
+        while chunk := await remainder.read():
+            bot.write(_framed(chunk, framing))
+            await _drain_in_time(bot, remainder)
+        if framing is _Framing.CHUNKED:
+            bot.write(b"0\r\n\r\n")
+    except BaseException:
+        remainder.abandon()
+        bot.reset()
+        raise
+
+
+async def _drain_in_time(bot: BotLine, remainder: Remainder) -> None:
+    """Wait for the bot to read; one that does not must not hold a connection to the upstream for ever.
+
+    Where others wait for one, it is not held without progress either.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        look_at = min(remainder.ends_at, loop.time() + _PATIENCE_S)
+        try:
+            async with asyncio.timeout_at(look_at):
+                return await bot.drain()
+        except TimeoutError:
+            if look_at == remainder.ends_at or remainder.is_wanted:
+                raise BrokenReplyError("the bot does not read it") from None
+
+
+def head_block(reply: Reply, notes: bytes, framing: bytes) -> bytes:
+    """Return status line and header lines, the empty line included."""
+    lines = [_status_line(reply.status, reply.phrase)]
+    lines += [b"%b: %b\r\n" % field for field in reply.fields]
+    lines += (notes, framing, b"\r\n")
+    return b"".join(lines)
+
+
+@lru_cache(maxsize=64)
+def _status_line(status: int, phrase: str) -> bytes:
+    # aiohttp reads a phrase as UTF-8 with surrogates for what is none; this restores its bytes.
+    return f"HTTP/1.1 {status} {phrase}\r\n".encode("utf-8", "surrogateescape")
+
+
+def _framed(chunk: bytes, framing: _Framing) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(chunk), chunk) if framing is _Framing.CHUNKED and chunk else chunk
+
+
+def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
+    """Return how the body ends and the header line that says so."""
+    if request.method == "HEAD" or reply.status in _NO_BODY:
+        has_length = reply.length is not None and reply.status != HTTPStatus.NO_CONTENT
+        return _Framing.NO_BODY, content_length(int(reply.length or b"0")) if has_length else b""
+    if reply.remainder is None:
+        return _Framing.LENGTH, content_length(len(reply.body))
+    if reply.length is not None:
+        return _Framing.LENGTH, content_length(int(reply.length))
+    if request.version >= _HTTP_11:
+        return _Framing.CHUNKED, b"Transfer-Encoding: chunked\r\n"
+    return _Framing.CLOSE, b""
+
+
+def content_length(size: int) -> bytes:
+    """Return the header line that states a body's size."""
+    return b"Content-Length: %d\r\n" % size
+
+
+def _connection(request: Incoming, *, keep_alive: bool) -> bytes:
+    if not keep_alive:
+        return b"Connection: close\r\n"
+    return b"" if request.version >= _HTTP_11 else b"Connection: keep-alive\r\n"

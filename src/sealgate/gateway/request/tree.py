@@ -1,0 +1,49 @@
+"""All that one configuration makes of the gateway's parts, as one frozen tree."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.config import Config
+from sealgate.core.admission import Rules
+from sealgate.core.attempts import Replay
+from sealgate.core.stamps import Stamps
+from sealgate.gateway.clock.keeper import ClockKeeper
+from sealgate.gateway.clock.kept import KeptClock
+from sealgate.gateway.keys.key import SigningKey
+from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.request.key_watch import KeyWatch
+from sealgate.gateway.upstream.pool import Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long things may take, in seconds, and what is sent again after a 429."""
+
+    max_wait_s: float
+    total_timeout_s: float
+    body_timeout_s: float
+    replay: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """One key, the turnstile before it, its timestamps, and who watches what the exchange says of it."""
+
+    key: SigningKey
+    turnstile: Turnstile
+    stamps: Stamps
+    watch: KeyWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What the pipeline works with."""
+
+    config: Config
+    rules: Rules
+    limits: Limits
+    desks: Mapping[str, Desk]
+    open_turnstile: Turnstile
+    upstream: Upstream
+    clock: KeptClock
+    clock_keeper: ClockKeeper

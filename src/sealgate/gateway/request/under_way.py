@@ -1,0 +1,56 @@
+"""The requests under way, so that they can be counted, waited for, and stopped while they wait."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable
+
+from sealgate.errors import Refusal
+from sealgate.gateway.request.journey import Journey
+
+
+class UnderWay:
+    """Which requests there are, and what carries each: the connections that it may use."""
+
+    def __init__(self) -> None:
+        self._carriers: dict[Journey, object] = {}
+        self._idle: list[tuple[object, asyncio.Event]] = []
+
+    def __len__(self) -> int:
+        return len(self._carriers)
+
+    def begin(self, journey: Journey, carrier: object) -> None:
+        """Take a request in; `carrier` is what must stay open for it."""
+        self._carriers[journey] = carrier
+
+    def end(self, journey: Journey) -> None:
+        """Let it go."""
+        del self._carriers[journey]
+        if self._idle:
+            self._tell()
+
+    def stop(self, why: Callable[[Journey], Refusal | None]) -> int:
+        """End those that wait in the gateway and for which `why` has a reason; return how many."""
+        reasons = [(journey, why(journey)) for journey in self._carriers]
+        return sum(journey.stop(reason) for journey, reason in reasons if reason is not None)
+
+    async def wait_until_idle(self, at_most_s: float | None, carrier: object = None) -> None:
+        """Return when nothing is under way, or nothing with that carrier, or the time is over."""
+        if not self._is_busy(carrier):
+            return
+        idle = asyncio.Event()
+        self._idle.append((carrier, idle))
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(at_most_s):
+                    await idle.wait()
+        finally:
+            self._idle.remove((carrier, idle))
+
+    def _is_busy(self, carrier: object) -> bool:
+        carriers: Iterable[object] = self._carriers.values()
+        return bool(self._carriers) if carrier is None else carrier in carriers
+
+    def _tell(self) -> None:
+        for carrier, idle in self._idle:
+            if not self._is_busy(carrier):
+                idle.set()

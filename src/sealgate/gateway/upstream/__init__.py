@@ -1,0 +1,1 @@
+"""The connections to the exchange, and what comes back on them."""

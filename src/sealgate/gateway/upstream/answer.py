@@ -1,0 +1,82 @@
+"""The upstream's reply: held while small, so that a cut one can be told; streamed when large."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aiohttp.streams import StreamReader
+
+from sealgate.core.headers import ReplyHead
+from sealgate.gateway.upstream.troubles import TROUBLE, words
+
+HELD_BYTES = 256 * 1024
+
+
+class BrokenReplyError(Exception):
+    """A streamed reply ended before its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What may be done with the connection that a reply still comes on.
+
+    `release` leaves it to the next once the reply was read whole, `close` cuts it, `is_wanted` says whether
+    others wait for one.
+    """
+
+    release: Callable[[], None]
+    close: Callable[[], None]
+    is_wanted: Callable[[], bool]
+
+
+class Remainder:
+    """What is left of a large reply. Read it to the end or `abandon` it: it holds a connection.
+
+    `ends_at` is when the time for it is over, on the loop's clock.
+    """
+
+    def __init__(self, hold: Hold, content: StreamReader, ends_at: float) -> None:
+        self._hold = hold
+        self._content = content
+        self.ends_at = ends_at
+
+    async def read(self) -> bytes:
+        """Return the next bytes, b"" at the end. Raises BrokenReplyError where it is cut or too slow."""
+        try:
+            chunk = await self._content.readany()
+        except TROUBLE as error:
+            raise BrokenReplyError(words(error)) from None
+        if not chunk:
+            self._hold.release()
+        return chunk
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether others wait for a connection such as this one holds."""
+        return self._hold.is_wanted()
+
+    def abandon(self) -> None:
+        """Give the connection up without reading to the end."""
+        self._hold.close()
+
+
+@dataclass(slots=True)
+class Answer:
+    """A reply: its head, sorted, and its body: whole, or the first part with the remainder still to come."""
+
+    status: int
+    phrase: str
+    head: ReplyHead
+    body: bytes
+    remainder: Remainder | None = None
+
+
+async def read_held(content: StreamReader) -> bytes:
+    """Read a body whole, or its first part if it is larger than what is held."""
+    if content.is_eof():
+        return content.read_nowait()
+    parts: list[bytes] = []
+    size = 0
+    while size < HELD_BYTES and (chunk := await content.readany()):
+        parts.append(chunk)
+        size += len(chunk)
+    return b"".join(parts)

@@ -1,0 +1,244 @@
+"""One connection to the upstream: one request at a time, its reply read by aiohttp's C parser.
+
+aiohttp's connector makes the connection (DNS, happy eyeballs, TLS); then it belongs to this protocol. There
+is no `ClientSession`, on purpose: it sends a request again by itself when a connection breaks, follows
+redirects with our headers on, unpacks bodies, keeps cookies and listens to proxy variables.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.http import HttpResponseParser, RawResponseMessage
+from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
+
+from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure, Fate
+from sealgate.core.headers import ReplyHead, sort_reply
+from sealgate.gateway.host.alarm import Alarm
+from sealgate.gateway.host.flow import Flow
+from sealgate.gateway.upstream.answer import Answer, Hold, Remainder, read_held
+from sealgate.gateway.upstream.tls import has_said_goodbye
+from sealgate.gateway.upstream.troubles import TROUBLE, words
+
+if TYPE_CHECKING:
+    import ssl
+
+_LINE_BYTES = 16 * 1024
+_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
+_MOST_INTERIM = 16  # 1xx replies to one request
+_SWITCHING = 101
+_FINAL = 200  # the end of the 1xx class
+
+Head = tuple[RawResponseMessage, StreamReader]
+
+
+class UpstreamConnection(Flow):
+    """A connection in the pool's hands or a request's. `on_free` is called when the request has done with it.
+
+    `is_wanted` says whether others wait for one. `tls` is the session below, None without one. Whoever has
+    the connection calls `exchange` once, or `release` to give it back unused.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        on_free: Callable[["UpstreamConnection"], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(loop, None)
+        self._connection = connection
+        self._on_free = on_free
+        self.is_wanted = is_wanted
+        self._head: asyncio.Future[Head] | None = None
+        self._content: StreamReader = EMPTY_PAYLOAD
+        self._message: RawResponseMessage | None = None
+        self._interim = 0
+        self._alarm = Alarm(loop, self._ring)
+        self._adopt(connection)
+
+    def _adopt(self, connection: Connection) -> None:
+        """Take the transport over, unless something came on it unasked: that must not pass for a reply."""
+        transport, maker = connection.transport, connection.protocol
+        self.is_usable = transport is not None and maker is not None and not maker.should_close
+        self.transport = transport
+        self.tls: ssl.SSLObject | None = None
+        if transport is not None:
+            self.tls = transport.get_extra_info("ssl_object")
+            transport.set_protocol(self)
+
+    async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
+        """Send a request, once, and return its reply.
+
+        All of it, the remainder of a large reply included, takes at most `timeout_s`.
+        """
+        ends_at = self._loop.time() + timeout_s
+        try:
+            message, content = await self._send(data, ends_at, is_head=is_head)
+            head = _sorted(message)
+            body = await read_held(content)
+        except TimeoutError:
+            failure = Failure(Fate.LATE, "no whole reply in time", self._told())
+        except TROUBLE as error:
+            failure = Failure(Fate.LOST, words(error), self._told())
+        except BaseException:  # the bot hung up
+            self.close()
+            raise
+        else:
+            answer = Answer(message.code, message.reason, head, body)
+            if content.at_eof():
+                self.release()
+            else:
+                hold = Hold(self.release, self.close, self.is_wanted)
+                answer.remainder = Remainder(hold, content, ends_at)
+            return answer
+        self.close()
+        return failure
+
+    def _told(self) -> Mapping[str, str] | None:
+        """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
+        if self._message is None or self._message.code != TOO_MANY_REQUESTS:
+            return None
+        return sort_reply(self._message.raw_headers).told
+
+    def release(self) -> None:
+        """Leave the connection to the next: the reply was read whole, or nothing was sent."""
+        self._head, self._content, self._message = None, EMPTY_PAYLOAD, None
+        # What came behind a message stays in aiohttp's parser, a trailer too; it must not reach the next.
+        self._parser = None
+        if self.transport is not None and self.transport.get_write_buffer_size():
+            self.is_usable = False  # answered before it was sent: the next would wait behind the rest
+        if self.is_usable:
+            self._on_free(self)
+        else:
+            self.close()
+
+    def rest(self, seconds: float) -> None:
+        """Close when that many seconds have passed without a request."""
+        self._alarm.set(self._loop.time() + seconds)
+
+    def close(self) -> None:
+        """Cut the connection."""
+        self.is_usable = False
+        self._alarm.stop()
+        if self.transport is not None:
+            self.transport.abort()
+        self._connection.close()
+        self._on_free(self)
+
+    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[Head]":
+        head = self._head = self._loop.create_future()
+        self._interim = 0
+        self._alarm.set(ends_at)
+        self._parser = self._new_parser(is_head=is_head)
+        if self.transport is None:
+            head.set_exception(aiohttp.ServerDisconnectedError())
+        else:
+            self.transport.write(data)
+        return head
+
+    def _new_parser(self, *, is_head: bool) -> HttpResponseParser:
+        return HttpResponseParser(
+            self,
+            self._loop,
+            _BUFFERED_BYTES,
+            payload_exception=aiohttp.ClientPayloadError,
+            response_with_body=not is_head,
+            read_until_eof=True,
+            auto_decompress=False,
+            max_line_size=_LINE_BYTES,
+            max_field_size=_LINE_BYTES,
+        )
+
+    def data_received(self, data: bytes) -> None:
+        """Parse a reply; what nobody asked for spoils the connection."""
+        if self._head is None or self._parser is None:
+            if data:
+                self._spoil()
+            return
+        try:
+            messages, _, __ = self._parser.feed_data(data)
+        except TROUBLE as error:
+            self._fail(error)
+            return
+        for message, content in messages:
+            self._take(message, content)
+
+    def _take(self, message: RawResponseMessage, content: StreamReader) -> None:
+        if self._head is None or self._head.done():
+            self._spoil()
+        elif message.code >= _FINAL:
+            self._content = content
+            self._message = message
+            self.is_usable = self.is_usable and not message.should_close
+            self._head.set_result((message, content))
+        else:  # RFC 9110 section 15.2: interim replies are skipped; nobody asked to switch protocols
+            self._interim += 1
+            if self._interim > _MOST_INTERIM or message.code == _SWITCHING:
+                self._fail(aiohttp.ClientPayloadError("interim replies without end"))
+
+    def eof_received(self) -> None:
+        """Use it no more: the upstream sends nothing after this."""
+        self.is_usable = False
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Say how it ended to who waits for a reply."""
+        super().connection_lost(exc)
+        is_idle = self._head is None
+        self._spoil()
+        if is_idle:
+            self.close()
+        elif exc is not None or not self._is_whole_at_the_end():
+            self._fail(exc if isinstance(exc, Exception) else aiohttp.ServerDisconnectedError())
+
+    def _is_whole_at_the_end(self) -> bool:
+        """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
+        if self._head is None or not self._head.done() or self._parser is None:
+            return False
+        if self._content.is_eof():
+            return True
+        if self._reading_paused or self._message is None or not _is_ended_by_close(self._message):
+            return False
+        if self.tls is not None and not has_said_goodbye(self.tls):
+            return False
+        self._content.feed_eof()
+        return True
+
+    def _ring(self) -> None:
+        """End what took too long: the request, or the rest."""
+        if self._head is None:
+            self.close()
+        else:
+            self._fail(TimeoutError())
+
+    def _fail(self, error: Exception) -> None:
+        """End the request under way; nothing that came of it may pass for a whole reply."""
+        self._spoil()
+        if self._head is not None and not self._head.done():
+            self._head.set_exception(error)
+        elif not self._content.is_eof():
+            self._content.set_exception(error)
+
+    def _spoil(self) -> None:
+        """Let nobody use the connection again."""
+        self.is_usable = False
+        if self.transport is not None:
+            self.transport.abort()
+
+
+def _sorted(message: RawResponseMessage) -> ReplyHead:
+    """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
+
+    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
+    """
+    head = sort_reply(message.raw_headers)
+    if head.coding != (b"chunked" if message.chunked else None):
+        raise aiohttp.ClientPayloadError("a transfer coding other than chunked")
+    return head
+
+
+def _is_ended_by_close(message: RawResponseMessage) -> bool:
+    head = sort_reply(message.raw_headers)
+    return head.length is None and head.coding is None
