@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from sealgate.core.key_audit import CHECKS, NOT_LISTED, OLD_DAYS, Level, OwnKey, audit
+from sealgate.core.findings import Level
+from sealgate.core.key_audit import CHECKS, NOT_LISTED, OLD_DAYS, OwnKey, audit
 from sealgate.core.key_records import DAY_S, KeyRecord, ListedKey
 
 NOW = 1_800_000_000.0
-FAIL, WARN = Level
+FAIL, WARN = Level.FAIL, Level.WARN
 GOOD = ListedKey(
     api_key="ak-1",
     label="grid",

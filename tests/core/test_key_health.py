@@ -7,8 +7,8 @@ from sealgate.core.key_health import (
     LONGEST_GAP_S,
     KeyFault,
     KeyHealth,
-    Verdict,
-    judge,
+    KeyVerdict,
+    judge_key,
     key_fault,
 )
 
@@ -22,28 +22,28 @@ SCOPE = b'{"detail": "API key lacks \'trade\' permission"}'
 @pytest.mark.parametrize(
     ("status", "body", "fault", "verdict"),
     [
-        (200, b"{}", None, Verdict.ACCEPTED),
-        (401, INVALID, KeyFault.INVALID, Verdict.REFUSED),
-        (401, SIGNATURE, None, Verdict.REFUSED),
-        (401, TIMESTAMP, None, Verdict.UNSURE),
-        (403, ADDRESS, KeyFault.ADDRESS, Verdict.REFUSED),
-        (401, INVALID.lower(), KeyFault.INVALID, Verdict.REFUSED),
-        (401, TIMESTAMP.upper(), None, Verdict.UNSURE),
-        (401, b'{"detail":"Invalid timestamp"}', None, Verdict.UNSURE),
-        (401, b"", None, Verdict.REFUSED),
-        (403, ADDRESS.lower(), KeyFault.ADDRESS, Verdict.REFUSED),
-        (200, INVALID, None, Verdict.ACCEPTED),
-        (403, SCOPE, None, Verdict.UNSURE),
-        (403, b'{"detail": "Address mismatch"}', None, Verdict.UNSURE),
-        (400, INVALID, None, Verdict.UNSURE),
-        (429, b"", None, Verdict.UNSURE),
-        (503, INVALID, None, Verdict.UNSURE),
+        (200, b"{}", None, KeyVerdict.ACCEPTED),
+        (401, INVALID, KeyFault.INVALID, KeyVerdict.REFUSED),
+        (401, SIGNATURE, None, KeyVerdict.REFUSED),
+        (401, TIMESTAMP, None, KeyVerdict.UNSURE),
+        (403, ADDRESS, KeyFault.ADDRESS, KeyVerdict.REFUSED),
+        (401, INVALID.lower(), KeyFault.INVALID, KeyVerdict.REFUSED),
+        (401, TIMESTAMP.upper(), None, KeyVerdict.UNSURE),
+        (401, b'{"detail":"Invalid timestamp"}', None, KeyVerdict.UNSURE),
+        (401, b"", None, KeyVerdict.REFUSED),
+        (403, ADDRESS.lower(), KeyFault.ADDRESS, KeyVerdict.REFUSED),
+        (200, INVALID, None, KeyVerdict.ACCEPTED),
+        (403, SCOPE, None, KeyVerdict.UNSURE),
+        (403, b'{"detail": "Address mismatch"}', None, KeyVerdict.UNSURE),
+        (400, INVALID, None, KeyVerdict.UNSURE),
+        (429, b"", None, KeyVerdict.UNSURE),
+        (503, INVALID, None, KeyVerdict.UNSURE),
     ],
 )
 def test_what_a_reply_says_of_its_key(
-    status: int, body: bytes, fault: KeyFault | None, verdict: Verdict
+    status: int, body: bytes, fault: KeyFault | None, verdict: KeyVerdict
 ) -> None:
-    assert (key_fault(status, body), judge(status, body)) == (fault, verdict)
+    assert (key_fault(status, body), judge_key(status, body)) == (fault, verdict)
 
 
 def disabled(now: float = 100.0) -> KeyHealth:

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sealgate.core.schemes import (
     LONGEST_PAUSE_S,
     End,
-    Finding,
     Heard,
     Plan,
     Probe,
+    SearchEnd,
     Verdict,
     Way,
-    judge,
+    judge_signature,
     make_plan,
     next_step,
     pause_s,
@@ -43,7 +43,7 @@ def exchange_of(way: Way, target: SignedTarget) -> Exchange:
     return answer
 
 
-def search(plan: Plan, exchange: Exchange) -> tuple[Finding, list[Heard]]:
+def search(plan: Plan, exchange: Exchange) -> tuple[SearchEnd, list[Heard]]:
     heard: list[Heard] = []
     while isinstance(step := next_step(plan, heard), Probe):
         heard.append(Heard(step, *exchange(step)))
@@ -73,14 +73,14 @@ def test_what_is_configured_is_asked_about_first(way: Way, target: SignedTarget)
 def test_what_the_secret_cannot_be_is_never_asked() -> None:
     plan = make_plan({SecretIs.UTF8, SecretIs.SHA256HEX}, Way(Encoding.HEX, SecretIs.HEX), PATH)
     finding, heard = search(plan, lambda _: REFUSED)
-    assert finding == Finding(End.ALL_REFUSED, REFUSED[1])
+    assert finding == SearchEnd(End.ALL_REFUSED, REFUSED[1])
     assert {one.probe.way.secret_is for one in heard} == {SecretIs.UTF8, SecretIs.SHA256HEX}
     assert len(heard) == 8
 
 
 def test_all_refused() -> None:
     finding, heard = search(PLAN, lambda _: REFUSED)
-    assert finding == Finding(End.ALL_REFUSED, REFUSED[1])
+    assert finding == SearchEnd(End.ALL_REFUSED, REFUSED[1])
     assert len(heard) == 16
 
 
@@ -121,7 +121,7 @@ def test_a_read_that_is_refused_for_something_else_tells_as_much() -> None:
         return REFUSED if right(probe) == REFUSED else (Verdict.PASSED, "403 IP not in whitelist")
 
     finding, heard = search(PLAN, answer)
-    assert finding == Finding(End.FOUND, "403 IP not in whitelist", heard[1].probe.way, QUERY)
+    assert finding == SearchEnd(End.FOUND, "403 IP not in whitelist", heard[1].probe.way, QUERY)
     assert [one.probe.is_false for one in heard] == [False, False, True, False, False]
 
 
@@ -171,7 +171,7 @@ def test_what_taught_nothing_is_asked_again(verdict: Verdict) -> None:
 
 def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
     limited = Heard(Probe(DEFAULT), Verdict.LIMITED, "429", LONGEST_PAUSE_S + 1)
-    assert next_step(PLAN, [limited]) == Finding(End.LIMITED, "429")
+    assert next_step(PLAN, [limited]) == SearchEnd(End.LIMITED, "429")
 
 
 OPEN_ENDED = [
@@ -260,4 +260,4 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
     ],
 )
 def test_what_a_reply_says(status: int, body: bytes, verdict: Verdict) -> None:
-    assert judge(status, body) is verdict
+    assert judge_signature(status, body) is verdict

@@ -5,17 +5,17 @@ import pytest
 
 from rig.refused import facts
 from sealgate.core.findings import Finding, Level
-from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
+from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 
 PATH = "/v1/trade/symbols/list"
-GOOD = Reply(200, b'{"symbols": []}')
+GOOD = WholeReply(200, b'{"symbols": []}')
 
 
-def refused(detail: str, status: int = 401) -> Reply:
-    return Reply(status, json.dumps({"detail": detail}).encode())
+def refused(detail: str, status: int = 401) -> WholeReply:
+    return WholeReply(status, json.dumps({"detail": detail}).encode())
 
 
-def read(reply: Reply | None, alias: str = "main", **known: Any) -> Read:
+def read(reply: WholeReply | None, alias: str = "main", **known: Any) -> Read:
     return Read("ak-1", facts(alias=alias, **known), reply, "" if reply else "it was cut")
 
 
@@ -27,9 +27,9 @@ def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
     ("reply", "level", "text"),
     [
         (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
-        (Reply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
-        (Reply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
-        (Reply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
+        (WholeReply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
+        (WholeReply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
+        (WholeReply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
         (
             refused("API key lacks 'read' permission", 403),
             Level.FAIL,
@@ -38,7 +38,7 @@ def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
         (None, Level.FAIL, "no answer to a signed read: it was cut"),
     ],
 )
-def test_a_line_for_each_reply(reply: Reply | None, level: Level, text: str) -> None:
+def test_a_line_for_each_reply(reply: WholeReply | None, level: Level, text: str) -> None:
     [finding] = judged(read(reply))
     assert (finding.area, finding.level, finding.text) == ("keys.main", level, text)
 

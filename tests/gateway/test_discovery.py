@@ -11,7 +11,7 @@ import pytest
 from rig.station import make_config
 from rig.upstream import running_upstream, say, say_and_close
 from rig.wire import reply
-from sealgate.core.schemes import End, Finding, Heard
+from sealgate.core.schemes import End, Heard, SearchEnd
 from sealgate.gateway.direct.discovery import Discovery, Errand
 from sealgate.gateway.direct.read import direct_upstream
 from sealgate.gateway.host.host import Host
@@ -67,7 +67,7 @@ class Rehearsal:
     sandbox: Sandbox
     time: Time
 
-    async def search(self, path: str = PATH, **tables: Any) -> tuple[Finding, list[Heard]]:
+    async def search(self, path: str = PATH, **tables: Any) -> tuple[SearchEnd, list[Heard]]:
         sandbox = self.sandbox
         key = {"api_key": sandbox.api_key, "secret": "env:SECRET"} | tables.pop("key", {})
         config = make_config(sandbox.base_url, keys={"main": key}, **tables)
@@ -76,7 +76,7 @@ class Rehearsal:
         discovery = Discovery(config, errand, {"SECRET": sandbox.api_secret}, SearchHost(self.time))
         async with direct_upstream(config) as upstream:
             *heard, finding = [step async for step in discovery.run(upstream)]
-        return cast("Finding", finding), cast("list[Heard]", heard)
+        return cast("SearchEnd", finding), cast("list[Heard]", heard)
 
     @property
     def journal(self) -> list[JournalEntry]:
@@ -169,13 +169,13 @@ async def test_an_address_that_is_not_the_keys_tells_as_much() -> None:
     assert (finding.end, finding.words) == (End.FOUND, "403 Address mismatch")
 
 
-async def search_at(base_url: str) -> Finding:
+async def search_at(base_url: str) -> SearchEnd:
     config = make_config(base_url)
     errand = Errand("main", PATH, "limit=1", SPACING_S)
     discovery = Discovery(config, errand, {"EXCHANGE_SECRET": "s"}, SearchHost(Time()))
     async with direct_upstream(config) as upstream:
         steps = [step async for step in discovery.run(upstream)]
-    return cast("Finding", steps[-1])
+    return cast("SearchEnd", steps[-1])
 
 
 async def test_nobody_there() -> None:

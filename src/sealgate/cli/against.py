@@ -18,7 +18,7 @@ _MS_DIGITS = 13
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Comparison:
     """The parts compared, in order, and what is known of the signature in the file."""
 
     parts: tuple[Part, ...]
@@ -30,7 +30,7 @@ class Verdict:
         return next((part for part in self.parts if not part.is_same), None)
 
 
-def compare(config: Config, asked: Request, file: Path) -> Verdict:
+def compare(config: Config, asked: Request, file: Path) -> Comparison:
     """Compare what is asked for with the request in a file; its timestamp is taken unless one was given."""
     theirs = _read(file)
     body = b"".join(_content(piece, file.parent) for piece in theirs.pieces)
@@ -44,7 +44,7 @@ def compare(config: Config, asked: Request, file: Path) -> Verdict:
         Part("body", ours.body, body),
         *(Part(name, ours.headers[name].encode(), _only(theirs.values(name))) for name in names),
     )
-    return Verdict(parts, tuple(_notes(config, ours, parts)))
+    return Comparison(parts, tuple(_notes(config, ours, parts)))
 
 
 def _read(file: Path) -> WrittenRequest:
@@ -94,19 +94,19 @@ def _notes(config: Config, ours: Signed, parts: tuple[Part, ...]) -> Iterator[st
     )
 
 
-def text(verdict: Verdict) -> str:
+def text(comparison: Comparison) -> str:
     """Return the comparison for people."""
-    width = max(len(part.name) for part in verdict.parts)
-    return "\n".join(_lines(verdict, width))
+    width = max(len(part.name) for part in comparison.parts)
+    return "\n".join(_lines(comparison, width))
 
 
-def _lines(verdict: Verdict, width: int) -> Iterator[str]:
-    for part in verdict.parts:
+def _lines(comparison: Comparison, width: int) -> Iterator[str]:
+    for part in comparison.parts:
         yield f"{part.name:<{width}}  {_state(part)}"
-        if part is verdict.first:
+        if part is comparison.first:
             yield f"{'':<{width}}    here  {excerpt(part.ours, part.at)}"
             yield f"{'':<{width}}    file  {excerpt(part.theirs, part.at)}"
-    for note in verdict.notes:
+    for note in comparison.notes:
         yield f"note: {note}"
 
 
@@ -119,7 +119,7 @@ def _state(part: Part) -> str:
     return f"differs from byte {part.at} on ({sizes})"
 
 
-def document(verdict: Verdict) -> str:
+def document(comparison: Comparison) -> str:
     """Return the comparison for programs."""
     parts = [
         {
@@ -129,10 +129,10 @@ def document(verdict: Verdict) -> str:
             "here": _shown(part.ours),
             "file": _shown(part.theirs),
         }
-        for part in verdict.parts
+        for part in comparison.parts
     ]
-    first = verdict.first
-    return json.dumps({"first": first and first.name, "parts": parts, "notes": verdict.notes})
+    first = comparison.first
+    return json.dumps({"first": first and first.name, "parts": parts, "notes": comparison.notes})
 
 
 def _shown(side: bytes | None) -> str | None:

@@ -28,9 +28,9 @@ def command(
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """
     from sealgate.cli.checking.report import Report  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.cli.checking.run import Wanted, check  # noqa: PLC0415
+    from sealgate.cli.checking.run import CheckOptions, check  # noqa: PLC0415
 
     report = Report(as_json=as_json, explains=explain)
-    code = check(Wanted(config_file, path, is_offline), report, os.environ)
+    code = check(CheckOptions(config_file, path, is_offline), report, os.environ)
     report.end()
     raise click.exceptions.Exit(code)

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import socket
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +17,6 @@ from sealgate.cli.frame import config_option, fail
 from sealgate.cli.progress import waiting_for
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
-_OK = 200
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
 
 
@@ -61,7 +61,7 @@ def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) ->
             _leave(f"{path}: {plain_cause(error)}")
         except (HTTPException, ValueError):
             _leave(f"{path}: what listens there is no gateway; see admin.unix")
-        if status != _OK:
+        if status != HTTPStatus.OK:
             _leave(str(document.get("error", f"the gateway answered {status}")))
         return document
     tried = " or ".join(map(str, places))

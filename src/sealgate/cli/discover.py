@@ -91,16 +91,16 @@ def _search(config: "Config", discovery: "Discovery") -> "Search":
     """Send what is to be sent, and tell each answer as it comes."""
     from sealgate.cli.discovery_words import Search, line  # noqa: PLC0415 - heavy, and only needed now
     from sealgate.cli.loop import run  # noqa: PLC0415
-    from sealgate.core.schemes import Finding, Heard  # noqa: PLC0415
+    from sealgate.core.schemes import Heard, SearchEnd  # noqa: PLC0415
     from sealgate.gateway.direct.read import direct_upstream  # noqa: PLC0415
 
     heard: list[Heard] = []
-    found: list[Finding] = []
+    found: list[SearchEnd] = []
 
     async def main() -> None:
         async with direct_upstream(config) as upstream:
             async for step in discovery.run(upstream):
-                if isinstance(step, Finding):
+                if isinstance(step, SearchEnd):
                     found.append(step)
                 else:
                     heard.append(step)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sealgate.cli.choosing import shortened
 from sealgate.config import Config
 from sealgate.core.advice import REACH
-from sealgate.core.schemes import MOST_AGAIN, End, Finding, Heard, Plan, Probe, Verdict, Way
+from sealgate.core.schemes import MOST_AGAIN, End, Heard, Plan, Probe, SearchEnd, Verdict, Way
 from sealgate.core.signing import SignedTarget
 from sealgate.gateway.direct.discovery import Errand
 
@@ -61,7 +61,7 @@ class Search:
     """All that came of a search. `offset_s` is the exchange's clock minus this host's, None if not known."""
 
     heard: tuple[Heard, ...]
-    finding: Finding
+    finding: SearchEnd
     offset_s: float | None
     clock_trouble: str | None
 

@@ -1,5 +1,6 @@
 """`sealgate healthcheck`: asks the running gateway whether it is ready, as containers want to know."""
 
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from sealgate.config import Address, Admin
 
 _TIMEOUT_S = 5.0
-_OK, _NOT_READY = 200, 503
 
 
 @click.command("healthcheck")
@@ -49,9 +49,9 @@ def _reasons(address: "Address", host_name: str) -> list[str]:
         status, text = _ask(address, host_name)
     except (OSError, HTTPException) as error:
         return [f"no gateway answers at {address}: {_cause(error)}"]
-    if status == _NOT_READY:
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
         return text.splitlines()
-    is_ready = status == _OK
+    is_ready = status == HTTPStatus.OK
     return [] if is_ready else [f"{address} answers {status} to /-/ready; is it the gateway's admin.tcp?"]
 
 

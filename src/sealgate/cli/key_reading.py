@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
@@ -15,7 +16,8 @@ from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
-from sealgate.core.key_audit import NOT_LISTED, Finding, Level, OwnKey, audit
+from sealgate.core.findings import Level
+from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
 from sealgate.gateway.direct.read import direct_upstream, read
 from sealgate.gateway.host.host import Host
@@ -24,11 +26,9 @@ from sealgate.gateway.keys.parts import read_session
 from sealgate.gateway.life.own_requests import KEY_LIST
 from sealgate.gateway.upstream.pool import Upstream
 
-_OK = 200
-
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class KeysOptions:
     """What was asked for: the key whose session is used, the one to look at, and how much of its log."""
 
     alias: str | None
@@ -42,7 +42,7 @@ class Account:
 
     keys: tuple[ListedKey, ...]
     aliases: dict[str, str]
-    findings: tuple[Finding, ...]
+    findings: tuple[KeyFinding, ...]
     log: tuple[AuditEntry, ...] | None
     now: float
 
@@ -52,13 +52,13 @@ class Account:
         return any(finding.level is Level.FAIL for finding in self.findings)
 
 
-def read_account(config: Config, wanted: Wanted) -> Account:
-    """Read what is wanted; leave with exit code 1 where the exchange does not give it."""
+def read_account(config: Config, options: KeysOptions) -> Account:
+    """Read what is options; leave with exit code 1 where the exchange does not give it."""
     accounts: list[Account] = []
 
     async def main() -> None:
         async with direct_upstream(config) as upstream:
-            accounts.append(await _Reading(config, upstream).account(wanted))
+            accounts.append(await _Reading(config, upstream).account(options))
 
     run(main())
     return accounts[0]
@@ -77,19 +77,19 @@ class _Reading:
         self._config = config
         self._upstream = upstream
 
-    async def account(self, wanted: Wanted) -> Account:
-        listed = await self._list_all(wanted.alias)
+    async def account(self, options: KeysOptions) -> Account:
+        listed = await self._list_all(options.alias)
         now = Host().wall()
         found = audit([one.key for one in listed.values()], self._own(), now)
-        findings = tuple(one for one in found if self._is_meant(one, wanted.alias))
+        findings = tuple(one for one in found if self._is_meant(one, options.alias))
         aliases = {key.api_key: alias for alias, key in self._config.keys.items()}
-        if wanted.api_key is None:
+        if options.api_key is None:
             return Account(tuple(one.key for one in listed.values()), aliases, findings, None, now)
-        api_key = self._meant(wanted.api_key, listed)
+        api_key = self._meant(options.api_key, listed)
         own = tuple(one for one in findings if one.api_key == api_key)
         if api_key not in listed:
             return Account((), aliases, own, None, now)
-        log = await self._log(listed[api_key], wanted.limit)
+        log = await self._log(listed[api_key], options.limit)
         return Account((listed[api_key].key,), aliases, own, log, now)
 
     async def _list_all(self, alias: str | None) -> dict[str, _Listed]:
@@ -100,7 +100,7 @@ class _Reading:
                 listed.setdefault(key.api_key, _Listed(key, name, session))
         return listed
 
-    def _is_meant(self, finding: Finding, alias: str | None) -> bool:
+    def _is_meant(self, finding: KeyFinding, alias: str | None) -> bool:
         """Pass over the keys of other users, where one user's session was chosen."""
         is_missing = finding.kind == NOT_LISTED
         return alias is None or not is_missing or finding.api_key == self._config.keys[alias].api_key
@@ -156,7 +156,7 @@ class _Reading:
         answer = await read(self._upstream, target.raw, fields)
         if isinstance(answer, Failure):
             _leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
-        if answer.status != _OK:
+        if answer.status != HTTPStatus.OK:
             kind = find_kind(answer.status, answer.body)
             advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
             words = error_words(answer.status, answer.body, (session.reveal(),))

@@ -12,7 +12,7 @@ from rich.text import Text
 from sealgate.cli.choosing import shortened
 from sealgate.cli.key_reading import Account
 from sealgate.cli.tables import drawn, plain_table
-from sealgate.core.key_audit import Level
+from sealgate.core.findings import Level
 from sealgate.core.key_records import KeyState, ListedKey
 from sealgate.core.spans import span
 

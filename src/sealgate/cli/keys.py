@@ -62,7 +62,7 @@ def audit_command(
 def _read(
     config_file: Path | None, alias: str | None, api_key: str | None = None, limit: int | None = None
 ) -> "Account":
-    from sealgate.cli.key_reading import Wanted, read_account  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.cli.key_reading import KeysOptions, read_account  # noqa: PLC0415 - heavy, and only needed now
     from sealgate.config import load_config  # noqa: PLC0415
 
-    return read_account(load_config(config_file), Wanted(alias, api_key, limit))
+    return read_account(load_config(config_file), KeysOptions(alias, api_key, limit))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from sealgate.config import Address, Admin
 
 _PATIENCE_S = 10.0  # pictures come twice a second
-_OK = 200
 
 
 class GoneError(Exception):
@@ -100,7 +100,7 @@ def pictures(address: "Address", host_name: str) -> Generator[dict[str, Any], No
     try:
         connection.request("GET", "/events", headers={"Host": host_name})
         reply = connection.getresponse()
-        if reply.status != _OK:
+        if reply.status != HTTPStatus.OK:
             raise GoneError(f"{address} answers {reply.status} to /events; is it the gateway's admin.tcp?")
         yield from _events(reply)
     except (OSError, HTTPException) as error:

@@ -10,12 +10,12 @@ Source: spec.md, Errors. NEEDS_TRANSFER has two statuses there, and both are tak
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 from typing import NamedTuple
 
 from sealgate.errors import REASONS
 
 _LOOKED_AT = 4096  # bytes of a body: an error is short
-_SERVER_ERROR = 500
 _FINE_MS = 1000  # well within any recv_window
 
 
@@ -168,7 +168,7 @@ def find_kind(status: int, body: bytes) -> str:
     for slug, words in _BY_STATUS.get(status, ()):
         if not words or any(word in text for word in words):
             return slug
-    return "other_5xx" if status >= _SERVER_ERROR else "other_4xx"
+    return "other_5xx" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "other_4xx"
 
 
 def doc_link(kind: str) -> str:

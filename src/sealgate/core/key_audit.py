@@ -6,22 +6,15 @@ to look at. A key that is no longer active and is not configured here harms nobo
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from sealgate.core.advice import RENEW, sentence
+from sealgate.core.findings import Level
 from sealgate.core.key_records import DAY_S, KeyState, ListedKey
 
 OLD_DAYS = 365
 _NEW_DAYS = 1  # a key that young may well be unused
 _EVERYBODY = frozenset({"0.0.0.0/0", "::/0"})
 _TRADE = "trade"
-
-
-class Level(StrEnum):
-    """How bad a finding is; one that fails makes the command fail."""
-
-    FAIL = "fail"
-    WARN = "warn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +27,7 @@ class OwnKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class KeyFinding:
     """One thing that is wrong, and what to do about it."""
 
     kind: str
@@ -149,7 +142,7 @@ NOT_LISTED = "not_listed"
 _NOT_LISTED_ADVICE = "Compare keys.*.api_key with the app; the session must be of the user whose key it is."
 
 
-def audit(listed: Iterable[ListedKey], own: Sequence[OwnKey], now: float) -> list[Finding]:
+def audit(listed: Iterable[ListedKey], own: Sequence[OwnKey], now: float) -> list[KeyFinding]:
     """Return what is wrong, the worst first. `now` is epoch seconds."""
     by_id = {key.api_key: key for key in own}
     keys = {key.api_key: key for key in listed}
@@ -157,15 +150,15 @@ def audit(listed: Iterable[ListedKey], own: Sequence[OwnKey], now: float) -> lis
         finding for key in keys.values() for finding in _findings(_Case(key, by_id.get(key.api_key), now))
     ]
     missing = [
-        Finding(NOT_LISTED, Level.FAIL, key.api_key, "is not in the exchange's list", _NOT_LISTED_ADVICE)
+        KeyFinding(NOT_LISTED, Level.FAIL, key.api_key, "is not in the exchange's list", _NOT_LISTED_ADVICE)
         for key in own
         if key.api_key not in keys
     ]
     return sorted([*missing, *findings], key=lambda finding: finding.level is not Level.FAIL)
 
 
-def _findings(case: _Case) -> Iterator[Finding]:
+def _findings(case: _Case) -> Iterator[KeyFinding]:
     for kind, check in CHECKS.items():
         words = check.words(case)
         if words:
-            yield Finding(kind, check.level(case), case.key.api_key, words, check.advice)
+            yield KeyFinding(kind, check.level(case), case.key.api_key, words, check.advice)

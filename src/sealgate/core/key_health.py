@@ -10,16 +10,15 @@ Source: spec.md, Authentication (the rows of 401 and 403).
 
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
+from http import HTTPStatus
 
 from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 
 FIRST_GAP_S = 5.0
 LONGEST_GAP_S = 600.0
 
-_CLIENT_ERROR, _SERVER_ERROR = 400, 500
-_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS = 401, 403, 429
 # Replies that may be given before anybody has looked at the key.
-_UNTELLING = frozenset({_UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS})
+_UNTELLING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
 
 
 class KeyFault(StrEnum):
@@ -34,10 +33,10 @@ _FAULTS = {"key_invalid": KeyFault.INVALID, "ip_refused": KeyFault.ADDRESS}
 
 def key_fault(status: int, body: bytes) -> KeyFault | None:
     """Return what a reply to a signed request says against its key, None where it says nothing."""
-    return _FAULTS.get(find_kind(status, body)) if status >= _CLIENT_ERROR else None
+    return _FAULTS.get(find_kind(status, body)) if status >= HTTPStatus.BAD_REQUEST else None
 
 
-class Verdict(Enum):
+class KeyVerdict(Enum):
     """What a reply to a signed read says of a key and its secret before they are taken into use."""
 
     ACCEPTED = "accepted"
@@ -45,16 +44,16 @@ class Verdict(Enum):
     UNSURE = "unsure"
 
 
-def judge(status: int, body: bytes) -> Verdict:
+def judge_key(status: int, body: bytes) -> KeyVerdict:
     """Judge key and secret by the reply to a signed read.
 
     A 401 speaks against them, but for one about the timestamp; any other error says nothing of them.
     """
-    if status < _CLIENT_ERROR:
-        return Verdict.ACCEPTED
+    if status < HTTPStatus.BAD_REQUEST:
+        return KeyVerdict.ACCEPTED
     kind = find_kind(status, body)
-    is_against = kind in _FAULTS or (status == _UNAUTHORIZED and kind not in TIMESTAMP_KINDS)
-    return Verdict.REFUSED if is_against else Verdict.UNSURE
+    is_against = kind in _FAULTS or (status == HTTPStatus.UNAUTHORIZED and kind not in TIMESTAMP_KINDS)
+    return KeyVerdict.REFUSED if is_against else KeyVerdict.UNSURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +98,7 @@ class KeyHealth:
 
     def answered(self, status: int, sent_at: float, now: float) -> "KeyHealth":
         """Return the state after any other reply: one that shows that the key was taken ends the matter."""
-        is_telling = status < _SERVER_ERROR and status not in _UNTELLING
+        is_telling = status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _UNTELLING
         if self.fault is None or sent_at < self.since or not is_telling:
             return self
         return KeyHealth(None, now, 0.0, self.failures)

@@ -11,6 +11,7 @@ Source: spec.md, Authentication and Errors.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 
 from sealgate.core.advice import RENEW
 from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, find_kind
@@ -22,7 +23,6 @@ from sealgate.core.server_time import stated_time
 _ADDRESS = re.compile(rb"ip ([0-9a-f.:]{2,45}) not in api key whitelist", re.IGNORECASE)
 _PERMISSION = re.compile(rb"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
 _WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
-_SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def causes_of(status: int, body: bytes, facts: Facts) -> list[Cause]:
 
 
 def _row(kind: str, status: int) -> Cause:
-    if status >= _SERVER_ERROR:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         fix = "look at the exchange's status page, and run it again"
         return Cause(Weight.POSSIBLE, "the exchange has a fault of its own", fix)
     return Cause(Weight.POSSIBLE, f"that is {kind.replace('_', ' ')}", CATALOGUE[kind].advice)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from http import HTTPStatus
 from typing import NamedTuple
 
 from sealgate.core.outcome import Conclusion
@@ -21,7 +22,6 @@ from sealgate.errors import Refusal
 LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
 _KEY = re.compile(r"[!-~]{1,255}")
-_TOO_MANY_REQUESTS = 429
 
 
 class Name(NamedTuple):
@@ -152,7 +152,7 @@ def is_remembered(ending: Ending) -> bool:
     """
     if ending.conclusion is Conclusion.REFUSED:
         status = ending.reply.status if ending.reply else 0
-        return not ending.is_own and status != _TOO_MANY_REQUESTS
+        return not ending.is_own and status != HTTPStatus.TOO_MANY_REQUESTS
     return ending.conclusion is not Conclusion.NOT_SENT
 
 

@@ -15,6 +15,7 @@ signing, Gaps). The order is by what other exchanges do.
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from http import HTTPStatus
 from typing import NamedTuple
 
 from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
@@ -23,8 +24,6 @@ from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 LONGEST_PAUSE_S = 60.0
 _PAUSE_S = 10.0  # after a 429 that states none
 _MOST_FALSE = 2  # false signatures
-
-_REDIRECT, _UNAUTHORIZED, _SERVER_ERROR = 300, 401, 500
 
 
 class Way(NamedTuple):
@@ -117,18 +116,18 @@ _BY_KIND = {
 }
 
 
-def judge(status: int, body: bytes) -> Verdict:
+def judge_signature(status: int, body: bytes) -> Verdict:
     """Return what a reply to a signed read says."""
-    if status < _REDIRECT:
+    if status < HTTPStatus.MULTIPLE_CHOICES:
         return Verdict.ACCEPTED
-    if status >= _SERVER_ERROR:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Verdict.TROUBLE
     # spec.md gives no status for "Invalid signature" and "Invalid timestamp", so the words count under any.
-    for assumed in (status, _UNAUTHORIZED):
+    for assumed in (status, HTTPStatus.UNAUTHORIZED):
         verdict = _BY_KIND.get(find_kind(assumed, body))
         if verdict is not None:
             return verdict
-    return Verdict.REFUSED if status == _UNAUTHORIZED else Verdict.PASSED
+    return Verdict.REFUSED if status == HTTPStatus.UNAUTHORIZED else Verdict.PASSED
 
 
 class Heard(NamedTuple):
@@ -157,7 +156,7 @@ class End(Enum):
     UNREACHABLE = "unreachable"
 
 
-class Finding(NamedTuple):
+class SearchEnd(NamedTuple):
     """The end of a search. `words` are those of the reply that led to it."""
 
     end: End
@@ -181,10 +180,10 @@ _AGAIN = {
 MOST_AGAIN = sum(most for most, _ in _AGAIN.values())
 
 
-def next_step(plan: Plan, heard: Sequence[Heard]) -> Probe | Finding:
+def next_step(plan: Plan, heard: Sequence[Heard]) -> Probe | SearchEnd:
     """Return the next probe, or the end. `heard` is all that came so far, in order."""
     if heard and heard[-1].verdict in _FINAL:
-        return Finding(_FINAL[heard[-1].verdict], heard[-1].words)
+        return SearchEnd(_FINAL[heard[-1].verdict], heard[-1].words)
     if heard and heard[-1].verdict in _AGAIN:
         return _again(heard)
     return _find_way(plan, [one for one in heard if one.verdict not in _AGAIN])
@@ -201,30 +200,30 @@ def _stated_s(limited: Heard) -> float:
     return _PAUSE_S if limited.retry_after_s is None else limited.retry_after_s
 
 
-def _again(heard: Sequence[Heard]) -> Probe | Finding:
+def _again(heard: Sequence[Heard]) -> Probe | SearchEnd:
     last = heard[-1]
     most, end = _AGAIN[last.verdict]
     is_used_up = sum(one.verdict is last.verdict for one in heard) > most
     is_too_long = last.verdict is Verdict.LIMITED and _stated_s(last) > LONGEST_PAUSE_S
-    return Finding(end, last.words) if is_used_up or is_too_long else last.probe
+    return SearchEnd(end, last.words) if is_used_up or is_too_long else last.probe
 
 
-def _find_way(plan: Plan, told: Sequence[Heard]) -> Probe | Finding:
+def _find_way(plan: Plan, told: Sequence[Heard]) -> Probe | SearchEnd:
     plain = [one for one in told if not one.probe.has_query]
     is_contrasted = any(one.verdict is Verdict.REFUSED for one in plain)
     open_to_all = next((one for one in plain if one.probe.is_false and one.verdict is Verdict.ACCEPTED), None)
     if open_to_all is not None:
-        return Finding(End.PATH_OPEN, open_to_all.words)
+        return SearchEnd(End.PATH_OPEN, open_to_all.words)
     dead = _dead_ways(plain)
     if len(dead) > 1 and not is_contrasted:
-        return Finding(End.PATH_CLOSED, plain[-1].words)
+        return SearchEnd(End.PATH_CLOSED, plain[-1].words)
     taken = next((one for one in plain if one.probe.way not in dead and not one.probe.is_false), None)
     if taken is not None:
         false = next((one for one in plain if one.probe == _false(taken.probe)), None)
         is_certain = false is not None or (taken.verdict is Verdict.ACCEPTED and is_contrasted)
         return _find_target(plan, taken.probe.way, told) if is_certain else _false(taken.probe)
     left = next((way for way in plan.ways if way not in dead), None)
-    return Finding(End.ALL_REFUSED, plain[-1].words) if left is None else Probe(left)
+    return SearchEnd(End.ALL_REFUSED, plain[-1].words) if left is None else Probe(left)
 
 
 def _dead_ways(plain: Sequence[Heard]) -> set[Way]:
@@ -245,15 +244,15 @@ def _false(probe: Probe) -> Probe:
     return replace(probe, is_false=True)
 
 
-def _find_target(plan: Plan, way: Way, told: Sequence[Heard]) -> Probe | Finding:
+def _find_target(plan: Plan, way: Way, told: Sequence[Heard]) -> Probe | SearchEnd:
     """Go on with a way that is right. The read may be refused for its query, but not as a signature."""
     asked = {one.probe.target: one for one in told if one.probe.has_query}
     is_complete = len(asked) == len(SignedTarget)
     for wanted in (Verdict.ACCEPTED, Verdict.PASSED):
         good = [one for one in asked.values() if one.verdict is wanted]
         if len(good) == 1 and (is_complete or wanted is Verdict.ACCEPTED):
-            return Finding(End.FOUND, good[0].words, way, good[0].probe.target)
+            return SearchEnd(End.FOUND, good[0].words, way, good[0].probe.target)
     if is_complete:
-        return Finding(End.QUERY_UNCLEAR, asked[plan.target].words, way)
+        return SearchEnd(End.QUERY_UNCLEAR, asked[plan.target].words, way)
     targets = sorted(SignedTarget, key=lambda target: target is not plan.target)
     return Probe(way, targets[len(asked)], has_query=True)

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 
 from sealgate.core.catalogue import find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, blamed, fail, ok, warn
 from sealgate.core.refusals import Facts, Others, causes_of
 
-_REDIRECT, _CLIENT_ERROR = 300, 400
-
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WholeReply:
     """A whole reply, and none that ends the asking (429)."""
 
     status: int
@@ -28,7 +27,7 @@ class Read:
 
     api_key: str
     facts: Facts
-    reply: Reply | None
+    reply: WholeReply | None
     trouble: str = ""
 
     @property
@@ -61,14 +60,14 @@ def limited(area: str, retry_after_s: float | None) -> Finding:
     )
 
 
-def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
+def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
     area = read.area
-    if reply.status >= _CLIENT_ERROR:
+    if reply.status >= HTTPStatus.BAD_REQUEST:
         said = error_words(reply.status, reply.body, (read.api_key,))
         return blamed(
             area, f"a signed read was refused, {said}", causes_of(reply.status, reply.body, read.facts)
         )
-    if reply.status >= _REDIRECT:
+    if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
         fix = "write the address that it leads to as base_url: the gateway follows none"
         return fail(area, f"the exchange redirects to another address ({reply.status})", fix)
     if not reply.body.lstrip().startswith((b"{", b"[")):
@@ -82,13 +81,13 @@ def _judge(read: Read, reply: Reply, *, is_public: bool) -> Finding:
 
 
 def _is_accepted(read: Read) -> bool:
-    return read.reply is not None and read.reply.status < _REDIRECT
+    return read.reply is not None and read.reply.status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def _is_signature_refused(read: Read) -> bool:
     reply = read.reply
     return (
         reply is not None
-        and reply.status >= _CLIENT_ERROR
+        and reply.status >= HTTPStatus.BAD_REQUEST
         and find_kind(reply.status, reply.body) == "signature_invalid"
     )

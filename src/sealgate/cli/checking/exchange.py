@@ -6,11 +6,12 @@ token and each key. A 429 ends it, as the limit belongs to the bots.
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
 from sealgate.cli.checking.local import Known
 from sealgate.config import Config
 from sealgate.core.advice import REACH
-from sealgate.core.attempts import TOO_MANY_REQUESTS, Failure
+from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, fail, warn
@@ -18,7 +19,7 @@ from sealgate.core.key_records import KeyRecord, find_record
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.signed_reads import Read, Reply, judge_reads, limited
+from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.vetting import vet_clock, vet_record
 from sealgate.gateway.direct.clock import CommandClock
@@ -30,7 +31,6 @@ from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
 _SAMPLES = 3
-_OK, _CLIENT_ERROR = 200, 400
 
 
 class LimitedError(Exception):
@@ -91,7 +91,7 @@ class Exchange:
             if answer.is_unsent:
                 raise UnreachableError(answer.detail)
             return answer
-        if answer.status == TOO_MANY_REQUESTS:
+        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)
             raise LimitedError(limit.retry_after_s)
         return answer
@@ -133,9 +133,9 @@ class Exchange:
         area = f"keys.{alias}.session"
         if isinstance(answer, Failure):
             return fail(area, f"no answer: {answer.detail}", "run it again")
-        if answer.status != _OK:
+        if answer.status != HTTPStatus.OK:
             said = error_words(answer.status, answer.body, (session.reveal(),))
-            is_known = answer.status >= _CLIENT_ERROR
+            is_known = answer.status >= HTTPStatus.BAD_REQUEST
             fix = CATALOGUE[find_kind(answer.status, answer.body)].advice if is_known else "correct base_url"
             return fail(area, f"the list of keys was refused, {said}", fix)
         record = find_record(answer.body, self._config.keys[alias].api_key)
@@ -148,7 +148,7 @@ class Exchange:
     async def _is_public(self) -> bool:
         """Whether the read is answered without a signature, too, so that it says nothing of a key."""
         answer = await self._ask(self._target.raw)
-        return isinstance(answer, Answer) and answer.status < _CLIENT_ERROR
+        return isinstance(answer, Answer) and answer.status < HTTPStatus.BAD_REQUEST
 
     async def _read(self, known: Known) -> Read:
         key, sent = known.key, self._host.now()
@@ -157,7 +157,7 @@ class Exchange:
         facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
             return Read(key.api_key, facts, None, answer.detail)
-        return Read(key.api_key, facts, Reply(answer.status, answer.body))
+        return Read(key.api_key, facts, WholeReply(answer.status, answer.body))
 
     def _facts(self, known: Known, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, config = known.key, self._config

@@ -32,7 +32,7 @@ GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CheckOptions:
     """What the user asked for; `path` None is the usual read."""
 
     config_file: Path | None
@@ -55,22 +55,22 @@ class Round:
     known: dict[str, local.Known] = field(default_factory=dict)
 
 
-def check(wanted: Wanted, report: Report, environ: Mapping[str, str]) -> int:
+def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> int:
     """Run all probes and return the exit code."""
     try:
-        loaded = load_with_sources(wanted.config_file, environ=environ)
+        loaded = load_with_sources(options.config_file, environ=environ)
     except ConfigError as error:
         for line in str(error).splitlines():
             report.add(local.told("configuration", line))
         return UNUSABLE
     config = loaded.config
-    turn = Round(config, _target(config, wanted.path), report, environ, _ours(config, environ))
+    turn = Round(config, _target(config, options.path), report, environ, _ours(config, environ))
     settings = effective(loaded)
     report.explain(settings)
     report.add(ok("configuration", _summary(loaded, settings)))
     for finding in (*local.look_at_file(loaded.file), *_look_around(turn)):
         report.add(finding)
-    if not wanted.is_offline:
+    if not options.is_offline:
         run(_go_out(turn))
     return FAILED if report.has_failed else GOOD
 

@@ -7,6 +7,7 @@ On its own it needs the API secret, a clock, and the exchange's signature scheme
 import asyncio
 import json
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -17,8 +18,6 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import SigningKey
 
 PREFIX = "/v1/trade"
-_TOO_MANY_REQUESTS = 429
-_SERVER_ERROR = 500
 
 Headers = Callable[[str, str, bytes], dict[str, str]]
 
@@ -86,7 +85,7 @@ class Client:
             while True:
                 await self.rest(self._not_before - self._host.now())
                 reply = await self._send(method, PREFIX + path, body)
-                if reply.status != _TOO_MANY_REQUESTS:
+                if reply.status != HTTPStatus.TOO_MANY_REQUESTS:
                     return await self._take(method, reply)
                 self._hold_back(float(reply.headers.get("Retry-After", "1")))
 
@@ -117,4 +116,4 @@ class Client:
 def _is_unknown(reply: aiohttp.ClientResponse) -> bool:
     """Whether an order may or may not have been executed. Sealgate says so; else a 5xx means it."""
     outcome = reply.headers.get("X-Gateway-Outcome")
-    return outcome == "unknown" if outcome else reply.status >= _SERVER_ERROR
+    return outcome == "unknown" if outcome else reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR

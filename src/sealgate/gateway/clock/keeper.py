@@ -7,6 +7,7 @@ takes the place of one.
 import asyncio
 import contextlib
 from dataclasses import dataclass
+from http import HTTPStatus
 
 import structlog
 
@@ -21,8 +22,6 @@ from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
-
-_OK = 200
 
 log = structlog.get_logger("sealgate.clock")
 
@@ -126,6 +125,6 @@ class ClockKeeper:
 
 def time_in(answer: Answer, field: str) -> ServerTime:
     """Return the time in a reply of `/time`; `field` is as in `TimeSource`. Raises UnreadableTimeError."""
-    if answer.status != _OK:
+    if answer.status != HTTPStatus.OK:
         raise UnreadableTimeError(f"the answer was {answer.status}")
     return parse_server_time(answer.body, field)

@@ -12,12 +12,12 @@ from sealgate.core.error_words import error_words
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.schemes import (
     End,
-    Finding,
     Heard,
     Probe,
+    SearchEnd,
     Verdict,
     Way,
-    judge,
+    judge_signature,
     make_plan,
     next_step,
     pause_s,
@@ -66,7 +66,7 @@ class Discovery:
         self._clock = CommandClock(config.clock.field, host)
         self.clock_trouble: str | None = None
 
-    async def run(self, upstream: Upstream) -> AsyncIterator[Heard | Finding]:
+    async def run(self, upstream: Upstream) -> AsyncIterator[Heard | SearchEnd]:
         """Send one read after the other, and yield what came of each; the last is the finding."""
         trouble = await self._sync(upstream)
         if trouble is not None:
@@ -75,7 +75,7 @@ class Discovery:
         heard: list[Heard] = []
         while True:
             step = next_step(self.plan, heard)
-            if isinstance(step, Finding):
+            if isinstance(step, SearchEnd):
                 yield step
                 return
             await self._host.sleep(pause_s(heard, self._errand.spacing_s))
@@ -86,14 +86,14 @@ class Discovery:
         """Return how far the exchange's clock is ahead of this host's, None where its time is not known."""
         return self._clock.offset_s() if self._clock.is_synced else None
 
-    async def _sync(self, upstream: Upstream) -> Finding | None:
+    async def _sync(self, upstream: Upstream) -> SearchEnd | None:
         """Take the exchange's time; return why it makes no sense to go on."""
         sent = self._host.now()
         answer = await read(upstream, self._config.clock.path)
         if isinstance(answer, Failure):
-            return Finding(End.UNREACHABLE, answer.detail)
-        if judge(answer.status, answer.body) is Verdict.LIMITED:
-            return Finding(End.LIMITED, self._words(answer))
+            return SearchEnd(End.UNREACHABLE, answer.detail)
+        if judge_signature(answer.status, answer.body) is Verdict.LIMITED:
+            return SearchEnd(End.LIMITED, self._words(answer))
         try:
             self._clock.take(answer, sent)
         except UnreadableTimeError as error:
@@ -113,7 +113,7 @@ class Discovery:
         return self._judged(probe, answer, sent)
 
     def _judged(self, probe: Probe, answer: Answer, sent: float) -> Heard:
-        verdict = judge(answer.status, answer.body)
+        verdict = judge_signature(answer.status, answer.body)
         if verdict is Verdict.CLOCK:
             self._clock.refused(answer.body, sent)
         limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)

@@ -7,6 +7,7 @@ that halted nobody.
 from collections.abc import Iterable
 from dataclasses import asdict
 from difflib import get_close_matches
+from http import HTTPStatus
 from typing import Any
 
 from sealgate.core.halts import Scope
@@ -17,7 +18,6 @@ from sealgate.gateway.request.halting import Halted
 
 Said = tuple[int, dict[str, Any]]
 
-_OK, _BAD_REQUEST, _NOT_FOUND, _CONFLICT = 200, 400, 404, 409
 _LOCAL = "local"  # the bot of a configuration without any
 
 
@@ -30,12 +30,12 @@ class Controls:
     async def reload(self, scope: Scope) -> Said:
         """Take the configuration as it is now into use."""
         if scope != Scope():
-            return _BAD_REQUEST, {"error": "a reload takes neither bot nor key"}
+            return HTTPStatus.BAD_REQUEST, {"error": "a reload takes neither bot nor key"}
         try:
             warnings = await self._gateway.reloader.reload("the admin socket")
         except ReloadError as error:
-            return _CONFLICT, {"error": str(error)}
-        return _OK, {"warnings": list(warnings), "base_url": str(self._gateway.config.base_url)}
+            return HTTPStatus.CONFLICT, {"error": str(error)}
+        return HTTPStatus.OK, {"warnings": list(warnings), "base_url": str(self._gateway.config.base_url)}
 
     async def halt(self, scope: Scope) -> Said:
         """Stop the orders of a scope."""
@@ -52,10 +52,10 @@ class Controls:
         error = _unknown("bot", scope.bot, config.bots or (_LOCAL,)) or _unknown(
             "key", scope.key, config.keys
         )
-        return None if error is None else (_NOT_FOUND, {"error": error})
+        return None if error is None else (HTTPStatus.NOT_FOUND, {"error": error})
 
     def _told(self, halted: Halted) -> Said:
-        return _OK, {
+        return HTTPStatus.OK, {
             "halts": [asdict(halt) for halt in halt_status(halted.halts)],
             "refused": halted.refused,
             "had_been": halted.had_been,

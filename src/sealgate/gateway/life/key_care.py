@@ -1,5 +1,7 @@
 """Looks after the keys of one tree beside the requests: tries disabled ones again, reads when they expire."""
 
+from http import HTTPStatus
+
 import structlog
 
 from sealgate.core.advice import RENEW
@@ -13,7 +15,6 @@ from sealgate.gateway.request.pipeline import Pipeline
 _LOOK_S = 1.0
 _FIRST_READ_S = 5.0  # those who start a gateway want to trade first
 _READ_AGAIN_S = 3600.0
-_OK = 200
 # What is logged, once an hour, of a key that is not good.
 _TROUBLES = {
     KeyState.INACTIVE: "key_inactive",
@@ -75,7 +76,7 @@ class KeyCare:
         except Refusal as refusal:
             log.warning("key_not_asked_about", key=alias, path=path, cause=refusal.detail)
             return None
-        if answer.status != _OK:
+        if answer.status != HTTPStatus.OK:
             log.warning("key_not_asked_about", key=alias, path=path, cause=f"the answer was {answer.status}")
             return None
         return answer.body

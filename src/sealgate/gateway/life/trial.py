@@ -5,7 +5,7 @@ What the exchange refuses is an error; where it cannot be reached, or its answer
 
 from collections.abc import Awaitable, Callable, Hashable
 
-from sealgate.core.key_health import Verdict, judge, key_fault
+from sealgate.core.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.core.key_records import find_record
 from sealgate.core.routes import Lane
 from sealgate.core.target import Target
@@ -83,10 +83,10 @@ async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
 def _heard(answer: Answer, what: str, refused: str) -> str | None:
     """Return why an answer says nothing, None where that is good. Raises TrialError."""
     told = f"{what} was answered {answer.status}"
-    verdict = judge(answer.status, answer.body)
-    if verdict is Verdict.REFUSED:
+    verdict = judge_key(answer.status, answer.body)
+    if verdict is KeyVerdict.REFUSED:
         raise TrialError(f"{told}: {refused}")
-    return told if verdict is Verdict.UNSURE else None
+    return told if verdict is KeyVerdict.UNSURE else None
 
 
 def _key_proof(desk: Desk) -> Hashable:
