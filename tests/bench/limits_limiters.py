@@ -25,7 +25,7 @@ class Job(Protocol):
 class Limiter:
     """Lets everything through; also what the kinds share."""
 
-    def wait_s(self, now: float, job: Job) -> float:  # noqa: ARG002
+    def wait_s(self, now: float, job: Job) -> float:  # noqa: ARG002 - the interface of every limiter
         return 0.0
 
     def spend(self, now: float, job: Job) -> None:
@@ -34,11 +34,11 @@ class Limiter:
     def finish(self, job: Job) -> None:
         pass
 
-    def delay_s(self, now: float) -> float:  # noqa: ARG002
+    def delay_s(self, now: float) -> float:  # noqa: ARG002 - the interface of every limiter
         """How long the job is held before it is served, where a limiter delays instead of refusing."""
         return 0.0
 
-    def refuse(self, now: float) -> float:  # noqa: ARG002
+    def refuse(self, now: float) -> float:  # noqa: ARG002 - the interface of every limiter
         """Hear of a refusal; return the least seconds of a ban that it leads to."""
         return 0.0
 
@@ -150,7 +150,7 @@ class TokenBucket(Limiter):
         missing = job.cost - self.tokens
         return missing / self.rate if missing > _ROUNDING else 0.0
 
-    def spend(self, now: float, job: Job) -> None:  # noqa: ARG002
+    def spend(self, now: float, job: Job) -> None:  # noqa: ARG002 - the interface of every limiter
         self.tokens = max(self.tokens - job.cost, -self.burst)
 
 
@@ -171,13 +171,13 @@ class Concurrency(Limiter):
     def __init__(self, n: int) -> None:
         self.n, self.running = n, 0
 
-    def wait_s(self, now: float, job: Job) -> float:  # noqa: ARG002
+    def wait_s(self, now: float, job: Job) -> float:  # noqa: ARG002 - the interface of every limiter
         return 0.0 if self.running < self.n else 1.0
 
-    def spend(self, now: float, job: Job) -> None:  # noqa: ARG002
+    def spend(self, now: float, job: Job) -> None:  # noqa: ARG002 - the interface of every limiter
         self.running += 1
 
-    def finish(self, job: Job) -> None:  # noqa: ARG002
+    def finish(self, job: Job) -> None:  # noqa: ARG002 - the interface of every limiter
         self.running -= 1
 
 

@@ -33,7 +33,7 @@ class OnlyRetryAfter:
         self.queue: deque[Job] = deque()
         self.until = -math.inf
 
-    def enter(self, job: Job, now: float) -> bool:  # noqa: ARG002
+    def enter(self, job: Job, now: float) -> bool:  # noqa: ARG002 - the interface of every client
         self.queue.append(job)
         return True
 
@@ -140,7 +140,7 @@ class Botocore:
         self.order = itertools.count()
         self.chance = random.Random(seed)
 
-    def enter(self, job: Job, now: float) -> bool:  # noqa: ARG002
+    def enter(self, job: Job, now: float) -> bool:  # noqa: ARG002 - the interface of every client
         self.clients.setdefault(job.bot, _Adaptive()).queue.append(job)
         return True
 

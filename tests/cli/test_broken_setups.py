@@ -109,7 +109,7 @@ def journal_in_doubt(setup: Setup) -> None:
         "state"
     )
     with closing(sqlite3.connect(file)) as database, database:
-        database.execute(f"INSERT INTO orders ({columns}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+        database.execute(f"INSERT INTO orders ({columns}) VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - our own names
     setup.has(JOURNAL__FILE=str(file))
 
 

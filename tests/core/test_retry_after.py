@@ -65,7 +65,7 @@ def test_a_date_without_a_zone_is_not_by_the_hosts_zone() -> None:
     assert done.stdout == "17.0\n"
 
 
-@given(st.datetimes(datetime(1970, 1, 2), datetime(9999, 1, 1)), st.floats(0, 1e6))  # noqa: DTZ001
+@given(st.datetimes(datetime(1970, 1, 2), datetime(9999, 1, 1)), st.floats(0, 1e6))  # noqa: DTZ001 - Hypothesis wants them naive
 def test_a_date_is_by_the_servers_clock(date: datetime, ahead_s: float) -> None:
     date = date.replace(microsecond=0, tzinfo=UTC)
     server_now = (date - timedelta(seconds=ahead_s)).timestamp()

@@ -123,7 +123,7 @@ def test_a_time_without_a_zone_is_not_by_the_hosts_zone() -> None:
     assert done.stdout == f"({NOON}, 1.0)\n"
 
 
-moments = st.datetimes(datetime(2020, 1, 2), datetime(2099, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001
+moments = st.datetimes(datetime(2020, 1, 2), datetime(2099, 12, 30), timezones=st.just(UTC))  # noqa: DTZ001 - Hypothesis wants them naive
 
 
 @given(moments, st.sampled_from((1, 10**3, 10**6, 10**9)))

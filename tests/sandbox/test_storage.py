@@ -25,8 +25,8 @@ from sealgate.sandbox.store import SCHEMA_VERSION, Store, StoreError
 def _call(process: Process, method: str, target: str, value: Any = None, passkey: str = "") -> Any:
     headers = {"Authorization": f"Bearer {process.session_token}", "X-PASSKEY-TOKEN": passkey}
     body = None if value is None else json.dumps(value).encode()
-    request = urllib.request.Request(process.base_url + target, body, headers, method=method)  # noqa: S310
-    with urllib.request.urlopen(request) as response:  # noqa: S310
+    request = urllib.request.Request(process.base_url + target, body, headers, method=method)  # noqa: S310 - our own sandbox
+    with urllib.request.urlopen(request) as response:  # noqa: S310 - our own sandbox
         return json.load(response)
 
 

@@ -130,7 +130,7 @@ async def test_a_pause_that_is_known_outlasts_redis(
         else:
             await redis.start()
         for station in pair:
-            await station.until(lambda: is_shared(station, 2))  # noqa: B023
+            await station.until(lambda: is_shared(station, 2))  # noqa: B023 - awaited in this turn of the loop
         assert [(await one).status for one in asking] == [200] * 3
     refused_at, *others = bots_reads(upstream)
     assert min(others) >= refused_at + PAUSE_S
@@ -143,7 +143,7 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
         async with running_pair(upstream, redis, known=["10/2s"]) as pair:
             await redis.kill()
             for station in pair:
-                await station.until(lambda: sharing(station).degraded == "Redis cannot be reached")  # noqa: B023
+                await station.until(lambda: sharing(station).degraded == "Redis cannot be reached")  # noqa: B023 - awaited in this turn of the loop
             [limit] = pair[1].gateway.status().keys[0].limits
             assert limit.n == pytest.approx(10 * 0.8 / 2)
             assert "the part of one gateway" in limit.words
@@ -153,7 +153,7 @@ async def test_without_redis_each_goes_carefully_alone_and_says_so(
             assert [(await station.ask(READ)).status for station in pair] == [200, 200]
             await redis.start()
             for station in pair:
-                await station.until(lambda: is_shared(station, 2))  # noqa: B023
+                await station.until(lambda: is_shared(station, 2))  # noqa: B023 - awaited in this turn of the loop
             page = Metrics(pair[1].gateway.status).render().decode()
             assert 'sealgate_limit_sharing_degraded{key="main"} 0.0' in page
     told = Counter(line["event"] for line in logs)

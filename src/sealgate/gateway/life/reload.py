@@ -64,7 +64,7 @@ class Reloader:
             except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
                 told = "; ".join(str(error).splitlines())
                 self.results["failed"] += 1
-                log.error("reload_failed", asked_by=cause, cause=told, meanwhile="the old one stays")  # noqa: TRY400
+                log.error("reload_failed", asked_by=cause, cause=told, meanwhile="the old one stays")  # noqa: TRY400 - the cause says it all
                 raise ReloadError(told) from None
             except Exception:
                 self.results["failed"] += 1
