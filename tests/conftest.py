@@ -1,4 +1,4 @@
-"""A raw upstream, and a gateway before it, for each test that asks."""
+"""What many tests begin with: a raw upstream, and a gateway before it, for each test that asks."""
 
 from collections.abc import AsyncIterator
 
