@@ -27,8 +27,8 @@ def command(
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """
-    from sealgate.cli.checking.report import Report  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.cli.checking.run import Wanted, check  # noqa: PLC0415
+    from sealgate.cli.checking.report import Report
+    from sealgate.cli.checking.run import Wanted, check
 
     report = Report(as_json=as_json, explains=explain)
     code = check(Wanted(config_file, path, is_offline), report, os.environ)

@@ -27,8 +27,8 @@ def known_alias(config: "Config", alias: str) -> str:
 
 def checked_target(raw: str, prefix: str) -> "Target":
     """Return a target that the gateway would send; leave with exit code 2 where it would not."""
-    from sealgate.core.target import parse_target  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.errors import Refusal  # noqa: PLC0415
+    from sealgate.core.target import parse_target
+    from sealgate.errors import Refusal
 
     try:
         return parse_target(raw, prefix)

@@ -26,7 +26,7 @@ def command(file: Path, *, force: bool) -> None:
 
     A file that is there is left alone unless --force is given.
     """
-    from sealgate.config.starter import starter_text  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config.starter import starter_text
 
     try:
         _write(file, starter_text(), is_forced=force)

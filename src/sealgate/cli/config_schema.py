@@ -13,6 +13,6 @@ def command() -> None:
 
     Editors with Taplo, such as VS Code with Even Better TOML, then complete and check as you type.
     """
-    from sealgate.config.schema import json_schema  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config.schema import json_schema
 
     click.echo(json.dumps(json_schema(), indent=2))

@@ -18,9 +18,9 @@ def command(config_file: Path | None, *, only_set: bool, as_json: bool) -> None:
 
     References to secrets are shown, secrets are not; of an API key the beginning is.
     """
-    from sealgate.cli.checking.report import setting_lines  # noqa: PLC0415 - `sealgate --help` stays light
-    from sealgate.config.effective import DEFAULT, effective  # noqa: PLC0415
-    from sealgate.config.load import load_with_sources  # noqa: PLC0415
+    from sealgate.cli.checking.report import setting_lines
+    from sealgate.config.effective import DEFAULT, effective
+    from sealgate.config.load import load_with_sources
 
     settings = effective(load_with_sources(config_file))
     shown = [one for one in settings if not only_set or one.source != DEFAULT]

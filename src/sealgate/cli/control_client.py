@@ -77,8 +77,8 @@ def places_of(
     a mistake in it, which is told unless the gateway itself will tell it, and stops nobody as long as
     admin.unix can be read.
     """
-    from sealgate.config.admin_socket import OFF, default_places  # noqa: PLC0415 - `sealgate --help` stays light
-    from sealgate.config.load import load_admin_socket  # noqa: PLC0415
+    from sealgate.config.admin_socket import OFF, default_places
+    from sealgate.config.load import load_admin_socket
 
     if socket_file is not None:
         return (socket_file,)
@@ -92,7 +92,7 @@ def places_of(
 
 def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
     """Refuse a folder in which another user could listen in the gateway's place."""
-    from sealgate.config.admin_socket import why_not_private  # noqa: PLC0415
+    from sealgate.config.admin_socket import why_not_private
 
     for path in places:
         if path.parent.exists() and (trouble := why_not_private(path.parent)) is not None:

@@ -45,10 +45,10 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
     signature that is accepted. TARGET is a path as it goes on the wire, prefix included; a query in it is
     used for the question whether the query is signed.
     """
-    from sealgate.cli import discovery_words as words  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.config import load_config  # noqa: PLC0415
-    from sealgate.gateway.direct.discovery import Discovery  # noqa: PLC0415
-    from sealgate.gateway.host.host import Host  # noqa: PLC0415
+    from sealgate.cli import discovery_words as words
+    from sealgate.config import load_config
+    from sealgate.gateway.direct.discovery import Discovery
+    from sealgate.gateway.host.host import Host
 
     config = load_config(config_file)
     chosen = _errand(config, **errand)
@@ -66,9 +66,9 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
 
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
-    from sealgate.core.routes import Auth, RouteTable  # noqa: PLC0415 - heavy, and only needed now
-    from sealgate.gateway.direct.discovery import Errand  # noqa: PLC0415
-    from sealgate.gateway.life.own_requests import SIGNED_READ  # noqa: PLC0415
+    from sealgate.core.routes import Auth, RouteTable
+    from sealgate.gateway.direct.discovery import Errand
+    from sealgate.gateway.life.own_requests import SIGNED_READ
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or prefix + SIGNED_READ, prefix)
@@ -89,10 +89,10 @@ def _agree(*, is_agreed: bool) -> None:
 
 def _search(config: "Config", discovery: "Discovery") -> "Search":
     """Send what is to be sent, and tell each answer as it comes."""
-    from sealgate.cli.discovery_words import Search, line  # noqa: PLC0415 - heavy, and only needed now
-    from sealgate.cli.loop import run  # noqa: PLC0415
-    from sealgate.core.schemes import Finding, Heard  # noqa: PLC0415
-    from sealgate.gateway.direct.read import direct_upstream  # noqa: PLC0415
+    from sealgate.cli.discovery_words import Search, line
+    from sealgate.cli.loop import run
+    from sealgate.core.schemes import Finding, Heard
+    from sealgate.gateway.direct.read import direct_upstream
 
     heard: list[Heard] = []
     found: list[Finding] = []

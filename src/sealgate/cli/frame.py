@@ -54,18 +54,18 @@ class Program(Suggesting):
             *options,
         ]
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's interface
         """Return the names in the table's order."""
         return list(self.table)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's interface
         """Import a command's module."""
         if cmd_name not in self.table:
             return None
         command: click.Command = import_module(self.table[cmd_name][0]).command
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's interface
         """List the commands by the table alone."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
@@ -99,10 +99,10 @@ def fail(text: str) -> NoReturn:
 def _told_as_they_are() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
-    from sealgate.config import ConfigError  # noqa: PLC0415
-    from sealgate.gateway.doors.listening import StartError  # noqa: PLC0415
-    from sealgate.gateway.journal import JournalError  # noqa: PLC0415
-    from sealgate.gateway.keys.sources import SecretError  # noqa: PLC0415
+    from sealgate.config import ConfigError
+    from sealgate.gateway.doors.listening import StartError
+    from sealgate.gateway.journal import JournalError
+    from sealgate.gateway.keys.sources import SecretError
 
     return ConfigError, SecretError, JournalError, StartError
 

@@ -24,7 +24,7 @@ def command(config_file: Path | None) -> None:
 
     It asks /-/ready at admin.tcp of the configuration that the gateway runs with.
     """
-    from sealgate.config import load_config  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config import load_config
 
     admin = load_config(config_file).admin
     reasons = _reasons(_address(admin), admin.hosts[0])

@@ -27,7 +27,7 @@ def command() -> None:
 @_json_option
 def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) -> None:
     """List the account's keys: permissions, whitelist, expiry, age and use. HERE is the alias in keys.*."""
-    from sealgate.cli import key_screen  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.cli import key_screen
 
     account = _read(config_file, alias)
     click.echo(key_screen.list_json(account) if as_json else key_screen.list_text(account))
@@ -51,7 +51,7 @@ def audit_command(
     """
     if limit is not None and api_key is None:
         raise click.UsageError("--limit needs API_KEY: it is about the log of one key.")
-    from sealgate.cli import key_screen  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.cli import key_screen
 
     account = _read(config_file, alias, api_key, limit)
     click.echo(key_screen.audit_json(account) if as_json else key_screen.audit_text(account))
@@ -62,7 +62,7 @@ def audit_command(
 def _read(
     config_file: Path | None, alias: str | None, api_key: str | None = None, limit: int | None = None
 ) -> "Account":
-    from sealgate.cli.key_reading import Wanted, read_account  # noqa: PLC0415 - heavy, and only needed now
-    from sealgate.config import load_config  # noqa: PLC0415
+    from sealgate.cli.key_reading import Wanted, read_account
+    from sealgate.config import load_config
 
     return read_account(load_config(config_file), Wanted(alias, api_key, limit))

@@ -20,7 +20,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 def _loop_factory() -> Any:
     with contextlib.suppress(ImportError):
-        import uvloop  # noqa: PLC0415 - an extra that may not be installed
+        import uvloop
 
         return uvloop.new_event_loop
     return None

@@ -43,8 +43,8 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")
-    from sealgate.config import load_config  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.gateway.journal.desk import settling_desk  # noqa: PLC0415
+    from sealgate.config import load_config
+    from sealgate.gateway.journal.desk import settling_desk
 
     file = load_config(config_file).journal.file
     if file is None:
@@ -86,7 +86,7 @@ def _json(doubts: Sequence["Doubt"]) -> str:
 
 def _table(doubts: Sequence["Doubt"]) -> str:
     """Return a table in which long ids are folded, never cut; whole they are in the JSON."""
-    from sealgate.cli.tables import drawn, plain_table  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.cli.tables import drawn, plain_table
 
     if not doubts:
         return "no orders in doubt"
@@ -101,7 +101,7 @@ def _table(doubts: Sequence["Doubt"]) -> str:
 
 def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
     """Yield the cells; the gateway's own id is told only where a bot used its request id twice."""
-    from rich.text import Text  # noqa: PLC0415 - `sealgate --help` must stay light
+    from rich.text import Text
 
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)
     yield Text(doubt.bot)

@@ -122,7 +122,7 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
     It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults
     and the clock can be changed while it runs, under /_sandbox; /openapi.json describes all of it.
     """
-    from sealgate.sandbox.store import StoreError  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.sandbox.store import StoreError
 
     settings = SandboxSettings(**choices)
     try:
@@ -136,7 +136,7 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
 
 
 async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:
-    from sealgate.sandbox.server import running_sandbox  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.sandbox.server import running_sandbox
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

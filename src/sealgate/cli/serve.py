@@ -24,9 +24,9 @@ def command(
     log_level: str | None,
 ) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; it then answers what is in flight and exits with 0."""
-    from sealgate.cli.loop import run  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.cli.serving import serve  # noqa: PLC0415
-    from sealgate.config import load_config  # noqa: PLC0415
+    from sealgate.cli.loop import run
+    from sealgate.cli.serving import serve
+    from sealgate.config import load_config
 
     flags = {
         "listen.tcp": listen_tcp,

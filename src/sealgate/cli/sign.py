@@ -50,8 +50,8 @@ def command(
     """
     if as_curl and (as_json or against):
         raise click.UsageError("--curl excludes --json and --against.")
-    from sealgate.cli.signing import Request  # noqa: PLC0415 - `sealgate --help` must stay light
-    from sealgate.config import load_config  # noqa: PLC0415
+    from sealgate.cli.signing import Request
+    from sealgate.config import load_config
 
     config, asked = load_config(config_file), Request(**request)
     if against is not None:
@@ -61,7 +61,7 @@ def command(
 
 
 def _compare(config: "Config", asked: "Request", file: Path, *, as_json: bool) -> None:
-    from sealgate.cli import against  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.cli import against
 
     verdict = against.compare(config, asked, file)
     click.echo(against.document(verdict) if as_json else against.text(verdict))
@@ -70,7 +70,7 @@ def _compare(config: "Config", asked: "Request", file: Path, *, as_json: bool) -
 
 
 def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) -> None:
-    from sealgate.cli.signing import sign_request  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.cli.signing import sign_request
 
     signed = sign_request(config, asked)
     if as_curl:

@@ -47,7 +47,7 @@ def command(config_file: Path | None, admin: str | None, *, once: bool, as_json:
 
 def _given(admin: str) -> tuple["Address", str]:
     """Return an address that was given, so that no configuration is needed."""
-    from sealgate.config.address import parse_address  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config.address import parse_address
 
     try:
         address = parse_address(admin)
@@ -58,7 +58,7 @@ def _given(admin: str) -> tuple["Address", str]:
 
 def _configured(config_file: Path | None) -> tuple["Address", str]:
     """Return the address of the configuration, and a Host name that it takes."""
-    from sealgate.config import load_config  # noqa: PLC0415 - `sealgate --help` must stay light
+    from sealgate.config import load_config
 
     admin = load_config(config_file).admin
     return _address(admin), admin.hosts[0]
@@ -73,11 +73,11 @@ def _address(admin: "Admin") -> "Address":
 
 
 def _show(stream: Iterator[dict[str, Any]], *, once: bool, as_json: bool) -> None:
-    from rich.console import Console  # noqa: PLC0415 - `sealgate --help` must stay light
-    from rich.live import Live  # noqa: PLC0415
+    from rich.console import Console
+    from rich.live import Live
 
-    from sealgate.cli.tables import drawn  # noqa: PLC0415
-    from sealgate.cli.top_screen import screen  # noqa: PLC0415
+    from sealgate.cli.tables import drawn
+    from sealgate.cli.top_screen import screen
 
     if as_json:
         for picture in stream:

@@ -110,7 +110,7 @@ class Signing(_Table):
 
     header_prefix: Annotated[str, PlainValidator(parse_header_prefix)] = "X-SERVICE-"
     encoding: Literal["hex", "HEX", "base64", "base64url"] = "hex"
-    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] = "utf8"  # noqa: S105
+    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] = "utf8"  # noqa: S105 - no secret
     target: Literal["path", "path_and_query"] = "path"
 
 
@@ -217,11 +217,11 @@ class Config(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - pydantic's interface
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's interface
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's interface
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic's interface
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Take the arguments alone: sources.py reads the rest, and names it in errors."""
         return (init_settings,)

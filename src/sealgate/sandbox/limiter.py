@@ -28,7 +28,7 @@ class Limiter(Protocol):
 class Unlimited:
     """Lets everything through; also what the other kinds share: nothing happens at the end of a request."""
 
-    def wait_s(self, now_s: float, cost: int) -> float:  # noqa: ARG002
+    def wait_s(self, now_s: float, cost: int) -> float:  # noqa: ARG002 - the interface
         """Never wait."""
         return 0.0
 
@@ -157,11 +157,11 @@ class Concurrency(Unlimited):
         self._limit = limit
         self._running = 0
 
-    def wait_s(self, now_s: float, cost: int) -> float:  # noqa: ARG002
+    def wait_s(self, now_s: float, cost: int) -> float:  # noqa: ARG002 - the interface
         """Nobody knows when one of the running requests ends: the advice is the window."""
         return 0.0 if self._running < self._limit.requests else self._limit.window_s
 
-    def spend(self, now_s: float, cost: int) -> None:  # noqa: ARG002
+    def spend(self, now_s: float, cost: int) -> None:  # noqa: ARG002 - the interface
         """One more is running."""
         self._running += 1
 

@@ -20,7 +20,7 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
     if url is None:
         return None
     try:
-        from sealgate.gateway.sharing.table import TROUBLE, Table  # noqa: PLC0415 - the extra may be missing
+        from sealgate.gateway.sharing.table import TROUBLE, Table
     except ImportError:
         return fail(_AREA, "the package redis is missing", 'install "sealgate[redis]"')
     try:

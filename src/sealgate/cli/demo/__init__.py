@@ -31,11 +31,11 @@ def command(seconds: float | None, port: int, admin_port: int, sandbox_port: int
     The same four bots also run without the gateway, against a second exchange with the same limit; the
     summary at the end contrasts the two.
     """
-    import asyncio  # noqa: PLC0415 - `sealgate --help` must stay light
+    import asyncio
 
-    from sealgate.cli.demo.children import ChildError  # noqa: PLC0415
-    from sealgate.cli.demo.show import show  # noqa: PLC0415
-    from sealgate.cli.demo.stage import PortError, Ports  # noqa: PLC0415
+    from sealgate.cli.demo.children import ChildError
+    from sealgate.cli.demo.show import show
+    from sealgate.cli.demo.stage import PortError, Ports
 
     try:
         # Not on uvloop: its child processes would not inherit the signal mask (see children.py).

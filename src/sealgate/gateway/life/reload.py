@@ -26,6 +26,7 @@ from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.tree import Tree
 
 _FIRST_SAMPLE_S = 5.0
+_MEANWHILE = "the old one stays"
 
 log = structlog.get_logger("sealgate.reload")
 
@@ -64,11 +65,11 @@ class Reloader:
             except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
                 told = "; ".join(str(error).splitlines())
                 self.results["failed"] += 1
-                log.error("reload_failed", asked_by=cause, cause=told, meanwhile="the old one stays")  # noqa: TRY400
+                log.error("reload_failed", asked_by=cause, cause=told, meanwhile=_MEANWHILE)  # noqa: TRY400 - the cause says it all
                 raise ReloadError(told) from None
             except Exception:
                 self.results["failed"] += 1
-                log.exception("reload_failed", asked_by=cause, meanwhile="the old one stays")
+                log.exception("reload_failed", asked_by=cause, meanwhile=_MEANWHILE)
                 raise ReloadError("the gateway failed on it; report it with the line in its log") from None
             self.results["ok"] += 1
             log.info("reloaded", asked_by=cause)
