@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
@@ -69,6 +70,7 @@ def first_missing(steps: Iterable[Step], made: Sequence[Call]) -> str | None:
     return None
 
 
+@cache
 def functions(file: Path) -> set[str]:
     """Return the names of all functions and methods of a file; none of one that is not there."""
     if not file.is_file():
