@@ -74,8 +74,8 @@ def test_every_metric_is_documented_with_its_type() -> None:
     assert dict(rows) == exposed
 
 
-def test_every_command_is_in_the_readme() -> None:
-    named = {cell.split()[1] for cell in first_cells("README.md") if cell.startswith("sealgate ")}
+def test_every_command_is_documented() -> None:
+    named = {cell.split()[1] for cell in first_cells("docs/commands.md") if cell.startswith("sealgate ")}
     assert named == set(COMMANDS)
 
 
@@ -83,3 +83,63 @@ def test_links_lead_somewhere() -> None:
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", (ROOT / "README.md").read_text()))
+    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")}
+
+
+def test_the_readme_has_its_order() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert re.findall(r"^## (.+)$", readme, re.MULTILINE) == [
+        "See it work",
+        "Change one line in your bot",
+        "Where the keys live",
+        "The rate limit",
+        "Deploy",
+        "Watch it",
+        "What it costs",
+        "Security",
+        "Test it",
+    ]
+    before, _ = readme.split("## See it work")
+    assert "](docs/observing-1280-light.png)" in before
+
+
+def test_the_readme_loads_fast() -> None:
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", (ROOT / "README.md").read_text())
+    assert {name: (ROOT / name).stat().st_size < 150_000 for name in pictures} == dict.fromkeys(
+        pictures, True
+    )
+
+
+def rows(table: str) -> list[list[str]]:
+    lines = (line for line in table.splitlines() if line.startswith("|"))
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+
+
+def measured(page: str, head: str, connections: str | None = None) -> dict[str, str]:
+    """Return a column of the first table that has it, by the first; of the rows for so many connections."""
+    tables = (rows(text) for text in page.split("\n\n") if text.startswith("|"))
+    first, _, *others = next(table for table in tables if head in table[0])
+    column = first.index(head)
+    return {row[0]: row[column] for row in others if connections in (None, row[1])}
+
+
+def unknown_figures(readme: str, page: str) -> list[str]:
+    """Return the ways of which the README's table of costs says what the tables of a page do not."""
+    part = readme.partition("<!-- begin overhead -->")[2].partition("<!-- end overhead -->")[0]
+    columns = (
+        measured(page, "added p50 µs", "1"),
+        measured(page, "requests/s", "32"),
+        measured(page, "RSS at rest MB"),
+    )
+    return [way for way, *told in rows(part)[2:] if told != [column.get(way) for column in columns]]
+
+
+def test_the_readme_has_the_figures_that_were_measured() -> None:
+    readme, page = ((ROOT / name).read_text() for name in ("README.md", "docs/performance.md"))
+    assert unknown_figures(readme, page) == []
+    changed = readme.replace("| gateway      | ", "| gateway      | 1")
+    assert unknown_figures(changed, page) == ["gateway"]

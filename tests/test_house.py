@@ -8,10 +8,12 @@ import sys
 from collections.abc import Container, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 import sealgate
+from bench.house import Aside, Source, annotated_any, clock_uses, ninetieth, parameters, read, repeated, size
 
 ROOT = Path(sealgate.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
@@ -19,6 +21,7 @@ SOURCES = sorted(ROOT.rglob("*.py"))
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50
 REASON = "# Long because"
+MEDIAN_LINES, NINETIETH_LINES = 6, 30  # of all functions
 
 # What the modules of a part may import of ours, itself apart. "" is the package, which has only the version.
 OURS = {
@@ -192,6 +195,17 @@ def test_a_function_fits_on_a_screen_or_says_why_not(file: Path) -> None:
     assert long_functions(file.read_text()) == []
 
 
+def test_functions_are_small_as_a_rule() -> None:
+    sizes = [size(function) for source in read(ROOT) for function in source.functions]
+    assert median(sizes) <= MEDIAN_LINES
+    assert ninetieth(sizes) <= NINETIETH_LINES
+
+
+@pytest.mark.parametrize("file", SOURCES, ids=name_of)
+def test_a_rule_is_set_aside_for_a_reason(file: Path) -> None:
+    assert [one for one in Source(file.name, file.read_text()).aside if not one.why] == []
+
+
 WRONG = [
     ("core", "import sealgate.config"),
     ("core", "from sealgate.gateway.host.host import Host"),
@@ -262,3 +276,49 @@ def test_the_rule_of_long_functions_can_fail(head: str, body: int, is_fine: bool
 
 def test_every_part_has_its_rule() -> None:
     assert {part_of_file(file) for file in SOURCES} <= set(OURS)
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"),
+    [
+        ("# noqa: S311 - jitter is no secret", [Aside("noqa", "S311", "jitter is no secret")]),
+        ("# noqa: FBT001, FBT002", [Aside("noqa", "FBT001, FBT002", "")]),
+        ("# type: ignore[arg-type] # a gap", [Aside("type: ignore", "arg-type", "a gap")]),
+        (
+            "# type: ignore # pragma: nocover",
+            [Aside("type: ignore", "", ""), Aside("pragma: no cover", "", "")],
+        ),
+        ("# some words", []),
+    ],
+)
+def test_what_is_set_aside_is_found(comment: str, expected: list[Aside]) -> None:
+    assert Source("a.py", f"x = 1  {comment}\n").aside == expected
+
+
+SOURCE = Source(
+    "a.py",
+    """import time
+from random import choice
+def f(a, /, b, *c, d, **e) -> Any:
+    '''Say.
+
+    More.'''
+    await asyncio.sleep(datetime.now() - loop.time())
+class A:
+    def g(self): return 1
+""",
+)
+
+
+def test_the_figures_are_right() -> None:
+    assert [size(function) for function in SOURCE.functions] == [2, 1]
+    assert [parameters(function) for function in SOURCE.functions] == [3, 0]
+    assert sorted(clock_uses(SOURCE)) == ["asyncio.sleep", "datetime.now", "loop.time", "random", "time"]
+    assert list(clock_uses(Source("gateway/host/host.py", SOURCE.text))) == []
+    assert annotated_any(SOURCE) == 1
+
+
+def test_repeated_lines_are_counted() -> None:
+    lines = [f"x = {number}" for number in range(7)]
+    one, other = Source("a.py", "\n".join(lines)), Source("b.py", "\n\n".join(["import a", *lines[:6]]))
+    assert (repeated([one, other]), repeated([one]), repeated([one, one])) == (12, 0, 14)

@@ -21,6 +21,7 @@ from sealgate.sandbox.settings import SandboxSettings
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md")]
 RECIPES = ROOT / "docs" / "recipes.md"
+TALKS = (ROOT / "README.md", ROOT / "docs" / "replies.md", RECIPES)  # pages with requests to the gateway
 ADDRESS = "http://127.0.0.1:8787"
 TOKEN = "example-token-of-a-bot-0123456789"
 
@@ -28,7 +29,7 @@ TOKEN = "example-token-of-a-bot-0123456789"
 def recipes() -> Iterator[object]:
     """Yield each block that talks to the gateway, as the command that runs it."""
     programs = {"python": [sys.executable, "-W", "error", "-"], "js": ["node", "--input-type=module", "-"]}
-    for block in fences(ROOT / "README.md", RECIPES):
+    for block in fences(*TALKS):
         name = f"{block.name}-{block.label or block.language}"
         if block.language in programs:
             yield pytest.param(programs[block.language], block.text, id=name, marks=_needs(block))

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from bench.latency_plot import plot
 from bench.latency_report import CONNECTIONS, Report, Round
-from bench.pages import DOCS, machine, write_part
+from bench.pages import DOCS, README, machine, write_part
 from bench.process import Way, allow_many_connections, resident_mb
 from bench.programs import BARE, DIRECT, STARTS, measure, running_upstream, running_ways, started
 from bench.seal_check import check_seal
@@ -99,7 +99,9 @@ def parse() -> argparse.Namespace:
         "--without", action="append", choices=tuple(WITHOUT), default=[], help="leave out a way"
     )
     parser.add_argument(
-        "--write", action="store_true", help="put the figures into docs/performance.md and its plot"
+        "--write",
+        action="store_true",
+        help="put the figures into docs/performance.md, its plot and the README",
     )
     return parser.parse_args()
 
@@ -113,6 +115,7 @@ def main() -> None:
     print(text)
     if options.write:
         write_part("latency", f"{text}\n\n![Added latency and throughput](performance.svg)")
+        write_part("overhead", report.summary(), README)
         (DOCS / "performance.svg").write_text(plot(report))
 
 

@@ -12,6 +12,7 @@ CONNECTIONS = (1, 32)
 RIVALS = (HAPROXY, BARE, MITMPROXY)
 HEAD = ("way", "connections", "p50 µs", "added p50 µs", "p99 µs", "requests/s", "CPU µs/request")
 MEMORY_HEAD = ("way", "RSS at rest MB", "32 connections", "1,000 connections", "ready after s")
+SUMMARY_HEAD = ("way", "added p50 µs, 1 connection", "requests/s, 32 connections", "RSS at rest MB")
 RATIO_HEAD = ("gateway to", "connections", "added p50", "requests/s", "CPU/request")
 
 Round = Mapping[tuple[str, int], Measurement]
@@ -39,6 +40,21 @@ class Report:
         title = "Ratios of each round: median (least to most)"
         ratios = table(RATIO_HEAD, self._ratio_rows())
         return f"{table(HEAD, self._rows())}\n\n{memory}\n\n{title}\n\n{ratios}"
+
+    def summary(self) -> str:
+        """Write the few figures that the README has of the same tables."""
+        ways = [way for way in (*RIVALS, GATEWAY) if way in self.ways]
+        alone, many = CONNECTIONS
+        rows = (
+            (
+                way,
+                f"{self.figure(way, alone, 'added_p50_us'):,.0f}",
+                f"{self.figure(way, many, 'per_s'):,.0f}",
+                self._memory_row(way)[1],
+            )
+            for way in ways
+        )
+        return table(SUMMARY_HEAD, rows)
 
     def _rows(self) -> Iterator[Sequence[str]]:
         for connections in CONNECTIONS:

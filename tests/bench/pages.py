@@ -1,4 +1,4 @@
-"""The parts of docs/performance.md and docs/scaling.md that benchmarks write, and the machine they ran on."""
+"""The parts of README and docs that benchmarks write, and the machine they ran on."""
 
 import os
 import platform
@@ -10,7 +10,8 @@ from statistics import median
 
 from bench.rivals import versions
 
-DOCS = Path(__file__).parents[2] / "docs"
+README = Path(__file__).parents[2] / "README.md"
+DOCS = README.parent / "docs"
 PAGE = DOCS / "performance.md"
 SCALING = DOCS / "scaling.md"
 

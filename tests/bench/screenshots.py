@@ -95,7 +95,7 @@ async def main(seconds: float, folder: Path, states: Path | None) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Take screenshots of the live page.")
-    parser.add_argument("--seconds", type=float, default=60.0, help="how long the demo runs before")
+    parser.add_argument("--seconds", type=float, default=150.0, help="how long the demo runs before")
     parser.add_argument("--folder", type=Path, default=DOCS)
     parser.add_argument(
         "--states",

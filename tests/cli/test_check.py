@@ -13,6 +13,7 @@ from rig.redis import running_redis
 from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
 from rig.upstream import say
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal.file import prepare
 from sealgate.gateway.journal.learned import Journal
 
 SIGNED_READ = b"/v1/trade/symbols/list"
@@ -75,6 +76,7 @@ async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None
 async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     limit = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}
+    prepare(file)
     Journal(file).keep({"https://exchange.example ak-public-1": [limit]}, Host().wall())
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")

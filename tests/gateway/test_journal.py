@@ -14,26 +14,32 @@ from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.gateway.journal import Journal, JournalError, orders
+from sealgate.gateway.journal.file import prepare
 
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
 SUBJECT = "https://api.example.com ak-1"
 LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")
 
 
+def made(file: Path) -> Journal:
+    prepare(file)
+    return Journal(file)
+
+
 def test_what_was_learned_comes_back_older(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
-    Journal(file).keep({SUBJECT: LEARNED}, wall=1000.0)
+    made(file).keep({SUBJECT: LEARNED}, wall=1000.0)
     assert Journal(file).learned(SUBJECT, wall=1060.0) == [{**LEARNED[0], "age": 240.0}]
 
 
 def test_a_wall_clock_set_back_makes_nothing_younger(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.db")
+    journal = made(tmp_path / "journal.db")
     journal.keep({SUBJECT: LEARNED}, wall=1000.0)
     assert journal.learned(SUBJECT, wall=10.0) == LEARNED
 
 
 def test_another_key_has_learned_nothing(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "journal.db")
+    journal = made(tmp_path / "journal.db")
     journal.keep({SUBJECT: LEARNED}, wall=1000.0)
     assert journal.learned("https://api.example.com ak-2", wall=1000.0) == []
 
@@ -42,7 +48,7 @@ def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a database, " * 100)
     with pytest.raises(JournalError, match=r"notes\.txt: file is not a database; name another"):
-        Journal(file)
+        prepare(file)
     assert file.read_text().startswith("not a database")
 
 
@@ -51,7 +57,7 @@ def test_a_journal_of_another_version(tmp_path: Path) -> None:
     with sqlite3.connect(file) as database:
         database.execute("PRAGMA user_version = 99")
     with pytest.raises(JournalError, match=r"made by another version \(99\)"):
-        Journal(file)
+        prepare(file)
 
 
 async def learn_a_limit(station: Station) -> None:

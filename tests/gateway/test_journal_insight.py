@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sealgate.gateway.journal import Journal
-from sealgate.gateway.journal.file import Lock, connect
+from sealgate.gateway.journal.file import Lock, connect, prepare
 from sealgate.gateway.journal.insight import Insight, look_into
 
 LIMIT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3.0, "age": 10.0}
@@ -15,6 +15,7 @@ LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "journal.db"
+    prepare(path)
     Journal(path).keep({"exchange key": [LIMIT]}, 100.0)
     return path
 

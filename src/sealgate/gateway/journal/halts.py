@@ -7,13 +7,13 @@ from contextlib import closing
 from pathlib import Path
 
 from sealgate.core.halts import Halt, Halts, Scope
-from sealgate.gateway.journal.file import connect, prepare, told
+from sealgate.gateway.journal.file import connect, told
 
 
 class HaltsTable:
-    """The table in a journal. Raises JournalError where the file cannot be used; each call opens it.
+    """The table in a file that `prepare` made; each call opens it.
 
-    `read` makes the file if it is missing, `write` does not: it comes later, when one that is gone was moved.
+    Raises JournalError where that is not possible.
     """
 
     def __init__(self, file: Path) -> None:
@@ -21,7 +21,6 @@ class HaltsTable:
 
     def read(self) -> Halts:
         """Return the halts that stand."""
-        prepare(self._file)
         with told(self._file), closing(connect(self._file)) as database:
             rows = database.execute("SELECT bot, key, since_ms FROM halts ORDER BY since_ms")
             return Halts(*(Halt(Scope(bot, key), since_ms) for bot, key, since_ms in rows))

@@ -15,7 +15,7 @@ import structlog
 
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.file import connect
 from sealgate.gateway.pacing.turnstile import Turnstile
 
 _INTERVAL_S = 60.0
@@ -24,15 +24,14 @@ log = structlog.get_logger("sealgate.journal")
 
 
 class Journal:
-    """The table of limits. Each call opens the file, as calls are rare and come from several threads.
+    """The table of limits in a file that `prepare` made. `subject` names what a limit belongs to.
 
-    `subject` names what a limit belongs to: the exchange and the API key. Raises JournalError where the file
-    is not a journal or cannot be written.
+    That is the exchange and the API key. Each call opens the file, as calls are rare and come from several
+    threads. Raises sqlite3.Error.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        prepare(file)
 
     def learned(self, subject: str, wall: float) -> Snapshot:
         """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds."""
@@ -43,7 +42,7 @@ class Journal:
         return aged(json.loads(row[0]), wall - row[1])
 
     def keep(self, learned: Mapping[str, Snapshot], wall: float) -> None:
-        """Write what was learned, by subject. Raises sqlite3.Error where the disk refuses."""
+        """Write what was learned, by subject."""
         rows = [(subject, json.dumps(limits), wall) for subject, limits in learned.items()]
         with closing(connect(self._file)) as database, database:
             database.executemany("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", rows)

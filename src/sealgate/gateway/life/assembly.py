@@ -169,13 +169,13 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
 
 
 def build_halting(config: Config, around: Surroundings) -> Halting:
-    """Take up the halts that stand. Raises JournalError."""
+    """Take up the halts that stand; `build_books` made the file. Raises JournalError."""
     table = None if config.journal.file is None else HaltsTable(config.journal.file)
     return Halting(around.under_way, table, around.host)
 
 
 def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:
-    """Open the journal and let each key's limit start from what was learned. Raises JournalError."""
+    """Let each key's limit start from what the journal has of it; `build_books` made the file."""
     if config.journal.file is None:
         return None
     keeper = Keeper(Journal(config.journal.file), host)
