@@ -136,3 +136,32 @@ async def test_every_reply_is_guarded(admin: Admin, path: str, host: str) -> Non
     assert answer.text("X-Content-Type-Options") == "nosniff"
     assert answer.text("Cache-Control") == "no-store"
     assert not [name for name, _ in answer.fields if name.lower().startswith(b"access-control-")]
+
+
+BAD_REQUESTS = (
+    b"GET / HTTP/1.1\r\nX-Y\x01: zk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nzk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: zk9Q\x00\r\n\r\n",
+    b"GET / HTTP/1.1\r\nContent-Length: zk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: zk9Q" + b"a" * 20_000 + b"\r\n\r\n",
+    b"GET / HTTP/zk9Q\r\n\r\n",
+    b"GET /zk9Q /x HTTP/1.1\r\n\r\n",
+    b"zk9Q / HTTP/1.1\r\n\r\n",
+    b"zk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nExpect: zk9Q\r\n\r\n",
+    b"GET /zk9Q HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nExpect: zk9Q\r\n\r\n",
+    b"GET /zk9Q HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
+    b"GET /zk9Q HTTP/1.1\r\nHost: zk9Q\r\nConnection: close\r\n\r\n",
+)
+
+
+@pytest.mark.parametrize("data", BAD_REQUESTS)
+async def test_no_reply_repeats_what_came(admin: Admin, data: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", admin.port)
+    writer.write(data)
+    async with asyncio.timeout(20):
+        answer = await reader.read()
+    writer.close()
+    assert answer.startswith((b"HTTP/1.0 4", b"HTTP/1.1 4"))
+    assert b"zk9Q" not in answer
+    assert b"X-Content-Type-Options: nosniff" in answer

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.admin.views import HEADERS, view_routes
+from sealgate.admin.views import view_routes
 from sealgate.core.host_name import host_name
 from sealgate.core.status import Status
 
@@ -86,19 +86,10 @@ def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_for_anyone = not is_loopback and request.path in _FOR_SCRAPERS
         if not is_for_anyone and host_name(request.headers.get("Host", "")) not in hosts:
-            raise web.HTTPMisdirectedRequest(
-                text="host refused: use a name of admin.hosts\n", headers=HEADERS
-            )
+            raise web.HTTPMisdirectedRequest(text="host refused: use a name of admin.hosts\n")
         if _is_cross_site(request):
-            raise web.HTTPForbidden(text="refused: called from another site\n", headers=HEADERS)
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:  # no such page, no such method
-            error.headers.update(HEADERS)
-            raise
-        if not response.prepared:  # a stream has them already
-            response.headers.update(HEADERS)
-        return response
+            raise web.HTTPForbidden(text="refused: called from another site\n")
+        return await handler(request)
 
     return guard
 
