@@ -54,6 +54,7 @@ def _clock(status: Status, **changes: Any) -> Status:
 STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "ready": (lambda status: status, ("Limit used",)),
     "paused": (lambda status: _key(status, pause_s=41.7), ("left, after a 429", "paused, 41.7 s left")),
+    "spent": (lambda status: _key(status, spent_s=7.3), ("the exchange says nothing is left for 7.3 s",)),
     "halted": (
         lambda status: replace(status, halts=(HaltStatus(None, None, 0), HaltStatus("grid", "main", 0))),
         ("Orders are halted for all bots", "sealgate resume --bot grid --key main"),
