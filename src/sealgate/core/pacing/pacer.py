@@ -66,7 +66,7 @@ class Pacer:
         if self._gate.until > claim.give_up_at and pause_s:
             return _paused(claim, pause_s)
         spent_s = self._envelope.spent_s(now)
-        if now + spent_s > claim.give_up_at:
+        if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
         ahead = self._line.cost_ahead(claim, is_apart=self._envelope.counts_apart and claim.is_read)
         wait_s = pause_s + ahead * self._envelope.wait_per_cost_s(claim)
