@@ -292,7 +292,11 @@ SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
     ),
     "wrong encoding": (
         {"signature_encoding": "base64"},
-        Case(lambda _: None, "fail  keys.main", ("[signing] is not what the exchange takes",)),
+        Case(
+            lambda _: None,
+            "fail  keys.main",
+            ("the secret is another key's", "find [signing] with: sealgate discover --key main"),
+        ),
     ),
     "mistyped API key": (
         {},

@@ -60,8 +60,8 @@ async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
         result = await setup.check("--explain")
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
-    assert "1. likely: [signing] is not what the exchange takes" in result.stdout
-    assert "2. possible: the secret is another key's" in result.stdout
+    assert "1. likely: the secret is another key's" in result.stdout
+    assert "2. possible: [signing] is not what the exchange takes" in result.stdout
 
 
 async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            ("clock is fine (±4 ms), key is known: most likely `signing.encoding`; run `sealgate discover`"),
+            (
+                "clock is fine (±4 ms), key is known: most likely the secret is not this key's, else `[signing]`"
+            ),
         ),
         (
             "signature_invalid",
