@@ -95,9 +95,7 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            (
-                "clock is fine (±4 ms), key is known: most likely the secret is not this key's, else `[signing]`"
-            ),
+            ("clock is fine (±4 ms), key is known: most likely the secret is another's, else `[signing]`"),
         ),
         (
             "signature_invalid",

@@ -73,7 +73,7 @@ CATALOGUE: dict[str, Row] = {
         (401,),
         (b"invalid hmac signature", b"invalid signature"),
         _SETUP,
-        "Check that the secret is this key's. Then run `sealgate discover`: it finds the `[signing]` settings.",
+        "Check that the secret is this key's. Then `sealgate discover` finds the `[signing]` settings.",
     ),
     "timestamp_outside": Row(
         (401,),
@@ -198,7 +198,7 @@ def evidence(kind: str, known: Known) -> str:
 def _signature(known: Known) -> str:
     if known.has_worked:
         return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
-    return f"{_clock(known)}, key is known: most likely the secret is not this key's, else `[signing]`"
+    return f"{_clock(known)}, key is known: most likely the secret is another's, else `[signing]`"
 
 
 def _key(known: Known) -> str:
