@@ -62,6 +62,8 @@ async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
     assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
     assert "1. likely: the secret is another key's" in result.stdout
     assert "2. possible: [signing] is not what the exchange takes" in result.stdout
+    assert result.stdout.index("1. likely") < result.stdout.index("SEALGATE_BASE_URL")
+    assert "1 fail" in result.stdout.splitlines()[-1]
 
 
 async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None:
