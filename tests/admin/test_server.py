@@ -5,10 +5,13 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from rig.admin import Admin, running_admin
+from rig.bot import request
 from rig.station import Station, running_station
-from rig.upstream import Upstream, Wire
+from rig.upstream import Upstream, Wire, say
+from rig.wire import OK, reply
 from sealgate import __version__
 from sealgate.admin.metrics import Metrics
 
@@ -44,6 +47,22 @@ async def test_not_ready_while_draining(station: Station, admin: Admin) -> None:
     assert answer.status == 503
     assert b"shutting down" in answer.body
     assert (await admin.ask("/-/healthy")).status == 200
+
+
+async def test_ready_says_so_where_all_signatures_are_refused(station: Station, admin: Admin) -> None:
+    station.upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}'))
+    assert (await admin.ask("/-/ready")).body == b"ready\n"
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert (await station.ask(request())).status == 401
+    answer = await admin.ask("/-/ready")
+    told = b"ready\nnote: the key main: the exchange refused its last 3 signatures\n"
+    assert (answer.status, answer.body) == (200, told)
+    (line,) = [line for line in logs if line["event"] == "signatures_refused"]
+    assert "sealgate discover" in line["fix"]
+    station.upstream.otherwise = say(OK)
+    assert (await station.ask(request())).status == 200
+    assert (await admin.ask("/-/ready")).body == b"ready\n"
 
 
 async def test_the_status_as_json(station: Station, admin: Admin) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -12,6 +13,8 @@ from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
 from rig.upstream import say
+from sealgate.cli.checking.running import judge_running
+from sealgate.core.findings import Level
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.learned import Journal
 
@@ -101,6 +104,15 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
             assert lines_of(other.stdout, "ok  gateway") == []
+
+
+def test_what_a_running_gateway_says_of_refused_signatures() -> None:
+    trouble = "the exchange refused its last 9 signatures"
+    key: dict[str, Any] = {"alias": "main", "disabled": None, "trouble": trouble, "limits": []}
+    status: dict[str, Any] = {"not_ready": [], "halts": [], "version": "1", "keys": [key]}
+    (found,) = [one for one in judge_running(status) if one.area == "keys.main"]
+    assert (found.level, trouble in found.text) == (Level.WARN, True)
+    assert found.fix.startswith("Check that the secret")
 
 
 async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:

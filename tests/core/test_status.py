@@ -53,6 +53,7 @@ def test_the_status_can_be_written_as_json() -> None:
             "limits": [asdict(LIMIT)],
             "at_a_time": None,
             "spent_s": 0.0,
+            "trouble": None,
             "disabled": None,
             "is_active": True,
             "expires_at": None,

@@ -66,6 +66,10 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         ),
         ("Key main is out of use", "key refused"),
     ),
+    "signatures refused": (
+        lambda status: _key(status, trouble="the exchange refused its last 9 signatures"),
+        ("signatures refused", "Key main: the exchange refused its last 9 signatures. Check that the secret"),
+    ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (
         lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),

@@ -6,7 +6,7 @@ a container calls it by a service name.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -74,11 +74,23 @@ class _Views:
         if status.not_ready:
             reasons = (f"not ready: {reason}\n" for reason in status.not_ready)
             return web.Response(status=503, text="".join(reasons))
-        # A halt is what somebody wanted: reads and cancels pass, so traffic may come.
-        return web.Response(text="ready\n" + ("note: orders are halted\n" if status.halts else ""))
+        return web.Response(text="".join(("ready\n", *_notes(status))))
 
     async def status(self, _: web.Request) -> web.Response:
         return web.json_response(self._document())
+
+
+def _notes(status: Status) -> Iterator[str]:
+    """Yield what people must know of a gateway that serves.
+
+    A halt is what somebody wanted: reads and cancels pass. Where the exchange refuses signatures the cause is
+    a secret or a setting, and another gateway with the same ones would do no better.
+    """
+    if status.halts:
+        yield "note: orders are halted\n"
+    for key in status.keys:
+        if key.trouble is not None:
+            yield f"note: the key {key.alias}: {key.trouble}\n"
 
 
 def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:

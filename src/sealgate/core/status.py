@@ -29,7 +29,8 @@ class KeyStatus:
     """One key: what is left of its pause, how many wait by lane and by bot, and what is known of its limits.
 
     `at_a_time` is the most requests that may be under way, None where no such limit was met. `spent_s` is
-    for how long nothing is left of the limit, as the exchange said. `disabled` says
+    for how long nothing is left of the limit, as the exchange said. `trouble` is
+    what is wrong with a key in use, in words, None where nothing is. `disabled` says
     why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
     there is no end or the exchange's list was not read. `sharing` is None without `limits.redis`.
     """
@@ -41,6 +42,7 @@ class KeyStatus:
     limits: tuple[LimitStatus, ...]
     at_a_time: int | None
     spent_s: float = 0.0
+    trouble: str | None = None
     disabled: str | None = None
     is_active: bool = True
     expires_at: float | None = None
@@ -65,6 +67,7 @@ def key_status(
         pacer.limits,
         pacer.at_a_time,
         pacer.spent_s,
+        trouble=health.trouble if health else None,
         disabled=fault.value if fault else None,
         is_active=fault is None and (record is None or record.is_active),
         expires_at=record.expires_at if record else None,
