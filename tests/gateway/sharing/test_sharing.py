@@ -275,4 +275,4 @@ def test_unset_nothing_of_it_is_imported() -> None:
 def test_a_missing_package_is_named() -> None:
     source = WITHOUT.replace("{tables}", '{"limits": {"redis": "redis://127.0.0.1:1"}}')
     done = run_python(f"import sys; sys.modules['redis'] = None\n{source}")
-    assert "StartError: limits.redis needs the package redis" in done.stderr
+    assert "StartError: limits.redis: the package redis is missing; install" in done.stderr
