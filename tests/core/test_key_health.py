@@ -71,7 +71,7 @@ def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() 
         (200, SIGNATURE, False),
     ],
 )
-def test_which_reply_refuses_a_signature(status: int, body: bytes, is_one: bool) -> None:  # noqa: FBT001
+def test_which_reply_refuses_a_signature(status: int, body: bytes, is_one: bool) -> None:
     assert is_mismatch(status, body) is is_one
 
 

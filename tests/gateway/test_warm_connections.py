@@ -197,7 +197,7 @@ async def test_a_session_is_not_trusted_in_place_of_a_certificate(
 
 
 @pytest.mark.parametrize(("warm", "opened"), [(True, 2), (False, 1)])
-async def test_the_setting(warm: bool, opened: int) -> None:  # noqa: FBT001 - a case of the table
+async def test_the_setting(warm: bool, opened: int) -> None:
     """One connection is the clock's own."""
     async with running_upstream() as upstream, running_station(upstream, upstream={"warm": warm}) as station:
         ways_out = station.gateway.tree.upstream

@@ -102,6 +102,6 @@ _OF_AN_ORDER: Mapping[str, _Judge] = {
 _OF_A_READ: Mapping[str, _Judge] = dict.fromkeys(_OF_AN_ORDER, _anything)
 
 
-def _must(is_so: bool, otherwise: str) -> Iterator[str]:  # noqa: FBT001 - reads as a sentence
+def _must(is_so: bool, otherwise: str) -> Iterator[str]:
     if not is_so:
         yield otherwise
