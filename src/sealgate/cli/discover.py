@@ -66,9 +66,12 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
 
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
-    from sealgate.core.routes import Auth, RouteTable  # noqa: PLC0415 - heavy, and only needed now
+    from sealgate.core.routes import (  # noqa: PLC0415 - heavy, and only needed now
+        SIGNED_READ,
+        Auth,
+        RouteTable,
+    )
     from sealgate.gateway.direct.discovery import Errand  # noqa: PLC0415
-    from sealgate.gateway.life.own_requests import SIGNED_READ  # noqa: PLC0415
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or prefix + SIGNED_READ, prefix)
