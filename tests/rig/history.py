@@ -1,4 +1,4 @@
-"""What must hold for everything that an upstream received: a history check (hazards, section 2).
+"""What must hold for everything that an upstream received: a history check.
 
 `check_history` needs the requests alone. `violations` holds what bots were told against what an exchange did.
 """
