@@ -2,7 +2,7 @@ import pytest
 
 from sealgate.errors import REASONS, Fault, Refusal
 
-# product.md section 3, the closed list. Not every version knows all of them, and none knows others.
+# The closed list of docs/reasons.md. Not every version knows all of them, and none knows others.
 STATUSES = {
     "bad_request": 400,
     "ambiguous_target": 400,

@@ -269,7 +269,7 @@ def test_the_rule_of_circles_can_fail() -> None:
         ("def f():\n    # Long.", 50, False),
     ],
 )
-def test_the_rule_of_long_functions_can_fail(head: str, body: int, is_fine: bool) -> None:  # noqa: FBT001
+def test_the_rule_of_long_functions_can_fail(head: str, body: int, is_fine: bool) -> None:
     source = f"{head}\n" + "    x = 1\n" * body
     assert long_functions(source) == ([] if is_fine else ["f"])
 

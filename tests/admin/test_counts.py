@@ -10,9 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rig.bot import bot_at, request
-from rig.station import Station
+from rig.station import Station, sandbox_config
 from sealgate.admin.metrics import Metrics
-from sealgate.config import Config
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
@@ -36,17 +35,6 @@ async def sandbox() -> AsyncIterator[Sandbox]:
         SandboxSettings(limit_kind="sliding_log", limit_requests=12, limit_window_s=1.0)
     ) as one:
         yield one
-
-
-def config_for(sandbox: Sandbox) -> Config:
-    return Config.model_validate(
-        {
-            "base_url": sandbox.base_url,
-            "listen": {"tcp": "127.0.0.1:0"},
-            "admin": {"tcp": ""},
-            "keys": {"main": {"api_key": sandbox.api_key, "secret": "env:SECRET"}},
-        }
-    )
 
 
 async def send_mix(gateway: Gateway) -> None:
@@ -81,7 +69,9 @@ def samples(metrics: Metrics, name: str, *labels: str) -> Counter[tuple[str, ...
 
 
 async def test_every_counter_agrees_with_the_exchanges_journal(sandbox: Sandbox) -> None:
-    async with running_gateway(config_for(sandbox), (), {"SECRET": sandbox.api_secret}) as gateway:
+    async with running_gateway(
+        sandbox_config(sandbox), (), {"EXCHANGE_SECRET": sandbox.api_secret}
+    ) as gateway:
         metrics = Metrics(gateway.status)
         gateway.reporter.add(metrics)
         await gateway.wait_until_ready(10)

@@ -143,7 +143,7 @@ async def test_the_state_shows_as_gauges(station: Station) -> None:
     assert 0 < counts(found, "clock_error_seconds")[()] < 5
     assert 0 <= counts(found, "clock_age_seconds")[()] < 60
     assert set(counts(found, "queue_depth")) == {("main", lane) for lane in ("cancel", "order", "read")}
-    assert counts(found, "pause_seconds") == {("main",): 0}
+    assert counts(found, "pause_seconds") == counts(found, "limit_spent_seconds") == {("main",): 0}
     assert list(counts(found, "build_info").values()) == [1]
     await station.until(lambda: counts(figures(metrics.render().decode()), "connections") == {(): 0})
 

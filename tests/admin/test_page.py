@@ -48,7 +48,7 @@ async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: A
     assert await page.read(says("Nothing since the start"))
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
     await station.ask(request())
-    await page.until(says("most likely signing.encoding"))
+    await page.until(says("most likely the secret is another"))
     await page.until(says("1 in "))
     assert not await page.read(says("No request has come yet"))
     assert await page.read("document.querySelectorAll('canvas').length") == 3

@@ -5,10 +5,13 @@ import json
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from rig.admin import Admin, running_admin
+from rig.bot import request
 from rig.station import Station, running_station
-from rig.upstream import Upstream, Wire
+from rig.upstream import Upstream, Wire, say
+from rig.wire import OK, reply
 from sealgate import __version__
 from sealgate.admin.metrics import Metrics
 
@@ -44,6 +47,22 @@ async def test_not_ready_while_draining(station: Station, admin: Admin) -> None:
     assert answer.status == 503
     assert b"shutting down" in answer.body
     assert (await admin.ask("/-/healthy")).status == 200
+
+
+async def test_ready_says_so_where_all_signatures_are_refused(station: Station, admin: Admin) -> None:
+    station.upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}'))
+    assert (await admin.ask("/-/ready")).body == b"ready\n"
+    with capture_logs() as logs:
+        for _ in range(3):
+            assert (await station.ask(request())).status == 401
+    answer = await admin.ask("/-/ready")
+    told = b"ready\nnote: the key main: the exchange refused its last 3 signatures\n"
+    assert (answer.status, answer.body) == (200, told)
+    (line,) = [line for line in logs if line["event"] == "signatures_refused"]
+    assert "sealgate discover" in line["fix"]
+    station.upstream.otherwise = say(OK)
+    assert (await station.ask(request())).status == 200
+    assert (await admin.ask("/-/ready")).body == b"ready\n"
 
 
 async def test_the_status_as_json(station: Station, admin: Admin) -> None:
@@ -136,3 +155,32 @@ async def test_every_reply_is_guarded(admin: Admin, path: str, host: str) -> Non
     assert answer.text("X-Content-Type-Options") == "nosniff"
     assert answer.text("Cache-Control") == "no-store"
     assert not [name for name, _ in answer.fields if name.lower().startswith(b"access-control-")]
+
+
+BAD_REQUESTS = (
+    b"GET / HTTP/1.1\r\nX-Y\x01: zk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nzk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: zk9Q\x00\r\n\r\n",
+    b"GET / HTTP/1.1\r\nContent-Length: zk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nX: zk9Q" + b"a" * 20_000 + b"\r\n\r\n",
+    b"GET / HTTP/zk9Q\r\n\r\n",
+    b"GET /zk9Q /x HTTP/1.1\r\n\r\n",
+    b"zk9Q / HTTP/1.1\r\n\r\n",
+    b"zk9Q\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nExpect: zk9Q\r\n\r\n",
+    b"GET /zk9Q HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nExpect: zk9Q\r\n\r\n",
+    b"GET /zk9Q HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n",
+    b"GET /zk9Q HTTP/1.1\r\nHost: zk9Q\r\nConnection: close\r\n\r\n",
+)
+
+
+@pytest.mark.parametrize("data", BAD_REQUESTS)
+async def test_no_reply_repeats_what_came(admin: Admin, data: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", admin.port)
+    writer.write(data)
+    async with asyncio.timeout(20):
+        answer = await reader.read()
+    writer.close()
+    assert answer.startswith((b"HTTP/1.0 4", b"HTTP/1.1 4"))
+    assert b"zk9Q" not in answer
+    assert b"X-Content-Type-Options: nosniff" in answer

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -12,6 +13,8 @@ from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
 from rig.upstream import say
+from sealgate.cli.checking.running import judge_running
+from sealgate.core.findings import Level
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import prepare
 from sealgate.gateway.journal.learned import Journal
@@ -61,8 +64,10 @@ async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
         result = await setup.check("--explain")
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
-    assert "1. likely: [signing] is not what the exchange takes" in result.stdout
-    assert "2. possible: the secret is another key's" in result.stdout
+    assert "1. likely: the secret is another key's" in result.stdout
+    assert "2. possible: [signing] is not what the exchange takes" in result.stdout
+    assert result.stdout.index("1. likely") < result.stdout.index("SEALGATE_BASE_URL")
+    assert "1 fail" in result.stdout.splitlines()[-1]
 
 
 async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None:
@@ -101,6 +106,15 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
             assert lines_of(other.stdout, "ok  gateway") == []
+
+
+def test_what_a_running_gateway_says_of_refused_signatures() -> None:
+    trouble = "the exchange refused its last 9 signatures"
+    key: dict[str, Any] = {"alias": "main", "disabled": None, "trouble": trouble, "limits": []}
+    status: dict[str, Any] = {"not_ready": [], "halts": [], "version": "1", "keys": [key]}
+    (found,) = [one for one in judge_running(status) if one.area == "keys.main"]
+    assert (found.level, trouble in found.text) == (Level.WARN, True)
+    assert found.fix.startswith("Check that the secret")
 
 
 async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:

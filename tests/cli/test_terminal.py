@@ -51,7 +51,7 @@ def in_a_terminal(*arguments: str, **environ: str) -> str:
 def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     output = in_a_terminal("check", "--offline", "--explain", COLUMNS=str(columns))
     lines = ESCAPE.sub("", output).splitlines()
-    report = lines[lines.index("") :]
+    report = [*lines[: lines.index("")], lines[-1]]  # without the settings, which are a table
     assert len(report) > 5
     assert max(map(len, report)) <= columns
 

@@ -19,7 +19,7 @@ from sealgate.config.address import Address, parse_address, parse_optional_addre
         ("localhost.example:80", Address("localhost.example", 80), False),
     ],
 )
-def test_parses(text: str, address: Address, is_loopback: bool) -> None:  # noqa: FBT001
+def test_parses(text: str, address: Address, is_loopback: bool) -> None:
     assert parse_address(text) == address
     assert address.is_loopback is is_loopback
 

@@ -1,4 +1,4 @@
-"""The rows of product.md (section 3, outcomes and retries) and hazards.md (section 2), one by one."""
+"""What is sent again and what a bot may conclude: each reply and each fault, for reads and for orders."""
 
 import pytest
 from hypothesis import given

@@ -95,7 +95,7 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            ("clock is fine (±4 ms), key is known: most likely `signing.encoding`; run `sealgate discover`"),
+            ("clock is fine (±4 ms), key is known: most likely the secret is another's, else `[signing]`"),
         ),
         (
             "signature_invalid",

@@ -28,9 +28,9 @@ def halted(*scopes: Scope) -> Halts:
 )
 def test_whom_a_halt_stops(
     scope: Scope,
-    stops_grid_main: bool,  # noqa: FBT001
-    stops_grid_alt: bool,  # noqa: FBT001
-    stops_maker_main: bool,  # noqa: FBT001
+    stops_grid_main: bool,
+    stops_grid_alt: bool,
+    stops_maker_main: bool,
 ) -> None:
     halts = halted(scope)
     pairs = (("grid", "main"), ("grid", "alt"), ("maker", "main"))
@@ -98,5 +98,5 @@ def test_a_scope_in_words(scope: Scope, words: str, options: str) -> None:
         ("GET", "/api-keys", False),
     ],
 )
-def test_which_routes_a_halt_leaves_alone(method: str, path: str, stoppable: bool) -> None:  # noqa: FBT001
+def test_which_routes_a_halt_leaves_alone(method: str, path: str, stoppable: bool) -> None:
     assert is_stoppable(RouteTable().find(method, path)) is stoppable

@@ -5,9 +5,11 @@ import pytest
 from sealgate.core.key_health import (
     FIRST_GAP_S,
     LONGEST_GAP_S,
+    MANY_MISMATCHES,
     KeyFault,
     KeyHealth,
     KeyVerdict,
+    is_mismatch,
     judge_key,
     key_fault,
 )
@@ -44,6 +46,33 @@ def test_what_a_reply_says_of_its_key(
     status: int, body: bytes, fault: KeyFault | None, verdict: KeyVerdict
 ) -> None:
     assert (key_fault(status, body), judge_key(status, body)) == (fault, verdict)
+
+
+def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() -> None:
+    health = KeyHealth()
+    for _ in range(MANY_MISMATCHES):
+        assert health.trouble is None
+        health = health.mismatched()
+    assert health.trouble == "the exchange refused its last 3 signatures"
+    assert health.may_go(0.0)
+    assert health.answered(429, 0.0, 1.0).trouble is not None
+    assert health.answered(400, 0.0, 1.0) == KeyHealth()
+    assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "is_one"),
+    [
+        (401, SIGNATURE, True),
+        (401, b'{"detail": "Missing API key auth headers"}', True),
+        (401, INVALID, False),
+        (401, TIMESTAMP, False),
+        (403, SIGNATURE, False),
+        (200, SIGNATURE, False),
+    ],
+)
+def test_which_reply_refuses_a_signature(status: int, body: bytes, is_one: bool) -> None:
+    assert is_mismatch(status, body) is is_one
 
 
 def disabled(now: float = 100.0) -> KeyHealth:

@@ -41,7 +41,7 @@ def test_until_when_it_holds(expires_at: object, seconds: float | None) -> None:
 
 
 @pytest.mark.parametrize(("stated", "is_active"), [(True, True), (False, False), (None, True)])
-def test_whether_it_is_active(stated: bool | None, is_active: bool) -> None:  # noqa: FBT001
+def test_whether_it_is_active(stated: bool | None, is_active: bool) -> None:
     assert find_record(listed(is_active=stated), "ak-1") == KeyRecord(None, is_active)
 
 

@@ -33,8 +33,8 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
         SIGNATURE,
         facts(),
         Weight.LIKELY,
-        "[signing] is not",
-        "--key main --path /v1/",
+        "the secret is another key's",
+        "keys.main.secret",
     ),
     "scheme set by hand": (
         401,
@@ -43,6 +43,14 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
         Weight.LIKELY,
         "the secret is another key's",
         "keys.main.secret",
+    ),
+    "scheme never set, and no key is accepted": (
+        401,
+        SIGNATURE,
+        facts(others=Others((), ("alt",))),
+        Weight.LIKELY,
+        "[signing] is not",
+        "--key main --path /v1/",
     ),
     "no key is accepted": (
         401,

@@ -1,4 +1,4 @@
-"""Idempotency-Key of product.md, section 3: no second request with a key is sent while the key is known."""
+"""Idempotency-Key: no second request with a key is sent while the key is known."""
 
 import pytest
 from hypothesis import given

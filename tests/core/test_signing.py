@@ -189,7 +189,7 @@ def test_the_signer_does_not_need_the_secret_again(secret_is: SecretIs) -> None:
         (SecretIs.BASE64, b"c4n4r", False),
     ],
 )
-def test_what_a_secret_can_be(secret_is: SecretIs, secret: bytes, is_possible: bool) -> None:  # noqa: FBT001
+def test_what_a_secret_can_be(secret_is: SecretIs, secret: bytes, is_possible: bool) -> None:
     assert fits(secret_is, bytearray(secret)) is is_possible
 
 

@@ -37,7 +37,7 @@ def test_the_status_can_be_written_as_json() -> None:
         clock=ClockStatus(
             offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
         ),
-        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None, SHARING)),),
+        keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None, sharing=SHARING)),),
         halts=halt_status(Halts(Halt(Scope("grid"), 1))),
         reloads={"ok": 1},
     )
@@ -52,6 +52,8 @@ def test_the_status_can_be_written_as_json() -> None:
             "waiting_by_bot": {},
             "limits": [asdict(LIMIT)],
             "at_a_time": None,
+            "spent_s": 0.0,
+            "trouble": None,
             "disabled": None,
             "is_active": True,
             "expires_at": None,

@@ -92,6 +92,6 @@ def test_the_configuration_fits_the_unit(tmp_path: Path) -> None:
 
 
 def test_a_wrong_configuration_is_not_tried_again() -> None:
-    """2 is its exit code (product.md, section 1)."""
+    """2 is its exit code."""
     assert SERVICE["RestartPreventExitStatus"] == "2"
     assert SERVICE["Type"] == "exec"  # the gateway sends no notice

@@ -1,6 +1,6 @@
 """Many bots, many orders and every fault at once: what the bots were told must fit what was received.
 
-Each order has an id of its own in its target, and the upstream keeps every receipt (hazards, section 2). A
+Each order has an id of its own in its target, and the upstream keeps every receipt. A
 failure names its seed; the same seed makes the same choices, if not the same interleaving.
 """
 

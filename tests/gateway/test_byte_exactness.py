@@ -468,7 +468,7 @@ async def test_a_session_route_goes_with_the_session_token(upstream: Upstream, t
 
 
 async def test_a_base_url_with_a_path_of_its_own(upstream: Upstream) -> None:
-    """It is put before the target and not signed (product.md, section 2)."""
+    """It is put before the target and not signed (docs/configuration.md, `base_url`)."""
 
     class Below(Upstream):
         @property

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import pytest
 
-from sealgate.config import Config
+from rig.station import sandbox_config
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -35,17 +35,6 @@ async def exchange(skew_ms: int = 0) -> AsyncIterator[Sandbox]:
         yield sandbox
 
 
-def config_for(sandbox: Sandbox) -> Config:
-    return Config.model_validate(
-        {
-            "base_url": sandbox.base_url,
-            "listen": {"tcp": "127.0.0.1:0"},
-            "admin": {"tcp": ""},
-            "keys": {"main": {"api_key": sandbox.api_key, "secret": "env:SECRET"}},
-        }
-    )
-
-
 async def place(session: aiohttp.ClientSession, gateway: Gateway) -> tuple[int, str]:
     async with session.post(f"http://{gateway.address}/v1/trade/order", json=ORDER) as reply:
         return reply.status, reply.headers["X-Gateway-Attempts"]
@@ -63,7 +52,7 @@ async def test_a_host_skewed_by_hours(monkeypatch: pytest.MonkeyPatch, skew_ms: 
     monkeypatch.setattr("sealgate.gateway.life.gateway.Host", SkewedHost)
     async with (
         exchange(skew_ms) as sandbox,
-        running_gateway(config_for(sandbox), environ={"SECRET": sandbox.api_secret}) as gateway,
+        running_gateway(sandbox_config(sandbox), environ={"EXCHANGE_SECRET": sandbox.api_secret}) as gateway,
         aiohttp.ClientSession() as session,
     ):
         assert [await place(session, gateway) for _ in range(10)] == [(200, "1")] * 10
@@ -77,7 +66,7 @@ async def test_the_upstream_steps_while_orders_flow(step_ms: int) -> None:
     """One bot, one order at a time: the first after the step reveals it, and even that one is made good."""
     async with (
         exchange() as sandbox,
-        running_gateway(config_for(sandbox), environ={"SECRET": sandbox.api_secret}) as gateway,
+        running_gateway(sandbox_config(sandbox), environ={"EXCHANGE_SECRET": sandbox.api_secret}) as gateway,
         aiohttp.ClientSession() as session,
     ):
         before = [await place(session, gateway) for _ in range(20)]

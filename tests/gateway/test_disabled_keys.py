@@ -63,7 +63,7 @@ async def test_those_that_wait_are_refused_and_those_under_way_are_answered(upst
     go, refuse = asyncio.Event(), asyncio.Event()
     upstream.answers.extend([hold_until(go, say(OK)), hold_until(refuse, say(INVALID))])
     async with (
-        running_station(upstream, upstream={"max_connections": 2}) as station,
+        running_station(upstream, upstream={"max_connections": 3}) as station,
         station.bot() as slow,
         station.bot() as waiting,
     ):

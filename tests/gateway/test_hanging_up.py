@@ -44,6 +44,28 @@ async def test_a_bot_that_is_gone_while_waiting_is_never_sent_for(station: Stati
     ]
 
 
+@pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
+async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
+    station: Station, message: bytes
+) -> None:
+    """A kernel tells it from a bot that was killed only once something is written to it."""
+    station.upstream.answers.append(say(PAUSE))
+    first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
+    turnstile = station.gateway.tree.desks["main"].turnstile
+    await station.until(lambda: sum(turnstile.status().waiting.values()) == 1)
+    address = station.gateway.address
+    reader, writer = await asyncio.open_connection(address.host, address.port)
+    writer.write(message)
+    writer.write_eof()
+    async with asyncio.timeout(PATIENCE_S):
+        assert await reader.read() == b""
+    writer.close()
+    outcome = await station.outcomes.until(1)
+    assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
+    assert (await first).status == 200
+    assert [item.target for item in station.upstream.received] == [b"/v1/trade/first"] * 2
+
+
 @pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
 async def test_an_order_that_was_sent_is_finished(station: Station, message: bytes) -> None:
     upstream, go = station.upstream, asyncio.Event()

@@ -234,7 +234,7 @@ BOTS = {
     "three": {"token": "env:TOKEN_THREE", "key": "other"},
 }
 KEYS = {"main": KEY, "other": {**KEY, "api_key": "ak-public-2"}}
-TEN_YEARS_S = 315_360_000
+A_YEAR_S = 365 * 86_400
 LEAST_BACKOFF_S = 0.25  # half of the first one is certain, the other half is jitter
 
 UNUSABLE = {
@@ -243,6 +243,9 @@ UNUSABLE = {
     "no number": "NaN",
     "infinite": "inf",
     "infinite by size": "9" * 400,
+    "ten years": "315360000",
+    "the time of day": "1798761600",
+    "a date beyond a year": "Fri, 31 Dec 9999 23:59:59 GMT",
     "empty": "",
     "words": "in a while",
     "an exponent": "1e300",
@@ -252,8 +255,8 @@ UNUSABLE = {
 }
 
 
-def in_ten_years() -> str:
-    return formatdate(Host().wall() + TEN_YEARS_S, usegmt=True)
+def in_a_year() -> str:
+    return formatdate(Host().wall() + A_YEAR_S, usegmt=True)
 
 
 def limited(retry_after: str) -> Act:
@@ -313,9 +316,9 @@ async def test_an_unusable_retry_after_is_a_backoff_also_for_the_next(
     assert len(gaps) == 2
 
 
-@pytest.mark.parametrize("stated", ["9" * 300, str(TEN_YEARS_S), "a date"], ids=["huge", "number", "date"])
-async def test_a_pause_of_years_is_told_to_those_who_wait_and_holds(upstream: Upstream, stated: str) -> None:
-    upstream.answers.append(limited(in_ten_years() if stated == "a date" else stated))
+@pytest.mark.parametrize("stated", [str(A_YEAR_S), "a date"], ids=["number", "date"])
+async def test_a_pause_of_a_year_is_told_to_those_who_wait_and_holds(upstream: Upstream, stated: str) -> None:
+    upstream.answers.append(limited(in_a_year() if stated == "a date" else stated))
     async with three_bots(upstream) as station:
         told = await station.ask(order_by("one"))
         assert met(told) == (429, "refused", "rate_limited", 1)
@@ -326,14 +329,14 @@ async def test_a_pause_of_years_is_told_to_those_who_wait_and_holds(upstream: Up
         ):
             answer = await station.ask(message)
             assert met(answer) == (429, "not_sent", "rate_limited", 0)
-            assert int(answer.text("Retry-After") or 0) >= TEN_YEARS_S - 60
+            assert int(answer.text("Retry-After") or 0) >= A_YEAR_S - 60
         assert met(await station.ask(order_by("three"))) == (200, "done", None, 1)
     assert len(of_key(upstream, b"ak-public-1")) == 1
 
 
-async def test_a_pause_of_years_reaches_those_in_line(upstream: Upstream) -> None:
+async def test_a_pause_of_a_year_reaches_those_in_line(upstream: Upstream) -> None:
     """They wait out a short pause; the first after it brings the long one."""
-    upstream.answers.extend([limited("0.3"), limited(str(TEN_YEARS_S))])
+    upstream.answers.extend([limited("0.3"), limited(str(A_YEAR_S))])
     async with running_station(upstream) as station:
         turnstile = station.gateway.tree.desks["main"].turnstile
         first = asyncio.ensure_future(station.ask(TRADE))

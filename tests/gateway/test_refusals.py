@@ -23,7 +23,7 @@ def line(first: bytes, *fields: bytes, body: bytes = b"") -> bytes:
 
 
 def check_problem(answer: Reply, status: int, reason: str) -> None:
-    """Check all that product.md says of a reply that the gateway makes itself."""
+    """Check all that docs/reasons.md says of a reply that the gateway makes itself."""
     assert answer.is_whole
     assert (answer.status, answer.reason, answer.outcome) == (status, reason, "not_sent"), answer.raw
     assert (answer.attempts, answer.text("X-Gateway-Queue-Ms")) == (0, "0")
@@ -45,7 +45,7 @@ FRAMED_WRONGLY = b"POST /v1/trade/order HTTP/1.1\r\nHost: localhost\r\n%b\r\n\r\
 
 # name -> raw request, status, reason
 REFUSED: dict[str, tuple[bytes, int, str]] = {
-    # Who asks, and by which name (hazards, section 3).
+    # Who asks, and by which name.
     "no Host": (b"GET /v1/trade/x HTTP/1.1\r\n\r\n", 400, "bad_request"),
     "no Host, HTTP/1.0": (b"GET /v1/trade/x HTTP/1.0\r\n\r\n", 400, "bad_request"),
     "two Hosts": (line(b"GET /v1/trade/x HTTP/1.1", b"Host: localhost"), 400, "bad_request"),

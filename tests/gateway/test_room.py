@@ -31,6 +31,12 @@ def test_each_lane_leaves_room_for_the_more_urgent(size: int, reads: int, orders
     )
 
 
+@pytest.mark.parametrize(("size", "orders", "reads"), [(32, 28, 4), (4, 3, 1), (2, 1, 1), (1, 1, 0)])
+def test_orders_leave_some_room_for_reads(size: int, orders: int, reads: int) -> None:
+    room = Room(size)
+    assert (fill(room, Lane.ORDER), fill(room, Lane.READ)) == (orders, reads)
+
+
 def test_cancels_can_have_it_all() -> None:
     room = Room(32)
     assert fill(room, Lane.CANCEL) == 36

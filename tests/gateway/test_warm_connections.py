@@ -89,8 +89,8 @@ async def ask(upstream: Upstream) -> Answer | Failure:
     return await ask_on(await connected(upstream), upstream)
 
 
-async def connected(upstream: Upstream) -> UpstreamConnection:
-    connection = await upstream.connect(Lane.ORDER, LONG_S)
+async def connected(upstream: Upstream, lane: Lane = Lane.ORDER) -> UpstreamConnection:
+    connection = await upstream.connect(lane, LONG_S)
     assert not isinstance(connection, Failure)
     return connection
 
@@ -137,7 +137,7 @@ async def test_a_rest_does_not_leave_it_cold() -> None:
 @pytest.mark.parametrize("idle", [0, 1])
 async def test_it_is_none_beyond_the_most_that_there_may_be(idle: int) -> None:
     async with running_server() as server, connections_to(server.port, most=2) as upstream:
-        held = [await connected(upstream) for _ in range(2)]
+        held = [await connected(upstream, lane) for lane in (Lane.READ, Lane.ORDER)]
         for connection in held[:idle]:
             connection.release()
         upstream._used_at = -math.inf  # for longer than a connection may rest
@@ -197,7 +197,7 @@ async def test_a_session_is_not_trusted_in_place_of_a_certificate(
 
 
 @pytest.mark.parametrize(("warm", "opened"), [(True, 2), (False, 1)])
-async def test_the_setting(warm: bool, opened: int) -> None:  # noqa: FBT001 - a case of the table
+async def test_the_setting(warm: bool, opened: int) -> None:
     """One connection is the clock's own."""
     async with running_upstream() as upstream, running_station(upstream, upstream={"warm": warm}) as station:
         ways_out = station.gateway.tree.upstream

@@ -1,15 +1,15 @@
 """The admin address of a gateway, on a real socket, and a raw client for it."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-
-from aiohttp import web
 
 from rig.bot import Reply, bot_at
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
+from sealgate.admin.serving import running_app
 from sealgate.core.status import Status
 from sealgate.gateway.host.host import Host
 
@@ -40,10 +40,8 @@ async def running_admin(
 ) -> AsyncIterator[Admin]:
     """Run the admin address as long as the block lasts."""
     live = live or Live(status, Host())
-    runner = web.AppRunner(admin_app(status, metrics, live, HOSTS, is_loopback=is_loopback), access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", port).start()
-        yield Admin(runner.addresses[0][1])
-    finally:
-        await runner.cleanup()
+    app = admin_app(status, metrics, live, HOSTS, is_loopback=is_loopback)
+    async with running_app(app) as protocol:
+        server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port)
+        with contextlib.closing(server):
+            yield Admin(server.sockets[0].getsockname()[1])

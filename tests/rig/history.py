@@ -1,4 +1,4 @@
-"""What must hold for everything that an upstream received: a history check (hazards, section 2).
+"""What must hold for everything that an upstream received: a history check.
 
 `check_history` needs the requests alone. `violations` holds what bots were told against what an exchange did.
 """
@@ -102,6 +102,6 @@ _OF_AN_ORDER: Mapping[str, _Judge] = {
 _OF_A_READ: Mapping[str, _Judge] = dict.fromkeys(_OF_AN_ORDER, _anything)
 
 
-def _must(is_so: bool, otherwise: str) -> Iterator[str]:  # noqa: FBT001 - reads as a sentence
+def _must(is_so: bool, otherwise: str) -> Iterator[str]:
     if not is_so:
         yield otherwise

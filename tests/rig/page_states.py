@@ -54,6 +54,7 @@ def _clock(status: Status, **changes: Any) -> Status:
 STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "ready": (lambda status: status, ("Limit used",)),
     "paused": (lambda status: _key(status, pause_s=41.7), ("left, after a 429", "paused, 41.7 s left")),
+    "spent": (lambda status: _key(status, spent_s=7.3), ("the exchange says nothing is left for 7.3 s",)),
     "halted": (
         lambda status: replace(status, halts=(HaltStatus(None, None, 0), HaltStatus("grid", "main", 0))),
         ("Orders are halted for all bots", "sealgate resume --bot grid --key main"),
@@ -64,6 +65,10 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
             not_ready=(f"the key main is disabled: {_INVALID}",),
         ),
         ("Key main is out of use", "key refused"),
+    ),
+    "signatures refused": (
+        lambda status: _key(status, trouble="the exchange refused its last 9 signatures"),
+        ("signatures refused", "Key main: the exchange refused its last 9 signatures. Check that the secret"),
     ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (

@@ -12,6 +12,7 @@ from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
 from sealgate.core.outcome import Outcome
 from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.sandbox.server import Sandbox
 
 SECRET = b"correct horse battery staple"
 API_KEY = b"ak-public-1"
@@ -32,6 +33,11 @@ def make_config(upstream_url: str, /, **tables: Settings) -> Config:
     for name, settings in tables.items():
         tree[name] = {**tree[name], **settings} if isinstance(tree.get(name), dict) else settings
     return Config.model_validate(tree)
+
+
+def sandbox_config(sandbox: Sandbox) -> Config:
+    """Return a configuration for a sandbox; its secret is to be in the variable EXCHANGE_SECRET."""
+    return make_config(sandbox.base_url, keys={"main": {**KEY, "api_key": sandbox.api_key}})
 
 
 class Outcomes:

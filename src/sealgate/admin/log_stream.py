@@ -21,7 +21,7 @@ class LogStream:
     def __init__(self, stream: TextIO, say_lost: Callable[[int], str]) -> None:
         self._stream = stream
         self._say_lost = say_lost
-        self._queue: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._waiting = 0  # characters; each thread writes its own one of the two counters
         self._written = 0
         self._lost = 0
@@ -49,12 +49,15 @@ class LogStream:
 
     def close(self) -> None:
         """Write what waits, within reason."""
-        self._queue.put(None)
         self._is_closing.set()
+        self._queue.put("")  # wakes up who waits for text
         self._thread.join(_END_S)
 
     def _run(self) -> None:
-        while (text := self._take()) is not None:
+        is_last = False
+        while not is_last:
+            is_last = self._is_closing.is_set()  # asked first, so that all that came before it is written
+            text = self._take(waits=not is_last)
             # A full disk or a reader that is gone must stop neither the log for good nor the gateway.
             with contextlib.suppress(OSError, ValueError):
                 self._stream.write(text)
@@ -62,14 +65,11 @@ class LogStream:
             self._written += len(text)
             self._is_closing.wait(_REST_S)
 
-    def _take(self) -> str | None:
-        """Wait for text and return all there is, None at the end."""
+    def _take(self, *, waits: bool) -> str:
+        """Return all text that there is, and wait for some if asked to."""
         texts: list[str] = []
-        text = self._queue.get()
         with contextlib.suppress(queue.Empty):
-            while text is not None:
-                texts.append(text)
-                text = self._queue.get_nowait()
-        if text is None and texts:
-            self._queue.put(None)  # the end is found again once this is written
-        return "".join(texts) if texts else None
+            texts.append(self._queue.get(block=waits))
+            while True:
+                texts.append(self._queue.get_nowait())
+        return "".join(texts)

@@ -165,6 +165,7 @@ def _clock_gauges(status: Status) -> Iterator[Metric]:
 
 def _key_gauges(status: Status) -> Iterator[Metric]:
     pauses: Values = {(key.alias,): key.pause_s for key in status.keys}
+    spent: Values = {(key.alias,): key.spent_s for key in status.keys}
     depths: Values = {
         (key.alias, lane): float(count) for key in status.keys for lane, count in key.waiting.items()
     }
@@ -176,6 +177,7 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
     yield _gauge("key_active", "0 while the exchange does not take a key", ("key",), active)
     yield _gauge("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
     yield _gauge("pause_seconds", "What is left of a key's pause", ("key",), pauses)
+    yield _gauge("limit_spent_seconds", "For how long the exchange says nothing is left", ("key",), spent)
     yield _gauge("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
     yield _gauge("limit_requests", "Requests per window that the limit allows", ("key", "window"), heights)
     yield _gauge("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)

@@ -76,6 +76,7 @@ class Picture:
             rate=rate,
             waiting=sum(key.waiting.values()),
             pause_s=key.pause_s,
+            spent_s=key.spent_s,
         )
         return {
             "used": round(use.used, 2),

@@ -6,7 +6,7 @@ a container calls it by a service name.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.admin.views import HEADERS, view_routes
+from sealgate.admin.views import view_routes
 from sealgate.core.host_name import host_name
 from sealgate.core.status import Status
 
@@ -74,11 +74,23 @@ class _Views:
         if status.not_ready:
             reasons = (f"not ready: {reason}\n" for reason in status.not_ready)
             return web.Response(status=503, text="".join(reasons))
-        # A halt is what somebody wanted: reads and cancels pass, so traffic may come.
-        return web.Response(text="ready\n" + ("note: orders are halted\n" if status.halts else ""))
+        return web.Response(text="".join(("ready\n", *_notes(status))))
 
     async def status(self, _: web.Request) -> web.Response:
         return web.json_response(self._document())
+
+
+def _notes(status: Status) -> Iterator[str]:
+    """Yield what people must know of a gateway that serves.
+
+    A halt is what somebody wanted: reads and cancels pass. Where the exchange refuses signatures the cause is
+    a secret or a setting, and another gateway with the same ones would do no better.
+    """
+    if status.halts:
+        yield "note: orders are halted\n"
+    for key in status.keys:
+        if key.trouble is not None:
+            yield f"note: the key {key.alias}: {key.trouble}\n"
 
 
 def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:
@@ -86,19 +98,10 @@ def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         is_for_anyone = not is_loopback and request.path in _FOR_SCRAPERS
         if not is_for_anyone and host_name(request.headers.get("Host", "")) not in hosts:
-            raise web.HTTPMisdirectedRequest(
-                text="host refused: use a name of admin.hosts\n", headers=HEADERS
-            )
+            raise web.HTTPMisdirectedRequest(text="host refused: use a name of admin.hosts\n")
         if _is_cross_site(request):
-            raise web.HTTPForbidden(text="refused: called from another site\n", headers=HEADERS)
-        try:
-            response = await handler(request)
-        except web.HTTPException as error:  # no such page, no such method
-            error.headers.update(HEADERS)
-            raise
-        if not response.prepared:  # a stream has them already
-            response.headers.update(HEADERS)
-        return response
+            raise web.HTTPForbidden(text="refused: called from another site\n")
+        return await handler(request)
 
     return guard
 

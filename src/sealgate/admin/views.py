@@ -7,19 +7,9 @@ from sealgate.admin.assets import load_assets
 from sealgate.admin.broadcast import TooManyViewersError
 from sealgate.admin.errors_page import errors_page
 from sealgate.admin.live import Live
+from sealgate.admin.serving import HEADERS
 
 _RETRY_MS = 1000  # after which a page that lost its stream asks again
-# All that a page may load is its own; the guard puts this on every reply.
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-    "Server": "sealgate",
-}
 
 
 def view_routes(live: Live) -> list[web.RouteDef]:

@@ -2,7 +2,7 @@
 
 `sealgate --help` and `--version` import click and nothing heavier, as people type them often.
 
-Exit codes (product.md, section 1): 0 success, 1 a failed check or run, 2 wrong usage or configuration.
+Exit codes: 0 success, 1 a failed check or run, 2 wrong usage or configuration.
 """
 
 import click

@@ -14,7 +14,7 @@ from sealgate.cli.frame import config_option
 @click.option(
     "--path", metavar="PATH", help="What is read with each key.  [default: /symbols/list behind the prefix]"
 )
-@click.option("--explain", is_flag=True, help="Show where each setting comes from, and all causes by rank.")
+@click.option("--explain", is_flag=True, help="Show all causes by rank, then where each setting comes from.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     config_file: Path | None, path: str | None, *, is_offline: bool, explain: bool, as_json: bool

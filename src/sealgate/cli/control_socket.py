@@ -1,13 +1,13 @@
 """The admin socket of a gateway that runs: what `halt`, `resume` and `reload` talk to."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from aiohttp import web
-
 from sealgate.admin.control import control_app
 from sealgate.admin.metrics import Metrics
+from sealgate.admin.serving import running_app
 from sealgate.gateway.bots.peer import peer_of
 from sealgate.gateway.doors.admin_socket import bind_admin
 from sealgate.gateway.life.controls import Controls
@@ -24,12 +24,11 @@ async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[P
     controls = Controls(gateway)
     actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
     app = control_app(gateway.status, metrics, actions, lambda transport: peer_of(transport).uid)
-    runner = web.AppRunner(app, access_log=None)
-    try:
-        await runner.setup()
-        await web.SockSite(runner, bound.sock).start()
-        yield bound.path
-    finally:
-        bound.remove()
-        await runner.cleanup()
-        bound.sock.close()
+    async with running_app(app) as protocol:
+        try:
+            server = await asyncio.get_running_loop().create_server(protocol, sock=bound.sock)
+            with contextlib.closing(server):
+                yield bound.path
+        finally:
+            bound.remove()
+            bound.sock.close()

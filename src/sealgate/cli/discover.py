@@ -66,9 +66,8 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
 
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
-    from sealgate.core.routes import Auth, RouteTable
+    from sealgate.core.routes import SIGNED_READ, Auth, RouteTable
     from sealgate.gateway.direct.discovery import Errand
-    from sealgate.gateway.life.own_requests import SIGNED_READ
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or prefix + SIGNED_READ, prefix)

@@ -7,13 +7,13 @@ import signal
 from collections.abc import AsyncIterator, Callable
 
 import structlog
-from aiohttp import web
 
 from sealgate.admin.live import Live
 from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
+from sealgate.admin.serving import running_app
 from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
@@ -125,14 +125,10 @@ async def _running_admin(
         return
     hosts = frozenset(config.admin.hosts)
     app = admin_app(gateway.status, metrics, live, hosts, is_loopback=address.is_loopback)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, address.host, address.port)
+    async with running_app(app) as protocol:
         try:
-            await site.start()
+            server = await asyncio.get_running_loop().create_server(protocol, address.host, address.port)
         except OSError as error:
             raise await cannot_listen(address, "admin.tcp", error) from None
-        yield Address(*runner.addresses[0][:2])
-    finally:
-        await runner.cleanup()
+        with contextlib.closing(server):
+            yield Address(*server.sockets[0].getsockname()[:2])

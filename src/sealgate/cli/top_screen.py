@@ -141,6 +141,8 @@ def _key_line(key: Mapping[str, Any]) -> _Parts:
     parts = [Text(f"Key {key['alias']}", "bold"), Text(f"next 429: {key['next_429']['words']}")]
     if key["disabled"]:
         parts.append(Text(f"disabled: {key['disabled']}", "bold red"))
+    if key["trouble"]:
+        parts.append(Text(key["trouble"], "bold red"))
     if (key.get("sharing") or {}).get("degraded"):
         parts.append(Text(f"limit not shared: {key['sharing']['degraded']}", "bold red"))
     waiting = ", ".join(f"{count} {lane}" for lane, count in key["waiting"].items())

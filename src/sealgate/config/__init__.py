@@ -4,7 +4,7 @@
 later on, and it holds references to secrets, never secrets (gateway/keys/sources.py reads those). A setting
 that has no effect is not accepted.
 
-Source: product.md, section 2.
+docs/configuration.md lists all settings.
 """
 
 from sealgate.config.address import Address

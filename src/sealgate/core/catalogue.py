@@ -73,7 +73,7 @@ CATALOGUE: dict[str, Row] = {
         (401,),
         (b"invalid hmac signature", b"invalid signature"),
         _SETUP,
-        "Run `sealgate discover`: it finds the `[signing]` settings. Check that the secret is this key's.",
+        "Check that the secret is this key's. Then `sealgate discover` finds the `[signing]` settings.",
     ),
     "timestamp_outside": Row(
         (401,),
@@ -198,7 +198,7 @@ def evidence(kind: str, known: Known) -> str:
 def _signature(known: Known) -> str:
     if known.has_worked:
         return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
-    return f"{_clock(known)}, key is known: most likely `signing.encoding`; run `sealgate discover`"
+    return f"{_clock(known)}, key is known: most likely the secret is another's, else `[signing]`"
 
 
 def _key(known: Known) -> str:

@@ -12,7 +12,8 @@ _FULL = 0.999
 class Use(NamedTuple):
     """One key at a moment: `used` of `n` per `window_s`, and `rate` requests per second.
 
-    `n` is None as long as no limit is known; `pause_s` is what is left of a pause.
+    `n` is None as long as no limit is known; `pause_s` is what is left of a pause, `spent_s` for how long
+    nothing is left of the limit, as the exchange said.
     """
 
     used: float
@@ -21,6 +22,7 @@ class Use(NamedTuple):
     rate: float
     waiting: int
     pause_s: float
+    spent_s: float
 
 
 class Forecast(NamedTuple):
@@ -34,6 +36,8 @@ def forecast(use: Use) -> Forecast:
     """Say when the next 429 is to be expected."""
     if use.pause_s > 0:
         return Forecast(None, f"paused for {use.pause_s:.1f} s more")
+    if use.spent_s > 0:
+        return Forecast(None, f"held off: the exchange says nothing is left for {use.spent_s:.1f} s")
     if use.n is None:
         return Forecast(None, "no limit met yet")
     if use.waiting:

@@ -5,6 +5,9 @@ request would only be refused too, and hammering with a revoked key looks like a
 growing distances, for ever, because a key may come back (a whitelist that was corrected, an exchange that
 erred). One request at a time is the trial; while it is under way the others are still refused.
 
+A signature that is refused disables nothing: what was asked for may be the cause. Several in a row, with none
+that was taken among them, are trouble with the secret or `[signing]`, which people must be told of.
+
 Source: spec.md, Authentication (the rows of 401 and 403).
 """
 
@@ -16,6 +19,7 @@ from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 
 FIRST_GAP_S = 5.0
 LONGEST_GAP_S = 600.0
+MANY_MISMATCHES = 3
 
 # Replies that may be given before anybody has looked at the key.
 _UNTELLING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
@@ -28,7 +32,13 @@ class KeyFault(StrEnum):
     ADDRESS = "this machine's address is not in its whitelist"
 
 
+_MISMATCHES = frozenset({"signature_invalid", "headers_missing"})
 _FAULTS = {"key_invalid": KeyFault.INVALID, "ip_refused": KeyFault.ADDRESS}
+
+
+def is_mismatch(status: int, body: bytes) -> bool:
+    """Ask whether a reply to a signed request refuses its signature, or does not find it."""
+    return status == HTTPStatus.UNAUTHORIZED and find_kind(status, body) in _MISMATCHES
 
 
 def key_fault(status: int, body: bytes) -> KeyFault | None:
@@ -62,13 +72,21 @@ class KeyHealth:
 
     `fault` is None while the key is in use; `since` is when that began, or when it was disabled. `trial_at`
     is when a trial may go. `failures` counts the refusals in a row; a key that comes back keeps them for as
-    long as its last gap was, so that one that comes and goes is not hammered either.
+    long as its last gap was, so that one that comes and goes is not hammered either. `mismatches` counts
+    the signatures that were refused since one was taken.
     """
 
     fault: KeyFault | None = None
     since: float = 0.0
     trial_at: float = 0.0
     failures: int = 0
+    mismatches: int = 0
+
+    @property
+    def trouble(self) -> str | None:
+        """What is wrong with a key that is in use, in words."""
+        is_trouble = self.fault is None and self.mismatches >= MANY_MISMATCHES
+        return f"the exchange refused its last {self.mismatches} signatures" if is_trouble else None
 
     @property
     def gap_s(self) -> float:
@@ -99,6 +117,12 @@ class KeyHealth:
     def answered(self, status: int, sent_at: float, now: float) -> "KeyHealth":
         """Return the state after any other reply: one that shows that the key was taken ends the matter."""
         is_telling = status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _UNTELLING
-        if self.fault is None or sent_at < self.since or not is_telling:
+        if sent_at < self.since or not is_telling:
             return self
+        if self.fault is None:
+            return replace(self, mismatches=0) if self.mismatches else self
         return KeyHealth(None, now, 0.0, self.failures)
+
+    def mismatched(self) -> "KeyHealth":
+        """Return the state after a reply that refused the signature."""
+        return replace(self, mismatches=self.mismatches + 1)

@@ -117,10 +117,11 @@ def _signature(_body: bytes, facts: Facts) -> Causes:
         yield Cause(Weight.UNLIKELY, "[signing] is not what the exchange takes", _discover(facts), seen)
         return
     seen = "no key is accepted" if others.signature_refused else ""
-    scheme_first = facts.scheme_is_default or bool(others.signature_refused)
-    scheme, secret = (Weight.LIKELY, Weight.POSSIBLE) if scheme_first else (Weight.POSSIBLE, Weight.LIKELY)
+    # The defaults are what most exchanges take, and a secret is copied by hand: one key alone blames itself.
+    scheme, secret = (Weight.LIKELY, Weight.POSSIBLE) if seen else (Weight.POSSIBLE, Weight.LIKELY)
     default = "it is at its defaults" if facts.scheme_is_default else "it was set by hand"
-    yield Cause(secret, "the secret is another key's, or was replaced", fix)
+    either = f"{fix}; if it is the right one, find [signing] with: {_command(facts)}"
+    yield Cause(secret, "the secret is another key's, or was replaced", either)
     yield Cause(scheme, "[signing] is not what the exchange takes", _discover(facts), seen or default)
     prefix = "upstream.prefix is not what the exchange leaves out of the signature"
     yield Cause(Weight.POSSIBLE, prefix, "compare it with the exchange's documents")
@@ -138,7 +139,11 @@ def _stored_wrongly(facts: Facts) -> Causes:
 
 
 def _discover(facts: Facts) -> str:
-    return f"find it with: sealgate discover --key {facts.alias} --path {facts.path}"
+    return f"find it with: {_command(facts)}"
+
+
+def _command(facts: Facts) -> str:
+    return f"sealgate discover --key {facts.alias} --path {facts.path}"
 
 
 def _timestamp(body: bytes, facts: Facts) -> Causes:

@@ -1,15 +1,15 @@
 """`Retry-After` (RFC 9110 section 10.2.3): seconds, here also with a fraction, or an HTTP-date.
 
-What it says is never shortened. What it cannot mean (negative, not a number, a date in the past) counts as
-absent, so that the backoff decides.
+What it says is never shortened. What it cannot mean (negative, not a number, a date in the past, more than a
+year, as where the time of day stands in the place of a wait) counts as absent, so that the backoff decides.
 """
 
-import math
 import re
 
 from sealgate.core.server_time import parse_http_date
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
+_LONGEST_S = 366 * 86_400.0
 
 
 def parse_retry_after(value: str | None, server_now: float) -> float | None:
@@ -22,9 +22,7 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
     seconds = _seconds(value.strip())
     if seconds is None:
         seconds = _until_date(value, server_now)
-    if seconds is None or not math.isfinite(seconds) or seconds < 0:
-        return None
-    return seconds
+    return seconds if seconds is not None and 0 <= seconds <= _LONGEST_S else None
 
 
 def _seconds(value: str) -> float | None:

@@ -57,6 +57,9 @@ class Route:
         return self.needs is Permission.READ or self.auth is Auth.SESSION
 
 
+SIGNED_READ = "/symbols/list"  # with any key, and without a parameter: what the gateway and its commands ask
+KEY_LIST = "/api-keys"
+
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = frozenset({"GET", "HEAD"})
 
@@ -65,9 +68,9 @@ _BUILT_IN: tuple[tuple[str, str, Auth, Permission | None], ...] = (
     ("*", "/api-keys/**", Auth.APP_ONLY, None),
     ("*", "/user/handshake/**", Auth.APP_ONLY, None),
     ("GET", "/time", Auth.OPEN, None),
-    ("GET", "/api-keys", Auth.SESSION, Permission.KEYS),
+    ("GET", KEY_LIST, Auth.SESSION, Permission.KEYS),
     ("GET", "/api-keys/{api_key}/audit", Auth.SESSION, Permission.KEYS),
-    ("GET", "/symbols/list", Auth.SIGNED, None),
+    ("GET", SIGNED_READ, Auth.SIGNED, None),
     ("GET", "/spot/symbols/list", Auth.SIGNED, None),
     ("GET", "/spot/symbols", Auth.SIGNED, None),
     ("GET", "/user/{address}/positions", Auth.SIGNED, None),

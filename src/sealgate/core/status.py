@@ -28,7 +28,9 @@ class ClockStatus:
 class KeyStatus:
     """One key: what is left of its pause, how many wait by lane and by bot, and what is known of its limits.
 
-    `at_a_time` is the most requests that may be under way, None where no such limit was met. `disabled` says
+    `at_a_time` is the most requests that may be under way, None where no such limit was met. `spent_s` is
+    for how long nothing is left of the limit, as the exchange said. `trouble` is
+    what is wrong with a key in use, in words, None where nothing is. `disabled` says
     why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
     there is no end or the exchange's list was not read. `sharing` is None without `limits.redis`.
     """
@@ -39,6 +41,8 @@ class KeyStatus:
     waiting_by_bot: dict[str, int]
     limits: tuple[LimitStatus, ...]
     at_a_time: int | None
+    spent_s: float = 0.0
+    trouble: str | None = None
     disabled: str | None = None
     is_active: bool = True
     expires_at: float | None = None
@@ -62,6 +66,8 @@ def key_status(
         dict(by_bot),
         pacer.limits,
         pacer.at_a_time,
+        pacer.spent_s,
+        trouble=health.trouble if health else None,
         disabled=fault.value if fault else None,
         is_active=fault is None and (record is None or record.is_active),
         expires_at=record.expires_at if record else None,

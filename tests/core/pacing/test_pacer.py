@@ -260,6 +260,29 @@ def test_nothing_left_is_waited_for() -> None:
     assert len(desk.go(10.1)) == 2
 
 
+def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
+    """As a pause is; while something is under way, its reply may say otherwise."""
+    desk = Desk()
+    said = Reply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=1.0, reset_s=10.0),))
+    desk.answer(0.1, desk.send(0.0), said)
+    last = desk.send(0.2)
+    (waiting,) = desk.enter(0.2, give_up_at=9.0)
+    assert desk.pacer.status(0.2).spent_s == 0
+    assert desk.pacer.release(0.2).refused == ()
+    desk.answer(0.3, last)
+    assert desk.pacer.status(0.3).spent_s == pytest.approx(9.8)
+    (refused,) = desk.pacer.release(0.3).refused
+    assert (refused.claim, refused.slug) == (waiting, "rate_limited")
+    assert refused.retry_after_s == pytest.approx(9.8)
+    at_once = desk.pacer.enter(desk.claim(give_up_at=9.0), 0.4)
+    assert at_once is not None
+    assert at_once.slug == "rate_limited"
+    assert at_once.retry_after_s == pytest.approx(9.7)
+    assert desk.pacer.enter(desk.claim(give_up_at=11.0), 0.4) is None
+    assert desk.pacer.status(10.2).spent_s == 0
+    assert len(desk.go(10.2)) == 1
+
+
 def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
     desk = Desk()
     flood = desk.send(0.0, 5)

@@ -18,7 +18,7 @@ def apart(count: int) -> Patience:
 
 
 @pytest.mark.parametrize(("count", "is_thin"), [(0, False), (2, False), (3, True), (9, True)])
-def test_a_few_refusals_are_what_learning_takes(count: int, is_thin: bool) -> None:  # noqa: FBT001
+def test_a_few_refusals_are_what_learning_takes(count: int, is_thin: bool) -> None:
     assert apart(count).is_thin(2.0) is is_thin
     assert refused(*[1.0] * count).is_thin(2.0) is is_thin
 

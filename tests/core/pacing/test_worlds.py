@@ -62,7 +62,7 @@ def test_nothing_is_sent_inside_a_pause(
     kind: str,
     seed: int,
     retry_after: str,
-    do_rejects_count: bool,  # noqa: FBT001 - Hypothesis draws it
+    do_rejects_count: bool,
     foreign: float,
 ) -> None:
     scenario = Scenario(
@@ -102,7 +102,7 @@ def test_an_exchange_that_bans_the_often_refused_is_not_provoked(
 
 @FEW
 @given(st.sampled_from(["fixed", "log", "bucket"]), SEEDS, st.booleans())
-def test_nobody_waits_while_the_demand_is_under_the_limit(kind: str, seed: int, is_known: bool) -> None:  # noqa: FBT001
+def test_nobody_waits_while_the_demand_is_under_the_limit(kind: str, seed: int, is_known: bool) -> None:
     # Four bots, each five at once and not again within a second: never more than 20 in any second.
     bots = tuple(Bot(name, burst=5, every_s=1.8) for name in "abcd")
     known = PacerSettings(known=(Quota(20, 1.0),)) if is_known else PacerSettings()

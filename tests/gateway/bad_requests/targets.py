@@ -1,4 +1,4 @@
-"""Targets that two servers could read differently, lead elsewhere, or are the app's (hazards, section 4)."""
+"""Targets that two servers could read differently, lead elsewhere, or are the app's."""
 
 from gateway.bad_requests.case import Bad, get, lines
 

@@ -87,7 +87,7 @@ async def test_one_leads_and_both_serve(upstream: Upstream, redis: RedisServer) 
 async def test_a_pause_of_one_holds_for_the_other(
     upstream: Upstream,
     redis: RedisServer,
-    is_lead_refused: bool,  # noqa: FBT001 - a parameter
+    is_lead_refused: bool,
 ) -> None:
     async with running_pair(upstream, redis) as pair:
         first, second = pair if is_lead_refused else pair[::-1]
@@ -114,7 +114,7 @@ async def test_a_budget_is_one_for_both(upstream: Upstream, redis: RedisServer) 
 async def test_a_pause_that_is_known_outlasts_redis(
     upstream: Upstream,
     redis: RedisServer,
-    is_frozen: bool,  # noqa: FBT001 - a parameter
+    is_frozen: bool,
 ) -> None:
     async with running_pair(upstream, redis) as pair:
         upstream.received.clear()
@@ -275,4 +275,4 @@ def test_unset_nothing_of_it_is_imported() -> None:
 def test_a_missing_package_is_named() -> None:
     source = WITHOUT.replace("{tables}", '{"limits": {"redis": "redis://127.0.0.1:1"}}')
     done = run_python(f"import sys; sys.modules['redis'] = None\n{source}")
-    assert "StartError: limits.redis needs the package redis" in done.stderr
+    assert "StartError: limits.redis: the package redis is missing; install" in done.stderr

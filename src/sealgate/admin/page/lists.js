@@ -23,9 +23,10 @@ const isOfKey = (reason, keys) => keys.some((key) => reason.startsWith(`the key 
 
 const SOON_S = 7 * 86_400;
 
-function keyNotices({ alias, disabled, expires_at: at, sharing }, atMs) {
+function keyNotices({ alias, disabled, trouble, expires_at: at, sharing }, atMs) {
   const leftS = (at ?? Infinity) - atMs / 1000;
   const found = disabled ? [`Key ${alias} is out of use: ${disabled}. It is tried again by itself.`] : [];
+  if (trouble) found.push(`Key ${alias}: ${trouble}. Check that the secret is this key's. Then \`sealgate discover\` finds the \`[signing]\` settings.`);
   if (sharing?.degraded) found.push(`Key ${alias} is not shared: ${sharing.degraded}. This gateway uses a careful part of the limit (one of ${sharing.replicas}) until it is.`);
   if (leftS < SOON_S) found.push(`Key ${alias} ${leftS > 0 ? `expires in ${span(leftS)}` : "has expired"}: make a new one in the app.`);
   return found;

@@ -66,6 +66,7 @@ function state(now, stream) {
   if (now.keys.every((key) => key.disabled)) return ["bad", "key refused"];
   if (now.not_ready.length) return ["bad", "not ready"];
   if (now.halts.length) return ["bad", "halted"];
+  if (now.keys.some((key) => key.trouble)) return ["bad", "signatures refused"];
   if (now.failing) return ["bad", "exchange failing"];
   if (now.clock.trouble) return ["warn", "clock trouble"];
   return now.keys.some((key) => key.pause_s > 0) ? ["warn", "paused"] : ["good", "ready"];

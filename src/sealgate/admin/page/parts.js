@@ -56,7 +56,7 @@ function clockTile(clock) {
 
 export function keyHead(key) {
   const limit = tightest(key);
-  const state = key.pause_s > 0 ? el("span", "chip warn", `paused, ${number(key.pause_s, 1)} s left`) : "";
+  const state = holding(key);
   const more = [limit?.words ?? "limit not known yet: it is learned from 429s"];
   if (key.at_a_time !== null) more.push(`at most ${key.at_a_time} at a time`);
   if (key.sharing && !key.sharing.degraded) more.push(key.sharing.replicas > 1 ? `shared by ${key.sharing.replicas} gateways` : "shared, by this gateway alone so far");
@@ -67,6 +67,11 @@ export function keyHead(key) {
 export function keySide(key) {
   const lanes = ["cancel", "order", "read"].map((lane) => el("li", "", el("b", "", number(key.waiting[lane])), `${lane}s wait`));
   return [el("ul", "lanes", ...lanes), key.bots.length ? bots(key.bots) : el("p", "empty", "No bot has used this key in the last ten seconds.")];
+}
+
+function holding(key) {
+  if (key.pause_s > 0) return el("span", "chip warn", `paused, ${number(key.pause_s, 1)} s left`);
+  return key.spent_s > 0 ? el("span", "chip warn", `the exchange says nothing is left for ${number(key.spent_s, 1)} s`) : "";
 }
 
 function bots(all) {

@@ -18,6 +18,7 @@ from sealgate.core.findings import Finding, fail, warn
 from sealgate.core.key_records import KeyRecord, find_record
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts
+from sealgate.core.routes import KEY_LIST
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 from sealgate.core.target import Target
@@ -26,7 +27,6 @@ from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
-from sealgate.gateway.life.own_requests import KEY_LIST
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from sealgate.cli.checking.local import told
 from sealgate.config import Config
 from sealgate.core.findings import Finding, fail, ok
+from sealgate.gateway.host import redis_extra
 from sealgate.gateway.keys.parts import read_redis
 from sealgate.gateway.keys.sources import SecretError
 
@@ -19,10 +20,10 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
         return told(_AREA, str(error))
     if url is None:
         return None
-    try:
-        from sealgate.gateway.sharing.table import TROUBLE, Table  # the extra may be missing
-    except ImportError:
-        return fail(_AREA, "the package redis is missing", 'install "sealgate[redis]"')
+    if not redis_extra.is_installed():
+        return fail(_AREA, redis_extra.MISSING, redis_extra.FIX)
+    from sealgate.gateway.sharing.table import TROUBLE, Table
+
     try:
         async with Table(url.reveal(), "check", "check").opened():
             return ok(_AREA, "Redis answers")

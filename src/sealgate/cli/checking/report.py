@@ -49,20 +49,19 @@ class Report:
                 click.echo(line)
 
     def explain(self, settings: Sequence[Effective]) -> None:
-        """Take the settings with their sources, which are shown where they were asked for."""
-        if not self._explains:
-            return
-        self._settings = settings
-        if not self._as_json:
-            for line in setting_lines(settings):
-                click.echo(line)
-            click.echo()
+        """Take the settings with their sources, shown behind the lines where they were asked for."""
+        if self._explains:
+            self._settings = settings
 
     def end(self) -> None:
-        """Print the sum of it."""
+        """Print the settings, and the sum of it."""
         if self._as_json:
             click.echo(json.dumps(self._document()))
             return
+        if self._settings:
+            click.echo()
+            click.echo("\n".join(setting_lines(self._settings)))
+            click.echo()
         counts = Counter(finding.level for finding in self.findings)
         parts = [f"{counts[level]} {level}" for level in Level if counts[level]]
         more = "" if self._explains or not any(one.causes for one in self.findings) else "; more: --explain"

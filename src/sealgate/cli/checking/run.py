@@ -19,11 +19,11 @@ from sealgate.config import Config, ConfigError
 from sealgate.config.effective import DEFAULT, Effective, effective
 from sealgate.config.load import Loaded, load_with_sources
 from sealgate.core.findings import Finding, Level, ok, warn
+from sealgate.core.routes import SIGNED_READ
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
 from sealgate.gateway.direct.read import direct_upstream
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.own_requests import SIGNED_READ
 
 if TYPE_CHECKING:
     from sealgate.core.pacing.memory import Snapshot

@@ -11,9 +11,11 @@ from sealgate.cli.control_client import UnixConnection
 from sealgate.cli.own_address import own_address
 from sealgate.config import Config
 from sealgate.config.admin_socket import OFF, default_places
+from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.findings import Finding, ok, warn
 
 _TIMEOUT_S = 3.0
+_FIX = CATALOGUE["signature_invalid"].advice
 
 
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
@@ -66,6 +68,8 @@ def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
     area = f"keys.{key['alias']}"
     if key["disabled"]:
         yield warn(area, f"the running gateway rests it: {key['disabled']}", "see below")
+    if key["trouble"]:
+        yield warn(area, f"the running gateway's requests fail: {key['trouble']}", _FIX)
     for limit in key["limits"]:
         foreign = "; someone else seems to use this key, too" if limit["is_foreign_use"] else ""
         yield ok("limits", f"{area}: {limit['words']}{foreign}")

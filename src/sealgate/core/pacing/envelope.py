@@ -89,6 +89,11 @@ class Envelope:
                 at = max(at, limit.last_slot + self._spacing_s(limit, now) * slowness * claim.cost)
         return at
 
+    def spent_s(self, now: float) -> float:
+        """Return for how long nothing is left, as a reply said; 0 while one under way may say otherwise."""
+        is_spent = self._left < 1.0 and not self.in_flight
+        return max(0.0, self._left_until - now) if is_spent else 0.0
+
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Hear that the claim goes now."""
         self.log.add(now, claim.cost, is_read=claim.is_read)

@@ -22,7 +22,7 @@ from sealgate.core.pacing.queues import LaneQueues
 from sealgate.core.routes import Lane
 
 RANKS = (Lane.CANCEL, Lane.ORDER, Lane.READ)
-_OWED = 0.1  # of what goes, to each lower lane that waits (product.md section 3)
+_OWED = 0.1  # of what goes, to each lower lane that waits: none starves
 _OWED_PROBING = 0.35  # to reads while the limit is probed, because only reads may probe
 
 

@@ -65,6 +65,9 @@ class Pacer:
         pause_s = self._gate.left_s(now)
         if self._gate.until > claim.give_up_at and pause_s:
             return _paused(claim, pause_s)
+        spent_s = self._envelope.spent_s(now)
+        if spent_s and now + spent_s > claim.give_up_at:
+            return _spent(claim, spent_s)
         ahead = self._line.cost_ahead(claim, is_apart=self._envelope.counts_apart and claim.is_read)
         wait_s = pause_s + ahead * self._envelope.wait_per_cost_s(claim)
         if now + wait_s > claim.give_up_at:
@@ -99,6 +102,9 @@ class Pacer:
         pause_s = self._gate.left_s(now)
         if pause_s:
             refused += [_paused(claim, pause_s) for claim in self._line.ended(self._gate.until)]
+        spent_s = self._envelope.spent_s(now)
+        if spent_s:
+            refused += [_spent(claim, spent_s) for claim in self._line.ended(now + spent_s)]
         go, again_at = self._let_go(now)
         ends = [at for at in (again_at, self._line.next_end()) if at is not None and at < math.inf]
         return Release(tuple(go), tuple(refused), min(ends, default=None))
@@ -151,6 +157,7 @@ class Pacer:
             self._line.depths(),
             tuple(limit_status(limit, envelope.used(limit, now), now) for limit in envelope.limits),
             envelope.in_flight.cap,
+            envelope.spent_s(now),
         )
 
     def snapshot(self, now: float) -> memory.Snapshot:
@@ -232,6 +239,11 @@ class Pacer:
 def _paused(claim: Claim, pause_s: float) -> Refused:
     detail = "The exchange paused this key for longer than you can wait."
     return Refused(claim, "rate_limited", detail, pause_s)
+
+
+def _spent(claim: Claim, spent_s: float) -> Refused:
+    detail = "The exchange says that nothing is left of its limit for longer than you can wait."
+    return Refused(claim, "rate_limited", detail, spent_s)
 
 
 def _late(claim: Claim) -> Refused:

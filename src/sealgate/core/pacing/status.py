@@ -41,6 +41,7 @@ class SharingStatus:
 class PacerStatus:
     """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known.
 
+    `spent_s` is for how long nothing is left of the limit, as a reply's header fields said.
     `sharing` is None where no other gateway is told of.
     """
 
@@ -48,6 +49,7 @@ class PacerStatus:
     waiting: Mapping[tuple[Lane, str], int]
     limits: tuple[LimitStatus, ...]
     at_a_time: int | None
+    spent_s: float = 0.0
     sharing: SharingStatus | None = None
 
 

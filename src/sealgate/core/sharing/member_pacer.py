@@ -166,7 +166,7 @@ class MemberPacer(Pacer):
         own = super().status(now)
         if self.lead is not None:
             of_all = self.lead.pacer.status(now)
-            return replace(own, limits=of_all.limits, at_a_time=of_all.at_a_time)
+            return replace(own, limits=of_all.limits, at_a_time=of_all.at_a_time, spent_s=of_all.spent_s)
         if self.is_shared:
             return replace(own, limits=self.common.statuses, at_a_time=self.common.at_a_time)
         if self.common.limits:

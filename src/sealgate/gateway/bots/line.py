@@ -33,7 +33,10 @@ class BotLine(Flow):
         self.peer = peer_of(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Tell that nobody waits any more."""
+        """Tell that nobody waits any more.
+
+        It comes as soon as the bot ends its sending side, for a bot that was killed looks the same.
+        """
         super().connection_lost(exc)
         if self.on_hang_up is not None:
             self.on_hang_up()

@@ -1,4 +1,4 @@
-"""Keep secrets out of core dumps (hazards: a core holds every key of the process)."""
+"""Keep secrets out of core dumps (a core holds every key of the process)."""
 
 import ctypes
 import resource

@@ -17,6 +17,7 @@ from sealgate.core.stamps import Stamps
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.host import redis_extra
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, Journal, Keeper, Keeping, OrderBook
 from sealgate.gateway.journal.book import MOST_REPLAYS
@@ -91,13 +92,10 @@ def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[],
     settings, url = _pacing(config), parts.redis
     if url is None:
         return lambda: Turnstile(Pacer(settings, host.chance), host)
-    try:
-        from sealgate.gateway.sharing.build import shared_turnstile  # noqa: PLC0415 - an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "redis":
-            raise
-        fix = 'install "sealgate[redis]", or take limits.redis out'
-        raise StartError(f"limits.redis needs the package redis, which is not installed; {fix}") from None
+    if not redis_extra.is_installed():
+        raise StartError(f"limits.redis: {redis_extra.MISSING}; {redis_extra.FIX}, or take it out")
+    from sealgate.gateway.sharing.build import shared_turnstile  # noqa: PLC0415 - see redis_extra.py
+
     return lambda: shared_turnstile(alias, subject(config, alias), url, settings, host)
 
 

@@ -6,10 +6,10 @@ import structlog
 
 from sealgate.core.advice import RENEW
 from sealgate.core.key_records import KeyRecord, KeyState, find_record
-from sealgate.core.routes import Lane
+from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.own_requests import KEY_LIST, SIGNED_READ, ask
+from sealgate.gateway.life.own_requests import ask
 from sealgate.gateway.request.pipeline import Pipeline
 
 _LOOK_S = 1.0

@@ -11,9 +11,6 @@ from sealgate.gateway.request.journey import Journey
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.upstream.answer import Answer
 
-SIGNED_READ = "/symbols/list"
-KEY_LIST = "/api-keys"
-
 _SHORTEST_WAIT_S = 10.0
 _NOBODY = "(gateway)"  # no bot can have this name
 

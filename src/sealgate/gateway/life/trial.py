@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable, Hashable
 
 from sealgate.core.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.core.key_records import find_record
-from sealgate.core.routes import Lane
+from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
 from sealgate.core.target import Target
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.own_requests import KEY_LIST, SIGNED_READ, ask
+from sealgate.gateway.life.own_requests import ask
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.tree import Desk, Tree
 from sealgate.gateway.upstream.answer import Answer

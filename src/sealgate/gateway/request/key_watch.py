@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from sealgate.core.key_health import KeyFault, KeyHealth, key_fault
+from sealgate.core.catalogue import CATALOGUE
+from sealgate.core.key_health import KeyFault, KeyHealth, is_mismatch, key_fault
 from sealgate.core.routes import Auth
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
@@ -43,14 +44,19 @@ class KeyWatch:
 
     def observe(self, status: int, body: bytes, sent_at: float) -> None:
         """Take in a reply to a signed request."""
-        if status not in _SUSPECT and self.health.fault is None:
+        if status not in _SUSPECT and self.health.fault is None and not self.health.mismatches:
             return
         now, before = self._host.now(), self.health
         fault = key_fault(status, body)
         if fault is not None:
             self.health = before.refused(fault, sent_at, now)
+        elif is_mismatch(status, body):
+            self.health = before.mismatched()
         else:
             self.health = before.answered(status, sent_at, now)
+        if before.trouble is None and self.health.trouble is not None:
+            fix = CATALOGUE["signature_invalid"].advice
+            log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
         if before.fault is None and self.health.fault is not None:
             self._disabled(self.health.fault, now)
         elif before.fault is not None and self.health.fault is None:

@@ -1,7 +1,8 @@
 """Room among the connections to the upstream, by lane.
 
 Slow reads leave a place for orders, and neither takes one from cancels: reads get three quarters of `size`,
-reads and orders together all of it, and cancels some more.
+reads and orders together all of it, and cancels some more. Orders that hang, at the exchange or because the
+journal's disk does not answer, leave an eighth for reads.
 """
 
 import asyncio
@@ -14,7 +15,9 @@ class Room:
     """The places. `enter` one, and `leave` it with the same lane."""
 
     def __init__(self, size: int) -> None:
-        self._reads, self._size, self.all = max(1, size * 3 // 4), size, size + max(1, size // 8)
+        eighth = max(1, size // 8)
+        self._reads, self._orders = max(1, size * 3 // 4), max(1, size - eighth)
+        self._size, self.all = size, size + eighth
         self._taken = dict.fromkeys(Lane, 0)
         self._queues: dict[Lane, deque[asyncio.Future[None]]] = {
             lane: deque() for lane in (Lane.CANCEL, Lane.ORDER, Lane.READ)
@@ -67,4 +70,4 @@ class Room:
         if lane is Lane.CANCEL:
             return reads + orders + cancels < self.all
         is_full = reads + orders >= self._size or reads + orders + cancels >= self.all
-        return not is_full and (lane is Lane.ORDER or reads < self._reads)
+        return not is_full and (orders < self._orders if lane is Lane.ORDER else reads < self._reads)

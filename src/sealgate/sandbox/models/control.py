@@ -1,4 +1,4 @@
-"""The control calls under /_sandbox: product.md, section 5."""
+"""The control calls under /_sandbox, as docs/sandbox.md lists them."""
 
 from typing import Annotated, Literal
 
