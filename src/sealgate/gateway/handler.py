@@ -15,7 +15,7 @@ from sealgate.gateway.bookkeeping import Bookkeeping
 from sealgate.gateway.holding_back import HoldingBack
 from sealgate.gateway.host import Host
 from sealgate.gateway.incoming import Incoming
-from sealgate.gateway.journey import Journey, Stage
+from sealgate.gateway.journey import BOT, Journey
 from sealgate.gateway.pipeline import Pipeline
 from sealgate.gateway.replies import Reply, closing_bytes, problem, write_reply
 from sealgate.gateway.under_way import UnderWay
@@ -69,7 +69,7 @@ class Handler:
 
     async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
         if reply.remainder is not None:
-            journey.enter(Stage.BOT, self._host.now())
+            journey.enter(BOT, self._host.now())
         return await write_reply(request, reply, journey.notes(), is_last=self.pipeline.is_draining)
 
     @property
