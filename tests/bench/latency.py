@@ -1,8 +1,9 @@
 """What the gateway costs, beside direct, HAProxy and mitmproxy that sign, and a bare aiohttp proxy.
 
 The gateway runs with everything on: bots' tokens, policy, signature, clock, pacing, metrics, and one line
-for each request in a log file; once more on asyncio instead of uvloop. Before anything is measured, one
-request of each way that signs is looked at as it arrives.
+for each request in a log file; once more with compiled modules where `scripts/compiled` was run, and on
+asyncio instead of uvloop. Before anything is measured, one request of each way that signs is looked at as
+it arrives.
 
 The ways take turns within each round, and each round begins with another way, so that a machine that gets
 slower or faster meanwhile does so for all of them. The table has the medians of the rounds; the ratios are
@@ -25,7 +26,7 @@ from bench.process import Way, allow_many_connections, resident_mb
 from bench.programs import BARE, DIRECT, STARTS, measure, running_upstream, running_ways, started
 from bench.seal_check import check_seal
 
-WITHOUT = dict(zip(("haproxy", "bare", "mitmproxy", "gateway", "asyncio"), STARTS, strict=True))
+WITHOUT = dict(zip(("haproxy", "bare", "mitmproxy", "gateway", "compiled", "asyncio"), STARTS, strict=True))
 _MANY = 1000  # open connections
 
 

@@ -1,19 +1,20 @@
 """The latency benchmark's tables: medians of the rounds, and medians of each round's ratios."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import median
 
 from bench.pages import spread, table
-from bench.programs import BARE, DIRECT, GATEWAY, HAPROXY, MITMPROXY, Measurement
+from bench.programs import BARE, COMPILED, DIRECT, GATEWAY, HAPROXY, MITMPROXY, Measurement
 
 CONNECTIONS = (1, 32)
 RIVALS = (HAPROXY, BARE, MITMPROXY)
 HEAD = ("way", "connections", "p50 µs", "added p50 µs", "p99 µs", "requests/s", "CPU µs/request")
 MEMORY_HEAD = ("way", "RSS at rest MB", "32 connections", "1,000 connections", "ready after s")
 SUMMARY_HEAD = ("way", "added p50 µs, 1 connection", "requests/s, 32 connections", "RSS at rest MB")
-RATIO_HEAD = ("gateway to", "connections", "added p50", "requests/s", "CPU/request")
+RATIO_HEAD = ("way", "to", "connections", "added p50", "requests/s", "CPU/request")
 
 Round = Mapping[tuple[str, int], Measurement]
 
@@ -69,16 +70,17 @@ class Report:
         return way, *(f"{used:.0f}" for used in self.memory[way]), start
 
     def _ratio_rows(self) -> Iterator[Sequence[str]]:
-        for rival in RIVALS if GATEWAY in self.ways else ():
-            for connections in CONNECTIONS if rival in self.ways else ():
+        for ours, rival in product((GATEWAY, COMPILED), RIVALS):
+            for connections in CONNECTIONS if {ours, rival} <= {*self.ways} else ():
                 ratios = (
-                    self._ratios(rival, connections, name) for name in ("added_p50_us", "per_s", "cpu_us")
+                    self._ratios((ours, rival), connections, name)
+                    for name in ("added_p50_us", "per_s", "cpu_us")
                 )
-                yield rival, str(connections), *map(spread, ratios)
+                yield ours, rival, str(connections), *map(spread, ratios)
 
-    def _ratios(self, rival: str, connections: int, name: str) -> list[float]:
-        of: Callable[[Round, str], float] = lambda one, way: _added(one, way, connections)[name]  # noqa: E731
-        return [of(one, GATEWAY) / (of(one, rival) or math.nan) for one in self.rounds]
+    def _ratios(self, ways: tuple[str, str], connections: int, name: str) -> list[float]:
+        pairs = ((_added(one, way, connections)[name] for way in ways) for one in self.rounds)
+        return [ours / (rival or math.nan) for ours, rival in pairs]
 
 
 def _added(one: Round, way: str, connections: int) -> Measurement:

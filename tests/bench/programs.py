@@ -15,15 +15,17 @@ from bench.orders import token
 from bench.process import Program, Way, first_line, running, wait_until_it_answers
 from bench.rivals import API_KEY, SECRET, MissingError, running_haproxy, running_mitmproxy
 
-DIRECT, HAPROXY, BARE, MITMPROXY, GATEWAY, ON_ASYNCIO = WAYS = (
+DIRECT, HAPROXY, BARE, MITMPROXY, GATEWAY, COMPILED, ON_ASYNCIO = WAYS = (
     "direct",
     "HAProxy",
     "bare aiohttp",
     "mitmproxy",
     "gateway",
+    "gateway, compiled",
     "gateway, asyncio",
 )
 _HERE = Path(__file__).parent
+_WHEEL = _HERE.parents[1] / ".compiled"  # unpacked
 _PATIENCE_S = 60.0
 _EVENT = re.compile(r"\{.*\}\n")  # a whole line of the log; where the start fails, other lines are there too
 _SERVE = (sys.executable, "-m", "sealgate", "serve")
@@ -65,6 +67,15 @@ def running_gateway(upstream: str, folder: Path) -> Iterator[Way]:
 
 
 @contextmanager
+def running_compiled_gateway(upstream: str, folder: Path) -> Iterator[Way]:
+    if not _WHEEL.is_dir():
+        raise MissingError("scripts/compiled")
+    environ = gateway_environ(f"http://{upstream}", PYTHONPATH=str(_WHEEL))
+    with serving(folder, environ) as way:
+        yield way
+
+
+@contextmanager
 def running_gateway_on_asyncio(upstream: str, folder: Path) -> Iterator[Way]:
     with serving(folder, gateway_environ(f"http://{upstream}"), _SERVE_ON_ASYNCIO) as way:
         yield way
@@ -75,6 +86,7 @@ STARTS: Mapping[str, Start] = {
     BARE: running_bare,
     MITMPROXY: running_mitmproxy,
     GATEWAY: running_gateway,
+    COMPILED: running_compiled_gateway,
     ON_ASYNCIO: running_gateway_on_asyncio,
 }
 

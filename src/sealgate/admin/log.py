@@ -4,6 +4,8 @@ import json
 import logging
 import sys
 from collections.abc import Callable, MutableMapping, Sequence
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TextIO, cast
 
 import structlog
@@ -20,6 +22,7 @@ _FIRST = ("timestamp", "level", "event")
 
 _STAMPER = structlog.processors.TimeStamper(fmt="iso", utc=True)
 _ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for each line
+_JSON = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
 
 Event = MutableMapping[str, Any]
 
@@ -73,7 +76,7 @@ def _console() -> list[Callable[..., Any]]:
 
 
 def _json() -> list[Callable[..., Any]]:
-    return [structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))]
+    return [_JSON]
 
 
 def _in_order(_logger: object, _method: str, event: Event) -> Event:
@@ -93,6 +96,7 @@ class RequestLog:
         processors = structlog.get_config()["processors"]
         self._renderers = processors[processors.index(_in_order) + 1 :]
         logger = structlog.get_logger()
+        self._is_json = self._renderers == [_JSON]
         self._is_shown = {level: logger.is_enabled_for(_LEVELS[level]) for level in ("info", "warning")}
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
@@ -107,6 +111,8 @@ class RequestLog:
             self._stream.flush()
 
     def _render(self, outcome: Outcome, timestamp: str, level: str) -> str:
+        if self._is_json and outcome.key is not None and not _is_rare(outcome):
+            return _plain_json(outcome, timestamp, level, outcome.key)
         event: Any = _event(outcome, timestamp, level)
         for render in self._renderers:
             event = render(None, level, event)
@@ -130,9 +136,39 @@ def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
         "upstream_ms": _ms(outcome.upstream_s),
         "added_ms": _ms(outcome.added_s),
     }
-    if any((outcome.reason, outcome.broken, outcome.resends, outcome.upstream_errors, outcome.has_hung_up)):
+    if _is_rare(outcome):
         event.update(redact(None, level, _rare(outcome)))  # the rest is ours word for word
     return event if outcome.key is not None else {n: value for n, value in event.items() if value is not None}
+
+
+def _plain_json(outcome: Outcome, timestamp: str, level: str, key: str) -> str:
+    """Return what renders `_event` as JSON, for most requests: a quarter of the cost.
+
+    What repeats from line to line is encoded once.
+    """
+    labels = _labels_json(
+        (outcome.bot, key, outcome.method, outcome.route, outcome.status, outcome.conclusion)
+    )
+    times_ms = (outcome.queue_s * 1000, outcome.upstream_s * 1000, outcome.added_s * 1000)
+    return _LINE % (timestamp, level, quoted(outcome.request_id), labels, outcome.attempts, *times_ms)
+
+
+_LINE = (
+    '{"timestamp": "%s", "level": "%s", "event": "request", "id": %s, %s, '
+    '"attempts": %d, "queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f}'
+)
+_LABELS = ("bot", "key", "method", "route", "status", "outcome")
+
+
+@lru_cache(maxsize=256)
+def _labels_json(labels: tuple[str | int | None, ...]) -> str:
+    return _ENCODER.encode(dict(zip(_LABELS, labels, strict=True)))[1:-1]
+
+
+def _is_rare(outcome: Outcome) -> bool:
+    return bool(
+        outcome.reason or outcome.broken or outcome.resends or outcome.upstream_errors or outcome.has_hung_up
+    )
 
 
 def _rare(outcome: Outcome) -> Event:

@@ -1,40 +1,24 @@
 """Metrics, read from each Outcome and, at the time of a scrape, from the gateway's status.
 
-Children are looked up once per combination of labels and kept: that is four times as fast as `labels()`.
+What every request adds to is a plain number until a scrape; what few do is a counter of the library.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from sealgate.core.outcome import Conclusion, Outcome
-from sealgate.core.routes import Lane
+from sealgate.admin.traffic import Traffic
+from sealgate.core.outcome import Outcome
 from sealgate.core.status import Status
 
-_FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
-_SLOW = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
-_MANY = 4096  # label combinations kept at hand; more only cost a look-up
 STRANGER = "unknown"
 
 # They are a second series for each counter, and nobody reads them.
 disable_created_metrics()  # type: ignore[no-untyped-call] # the library's own gap
-
-Kind = TypeVar("Kind", Counter, Histogram)
-Row = tuple[str, str, str, str, int, Conclusion, Lane | None]  # bot, key, route, method, status and so on
-
-
-class _Children(NamedTuple):
-    """The children that every request of the same labels feeds, looked up once."""
-
-    requests: Counter
-    outcomes: Counter
-    queued: Histogram | None
 
 
 class Metrics:
@@ -42,81 +26,54 @@ class Metrics:
 
     def __init__(self, status: Callable[[], Status]) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
-        self._requests = self._counter(
-            "requests", "Requests of known bots", "bot", "key", "route", "method", "status"
-        )
-        self._outcomes = self._counter("outcomes", "What bots could conclude", "bot", "outcome")
+        self._traffic = Traffic()
+        self._registry.register(self._traffic)
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
         self._retries = self._counter("retries", "Requests sent once more", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
         self._errors = self._counter("upstream_errors", "Errors of the upstream, by kind", "key", "kind")
-        self._paused = self._histogram("retry_after", "What 429 replies stated", _LONG, "key")
-        self._added = self._histogram("added_latency", "Time that the gateway itself takes", _FAST)
-        self._queued = self._histogram(
-            "queue_wait", "Time spent waiting in the gateway", _SLOW, "key", "lane"
+        self._paused = Histogram(
+            "sealgate_retry_after_seconds",
+            "What 429 replies stated",
+            ("key",),
+            buckets=_LONG,
+            registry=self._registry,
         )
-        self._upstream = self._histogram("upstream_duration", "Time spent waiting for the upstream", _SLOW)
         self._registry.register(_StatusCollector(status))
-        self._child = lru_cache(maxsize=_MANY)(_child)
-        self._children = lru_cache(maxsize=_MANY)(self._bind)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
 
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"sealgate_{name}_seconds", text, labels, buckets=buckets, registry=self._registry)
-
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take a batch in."""
         for outcome in outcomes:
-            self._take(outcome)
+            key = outcome.key or ""
+            if outcome.bot is not None:
+                self._traffic.take(outcome, outcome.bot, key)
+            if outcome.reason is not None or outcome.upstream_errors:
+                self._take_rare(outcome, key)
 
-    def _take(self, outcome: Outcome) -> None:
-        key = outcome.key or ""
-        if outcome.bot is not None:
-            self._count_request(outcome, outcome.bot, key)
+    def _take_rare(self, outcome: Outcome, key: str) -> None:
+        """Count what most requests do not have."""
         if outcome.reason is not None:
-            self._child(self._refusals, outcome.bot or STRANGER, outcome.reason).inc()
+            self._refusals.labels(outcome.bot or STRANGER, outcome.reason).inc()
         for reason in outcome.resends:
-            self._child(self._retries, key, reason).inc()
+            self._retries.labels(key, reason).inc()
         self._count_limited(outcome, key)
         for error in outcome.upstream_errors:
-            self._child(self._errors, key, error.kind).inc()
+            self._errors.labels(key, error.kind).inc()
             if error.retry_after_s is not None:
-                self._child(self._paused, key).observe(error.retry_after_s)
-
-    def _count_request(self, outcome: Outcome, bot: str, key: str) -> None:
-        row = (bot, key, outcome.route, outcome.method, outcome.status, outcome.conclusion, outcome.lane)
-        children = self._children(row)
-        children.requests.inc()
-        children.outcomes.inc()
-        self._added.observe(outcome.added_s)
-        if children.queued is not None:
-            children.queued.observe(outcome.queue_s)
-        if outcome.attempts:
-            self._upstream.observe(outcome.upstream_s)
-
-    def _bind(self, row: Row) -> "_Children":
-        bot, key, route, method, status, conclusion, lane = row
-        return _Children(
-            self._requests.labels(bot, key, route, method, str(status)),
-            self._outcomes.labels(bot, conclusion.value),
-            self._queued.labels(key, lane.value) if lane is not None else None,
-        )
+                self._paused.labels(key).observe(error.retry_after_s)
 
     def _count_limited(self, outcome: Outcome, key: str) -> None:
         if outcome.upstream_429s:
-            self._child(self._limited, key, "upstream").inc(outcome.upstream_429s)
+            self._limited.labels(key, "upstream").inc(outcome.upstream_429s)
         if outcome.reason == "rate_limited":
-            self._child(self._limited, key, "gateway").inc()
+            self._limited.labels(key, "gateway").inc()
 
     def render(self) -> bytes:
         """Return the exposition text. Takes milliseconds: call it in a thread."""
         return generate_latest(self._registry)
-
-
-def _child(metric: Kind, *labels: str) -> Kind:
-    return metric.labels(*labels)
 
 
 class _StatusCollector(Collector):

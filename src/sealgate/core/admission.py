@@ -27,9 +27,12 @@ _LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth s
 _HTTP_1 = ((1, 0), (1, 1))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Bot:
-    """A client of the gateway. `keys` are aliases, the first is the default; `weight` is its share."""
+    """A client of the gateway. `keys` are aliases, the first is the default; `weight` is its share.
+
+    There is one of each, so that what follows from a bot can be kept by it.
+    """
 
     name: str
     keys: tuple[str, ...]
@@ -236,6 +239,7 @@ def _credentials(authorization: str) -> tuple[str | None, bytes]:
     return name.decode("latin-1"), token
 
 
+@lru_cache(maxsize=512)  # as with `greet`
 def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
     """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
     target = parse_target(raw_target, rules.prefix)

@@ -75,7 +75,7 @@ class Envelope:
     @property
     def counts_apart(self) -> bool:
         """Whether a class may have room while another has none."""
-        return any(map(_SCOPE, self.limits))
+        return bool(self.limits) and any(map(_SCOPE, self.limits))
 
     def ready_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
         """Return when the claim may go; infinity where that depends on a reply."""
@@ -115,7 +115,7 @@ class Envelope:
             self._probe(limit, now, limit.paced_since)
 
     def _counting(self, claim: Claim) -> list[Limit]:
-        if not self.counts_apart:
+        if not self.limits or not self.counts_apart:
             return self.limits
         return [one for one in self.limits if one.scope.covers(is_read=claim.is_read)]
 

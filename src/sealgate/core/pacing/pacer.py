@@ -23,6 +23,7 @@ from sealgate.core.pacing.line import Line
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import PacerStatus, limit_status
 
+_ACCEPTED = Fate.ACCEPTED
 _NOTHING = Release((), (), None)
 _AT_ONCE_S = 0.001  # what is sent that soon after it was let go counts from then: a trip varies by more
 _SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
@@ -113,12 +114,12 @@ class Pacer:
         """Learn from what came back for a claim that was let go."""
         sent_at = self._sent.pop(claim.id)
         is_scout = self._is_scout_back(claim)
-        if reply.fate is Fate.LIMITED:
-            self._refused(claim, sent_at, now, reply, is_scout=is_scout)
-        elif reply.fate is Fate.LOST:
-            self._envelope.lost(claim)
-        else:
+        if reply.fate is _ACCEPTED:
             self._envelope.accepted(claim, sent_at, now, is_scout=is_scout)
+        elif reply.fate is Fate.LIMITED:
+            self._refused(claim, sent_at, now, reply, is_scout=is_scout)
+        else:
+            self._envelope.lost(claim)
         if reply.quotas:
             self._envelope.stated(reply.quotas, now)
 

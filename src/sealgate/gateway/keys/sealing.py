@@ -6,6 +6,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.keys.key import SigningKey
 
 # RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
+_SESSION, _SIGNED = Auth.SESSION, Auth.SIGNED
 _STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -23,14 +24,14 @@ def sealed_request(start: bytes, ticket: Ticket, key: SigningKey, timestamp_ms: 
 
 
 def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
-    if ticket.route.auth is Auth.SIGNED:
+    if ticket.route.auth is _SIGNED:
         return key.signing_lines(timestamp_ms, ticket.method, ticket.target, body)
-    if ticket.route.auth is Auth.SESSION and key.session is not None:
+    if ticket.route.auth is _SESSION and key.session is not None:
         return f"Authorization: Bearer {key.session.reveal()}\r\n".encode("ascii")
     return b""
 
 
 def check_session(ticket: Ticket, key: SigningKey) -> None:
     """Refuse a session route for a key that has no session token."""
-    if ticket.route.auth is Auth.SESSION and key.session is None:
+    if ticket.route.auth is _SESSION and key.session is None:
         raise Refusal("bot_forbidden", f"The key has no session token: set keys.{key.alias}.session.")

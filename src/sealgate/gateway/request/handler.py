@@ -14,7 +14,7 @@ from sealgate.gateway.bots.holding_back import HoldingBack
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.journey import BOT, Journey
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.replies import Reply, closing_bytes, problem, write_reply
 from sealgate.gateway.request.under_way import UnderWay
@@ -69,7 +69,7 @@ class Handler:
 
     async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
         if reply.remainder is not None:
-            journey.enter(Stage.BOT, self._host.now())
+            journey.enter(BOT, self._host.now())
         return await write_reply(request, reply, journey.notes(), is_last=self.pipeline.is_draining)
 
     @property

@@ -16,7 +16,7 @@ from sealgate.gateway.keys.sealing import check_session, sealed_request
 from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.journey import BOT, OWN, QUEUE, UPSTREAM, Journey
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.request.replies import Reply, passed_on
 from sealgate.gateway.request.tree import Tree
@@ -25,6 +25,7 @@ from sealgate.gateway.upstream.connection import UpstreamConnection
 
 log = structlog.get_logger("sealgate.pipeline")
 
+_SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in journey.py
 _STALE_S = 1.0  # a timestamp older than this is chosen anew
 
 
@@ -52,17 +53,20 @@ class Pipeline:
 
     async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
-        while True:
-            with await self._wait(ticket, journey) as turn:
-                connection = await self._connect(ticket, turn, journey)
-                if connection is None:
-                    continue
-                attempt = await self._send(ticket, body, connection, turn, journey)
-                if attempt is None:
-                    continue
-                answer = self._learn(ticket, attempt, turn, journey)
-            if answer is not None:
-                return answer
+        answer = None
+        while answer is None:
+            answer = await self._go_round(ticket, body, journey)
+        return answer
+
+    async def _go_round(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer | None:
+        with await self._wait(ticket, journey) as turn:
+            connection = await self._connect(ticket, turn, journey)
+            if connection is None:
+                return None
+            attempt = await self._send(ticket, body, connection, turn, journey)
+            if attempt is None:
+                return None
+            return self._learn(ticket, attempt, turn, journey)
 
     def _admit(self, request: Incoming, journey: Journey) -> Ticket:
         rules = self.tree.rules
@@ -80,7 +84,7 @@ class Pipeline:
     async def _read(self, ticket: Ticket, request: Incoming, journey: Journey) -> bytes:
         is_there = request.content.is_eof()
         if not is_there:
-            journey.enter(Stage.BOT, self._host.now())
+            journey.enter(BOT, self._host.now())
         body = await read_body(
             request,
             self.tree.rules.max_body,
@@ -88,7 +92,7 @@ class Pipeline:
             expects_continue=b"expect" in ticket.head.kept,
         )
         if not is_there:
-            journey.enter(Stage.OWN, self._host.now())
+            journey.enter(OWN, self._host.now())
         return body
 
     def _recall(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
@@ -104,22 +108,22 @@ class Pipeline:
         In this order: the request that passes the second is the key's trial, so it must be one that may go.
         """
         self._halting.check(ticket)
-        if ticket.route.auth is Auth.SIGNED:
+        if ticket.route.auth is _SIGNED:
             self.tree.desks[ticket.key].watch.pass_or_refuse()
 
     async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
         self._halting.check(ticket)
-        journey.enter(Stage.QUEUE, now := self._host.now())
+        journey.enter(QUEUE, now := self._host.now())
         if journey.resends:
             await self._hold_back(journey)
         turnstile = self.tree.open_turnstile
-        if ticket.route.auth is not Auth.OPEN:
+        if ticket.route.auth is not _OPEN:
             desk = self.tree.desks[ticket.key]
             turnstile = desk.turnstile
             if journey.resends or not self.tree.clock.is_good_for(desk.key.recv_window_ms, now):
                 await self.tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
         turn = await turnstile.pass_through(_claim(ticket, journey))
-        journey.enter(Stage.OWN, self._host.now())
+        journey.enter(OWN, self._host.now())
         return turn
 
     async def _hold_back(self, journey: Journey) -> None:
@@ -136,9 +140,9 @@ class Pipeline:
         lane, upstream = ticket.route.lane, self.tree.upstream
         if (idle := upstream.take(lane)) is not None:
             return idle
-        journey.enter(Stage.UPSTREAM, now := self._host.now())
+        journey.enter(UPSTREAM, now := self._host.now())
         connection = await upstream.connect(lane, self._time_left_s(journey, now))
-        journey.enter(Stage.OWN, self._host.now())
+        journey.enter(OWN, self._host.now())
         if not turn.is_paused:
             return connection
         _give_back(connection)
@@ -239,7 +243,7 @@ class Pipeline:
                 observe_failure(attempt, turn, self.tree.clock)
                 return
             observe(attempt, turn, journey, self.tree.clock)
-            if ticket.route.auth is Auth.SIGNED:
+            if ticket.route.auth is _SIGNED:
                 self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
         except Exception:
             log.exception("reply_not_learned_from", request_id=journey.request_id)

@@ -18,7 +18,7 @@ from sealgate.gateway.upstream.answer import Answer, BrokenReplyError, Remainder
 
 Fields = Sequence[tuple[bytes, bytes]]
 
-_NO_BODY = frozenset({204, 304})
+_BODILESS = frozenset({204, 304})
 _HTTP_11 = (1, 1)
 _PATIENCE_S = 0.5  # with a bot that does not read, while others wait
 _LONGEST_S = 10**9  # of a Retry-After that is written
@@ -83,6 +83,9 @@ class _Framing(Enum):
     CLOSE = "close"
 
 
+_NO_BODY, _LENGTH, _CHUNKED, _CLOSE = _Framing
+
+
 async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last: bool) -> bool:
     """Write a reply with the gateway's own header lines, `notes`; return whether the connection may stay.
 
@@ -90,14 +93,14 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
     streamed reply is cut: the bot's connection is then reset, so that it cannot take the part for the whole.
     """
     framing, line = _framing(request, reply)
-    may_stay = request.may_stay and request.content.is_eof() and framing is not _Framing.CLOSE
+    may_stay = request.may_stay and request.content.is_eof() and framing is not _CLOSE
     keep_alive = may_stay and not is_last
     block = head_block(reply, notes, line + _connection(request, keep_alive=keep_alive))
-    if framing is not _Framing.NO_BODY:
+    if framing is not _NO_BODY:
         block += _framed(reply.body, framing)
     if reply.remainder is None:
         request.connection.write(block)
-    elif framing is _Framing.CLOSE and not request.connection.can_be_reset:
+    elif framing is _CLOSE and not request.connection.can_be_reset:
         reply.remainder.abandon()
         raise BrokenReplyError("HTTP/1.0 on a Unix socket cannot tell a large reply's end from a cut")
     else:
@@ -116,7 +119,7 @@ async def _stream(bot: BotLine, block: bytes, remainder: Remainder, framing: _Fr
         while chunk := await remainder.read():
             bot.write(_framed(chunk, framing))
             await _drain_in_time(bot, remainder)
-        if framing is _Framing.CHUNKED:
+        if framing is _CHUNKED:
             bot.write(b"0\r\n\r\n")
     except BaseException:
         remainder.abandon()
@@ -155,21 +158,21 @@ def _status_line(status: int, phrase: str) -> bytes:
 
 
 def _framed(chunk: bytes, framing: _Framing) -> bytes:
-    return b"%x\r\n%b\r\n" % (len(chunk), chunk) if framing is _Framing.CHUNKED and chunk else chunk
+    return b"%x\r\n%b\r\n" % (len(chunk), chunk) if framing is _CHUNKED and chunk else chunk
 
 
 def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
     """Return how the body ends and the header line that says so."""
-    if request.method == "HEAD" or reply.status in _NO_BODY:
+    if request.method == "HEAD" or reply.status in _BODILESS:
         has_length = reply.length is not None and reply.status != HTTPStatus.NO_CONTENT
-        return _Framing.NO_BODY, content_length(int(reply.length or b"0")) if has_length else b""
+        return _NO_BODY, content_length(int(reply.length or b"0")) if has_length else b""
     if reply.remainder is None:
-        return _Framing.LENGTH, content_length(len(reply.body))
+        return _LENGTH, content_length(len(reply.body))
     if reply.length is not None:
-        return _Framing.LENGTH, content_length(int(reply.length))
+        return _LENGTH, content_length(int(reply.length))
     if request.version >= _HTTP_11:
-        return _Framing.CHUNKED, b"Transfer-Encoding: chunked\r\n"
-    return _Framing.CLOSE, b""
+        return _CHUNKED, b"Transfer-Encoding: chunked\r\n"
+    return _CLOSE, b""
 
 
 def content_length(size: int) -> bytes:
