@@ -7,10 +7,10 @@ byte of it left. When in doubt the outcome is `unknown`, and nothing is sent aga
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
-from http import HTTPStatus
 
 from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.outcome import Conclusion
+from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS, UNAUTHORIZED
 
 
 class Fate(Enum):
@@ -106,7 +106,7 @@ def after_reply(
     status: int, body: bytes, *, is_read: bool, replay: Replay, has_resynced: bool
 ) -> Deliver | Again:
     """Decide after a whole reply. `has_resynced`: it was refused for its timestamp once before."""
-    if status == HTTPStatus.TOO_MANY_REQUESTS and _may_replay(replay, is_read=is_read):
+    if status == TOO_MANY_REQUESTS and _may_replay(replay, is_read=is_read):
         return Again(RATE_LIMITED, Conclusion.REFUSED)
     if is_timestamp_refusal(status, body) and not has_resynced:
         return Again(TIMESTAMP, Conclusion.REFUSED)
@@ -115,14 +115,14 @@ def after_reply(
 
 def is_timestamp_refusal(status: int, body: bytes) -> bool:
     """Ask whether the upstream refused a request for its timestamp. The body of a 401 alone is looked at."""
-    return status == HTTPStatus.UNAUTHORIZED and find_kind(status, body) in TIMESTAMP_KINDS
+    return status == UNAUTHORIZED and find_kind(status, body) in TIMESTAMP_KINDS
 
 
 def conclude(status: int, *, is_read: bool) -> Conclusion:
     """Return what a reply of the upstream lets the bot conclude."""
-    if status < HTTPStatus.BAD_REQUEST:
+    if status < BAD_REQUEST:
         return Conclusion.DONE
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not is_read:
+    if status >= INTERNAL_SERVER_ERROR and not is_read:
         return Conclusion.UNKNOWN
     return Conclusion.REFUSED
 

@@ -1,11 +1,11 @@
 """What a reply says about the limit, as the pacer takes it."""
 
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 
 from sealgate.core.pacing.claims import Fate, Reply
 from sealgate.core.pacing.stated import parse_quota_fields
 from sealgate.core.retry_after import parse_retry_after
+from sealgate.core.statuses import TOO_MANY_REQUESTS
 
 _ACCEPTED = Reply(Fate.ACCEPTED)
 
@@ -17,11 +17,11 @@ def limit_reply(status: int, told: Mapping[str, str], server_now: Callable[[], f
 
     `Retry-After` counts on a 429 alone: on others (301, 503) it does not speak of the limit.
     """
-    if not told and status != HTTPStatus.TOO_MANY_REQUESTS:
+    if not told and status != TOO_MANY_REQUESTS:
         return _ACCEPTED
     now = server_now()
     quotas = parse_quota_fields(told, now)
-    if status != HTTPStatus.TOO_MANY_REQUESTS:
+    if status != TOO_MANY_REQUESTS:
         return Reply(Fate.ACCEPTED, quotas=quotas)
     stated = told.get("retry-after")
     resolution_s = 0.0 if stated is not None and "." in stated else 1.0

@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from http import HTTPStatus
 from typing import NamedTuple
 
 from sealgate.core.outcome import Conclusion
+from sealgate.core.statuses import TOO_MANY_REQUESTS
 from sealgate.errors import Refusal
 
 LARGEST_BODY = 256 * 1024  # of a reply that is kept
@@ -152,7 +152,7 @@ def is_remembered(ending: Ending) -> bool:
     """
     if ending.conclusion is Conclusion.REFUSED:
         status = ending.reply.status if ending.reply else 0
-        return not ending.is_own and status != HTTPStatus.TOO_MANY_REQUESTS
+        return not ending.is_own and status != TOO_MANY_REQUESTS
     return ending.conclusion is not Conclusion.NOT_SENT
 
 

@@ -1,7 +1,5 @@
 """What an attempt teaches: the pacer and the clock take it in, and the table says what follows."""
 
-from http import HTTPStatus
-
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import (
     TIMESTAMP,
@@ -16,6 +14,7 @@ from sealgate.core.attempts import (
 )
 from sealgate.core.catalogue import UpstreamError, find_kind
 from sealgate.core.limit_reply import limit_reply
+from sealgate.core.statuses import BAD_REQUEST, TOO_MANY_REQUESTS
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request.journey import Journey
@@ -26,14 +25,14 @@ def observe(answer: Answer, turn: Turn, journey: Journey, clock: KeptClock) -> N
     """Let the pacer and the clock learn from a reply."""
     taught = limit_reply(answer.status, answer.head.told, clock.server_now)
     turn.settle(taught)
-    if answer.status >= HTTPStatus.BAD_REQUEST:
+    if answer.status >= BAD_REQUEST:
         kind = find_kind(answer.status, answer.body)
         journey.upstream_errors += (UpstreamError(kind, journey.sent_at, taught.retry_after_s),)
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+    if answer.status == TOO_MANY_REQUESTS:
         journey.upstream_429s += 1
     elif is_timestamp_refusal(answer.status, answer.body):
         clock.refused(answer.body, journey.sent_at, is_second=TIMESTAMP in journey.resends)
-    elif answer.status < HTTPStatus.BAD_REQUEST:
+    elif answer.status < BAD_REQUEST:
         clock.was_accepted()
 
 
@@ -51,7 +50,7 @@ def judge_reply(answer: Answer, ticket: Ticket, journey: Journey, replay: Replay
 def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
     """Let the pacer learn from a 429 whose body was cut."""
     if failure.told is not None:
-        turn.settle(limit_reply(HTTPStatus.TOO_MANY_REQUESTS, failure.told, clock.server_now))
+        turn.settle(limit_reply(TOO_MANY_REQUESTS, failure.told, clock.server_now))
 
 
 def judge_failure(failure: Failure, ticket: Ticket, journey: Journey, now: float) -> Again | GiveUp:

@@ -156,38 +156,27 @@ class Pipeline:
         turn: Turn,
         journey: Journey,
     ) -> Answer | Failure | None:
-        """Return what came of it, None where nothing was sent and it must wait once more."""
+        """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
         if isinstance(connection, Failure):
             journey.attempts += 1
             return connection
         try:  # what fails in here was not sent, and the connection serves the next
-            is_certain = await self._stamp(ticket, body, turn, journey)
+            is_fresh = await self._stamp(ticket, body, journey)
             timeout_s = self._time_left_s(journey, now := self._host.now())
+            data = self._sealed(ticket, body, journey)
         except BaseException:
             connection.release()
             raise
-        if not connection.is_usable:
-            connection.release()
-            journey.attempts += 1
-            return Failure(Fate.UNREACHABLE, "the connection was closed at once")
-        if not is_certain or turn.is_paused or self._halting.stops(ticket):
-            connection.release()
-            return None
-        data = sealed_request(
-            self.tree.upstream.head(ticket.method, ticket.target.raw),
-            ticket,
-            self.tree.desks[ticket.key].key,
-            journey.timestamp_ms,
-            body,
-        )
+        if not is_fresh or not connection.is_usable or turn.is_paused or self._halting.stops(ticket):
+            return _unsent(connection, journey)
         turn.goes(now)
         journey.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
 
-    async def _stamp(self, ticket: Ticket, body: bytes, turn: Turn, journey: Journey) -> bool:
-        """Choose the timestamp and, for an order, write it down; say whether it may still be sent.
+    async def _stamp(self, ticket: Ticket, body: bytes, journey: Journey) -> bool:
+        """Choose the timestamp and, for an order, write it down; say whether it is fresh.
 
-        A journal that was slow made the timestamp old, and a pause may have begun meanwhile.
+        A journal that was slow made it old.
         """
         now = self._host.now()
         self._choose_timestamp(ticket, body, journey, now)
@@ -198,7 +187,7 @@ class Pipeline:
                 await self._books.intent(ticket, journey)
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
-        return self._host.now() - now < _STALE_S and not turn.is_paused
+        return self._host.now() - now < _STALE_S
 
     def _choose_timestamp(self, ticket: Ticket, body: bytes, journey: Journey, now: float) -> None:
         desk, clock = self.tree.desks[ticket.key], self.tree.clock
@@ -206,6 +195,10 @@ class Pipeline:
         journey.timestamp_ms = desk.stamps.take(clock.timestamp_ms(now), content)
         journey.fence_ms = journey.timestamp_ms + desk.key.recv_window_ms + clock.error_ms(now)
         self._books.signed(journey)
+
+    def _sealed(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
+        head = self.tree.upstream.head(ticket.method, ticket.target.raw)
+        return sealed_request(head, ticket, self.tree.desks[ticket.key].key, journey.timestamp_ms, body)
 
     def _time_left_s(self, journey: Journey, now: float) -> float:
         time_left_s = journey.ends_at - now
@@ -247,6 +240,16 @@ class Pipeline:
                 self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
         except Exception:
             log.exception("reply_not_learned_from", request_id=journey.request_id)
+
+
+def _unsent(connection: UpstreamConnection, journey: Journey) -> Failure | None:
+    """Give the connection up to the next; return an attempt that failed where it was closed meanwhile."""
+    was_usable = connection.is_usable
+    connection.release()
+    if was_usable:
+        return None
+    journey.attempts += 1
+    return Failure(Fate.UNREACHABLE, "the connection was closed at once")
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, journey: Journey, now: float) -> None:

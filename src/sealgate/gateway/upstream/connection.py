@@ -7,7 +7,6 @@ redirects with our headers on, unpacks bodies, keeps cookies and listens to prox
 
 import asyncio
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -17,6 +16,7 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from sealgate.core.attempts import Failure, Fate
 from sealgate.core.headers import ReplyHead, sort_reply
+from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow
 from sealgate.gateway.upstream.answer import Answer, Hold, Remainder, read_held
@@ -98,7 +98,7 @@ class UpstreamConnection(Flow):
 
     def _told(self) -> Mapping[str, str] | None:
         """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
-        if self._message is None or self._message.code != HTTPStatus.TOO_MANY_REQUESTS:
+        if self._message is None or self._message.code != TOO_MANY_REQUESTS:
             return None
         return sort_reply(self._message.raw_headers).told
 
@@ -168,14 +168,14 @@ class UpstreamConnection(Flow):
     def _take(self, message: RawResponseMessage, content: StreamReader) -> None:
         if self._head is None or self._head.done():
             self._spoil()
-        elif message.code >= HTTPStatus.OK:
+        elif message.code >= OK:
             self._content = content
             self._message = message
             self.is_usable = self.is_usable and not message.should_close
             self._head.set_result((message, content))
         else:  # RFC 9110 section 15.2: interim replies are skipped; nobody asked to switch protocols
             self._interim += 1
-            if self._interim > _MOST_INTERIM or message.code == HTTPStatus.SWITCHING_PROTOCOLS:
+            if self._interim > _MOST_INTERIM or message.code == SWITCHING_PROTOCOLS:
                 self._fail(aiohttp.ClientPayloadError("interim replies without end"))
 
     def eof_received(self) -> None:
