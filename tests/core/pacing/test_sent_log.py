@@ -64,6 +64,12 @@ def test_what_is_told_late_counts_where_it_was_sent(
         assert counts == [reads + others, reads, others]
 
 
+def test_in_no_time_there_is_one() -> None:
+    """Jitter may leave nothing of a short window that is sure."""
+    log, _ = filled([(1, 1), (1, 1)])
+    assert log.all.most(0.0, 0.0, 2.0) == 1.0
+
+
 def test_what_is_unknown_is_not_taken_back() -> None:
     log, _ = filled([(1, 1), (0, 2)])
     log.remove(1.0, 3.0)

@@ -48,7 +48,7 @@ class Tally:
         times, totals, found = self.times, self.totals, 0.0
         start = bisect_right(times, since)
         for index in range(start, bisect_right(times, until)):
-            while times[start] <= times[index] - window:
+            while start < index and times[start] <= times[index] - window:
                 start += 1
             found = max(found, totals[index + 1] - totals[start])
         return found

@@ -42,6 +42,7 @@ class Lead:
         self.grants: dict[str, Grant] = {}
         self._opens_at = opens_at
         self._is_open = False
+        self._has_heard = False  # something that may let others go
         self._spent: list[tuple[float, float]] = []
         self._held: dict[str, dict[str, Claim]] = {}  # by member and name: waiting, or let go and not over
         self._gone: set[str] = set()  # those let go, by the claims' ids here
@@ -50,6 +51,7 @@ class Lead:
 
     def hear(self, member: str, note: Note, now: float) -> None:
         """Take in a note."""
+        self._has_heard = True
         if note.is_new:
             self.forget(member, now)
         held = self._held.setdefault(member, {})
@@ -62,7 +64,8 @@ class Lead:
         self._count(note.spent, now)
         for claim in note.waits:
             held[claim.id] = self._enter(claim._replace(id=f"{member} {claim.id}"), now)
-        self._lend(member, note.wants, now)
+        if note.wants:
+            self._lend(member, note.wants, now)
 
     def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
         """Let a claim of this very process go where nobody waits and there is room."""
@@ -75,6 +78,7 @@ class Lead:
 
     def forget(self, member: str, now: float) -> None:
         """Give up on what a member that is gone has left: what may have been sent stays counted."""
+        self._has_heard = True
         held = self._held.pop(member, {})
         for name, claim in list(held.items()):
             if claim.id in self._unused or claim.id not in self._gone:
@@ -88,8 +92,13 @@ class Lead:
         """Return who has written."""
         return tuple(self._held)
 
+    def is_due(self, now: float) -> bool:
+        """Return whether `advance` may have an effect."""
+        return self._has_heard or now >= self.look_at
+
     def advance(self, now: float) -> None:
         """Grant what may go now; `look_at` is when to call again, at the latest."""
+        self._has_heard = False
         if not self._opened(now):
             return
         release = self.pacer.release(now)
