@@ -162,8 +162,10 @@ class Envelope:
             self._lies += 1
         if self._lies >= _LIES:
             stated_s = None
+        # Before the jitter is known, any that was sent in ignorance of the pause may have come first.
+        mixed_until = sent_at + self._jitter_s() if self._trips.is_known else paused_until
         episode = self._episode or Episode(
-            sent_at, sent_at, math.inf, claim.cost, claim.is_read, mixed_until=sent_at + self._jitter_s()
+            sent_at, sent_at, math.inf, claim.cost, claim.is_read, mixed_until=mixed_until
         )
         self._episode = episode.refused_again(sent_at, stated_s, resolution_s)
 
