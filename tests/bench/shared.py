@@ -3,7 +3,8 @@
 Sandboxes, Redis and gateways are processes of their own. The bots ask for more than the limit grants, each at
 all four gateways, or all at one. After a time for learning, from the sandbox's
 journal: goodput (accepted / granted), 429s per 1000 accepted (and of the whole run), the longest time without
-an acceptance, and Jain's index of the shares by weight. One and four are measured side by side.
+an acceptance, and Jain's index of the shares by weight. One and four are measured side by side, again and
+again, because the first flood comes in another order each time; medians are written down.
 
 Then Redis is killed and started again, each time in the middle of a pause (shared_outage), and what sharing
 adds to a request is measured (shared_latency). `--plan` is the same in virtual time, up to 256 gateways.
@@ -14,6 +15,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from operator import attrgetter
+from statistics import median
 from typing import Any, NamedTuple
 
 from bench import shared_latency, shared_outage, shared_plan
@@ -39,13 +42,28 @@ _HEAD = (
 
 
 class Spans(NamedTuple):
-    """How long each part takes, in seconds."""
+    """How long each part takes, in seconds, and how often it is measured."""
 
     learning: float
     measured: float
+    rounds: int
 
 
-FULL, QUICK = Spans(5.0, 30.0), Spans(2.0, 4.0)
+FULL, QUICK = Spans(5.0, 30.0, 3), Spans(2.0, 4.0, 1)
+
+
+class Run(NamedTuple):
+    """What is compared of one run, or the medians of several."""
+
+    goodput: float  # percent
+    refused_per_1000: float
+    refused: float  # of the whole run, as is what was accepted
+    accepted: float
+    stall_s: float
+    jain: float
+
+
+Both = tuple[Run, Run]
 
 
 @asynccontextmanager
@@ -69,8 +87,7 @@ async def running_herds(sandbox: Mapping[str, Any], redis: str, count: int) -> A
         yield
 
 
-async def measure(kind: str, count: int, spans: Spans) -> tuple[Row, Sequence[Entry]]:
-    """Return the figures after learning, and everything that was received."""
+async def measure(kind: str, count: int, spans: Spans) -> Run:
     async with running_sandbox() as sandbox, running_redis() as redis:
         where = address_of(sandbox["base_url"])
         await put(where, b"/_sandbox/limit", KINDS[kind])
@@ -80,44 +97,59 @@ async def measure(kind: str, count: int, spans: Spans) -> tuple[Row, Sequence[En
             await asyncio.sleep(spans.measured)
             received = await journal_at(where)
     late = [entry for entry in received if entry.n > first.n]
-    return figures(kind, first.received_ms, late, ()), received
+    return compared(figures(kind, first.received_ms, late, ()), received)
 
 
-async def measure_kind(kind: str, spans: Spans) -> list[tuple[str, ...]]:
-    both = await asyncio.gather(*(measure(kind, count, spans) for count in (1, GATEWAYS)))
-    return [cells(kind, count, *one) for count, one in zip((1, GATEWAYS), both, strict=True)]
+def compared(row: Row, received: Sequence[Entry]) -> Run:
+    """Return the figures after learning, and the counts of everything that was received."""
+    refused, accepted = (sum(map(attrgetter(name), received)) for name in ("is_refused", "is_accepted"))
+    return Run(100 * row.goodput, row.refused_per_1000, refused, accepted, row.stall_s, row.jain)
 
 
-def cells(kind: str, count: int, row: Row, received: Sequence[Entry]) -> tuple[str, ...]:
-    refused = sum(entry.is_refused for entry in received)
+async def measure_both(kind: str, spans: Spans) -> Both:
+    """Return the medians of one gateway, and of several."""
+    runs = [
+        await asyncio.gather(*(measure(kind, count, spans) for count in (1, GATEWAYS)))
+        for _ in range(spans.rounds)
+    ]
+    one, several = (Run(*map(median, zip(*found, strict=True))) for found in zip(*runs, strict=True))
+    return one, several
+
+
+def cells(kind: str, count: int, run: Run) -> tuple[str, ...]:
     return (
         kind,
         str(count),
-        f"{row.goodput * 100:.1f}",
-        f"{row.refused_per_1000:.1f}",
-        str(refused),
-        str(sum(entry.is_accepted for entry in received)),
-        f"{row.stall_s:.2f}",
-        f"{row.jain:.4f}",
+        f"{run.goodput:.1f}",
+        f"{run.refused_per_1000:.1f}",
+        f"{run.refused:.0f}",
+        f"{run.accepted:.0f}",
+        f"{run.stall_s:.2f}",
+        f"{run.jain:.4f}",
     )
 
 
-def sums(rows: Iterable[Sequence[str]]) -> str:
-    """Return the 429s of all limiters together: those of one are few."""
-    refused, accepted = dict.fromkeys(("1", str(GATEWAYS)), 0), dict.fromkeys(("1", str(GATEWAYS)), 0)
-    for row in rows:
-        refused[row[1]] += int(row[4])
-        accepted[row[1]] += int(row[5])
-    one, four = (1000 * refused[count] / accepted[count] for count in refused)
+def sums(found: Iterable[Both]) -> str:
+    """Return the 429s of all limiters together, as those of one are few, and what is left of the goodput."""
+    both = list(zip(*found, strict=True))
+    one, four = (1000 * sum(run.refused for run in runs) / sum(run.accepted for run in runs) for runs in both)
+    least = min(several.goodput / alone.goodput for alone, several in zip(*both, strict=True))
     return (
         f"429s per 1000 accepted, all limiters, learning included: {one:.1f} with one gateway, "
-        f"{four:.1f} with {GATEWAYS}: {four / one:.2f} times."
+        f"{four:.1f} with {GATEWAYS}: {four / one:.2f} times. The goodput of {GATEWAYS} is "
+        f"{100 * least:.0f} % of one's at the least."
     )
 
 
 async def limits(spans: Spans) -> str:
-    rows = [row for kind in MEASURED for row in await measure_kind(kind, spans)]
-    return f"{table(_HEAD, rows)}\n\n{sums(rows)}"
+    found = {kind: await measure_both(kind, spans) for kind in MEASURED}
+    rows = [
+        cells(kind, count, run)
+        for kind, both in found.items()
+        for count, run in zip((1, GATEWAYS), both, strict=True)
+    ]
+    times = f"Medians of {spans.rounds} runs each." if spans.rounds > 1 else "One run each."
+    return f"{times}\n\n{table(_HEAD, rows)}\n\n{sums(found.values())}"
 
 
 def parse() -> argparse.Namespace:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind
+from sealgate.core.pacing.explain import Kind, Reading
 from sealgate.core.pacing.lesson import Lesson
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.sent_log import SentLog, Tally
@@ -133,3 +133,34 @@ def test_episodes_that_nothing_explains_are_forgotten() -> None:
     limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
     correct(limit, Episode(30.5, 30.5, 30.9), log.all)
     assert len(limit.episodes) == 1
+
+
+def test_the_rate_of_a_few_refusals_at_once_is_hardly_known() -> None:
+    """Three within 60 ms, true to 50: nearly any rate fits, so the search takes long steps."""
+    limit = Limit(20.0, 0.5, kind=Kind.BUCKET, paced_since=0.0, cycle_start=1.04)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 1.04)]
+    correct(limit, Episode(1.06, 1.06, 1.06), sent(100, 0.995, 1.06), jitter_s=0.05)
+    assert limit.kind is Kind.BUCKET
+    assert limit.next_step == pytest.approx(0.35)
+
+
+def test_what_a_bucket_let_through_of_late_is_its_rate_though_it_was_full_before() -> None:
+    """Half of what it grants was asked for, for long, and then more than it grants until it was empty."""
+    log = SentLog(3600.0)
+    for index in range(200):
+        log.add(0.001 + index / 20, 1.0)
+    for index in range(90):
+        log.add(10.0 + index / 45, 1.0)
+    limit = Limit(20.0, 0.5, kind=Kind.BUCKET, step=0.2, paced_since=0.0, cycle_start=0.06)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (0.001, 0.06)]
+    correct(limit, Episode(12.0, 12.01, 12.01), log.all, jitter_s=0.02)
+    assert (limit.n, limit.kind) == (20.0, Kind.BUCKET)
+    assert limit.rate == pytest.approx(35.0, abs=1.0)
+
+
+def test_a_moment_without_a_count_does_not_bound_the_rate() -> None:
+    """Patience is thin, and the scout is all that went since: there may have been one more."""
+    episodes = [Episode(1.0, 1.0, 1.0, resumed=1.01), Episode(1.02, 1.03, 1.03)]
+    limit = Limit(20.0, 1.0, episodes=episodes)
+    lesson = Lesson(limit, episodes[-1], sent(100, 1.01, 1.02), 1.05, is_patience_thin=True)
+    assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4, 0.0)).rate == pytest.approx(40.0)

@@ -2,18 +2,18 @@ import pytest
 
 from sealgate.core.pacing.patience import Patience
 
-_TRIP_S = 0.04
+_PAUSE_S = 0.04
 
 
 def refused(*times: float, is_burst: bool = False) -> Patience:
     patience = Patience()
     for at in times:
-        patience.refused(at, at + _TRIP_S, is_burst=is_burst)
+        patience.refused(at, at + _PAUSE_S, is_burst=is_burst)
     return patience
 
 
 def apart(count: int) -> Patience:
-    """Refusals of which each was sent after the one before was heard."""
+    """Refusals of which each was sent after the pause of the one before."""
     return refused(*[1.0 + 0.1 * index for index in range(count)])
 
 
@@ -34,6 +34,13 @@ def test_the_volley_of_a_burst_does_not_slow_down_however_large(size: int) -> No
     assert refused(*[1.0] * size, is_burst=True).slowness(2.0) == 1
 
 
+def test_the_volley_lasts_as_long_as_somebody_may_not_have_heard_of_its_pause() -> None:
+    patience = Patience()
+    for at in (1.0, 1.0, 1.02, 1.04, 1.06, 1.08):
+        patience.refused(at, 1.1, is_burst=True)
+    assert patience.slowness(2.0) == 1
+
+
 def test_several_volleys_do() -> None:
     twice = [1.0] * 9 + [2.0] * 9
     assert refused(*twice, is_burst=True).slowness(4.0) == 1
@@ -43,7 +50,7 @@ def test_several_volleys_do() -> None:
 def test_what_is_refused_after_the_volley_tells_as_ever() -> None:
     patience = refused(*[1.0] * 9, is_burst=True)
     for at in (2.0, 2.1, 2.2):
-        patience.refused(at, at + _TRIP_S, is_burst=False)
+        patience.refused(at, at + _PAUSE_S, is_burst=False)
     assert patience.slowness(3.0) == 2
 
 

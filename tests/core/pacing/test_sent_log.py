@@ -49,6 +49,27 @@ def test_what_is_taken_back_never_was(steps: list[tuple[int, int]], data: st.Dat
         assert log.all.count(since) == sum(cost for at, cost in entries if at > since)
 
 
+@given(ENTRIES, st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=9))
+def test_what_is_told_late_counts_where_it_was_sent(
+    steps: list[tuple[int, int]], told: list[tuple[int, bool]]
+) -> None:
+    log, entries = filled(steps)
+    for at, is_read in told:
+        log.add(float(at), 2.0, is_read=is_read)
+    for since in range(-1, 31):
+        reads = sum(2 for at, is_read in told if is_read and at > since)
+        others = sum(2 for at, is_read in told if not is_read and at > since)
+        others += sum(int(cost) for at, cost in entries if at > since)
+        counts = [tally.count(since) for tally in (log.all, log.reads, log.others)]
+        assert counts == [reads + others, reads, others]
+
+
+def test_in_no_time_there_is_one() -> None:
+    """Jitter may leave nothing of a short window that is sure."""
+    log, _ = filled([(1, 1), (1, 1)])
+    assert log.all.most(0.0, 0.0, 2.0) == 1.0
+
+
 def test_what_is_unknown_is_not_taken_back() -> None:
     log, _ = filled([(1, 1), (0, 2)])
     log.remove(1.0, 3.0)

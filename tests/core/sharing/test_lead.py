@@ -5,6 +5,7 @@ import pytest
 from sealgate.core.pacing.claims import Claim, Fate, Reply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.pacing.round_trips import FIRST_S
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S, Lead
 from sealgate.core.sharing.notes import Note, Over
@@ -43,7 +44,7 @@ def test_the_budget_is_one() -> None:
 def test_a_pause_is_one() -> None:
     lead = ten()
     asks(lead, "a", "1")
-    lead.hear("a", Note(over=[Over("1", Reply(Fate.LIMITED, 3.0, 0.0), 0.04)]), 0.05)
+    lead.hear("a", Note(over=[Over("1", Reply(Fate.LIMITED, 3.0, 0.0), 0.0, 0.04)]), 0.05)
     assert lead.pacer.paused_until > 3.0
     assert asks(lead, "b", "1", now=0.1) == []
     assert not lead.goes_at_once("c", claim("1"), 0.1)
@@ -96,9 +97,21 @@ def test_a_credit_that_is_used_counts_from_then_on() -> None:
     lead.advance(0.0)
     lead.hear("a", Note(wants=1), 0.0)
     [name] = lead.take_grant("a").credits
-    lead.hear("a", Note(sent=[name]), 0.9)
-    lead.hear("a", Note(over=[Over(name, ACCEPTED, 0.01)]), 0.95)
+    lead.hear("a", Note(sent=[(name, 0.9)]), 0.91)
+    lead.hear("a", Note(over=[Over(name, ACCEPTED, 0.9, 0.92)]), 0.95)
     assert len(asks(lead, "b", *(str(number) for number in range(12)), now=1.5)) == 9
+
+
+def test_what_is_told_late_counts_from_when_it_was_sent() -> None:
+    """Its connection took a while, and so did the note, which came after another was sent."""
+    lead = ten()
+    asks(lead, "a", "1")
+    asks(lead, "b", *"123456789", now=0.05)
+    lead.hear("a", Note(sent=[("1", 0.02)], over=[Over("1", ACCEPTED, 0.02, 0.03)]), 0.07)
+    went = asks(lead, "b", "too early", now=1.02)
+    assert went == []
+    lead.advance(1.02 + FIRST_S + 0.001)
+    assert lead.take_grant("b").go == ["too early"]
 
 
 def test_no_credit_where_there_is_no_room() -> None:
@@ -134,7 +147,11 @@ def test_what_it_does_not_know_of_changes_nothing() -> None:
     asks(lead, "a", *(str(number) for number in range(11)))
     lead.hear(
         "a",
-        Note(gone=["x"], sent=["x", "10"], over=[Over("x", ACCEPTED, 0.0), Over("10", ACCEPTED, 0.0)]),
+        Note(
+            gone=["x"],
+            sent=[("x", 0.1), ("10", 0.1)],
+            over=[Over("x", ACCEPTED, 0.0, 0.1), Over("10", ACCEPTED, 0.0, 0.1)],
+        ),
         0.1,
     )
     assert len(lead.pacer.status(0.1).waiting) == 1
@@ -158,5 +175,5 @@ def test_whose_time_is_over_is_dropped() -> None:
 def test_a_pause_found_in_its_own_process_is_obeyed() -> None:
     lead = ten()
     assert lead.goes_at_once("me", claim("1"), 0.0)
-    lead.hear("me", Note(over=[Over("1", Reply(Fate.LIMITED, 1.0, 0.0), 0.01)]), 0.02)
+    lead.hear("me", Note(over=[Over("1", Reply(Fate.LIMITED, 1.0, 0.0), 0.0, 0.01)]), 0.02)
     assert not lead.goes_at_once("me", claim("2"), 0.5)

@@ -34,8 +34,8 @@ notes = st.builds(
     st.booleans(),
     st.lists(st.tuples(numbers, numbers), max_size=3),
     st.lists(names, max_size=3),
-    st.lists(names, max_size=3),
-    st.lists(st.builds(Over, names, replies, numbers), max_size=3),
+    st.lists(st.tuples(names, numbers), max_size=3),
+    st.lists(st.builds(Over, names, replies, numbers, numbers), max_size=3),
     st.lists(claims, max_size=3),
     st.integers(0, 64),
 )
@@ -45,11 +45,11 @@ notes = st.builds(
 def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: float) -> None:
     message = json.loads(write_note(note, "me", 7, here))
     assert (message["from"], message["epoch"]) == ("me", 7)
-    moved = [claim._replace(give_up_at=claim.give_up_at - here + there) for claim in note.waits]
-    read = read_note(message["note"], there)
-    assert read.waits == moved
-    read.waits = note.waits
-    assert read == note
+    later_s = there - here
+    note.waits = [claim._replace(give_up_at=claim.give_up_at + later_s) for claim in note.waits]
+    note.sent = [(name, at + later_s) for name, at in note.sent]
+    note.over = [Over(name, reply, sent + later_s, at + later_s) for name, reply, sent, at in note.over]
+    assert read_note(message["note"], there) == note
 
 
 def test_only_a_note_that_says_something_is_true() -> None:

@@ -1,18 +1,32 @@
 """Whole runs in virtual time: several gateways on one key do as well as one, also while Redis is away."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
 from bench.limits_figures import Figures, figures
 from bench.limits_gateway import Gateway
-from bench.limits_limiters import FixedFromFirst
+from bench.limits_limiters import Fixed, FixedFromFirst, Limiter, SlidingLog, TokenBucket
 from bench.limits_matrix import saturated
-from bench.limits_world import Bot, Log, Scenario, World
+from bench.limits_world import Bot, Chance, Client, Log, Scenario, World
 from bench.shared_cluster import Cluster
 
 SECONDS = 40.0
 SEED = 5
+
+
+def _fixed(chance: Chance) -> Limiter:
+    return Fixed(20, 0.5, 0.5 * chance.random())
+
+
+def _sliding(_: Chance) -> Limiter:
+    return SlidingLog(20, 0.5)
+
+
+def _bucket(_: Chance) -> Limiter:
+    return TokenBucket(40.0, 20)
 
 
 def scenario(name: str) -> Scenario:
@@ -36,6 +50,20 @@ def test_four_do_as_well_as_one(name: str) -> None:
     assert len(log.refused) <= 1.5 * alone.refused_all * len(log.accepted) / 1000 + 2  # few: one more is much
     assert shared.jain >= 0.99
     assert cluster.inside_known_pause == 0
+
+
+@pytest.mark.parametrize("make", [_fixed, _sliding, _bucket])
+def test_a_first_flood_over_loopback_costs_four_no_more_than_one(make: Callable[[Chance], Limiter]) -> None:
+    """The way to the exchange is as short as that over Redis, and what is sent at once comes in any order."""
+    bots = tuple(Bot(f"bot{number}", 12, weight=weight) for number, weight in enumerate((1, 1, 2)))
+    plan = Scenario("loopback", make, 40.0, 0.5, bots, 12.0)
+
+    def accepted(make_client: Callable[[int], Client]) -> float:
+        worlds = (World(plan, make_client(seed), seed, way_s=0.0005, tail_s=0.002) for seed in range(3))
+        return median(len(world.run().accepted) for world in worlds)
+
+    four = accepted(lambda seed: Cluster(4, seed, lambda job: job.id % 4))
+    assert four >= 0.95 * accepted(Gateway)
 
 
 def test_redis_away_for_ten_seconds_stops_nobody_and_nobody_bursts_after() -> None:

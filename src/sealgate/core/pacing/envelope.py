@@ -157,23 +157,27 @@ class Envelope:
         self.in_flight.over(claim.id)
 
     def refused(
-        self, claim: Claim, sent_at: float, now: float, stated_s: float | None, resolution_s: float
+        self, claim: Claim, sent_at: float, paused_until: float, stated_s: float | None, resolution_s: float
     ) -> None:
-        """Hear now of a 429 to what was sent at `sent_at`."""
+        """Hear of a 429 to what was sent at `sent_at`, for which all pause until then."""
         self.in_flight.refused(claim.id, self._jitter_s(), is_first=self._episode is None)
-        self._patience.refused(sent_at, now, is_burst=self._is_burst(sent_at))
+        self._patience.refused(sent_at, paused_until, is_burst=self._is_burst(sent_at))
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         if stated_s is not None and self._is_lie(sent_at, stated_s):
             self._lies += 1
         if self._lies >= _LIES:
             stated_s = None
-        episode = self._episode or Episode(sent_at, sent_at, math.inf, claim.cost, claim.is_read)
+        # Before the jitter is known, any that was sent in ignorance of the pause may have come first.
+        mixed_until = sent_at + self._jitter_s() if self._trips.is_known else paused_until
+        episode = self._episode or Episode(
+            sent_at, sent_at, math.inf, claim.cost, claim.is_read, mixed_until=mixed_until
+        )
         self._episode = episode.refused_again(sent_at, stated_s, resolution_s)
 
     def _is_burst(self, sent_at: float) -> bool:
         """Whether nearly all that went in the second before went at once, and that was not little."""
-        log = self.log.all
-        at_once, late = (log.count(sent_at - span_s, sent_at) for span_s in (_BURST_S, 1.0))
+        log, until = self.log.all, sent_at + _BURST_S
+        at_once, late = (log.count(sent_at - span_s, until) for span_s in (_BURST_S, 1.0))
         return at_once >= max(_BURST_LEAST, _BURST_PART * late)
 
     def _is_lie(self, sent_at: float, stated_s: float) -> bool:

@@ -17,6 +17,7 @@ class Episode:
     cost: float = 1.0
     is_read: bool = False
     resumed: float = float("inf")  # when what was accepted after it was sent
+    mixed_until: float = float("-inf")  # what was sent up to then may have come before the first refusal
 
     @property
     def gave_way(self) -> float:
@@ -35,12 +36,13 @@ class Episode:
 
     def refused_again(self, sent_at: float, stated_s: float | None, resolution_s: float) -> "Episode":
         """Return the episode after one more refusal of what was sent at `sent_at`."""
+        began = sent_at if self.began < sent_at <= self.mixed_until else self.began
         if sent_at < self.earliest and stated_s is None:
-            return self
+            return replace(self, began=began)
         if stated_s is None:
-            return replace(self, earliest=sent_at, latest=float("inf"))
+            return replace(self, began=began, earliest=sent_at, latest=float("inf"))
         earliest = max(sent_at, sent_at + stated_s - resolution_s)
-        return replace(self, earliest=earliest, latest=sent_at + stated_s)
+        return replace(self, began=began, earliest=earliest, latest=sent_at + stated_s)
 
     def ended(self, sent_at: float) -> "Episode":
         """Return the episode after an acceptance of what was sent at `sent_at`."""

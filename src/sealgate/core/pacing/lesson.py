@@ -40,6 +40,7 @@ _SLOTS = 1.5  # a request that is early by more is not refused for its pace
 _UNEXPLAINED = 4  # episodes that nothing explains: the limit has changed, or others spend it
 _SHORT_OF = 0.95  # of what held: the rate of a bucket that was always empty is higher
 _PRECISE_S = 5.0  # the rate of a bucket over so long is not blurred by jitter any more
+_LOOKS_S = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0)  # back, for a rate beside which a burst is little
 _HELD = 2.0  # windows, and a second, without a refusal: the pace holds
 
 
@@ -110,7 +111,7 @@ class Lesson:
                 if first
                 else max(self.log.first(), last.began - _AT_LEAST_S)
             )
-            rate = min(rate, self._rate(since - _INSTANT_S, last.began, last.earliest))
+            rate = min(rate, self._highest_rate(since - _INSTANT_S, last.began, last.earliest))
         if rate <= 0 or abs(rate / found.rate - 1) < _SAME:
             return found
         if found.kind is Kind.BUCKET:
@@ -143,6 +144,11 @@ class Lesson:
 
     def _rate(self, since: float, until: float, end: float) -> float:
         return self.log.count(since, until) / max(end - since, CANDIDATES[0])
+
+    def _highest_rate(self, since: float, until: float, end: float) -> float:
+        """Return the rate of what went; of what is too short for a count there may have been one more."""
+        more = 1.0 if end - since < CANDIDATES[0] else 0.0
+        return self._rate(since, until, end) + more / CANDIDATES[0]
 
     def _shrink(self) -> None:
         """Keep the rate, and take the burst that was accepted."""
@@ -180,6 +186,8 @@ class Lesson:
         found = explain_bucket(self.evidence(limit.episodes))
         if found is None:
             return False
+        if limit.kind is Kind.BUCKET and (rate := self._rate_beside(limit.n)) > found.rate:
+            found = Reading(found.kind, limit.n, limit.n / rate, 0.0)
         # A burst that was seen before may come back, unless it is refused.
         failed_rate = limit.rate * (1 + limit.step)
         is_short_of = limit.step > 0 and found.rate < _SHORT_OF * limit.rate
@@ -187,11 +195,19 @@ class Lesson:
         limit.window, limit.kind = limit.n / found.rate, found.kind
         if is_short_of:  # it was full for a while, at a pace below its rate
             limit.search(self.now, 0.0, failed_rate * limit.window)
-        elif limit.episodes[-1].gave_way - limit.episodes[0].gave_way >= _PRECISE_S:
+            return True
+        seen_s = limit.episodes[-1].gave_way - limit.episodes[0].gave_way
+        if seen_s >= _PRECISE_S:
             limit.rest(self.now)
         else:
-            limit.search(self.now, 0.0)
+            limit.search(self.now, limit.window * self.jitter_s / seen_s)
         return True
+
+    def _rate_beside(self, burst: float) -> float:
+        """Return the least rate that filled a bucket of that burst, which may have been full, of late."""
+        end = self.episode.gave_way
+        looks = [look_s for look_s in _LOOKS_S if end - look_s > self.limit.cycle_start]
+        return max(((self.log.count(end - s, self.episode.began) - burst) / s for s in looks), default=0.0)
 
     def _correct_pace(self) -> None:
         limit, episode = self.limit, self.episode

@@ -233,7 +233,7 @@ class Pacer:
     def _refused(self, claim: Claim, sent_at: float, now: float, reply: Reply, *, is_scout: bool) -> None:
         stated_s = usable(reply.retry_after_s)
         self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
-        self._envelope.refused(claim, sent_at, now, stated_s, reply.resolution_s)
+        self._envelope.refused(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)
         self._paced.add(self._class(claim))
 
 

@@ -3,8 +3,8 @@
 Refusals that come one upon the other say that what is believed of the limit is too generous. Once there were
 a few, nothing is tried any more until they are old, and of what is believed only what was accepted counts.
 Each one beyond some more halves the pace meanwhile. The volley of a burst counts as a pair for that: what was
-sent before its first refusal was heard could not know of it, and as nearly all that the limit holds went at
-once, what is believed of it holds.
+sent before the pause was over could not know of its first refusal, as who knows of it waits; and as nearly
+all that the limit holds went at once, what is believed of it holds.
 """
 
 import math
@@ -22,14 +22,14 @@ class Patience:
     def __init__(self) -> None:
         self._refused: deque[float] = deque()
         self._telling: deque[float] = deque()  # of a burst's volley only the first few
-        self._volley_until = -math.inf  # when its first refusal was heard
+        self._volley_until = -math.inf  # the end of its pause
         self._left = math.inf  # of the volley that may still tell something
 
-    def refused(self, at: float, now: float, *, is_burst: bool) -> None:
-        """Hear now of a 429 to what was sent at `at`, maybe in a burst."""
+    def refused(self, at: float, paused_until: float, *, is_burst: bool) -> None:
+        """Hear of a 429 to what was sent at `at`, maybe in a burst; by it all pause until then."""
         if at > self._volley_until:
-            self._volley_until = now
             self._left = _FEW if is_burst else math.inf
+        self._volley_until = max(self._volley_until, paused_until)
         self._refused.append(at)
         if self._left > 0:
             self._telling.append(at)

@@ -20,6 +20,11 @@ class RoundTrips:
         self._heard = 0
         self.spread_s = FIRST_S
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the spread is more than a guess."""
+        return self._heard >= _EVERY
+
     def add(self, seconds: float) -> None:
         """Take in one round trip."""
         self._recent.append(seconds)

@@ -48,7 +48,7 @@ class Tally:
         times, totals, found = self.times, self.totals, 0.0
         start = bisect_right(times, since)
         for index in range(start, bisect_right(times, until)):
-            while times[start] <= times[index] - window:
+            while start < index and times[start] <= times[index] - window:
                 start += 1
             found = max(found, totals[index + 1] - totals[start])
         return found
@@ -84,15 +84,26 @@ class SentLog:
         return self._tallies[scope]
 
     def add(self, at: float, cost: float, *, is_read: bool = False) -> None:
-        """Take in what was sent at `at`, which is not before the last entry."""
+        """Take in what was sent at `at`: now, or a moment ago, which is cheap as it is near the end."""
         times = self._times
         if len(times) >= self._prune_at:
             self._prune(at)
+        if times and at < times[-1]:
+            self._insert(at, cost, is_read=is_read)
+            return
         times.append(at)
         for totals in self._reads if is_read else self._others:
             totals.append(totals[-1] + cost)
         unchanged = (self.others if is_read else self.reads).totals
         unchanged.append(unchanged[-1])
+
+    def _insert(self, at: float, cost: float, *, is_read: bool) -> None:
+        index = bisect_right(self._times, at)
+        self._times.insert(index, at)
+        for totals in self._reads if is_read else self._others:
+            totals[index + 1 :] = array("d", [total + cost for total in totals[index:]])
+        unchanged = (self.others if is_read else self.reads).totals
+        unchanged.insert(index, unchanged[index])
 
     def remove(self, at: float, cost: float, *, is_read: bool = False) -> bool:
         """Take back what did not count; it is near the end, so this is cheap. Say whether it was there."""

@@ -42,27 +42,30 @@ class Lead:
         self.grants: dict[str, Grant] = {}
         self._opens_at = opens_at
         self._is_open = False
+        self._has_heard = False  # something that may let others go
         self._spent: list[tuple[float, float]] = []
         self._held: dict[str, dict[str, Claim]] = {}  # by member and name: waiting, or let go and not over
-        self._gone_at: dict[str, float] = {}  # when it was let go, by the claim's id here
+        self._gone: set[str] = set()  # those let go, by the claims' ids here
         self._unused: set[str] = set()  # credits
         self._numbers = itertools.count(1)
 
     def hear(self, member: str, note: Note, now: float) -> None:
         """Take in a note."""
+        self._has_heard = True
         if note.is_new:
             self.forget(member, now)
         held = self._held.setdefault(member, {})
         for name in note.gone:
             self._give_back(held, name)
-        for name in note.sent:
-            self._is_sent(held, name, now)
+        for name, at in note.sent:
+            self._is_sent(held, name, at)
         for over in note.over:
-            self._is_over(held, over, now)
+            self._is_over(held, over)
         self._count(note.spent, now)
         for claim in note.waits:
             held[claim.id] = self._enter(claim._replace(id=f"{member} {claim.id}"), now)
-        self._lend(member, note.wants, now)
+        if note.wants:
+            self._lend(member, note.wants, now)
 
     def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
         """Let a claim of this very process go where nobody waits and there is room."""
@@ -70,17 +73,18 @@ class Lead:
         if not self._opened(now) or not self.pacer.goes_at_once(inner, now):
             return False
         self._held.setdefault(member, {})[claim.id] = inner
-        self._gone_at[inner.id] = now
+        self._gone.add(inner.id)
         return True
 
     def forget(self, member: str, now: float) -> None:
         """Give up on what a member that is gone has left: what may have been sent stays counted."""
+        self._has_heard = True
         held = self._held.pop(member, {})
         for name, claim in list(held.items()):
-            if claim.id in self._unused or claim.id not in self._gone_at:
+            if claim.id in self._unused or claim.id not in self._gone:
                 self._give_back(held, name)
             else:
-                del self._gone_at[claim.id]
+                self._gone.remove(claim.id)
                 self.pacer.answered(claim, now, Reply(Fate.LOST))
         self.grants.pop(member, None)
 
@@ -88,15 +92,18 @@ class Lead:
         """Return who has written."""
         return tuple(self._held)
 
+    def is_due(self, now: float) -> bool:
+        """Return whether `advance` may have an effect."""
+        return self._has_heard or now >= self.look_at
+
     def advance(self, now: float) -> None:
         """Grant what may go now; `look_at` is when to call again, at the latest."""
+        self._has_heard = False
         if not self._opened(now):
             return
         release = self.pacer.release(now)
         for claim in release.go:
-            member, _, name = claim.id.partition(" ")
-            self._gone_at[claim.id] = now
-            self._grant(member).go.append(name)
+            self._let_go(claim)
         for refused in release.refused:  # its member knows the end of its time, too
             member, _, name = refused.claim.id.partition(" ")
             self._held[member].pop(name)
@@ -122,34 +129,37 @@ class Lead:
     def _enter(self, claim: Claim, now: float) -> Claim:
         """Let it go or stand in line. Who is refused here waits with its member, to the end of its time."""
         if self._is_open and self.pacer.goes_at_once(claim, now):
-            member, _, name = claim.id.partition(" ")
-            self._gone_at[claim.id] = now
-            self._grant(member).go.append(name)
+            self._let_go(claim)
         else:
             self.pacer.enter(claim, now)
         return claim
 
+    def _let_go(self, claim: Claim) -> None:
+        member, _, name = claim.id.partition(" ")
+        self._gone.add(claim.id)
+        self._grant(member).go.append(name)
+
     def _give_back(self, held: dict[str, Claim], name: str) -> None:
         if (claim := held.pop(name, None)) is not None:
-            self._gone_at.pop(claim.id, None)
+            self._gone.discard(claim.id)
             self._unused.discard(claim.id)
             self.pacer.leave(claim)
 
-    def _is_sent(self, held: dict[str, Claim], name: str, now: float) -> None:
+    def _is_sent(self, held: dict[str, Claim], name: str, at: float) -> Claim | None:
+        """Count it from when its member sent it: the ways over Redis are none of the exchange's jitter."""
         claim = held.get(name)
-        if claim is not None and claim.id in self._gone_at:
-            self.pacer.sent(claim, now)
-            self._gone_at[claim.id] = now
-            self._unused.discard(claim.id)
+        if claim is None or claim.id not in self._gone:
+            return None
+        self.pacer.sent(claim, at)
+        self._unused.discard(claim.id)
+        return claim
 
-    def _is_over(self, held: dict[str, Claim], over: Over, now: float) -> None:
-        claim = held.get(over.name)
-        if claim is not None and claim.id in self._gone_at:
+    def _is_over(self, held: dict[str, Claim], over: Over) -> None:
+        claim = self._is_sent(held, over.name, over.sent_at)
+        if claim is not None:
             del held[over.name]
-            self._unused.discard(claim.id)
-            # The trip as its member saw it: the way here is none of the exchange's jitter.
-            at = min(now, self._gone_at.pop(claim.id) + over.trip_s)
-            self.pacer.answered(claim, at, over.reply)
+            self._gone.remove(claim.id)
+            self.pacer.answered(claim, over.at, over.reply)
 
     def _lend(self, member: str, wants: int, now: float) -> None:
         room = min(wants, self._lendable())
@@ -160,7 +170,7 @@ class Lead:
             if not self.pacer.goes_at_once(claim, now):
                 return
             held[name] = claim
-            self._gone_at[claim.id] = now
+            self._gone.add(claim.id)
             self._unused.add(claim.id)
             self._grant(member).credits.append(name)
 

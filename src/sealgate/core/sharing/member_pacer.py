@@ -144,7 +144,7 @@ class MemberPacer(Pacer):
         name = self._names.pop(claim.id, None)
         if name is not None:
             is_urgent = name == claim.id or reply.fate is Fate.LIMITED
-            self.outbox.over(Over(name, reply, now - sent_at), now, is_urgent=is_urgent)
+            self.outbox.over(Over(name, reply, sent_at, now), now, is_urgent=is_urgent)
 
     def hold(self, until: float) -> None:
         """Send nothing before `until`, and then nothing on credit that was lent before the limit was met."""

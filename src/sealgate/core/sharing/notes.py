@@ -16,24 +16,26 @@ from sealgate.core.routes import Lane
 
 
 class Over(NamedTuple):
-    """How one that was let go under `name` ended, `trip_s` after it was sent."""
+    """How one that was let go under `name`, and sent at `sent_at`, ended at `at`."""
 
     name: str
     reply: Reply
-    trip_s: float
+    sent_at: float
+    at: float
 
 
 @dataclass(slots=True)
 class Note:
     """From a member to the lead. `spent` is what the lead cannot know of: seconds ago, and cost.
 
-    `is_new`: this is all that the member has; what it wrote before is void. `wants`: so many more credits.
+    `sent` are names and when their first bytes went. `is_new`: this is all that the member has; what it wrote
+    before is void. `wants`: so many more credits.
     """
 
     is_new: bool = False
     spent: list[tuple[float, float]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
-    sent: list[str] = field(default_factory=list)
+    sent: list[tuple[str, float]] = field(default_factory=list)
     over: list[Over] = field(default_factory=list)
     waits: list[Claim] = field(default_factory=list)
     wants: int = 0
@@ -56,8 +58,8 @@ def write_note(note: Note, member: str, epoch: int, now: float) -> str:
         note.is_new,
         note.spent,
         note.gone,
-        note.sent,
-        [_over(one) for one in note.over],
+        [(name, now - at) for name, at in note.sent],
+        [_over(one, now) for one in note.over],
         [[*claim[:3], claim.give_up_at - now, *claim[4:]] for claim in note.waits],
         note.wants,
     ]
@@ -71,8 +73,8 @@ def read_note(content: Sequence[Any], now: float) -> Note:
         is_new,
         [(age_s, cost) for age_s, cost in spent],
         gone,
-        sent,
-        [_read_over(one) for one in over],
+        [(name, now - ago_s) for name, ago_s in sent],
+        [_read_over(one, now) for one in over],
         [Claim(name, bot, Lane(lane), now + left_s, *more) for name, bot, lane, left_s, *more in waits],
         wants,
     )
@@ -97,10 +99,11 @@ def _compact(message: dict[str, Any]) -> str:
     return json.dumps(message, separators=(",", ":"))
 
 
-def _over(over: Over) -> list[Any]:
+def _over(over: Over, now: float) -> list[Any]:
     reply = over.reply
     quotas = [_quota(quota) for quota in reply.quotas]
-    return [over.name, reply.fate, reply.retry_after_s, reply.resolution_s, quotas, over.trip_s]
+    ages_s = now - over.sent_at, now - over.at
+    return [over.name, reply.fate, reply.retry_after_s, reply.resolution_s, quotas, *ages_s]
 
 
 def _quota(quota: Quota) -> list[float | None]:
@@ -109,9 +112,10 @@ def _quota(quota: Quota) -> list[float | None]:
     return [None if value == float("inf") else value for value in values]
 
 
-def _read_over(values: Sequence[Any]) -> Over:
-    name, fate, retry_after_s, resolution_s, quotas, trip_s = values
-    return Over(name, Reply(Fate(fate), retry_after_s, resolution_s, tuple(map(_read_quota, quotas))), trip_s)
+def _read_over(values: Sequence[Any], now: float) -> Over:
+    name, fate, retry_after_s, resolution_s, quotas, sent_ago_s, over_ago_s = values
+    reply = Reply(Fate(fate), retry_after_s, resolution_s, tuple(map(_read_quota, quotas)))
+    return Over(name, reply, now - sent_ago_s, now - over_ago_s)
 
 
 def _read_quota(values: Sequence[float | None]) -> Quota:

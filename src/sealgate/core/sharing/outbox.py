@@ -45,7 +45,7 @@ class Outbox:
 
     def sent(self, name: str, now: float) -> None:
         """Tell that it was sent only now."""
-        self._note.sent.append(name)
+        self._note.sent.append((name, now))
         self._later(now)
 
     def over(self, over: Over, now: float, *, is_urgent: bool) -> None:

@@ -111,7 +111,7 @@ class Seat:
     def settle(self, now: float) -> None:
         """Where this gateway leads, let its own note and the time that has passed have their effect."""
         lead, pacer = self.pacer.lead, self.pacer
-        if lead is None:
+        if lead is None or not (self.is_unsettled or lead.is_due(now)):
             return
         lead.hear(pacer.name, pacer.outbox.take(), now)
         lead.advance(now)
