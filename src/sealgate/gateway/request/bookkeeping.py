@@ -39,7 +39,7 @@ class Bookkeeping:
         if isinstance(begun, Fresh):
             journey.name, journey.digest = name, content
             return None
-        journey.standing, journey.fence_ms = begun.conclusion, begun.fence_ms
+        journey.conclusion, journey.fence_ms = begun.conclusion, begun.fence_ms
         if isinstance(begun, Declined):
             raise Refusal(begun.slug, begun.detail)
         stored = begun.reply

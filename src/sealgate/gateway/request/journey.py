@@ -30,8 +30,8 @@ _WAITS = frozenset({QUEUE, UPSTREAM})
 class Journey:
     """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
 
-    `give_up_at` bounds the waiting, `ends_at` everything. `standing` is what the attempts so far let the bot
-    conclude: unknown from the first byte of one until its verdict. `not_before` holds a resend back.
+    `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may conclude if it ends
+    here: unknown from the first byte of an attempt until its verdict. `not_before` holds a resend back.
     `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
     `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
     after the key that it goes with.
@@ -67,7 +67,7 @@ class Journey:
     def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
         self.own_id = own_id  # unique; the bot's may take its place in log and reply
         self.request_id = own_id
-        self.standing = _NOT_SENT
+        self.conclusion = _NOT_SENT
         self.started = now
         self.method = method
         self._task = task
@@ -121,7 +121,7 @@ class Journey:
         self.attempts += 1
         self.sent_at = now
         self.is_under_way, self.may_be_stopped = True, self.is_read
-        self.standing = _UNKNOWN
+        self.conclusion = _UNKNOWN
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""
@@ -131,21 +131,16 @@ class Journey:
     def concludes(self, conclusion: Conclusion) -> None:
         """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""
         if conclusion is not _NOT_SENT:
-            self.standing = conclusion
-
-    @property
-    def conclusion(self) -> Conclusion:
-        """What the bot may conclude if it ends here."""
-        return self.standing
+            self.conclusion = conclusion
 
     def cut(self, detail: str | None) -> None:
         """Note that the reply broke off while it was passed on; `detail` is None where the bot hung up."""
-        self.standing = _UNKNOWN
+        self.conclusion = _UNKNOWN
         self.broken = detail
 
     def notes(self) -> bytes:
         """Return the header lines that every reply of the gateway carries."""
-        conclusion = self.standing
+        conclusion = self.conclusion
         lines = _NOTES % (
             self.request_id.encode("ascii"),
             self.attempts,
@@ -170,7 +165,7 @@ class Journey:
             self.route,
             self.lane,
             status,
-            self.standing,
+            self.conclusion,
             refusal.slug if refusal else None,
             refusal.detail if refusal else None,
             self.broken,
