@@ -1,10 +1,11 @@
-"""Runs of the core's tests in forked processes: one that learns which test runs which line, then one per mutant.
+"""Runs of the core's tests in forked processes: one learns which test runs which line, then one per mutant.
 
 Each process imports the core anew, so that a mutant of a table is in force from the first import. What does
 not belong to us is imported once, before the fork.
 """
 
 import ast
+import gc
 import importlib
 import os
 import pickle
@@ -24,13 +25,17 @@ from types import CodeType, ModuleType
 
 import coverage
 import pytest
+from hypothesis import Phase, settings
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "src/sealgate/core"
 TESTS = ROOT / "tests/core"
-# Of the plugins only the one that pyproject.toml sets up; what is imported before the fork is not rewritten again.
+# Of the plugins only the one that pyproject.toml sets up. It is imported before the fork, so not rewritten.
 _PLUGIN = "pytest_asyncio.plugin"
-_OPTIONS = ("-p", "no:cacheprovider", "-p", _PLUGIN, "-W", "ignore::pytest.PytestAssertRewriteWarning", "--tb=no")
+_OPTIONS = (
+    *("-p", _PLUGIN, "-W", "ignore::pytest.PytestAssertRewriteWarning", "--tb=no"),
+    *("-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception"),  # they take time
+)
 # Simulations: minutes for one mutant, and a break that only they notice is one that a named case should tell.
 _WORLDS = ("*worlds.py", "*cold_start.py", "*clock_truth.py", "*differential.py")
 _EXAMPLES = 30  # of a property; for the same reason
@@ -72,24 +77,20 @@ class Survey:
         by_line = self.tests_of.get(file, {})
         here = set().union(*(by_line.get(line, set()) for line in lines))
         found = here if here and "" not in here else set().union(*by_line.values())
-        own = str(mirror(file).relative_to(ROOT))
         named = [name for name in found | self._at_import(file) if name]
-        return sorted(named, key=lambda name: (not name.startswith(own), self.durations.get(name, 0.0)))
+        return sorted(named, key=lambda name: (not _is_own(file, name), self.durations.get(name, 0.0)))
 
     def _at_import(self, file: Path) -> set[str]:
-        """Return all tests of the module's own file where nothing else runs the module, as of mere tables."""
+        """Return all tests of the own file of a module that no test runs a line of: mere tables."""
         if any(name for tests in self.tests_of.get(file, {}).values() for name in tests):
             return set()
-        own = str(mirror(file).relative_to(ROOT))
-        return {name for name in self.durations if name.startswith(own)} or set(self.durations)
+        return {name for name in self.durations if _is_own(file, name)} or set(self.durations)
 
 
 class _Fewer:
-    """A plugin: properties with few examples, the same ones each time, and nothing after the first failure."""
+    """A plugin: properties with few examples, the same ones each time."""
 
     def pytest_configure(self) -> None:
-        from hypothesis import Phase, settings
-
         calm = settings(
             max_examples=_EXAMPLES,
             derandomize=True,
@@ -158,6 +159,10 @@ def mirror(file: Path) -> Path:
     return TESTS / inside.parent / f"test_{inside.name}"
 
 
+def _is_own(file: Path, test: str) -> bool:
+    return test.startswith(f"{mirror(file).relative_to(ROOT)}::")
+
+
 def module_name(file: Path) -> str:
     """Return the dotted name of a module of ours."""
     return ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
@@ -180,7 +185,9 @@ def _survey_into(notes: Path) -> int:
     watch = coverage.Coverage(data_file=None, config_file=False, source=[str(CORE)])
     surveyor = _Surveyor(watch)
     watch.start()
-    code = pytest.main([*_OPTIONS, *(f"--ignore-glob={name}" for name in _WORLDS), str(TESTS)], plugins=[surveyor])
+    code = pytest.main(
+        [*_OPTIONS, *(f"--ignore-glob={name}" for name in _WORLDS), str(TESTS)], plugins=[surveyor]
+    )
     watch.stop()
     data = watch.get_data()
     found = Survey(surveyor.durations)
@@ -193,17 +200,28 @@ def _survey_into(notes: Path) -> int:
     return int(code)
 
 
-def run(file: Path, tree: ast.Module, tests: Sequence[str], budget_s: float) -> Verdict:
-    """Run tests against a changed tree of a module; `budget_s` is the time that they take without the change."""
+def run(file: Path, tree: ast.Module, tests: Survey, lines: range) -> Verdict:
+    """Run the tests of some lines of a module against its changed tree: its own file's, then the others."""
     code = compile(tree, str(file), "exec")
-    files = sorted({str(ROOT / name.partition("::")[0]) for name in tests})
+    names = tests.tests(file, lines)
+    own = [name for name in names if _is_own(file, name)]
+    for part in (own, names[len(own) :]):
+        budget_s = sum(tests.durations[name] for name in part)
+        verdict = _run_some(file, code, part, budget_s) if part else Verdict.SURVIVED
+        if verdict is not Verdict.SURVIVED:
+            return verdict
+    return Verdict.SURVIVED
+
+
+def _run_some(file: Path, code: CodeType, names: Sequence[str], budget_s: float) -> Verdict:
+    files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
 
     def work() -> int:
         most_s = int(_SLACK_S + _TIMES * budget_s)
         resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s + 1))
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
         sys.meta_path.insert(0, _Finder(file, code))
-        return int(pytest.main([*_OPTIONS, "-x", *files], plugins=[_Chosen(tests)]))
+        return int(pytest.main([*_OPTIONS, "-x", *files], plugins=[_Chosen(names)]))
 
     status = _run_apart(work)
     if status not in _VERDICTS and status >= 0:
@@ -221,6 +239,7 @@ def _run_apart(work: Callable[[], int]) -> int:
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(silence, stream)
+        gc.disable()  # a short life
         code = work()
     finally:
         os._exit(code)

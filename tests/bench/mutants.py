@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _MOST_SHOWN = 90  # characters of a change; longer ones are cut
 
@@ -26,7 +26,12 @@ _COMPARED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-_REVERSED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)  # whose change above only moves the border: they are negated, too
+_REVERSED = (
+    ast.Lt,
+    ast.LtE,
+    ast.Gt,
+    ast.GtE,
+)  # whose change above only moves the border: they are negated, too
 _COUNTED: dict[type[ast.operator], type[ast.operator]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -59,6 +64,7 @@ _READ_ANYWAY = {(ast.Call, "keywords"), (ast.comprehension, "ifs")}
 
 Scope = ast.FunctionDef | ast.ClassDef
 Node = TypeVar("Node", bound=ast.AST)
+Entry = TypeVar("Entry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +160,11 @@ def _walk(node: ast.AST, place: _Place, enums: Mapping[str, Sequence[str]]) -> I
 
 def _is_mere_form(node: ast.AST, child: ast.AST) -> bool:
     """Ask whether a change would be one of types, or of the words of a text with holes."""
-    is_words = isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant) and " " in ast.unparse(node)
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "frozenset":
+        return isinstance(child, ast.Constant)  # its characters are left out one by one
+    is_words = (
+        isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant) and " " in ast.unparse(node)
+    )
     return is_words or (isinstance(node, ast.Subscript) and isinstance(child, ast.Tuple))
 
 
@@ -251,13 +261,8 @@ def _left_out(node: ast.stmt) -> Iterator[_Change]:
 
 def _other_values(node: ast.expr) -> Iterator[ast.expr]:
     match node:
-        case ast.Compare(ops=[op]) if type(op) in _COMPARED:
-            yield _like(node, ops=[_COMPARED[type(op)]()])
-            if isinstance(op, _REVERSED):
-                yield _negated(node)
-        case ast.Compare(ops=[first, second]) if type(first) in _COMPARED and type(second) in _COMPARED:
-            yield _like(node, ops=[_COMPARED[type(first)](), second])
-            yield _like(node, ops=[first, _COMPARED[type(second)]()])
+        case ast.Compare(ops=ops):
+            yield from _other_comparisons(node, ops)
         case ast.BoolOp(op=ast.And()):
             yield _like(node, op=ast.Or())
         case ast.BoolOp(op=ast.Or()):
@@ -272,6 +277,13 @@ def _other_values(node: ast.expr) -> Iterator[ast.expr]:
             yield ast.Name(_OTHER_NAME[name], ast.Load())
         case ast.Constant(value=value):
             yield from map(ast.Constant, _other_constants(value))
+
+
+def _other_comparisons(node: ast.Compare, ops: Sequence[ast.cmpop]) -> Iterator[ast.expr]:
+    for at, op in enumerate(ops):
+        yield _like(node, ops=[*ops[:at], _COMPARED[type(op)](), *ops[at + 1 :]])
+    if len(ops) == 1 and isinstance(ops[0], _REVERSED):
+        yield _negated(node)
 
 
 def _other_constants(value: object) -> Iterator[bool | int | float | str | bytes]:
@@ -300,7 +312,7 @@ def _other_attributes(node: ast.Attribute, enums: Mapping[str, Sequence[str]]) -
 
 def _other_filters(node: ast.comprehension) -> Iterator[ast.comprehension]:
     for at in range(len(node.ifs)):
-        yield _like(node, ifs=[*node.ifs[:at], *node.ifs[at + 1 :]])
+        yield _like(node, ifs=_without(node.ifs, at))
 
 
 def _shortened(node: ast.expr) -> Iterator[_Change]:
@@ -308,19 +320,20 @@ def _shortened(node: ast.expr) -> Iterator[_Change]:
     match node:
         case ast.Dict(keys=keys, values=values):
             for at, (key, value) in enumerate(zip(keys, values, strict=True)):
-                short = _like(node, keys=[*keys[:at], *keys[at + 1 :]], values=[*values[:at], *values[at + 1 :]])
                 name = f"{ast.unparse(key)}: {ast.unparse(value)}" if key else ast.unparse(value)
-                yield _Change(short, (name, "left out"))
+                fewer = _like(node, keys=_without(keys, at), values=_without(values, at))
+                yield _Change(fewer, (name, "left out"))
         case ast.List(elts=entries) | ast.Set(elts=entries) | ast.Tuple(elts=entries) if len(entries) > 1:
             for at, entry in enumerate(entries):
-                short = _like(node, elts=[*entries[:at], *entries[at + 1 :]])
-                yield _Change(short, (ast.unparse(entry), "left out"))
+                yield _Change(_like(node, elts=_without(entries, at)), (ast.unparse(entry), "left out"))
+        case ast.Call(func=ast.Name(id="frozenset"), args=[ast.Constant(value=bytes() as octets)]):
+            for at in range(len(octets)):
+                rest = ast.Constant(octets[:at] + octets[at + 1 :])
+                yield _Change(_like(node, args=[rest]), (repr(octets[at : at + 1]), "left out"))
 
 
-        case ast.Call(func=ast.Name(id="frozenset"), args=[ast.Constant(value=bytes() | str() as all_)]):
-            for at in range(len(all_)):
-                short = all_[:at] + all_[at + 1 :]
-                yield _Change(_like(node, args=[ast.Constant(short)]), (repr(all_[at : at + 1]), "left out"))
+def _without(entries: Sequence[Entry], at: int) -> list[Entry]:
+    return [*entries[:at], *entries[at + 1 :]]
 
 
 def _is_flipped(test: ast.expr) -> bool:
@@ -336,7 +349,7 @@ def _negated(test: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.Not(), test)
 
 
-def _like(node: Node, **fields: object) -> Node:
+def _like(node: Node, **fields: Any) -> Node:
     """Return a copy of a node with other fields; what lies below is shared."""
     own = dict(ast.iter_fields(node)) | fields
     return ast.copy_location(type(node)(**own), node)

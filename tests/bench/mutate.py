@@ -1,4 +1,4 @@
-"""Mutation testing of the core: does some test fail when a line is broken?
+"""Mutation testing of the core: some test must fail when a line is broken.
 
 Prints a line per module and every mutant that no test noticed, as file:line: before -> after. Those that are
 listed with a reason in tests/core/survivors.toml are counted as known. Exit code 1 where one is not, or where
@@ -60,8 +60,7 @@ def judge(file: Path, number: int, enums: Enums, tests: Survey) -> tuple[Mutant,
     tree = ast.parse(file.read_text())
     mutant = mutants_of(tree, enums)[number]
     mutant.apply()
-    names = tests.tests(file, mutant.lines)
-    return mutant, run(file, tree, names, sum(tests.durations[name] for name in names))
+    return mutant, run(file, tree, tests, mutant.lines)
 
 
 def judge_module(file: Path, numbers: Sequence[int], enums: Enums, tests: Survey) -> Tally:
