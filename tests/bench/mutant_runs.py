@@ -30,11 +30,11 @@ from hypothesis import Phase, settings
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "src/sealgate/core"
 TESTS = ROOT / "tests/core"
-# Of the plugins only the one that pyproject.toml sets up. It is imported before the fork, so not rewritten.
+# Of the plugins only the one that pyproject.toml sets up; what is left out takes time, and nobody reads it.
 _PLUGIN = "pytest_asyncio.plugin"
 _OPTIONS = (
-    *("-p", _PLUGIN, "-W", "ignore::pytest.PytestAssertRewriteWarning", "--tb=no"),
-    *("-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception"),  # they take time
+    *("-p", _PLUGIN, "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception"),
+    *("--assert=plain", "--tb=no"),
 )
 # Simulations: minutes for one mutant, and a break that only they notice is one that a named case should tell.
 _WORLDS = ("*worlds.py", "*cold_start.py", "*clock_truth.py", "*differential.py")
@@ -171,6 +171,7 @@ def module_name(file: Path) -> str:
 def survey() -> Survey:
     """Run the tests of the core once and learn from it. Raises RuntimeError if one fails."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    sys.dont_write_bytecode = False  # else each of the processes compiles everything anew
     for name in _WARM:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory() as folder:

@@ -33,11 +33,17 @@ class Tally:
     stale: list[str] = field(default_factory=list)
     survivors: list[str] = field(default_factory=list)
 
+    def row(self) -> tuple[int, ...]:
+        """Return the figures of the table, in the order of its columns."""
+        counts = self.verdicts
+        killed, timed_out = counts[Verdict.KILLED], counts[Verdict.TIMED_OUT]
+        return counts.total(), killed, timed_out, self.known, len(self.survivors)
+
 
 def modules(names: Sequence[str]) -> list[Path]:
     """Return the modules of the core that are named ("target", "pacing/gate"), or all. Raises SystemExit."""
     files = sorted(file for file in CORE.rglob("*.py") if file.name != "__init__.py")
-    by_name = {file.relative_to(CORE).with_suffix("").as_posix(): file for file in files}
+    by_name = {_name(file): file for file in files}
     unknown = [name for name in names if name not in by_name]
     if unknown:
         sys.exit(f"scripts/mutate: there is no module {unknown[0]} in src/sealgate/core")
@@ -55,17 +61,24 @@ def told(mutant: Mutant) -> str:
     return f"{mutant.scope or 'module'}: {mutant.change}"
 
 
+def broken(file: Path, enums: Enums) -> tuple[ast.Module, list[Mutant]]:
+    """Return a module's tree and all mutants of it; of enums of one name its own goes before."""
+    source = file.read_text()
+    tree = ast.parse(source)
+    return tree, mutants_of(tree, {**enums, **enums_of([source])})
+
+
 def judge(file: Path, number: int, enums: Enums, tests: Survey) -> tuple[Mutant, Verdict]:
     """Break a module in one place, the one of that number, and run its tests."""
-    tree = ast.parse(file.read_text())
-    mutant = mutants_of(tree, enums)[number]
+    tree, mutants = broken(file, enums)
+    mutant = mutants[number]
     mutant.apply()
     return mutant, run(file, tree, tests, mutant.lines)
 
 
 def judge_module(file: Path, numbers: Sequence[int], enums: Enums, tests: Survey) -> Tally:
     """Judge some mutants of a module, and print each unknown survivor as it is found."""
-    known = known_survivors().get(file.relative_to(CORE).with_suffix("").as_posix(), set())
+    known = known_survivors().get(_name(file), set())
     tally = Tally()
     for number in numbers:
         mutant, verdict = judge(file, number, enums, tests)
@@ -78,16 +91,13 @@ def judge_module(file: Path, numbers: Sequence[int], enums: Enums, tests: Survey
         else:
             tally.survivors.append(told(mutant))
             print(f"{file.relative_to(ROOT)}:{mutant.lines[0]}: {told(mutant)}", flush=True)
+    print(_row(_name(file), tally.row()), file=sys.stderr)
     return tally
 
 
 def chosen(files: Sequence[Path], enums: Enums, sample: int | None, seed: int) -> dict[Path, list[int]]:
     """Return the numbers of the mutants to judge by module: all, or a sample of all modules together."""
-    every = [
-        (file, number)
-        for file in files
-        for number in range(len(mutants_of(ast.parse(file.read_text()), enums)))
-    ]
+    every = [(file, number) for file in files for number in range(len(broken(file, enums)[1]))]
     if sample is not None and sample < len(every):
         every = sorted(random.Random(seed).sample(every, sample))
     return {file: [number for one, number in every if one == file] for file in files}
@@ -96,23 +106,17 @@ def chosen(files: Sequence[Path], enums: Enums, sample: int | None, seed: int) -
 def report(tallies: Mapping[Path, Tally], took_s: float) -> None:
     """Print the table."""
     print(f"\n{'module':<24}{'mutants':>9}{'killed':>9}{'timed out':>11}{'known':>7}{'survived':>10}")
-    total = [0, 0, 0, 0, 0]
     for file, tally in tallies.items():
-        counts = tally.verdicts
-        row = [
-            counts.total(),
-            counts[Verdict.KILLED],
-            counts[Verdict.TIMED_OUT],
-            tally.known,
-            len(tally.survivors),
-        ]
-        total = [a + b for a, b in zip(total, row, strict=True)]
-        print(_row(file.relative_to(CORE).with_suffix("").as_posix(), row))
-    print(_row("all", total))
-    print(f"\n{took_s / 60:.1f} minutes")
+        print(_row(_name(file), tally.row()))
+    sums = [sum(column) for column in zip(*(tally.row() for tally in tallies.values()), strict=True)]
+    print(f"{_row('all', sums)}\n\n{took_s / 60:.1f} minutes")
     for file, tally in tallies.items():
         for change in tally.stale:
-            print(f"{KNOWN.relative_to(ROOT)}: {file.stem}: no longer survives: {change}")
+            print(f"{KNOWN.relative_to(ROOT)}: {_name(file)}: no longer survives: {change}")
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(CORE).with_suffix("").as_posix()
 
 
 def _row(name: str, counts: Sequence[int]) -> str:
