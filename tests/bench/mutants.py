@@ -52,13 +52,14 @@ _OPPOSITES = (
     ("lower", "upper"),
     ("lstrip", "rstrip"),
     ("partition", "rpartition"),
-    ("split", "rsplit"),
     ("append", "appendleft"),
     ("pop", "popleft"),
     ("removeprefix", "removesuffix"),
     ("floor", "ceil"),
 )
 _OTHER_NAME = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
+# Whose arguments are broken in another way (a set's characters, what is stripped), or only change the speed.
+_OF_OWN_KIND = r"frozenset|.*\.[lr]?strip|lru_cache"
 _UNREAD = {"annotation", "returns", "decorator_list", "targets", "target", "type_params", "bases", "keywords"}
 _READ_ANYWAY = {(ast.Call, "keywords"), (ast.comprehension, "ifs")}
 
@@ -160,8 +161,8 @@ def _walk(node: ast.AST, place: _Place, enums: Mapping[str, Sequence[str]]) -> I
 
 def _is_mere_form(node: ast.AST, child: ast.AST) -> bool:
     """Ask whether a change would be one of types, or of the words of a text with holes."""
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "frozenset":
-        return isinstance(child, ast.Constant)  # its characters are left out one by one
+    if isinstance(node, ast.Call) and re.fullmatch(_OF_OWN_KIND, ast.unparse(node.func)):
+        return isinstance(child, ast.Constant)
     is_words = (
         isinstance(node, ast.JoinedStr) and isinstance(child, ast.Constant) and " " in ast.unparse(node)
     )
@@ -261,6 +262,8 @@ def _left_out(node: ast.stmt) -> Iterator[_Change]:
 
 def _other_values(node: ast.expr) -> Iterator[ast.expr]:
     match node:
+        case ast.Call(func=ast.Attribute(attr="strip" | "lstrip" | "rstrip"), args=[_]):
+            yield _like(node, args=[])
         case ast.Compare(ops=ops):
             yield from _other_comparisons(node, ops)
         case ast.BoolOp(op=ast.And()):
