@@ -1,7 +1,7 @@
 """What can be broken in a module, one small change at a time, and how each change reads.
 
 Changes are made in the syntax tree. Left alone is what only a type checker or a person reads: annotations,
-decorators, docstrings and texts with a space in them.
+decorators, docstrings, the values of plain enums and texts with a space in them.
 """
 
 import ast
@@ -172,6 +172,7 @@ def _is_mere_form(node: ast.AST, child: ast.AST) -> bool:
 def _children(node: ast.AST) -> Iterator[tuple[_Slot, ast.AST]]:
     if _is_for_types(node):
         return
+    names_alone = isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] == ["Enum"]
     for name, value in ast.iter_fields(node):
         if name in _UNREAD and (type(node), name) not in _READ_ANYWAY:
             continue
@@ -183,6 +184,7 @@ def _children(node: ast.AST) -> Iterator[tuple[_Slot, ast.AST]]:
                 (_Slot(node, name, at), each)
                 for at, each in enumerate(value)
                 if at >= first and isinstance(each, ast.AST)
+                if not (names_alone and isinstance(each, ast.Assign))
             )
 
 
