@@ -72,19 +72,17 @@ class Survey:
     def tests(self, file: Path, lines: range) -> list[str]:
         """Return the tests of a place, those of the module's own file first, then the fast ones.
 
-        What runs at import is tested by whatever runs any line of the module.
+        What runs at import is tested by whatever runs any line of the module, and by all of its own file;
+        where there is neither, by all.
         """
         by_line = self.tests_of.get(file, {})
         here = set().union(*(by_line.get(line, set()) for line in lines))
-        found = here if here and "" not in here else set().union(*by_line.values())
-        named = [name for name in found | self._at_import(file) if name]
+        found = here if here and "" not in here else set().union(*by_line.values(), self._own(file))
+        named = found - {""} or set(self.durations)
         return sorted(named, key=lambda name: (not _is_own(file, name), self.durations.get(name, 0.0)))
 
-    def _at_import(self, file: Path) -> set[str]:
-        """Return all tests of the own file of a module that no test runs a line of: mere tables."""
-        if any(name for tests in self.tests_of.get(file, {}).values() for name in tests):
-            return set()
-        return {name for name in self.durations if _is_own(file, name)} or set(self.durations)
+    def _own(self, file: Path) -> set[str]:
+        return {name for name in self.durations if _is_own(file, name)}
 
 
 class _Fewer:
