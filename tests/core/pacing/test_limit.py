@@ -142,6 +142,7 @@ def test_a_limit_that_held_is_lowered_by_steps_that_double() -> None:
         pytest.param(Limit(20.0, 60.0), 91.0, id="a long window"),
         pytest.param(Limit(20.0, 60.0, kind=Kind.BUCKET), 2.5, id="a bucket's window is none"),
         pytest.param(Limit(20.0, 1.0, step=0.1), 3.25, id="until a step came to more than a request"),
+        pytest.param(Limit(20.0, 2.0, step=0.1), 5.5, id="a step of a longer window"),
         pytest.param(Limit(20.0, 1.0, step=0.1, failed=30.0), 13.25, id="as long as a burst lasts"),
         pytest.param(Limit(20.0, 1.0, step=0.02, failed=30.0), 26.25, id="but not the longest burst"),
         pytest.param(
@@ -167,6 +168,7 @@ def test_how_long_a_step_must_hold(limit: Limit, seconds: float) -> None:
         pytest.param(Limit(10.0, 1.0, kind=Kind.FIXED), 0.0, 0.1, id="a whole request of ten"),
         pytest.param(Limit(9.9, 1.0, kind=Kind.FIXED), 0.0, 0.02, id="of fewer a request is too much"),
         pytest.param(Limit(20.0, 1.0), 0.1, 0.1, id="as little as is known of the window"),
+        pytest.param(Limit(20.0, 2.0), 0.2, 0.1, id="as a part of the window"),
         pytest.param(Limit(20.0, 1.0), 10.0, 0.35, id="the longest"),
         pytest.param(Limit(20.0, 30.0), 9.0, 0.05, id="no more than fills a window 1.5 s too early"),
     ],
@@ -210,6 +212,7 @@ def test_the_longest_step(window: float, step: float, *, is_soft: bool) -> None:
     ("held", "n", "waits_s"),
     [
         pytest.param(21.79, 20.0, 3.25, id="less than nine tenths of the step: held on"),
+        pytest.param(20.0 * (1 + 0.9 * 0.1), 21.8, 2.5 + 1.5 / (21.8 * 0.2), id="just nine tenths: believed"),
         pytest.param(21.81, 21.81, 2.5 + 1.5 / (21.81 * 0.2), id="enough of it: believed, and doubled"),
         pytest.param(30.0, 22.0, 2.5 + 1.5 / (22.0 * 0.2), id="more than the step: the step is believed"),
     ],
@@ -311,6 +314,12 @@ def test_it_slows_by_how_early_a_request_came(early_s: float, delivered: float, 
     limit.slow(early_s, delivered)
     assert limit.n == pytest.approx(n)
     assert limit.failed == 20.0
+
+
+def test_what_was_delivered_counts_by_the_window() -> None:
+    limit = Limit(20.0, 2.0)
+    limit.slow(0.5, 9.0)
+    assert limit.n == pytest.approx(18.0)
 
 
 def test_a_failure_below_is_remembered_rather_than_this_one() -> None:
