@@ -181,14 +181,14 @@ def _apart(skew_ms: int) -> str:
 
 def _permission(body: bytes, facts: Facts) -> Causes:
     lacking = _PERMISSION.search(body)
-    name = lacking[1].decode("ascii", "replace") if lacking else "read"
+    name = lacking[1].decode("ascii") if lacking else "read"
     fix = f"give the key {name} in the app, or name another key as keys.{facts.alias}"
     yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
 
 
 def _address(body: bytes, _facts: Facts) -> Causes:
     seen = _ADDRESS.search(body)
-    address = seen[1].decode("ascii", "replace") if seen else "this machine's public address"
+    address = seen[1].decode("ascii") if seen else "this machine's public address"
     fix = f"add {address} to the key's whitelist in the app"
     yield Cause(Weight.PROVEN, f"the whitelist lacks {address}, which the exchange saw", fix)
     if ":" in address:
