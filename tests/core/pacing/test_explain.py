@@ -11,6 +11,7 @@ from sealgate.core.pacing.explain import (
     Kind,
     Reading,
     _candidates,
+    _most_between_edges,
     explain,
     explain_bucket,
     explain_last,
@@ -92,8 +93,42 @@ def test_a_pace_that_was_refused_bounds_the_reading() -> None:
 
 
 @pytest.mark.parametrize(
+    ("edge", "known_s", "most"),
+    [
+        pytest.param(9.0, 0.005, 30.0, id="the fullest of all windows before it"),
+        pytest.param(3.0, 0.005, 10.0, id="none that comes after it"),
+        pytest.param(9.0, 0.2, 15.0, id="only what was surely within the edges"),
+        pytest.param(0.0, 0.005, 0.0, id="none at all"),
+    ],
+)
+def test_what_surely_went_between_two_edges(edge: float, known_s: float, most: float) -> None:
+    log = sent((1.5, 10, 0.01), (4.105, 30, 0.0065), (7.4, 15, 0.001))
+    assert _most_between_edges(seen(OF_FIXED, log), edge, 1.0, known_s) == most
+
+
+def test_before_anything_went_nothing_went_between_edges() -> None:
+    assert _most_between_edges(seen(OF_FIXED, sent()), 9.0, 1.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("resumed", "rate"),
+    [
+        pytest.param(0.35, 10.0, id="soon after it gave way"),
+        pytest.param(0.45, None, id="so late that it may have been full"),
+    ],
+)
+def test_a_bucket_is_told_where_it_was_not_full_in_between(resumed: float, rate: float | None) -> None:
+    first = Episode(0.05, 0.1, 0.1, resumed=resumed)
+    got = explain_bucket(seen([first, OF_BUCKET[1]], BUCKET), 2)
+    assert (got and got.rate) == (rate and pytest.approx(rate))
+
+
+@pytest.mark.parametrize(
     ("blur_s", "windows"),
     [
+        pytest.param(
+            0.0, [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, *LONG], id="all that are common"
+        ),
         pytest.param(2.0, [2.0, 5.0, 10.0, 15.0, 30.0, *LONG], id="none that is shorter than the blur"),
         pytest.param(2.2, [2.0, 5.0, 10.0, 15.0, 30.0, *LONG], id="or hardly shorter"),
         pytest.param(2.3, [5.0, 10.0, 15.0, 30.0, *LONG], id="but one that is much shorter"),
