@@ -188,3 +188,73 @@ def test_what_is_left_of_a_long_window_is_spread_over_the_rest_of_it() -> None:
         "not looked at again so soon"
     )
     assert envelope._spread_s(limit, 1.1) > 1.0
+
+
+def full(limit: Limit, count: int = 20) -> Envelope:
+    """Return an envelope of that limit which let go so many in the second before 10."""
+    envelope = Envelope()
+    envelope.limits = [limit]
+    for index in range(count):
+        envelope.log.add(9.05 + index * 0.04, 1.0)
+    return envelope
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "is_probed"),
+    [
+        pytest.param(Limit(20.0, 1.0, probe_at=10.0), 20, True, id="it is time, and the limit is full"),
+        pytest.param(Limit(20.0, 1.0, probe_at=10.1), 20, False, id="it is not time"),
+        pytest.param(Limit(20.0, 1.0, probe_at=10.0), 17, True, id="nearly full"),
+        pytest.param(Limit(20.0, 1.0, probe_at=10.0), 16, False, id="another limit holds the rate"),
+        pytest.param(
+            Limit(5.0, 0.5, probe_at=10.0, kind=Kind.BUCKET), 14, True, id="a bucket over two seconds"
+        ),
+        pytest.param(
+            Limit(5.0, 0.5, probe_at=10.0, kind=Kind.BUCKET), 13, False, id="a bucket that has room"
+        ),
+    ],
+)
+def test_when_a_limit_is_probed(limit: Limit, count: int, *, is_probed: bool) -> None:
+    full(limit, count)._probe(limit, 10.0, 0.0)
+    assert (limit.step > 0) is is_probed
+
+
+@pytest.mark.parametrize(("paced_since", "is_probed"), [(7.5, True), (7.6, False)])
+def test_a_limit_is_probed_once_it_was_paced_for_long(paced_since: float, *, is_probed: bool) -> None:
+    limit = Limit(20.0, 1.0, probe_at=10.0)
+    full(limit)._probe(limit, 10.0, paced_since)
+    assert (limit.step > 0) is is_probed
+
+
+def test_nothing_is_probed_while_patience_is_thin() -> None:
+    limit = Limit(20.0, 1.0, probe_at=10.0)
+    envelope = full(limit)
+    for at in (8.0, 8.5, 9.0):
+        envelope._patience.refused(at, at, is_burst=False)
+    envelope._probe(limit, 10.0, 0.0)
+    assert limit.step == 0.0
+
+
+def test_classes_count_apart_where_one_limit_is_of_a_class() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    assert not envelope.counts_apart
+    envelope.limits.append(Limit(5.0, 1.0, scope=Scope.READS))
+    assert envelope.counts_apart
+
+
+def test_what_was_not_sent_after_all_is_neither_counted_nor_under_way() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    envelope.took(READ, 1.0, is_paced=False)
+    assert len(envelope.in_flight) == 1
+    envelope.untook(READ, 1.0)
+    assert (len(envelope.in_flight), envelope.log.all.count(0.0)) == (0, 0.0)
+
+
+def test_since_when_somebody_waits() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    (limit,) = envelope.limits
+    since = []
+    for at, is_paced in ((1.0, True), (1.1, True), (1.2, False), (1.3, True)):
+        envelope.took(READ._replace(id=str(at)), at, is_paced=is_paced)
+        since.append(limit.paced_since)
+    assert since == [1.0, 1.0, None, 1.3]
