@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sealgate.core.attempts import Fate
-from sealgate.core.catalogue import CATALOGUE, Known, doc_link, evidence, find_kind
+from sealgate.core.catalogue import CATALOGUE, Known, Whose, doc_link, evidence, find_kind
 
 # spec.md, Errors. What stands for a value there has one here.
 SPEC = [
@@ -59,7 +59,8 @@ OTHERS = [
     (422, b'{"detail":[{"msg":"x"}]}', "validation"),
     (500, b"\x1f\x8b", "internal"),
     (401, b"Rate limit exceeded", "other_4xx"),
-    (400, b"x" * 5000 + b"Trading is halted", "other_4xx"),  # nobody reads that far
+    (400, b"x" * 4079 + b"Trading is halted", "trading_halted"),  # the last that is read
+    (400, b"x" * 4080 + b"Trading is halted", "other_4xx"),
 ]
 
 
@@ -82,6 +83,12 @@ def test_every_kind_can_come_and_has_advice() -> None:
         assert row.advice.endswith(".")
         assert all(words == words.lower() for words in row.words)
         assert doc_link(kind) == f"docs/errors.md#{kind}"
+
+
+def test_where_to_look_first() -> None:
+    assert [*Whose] == ["bot", "setup", "upstream"]
+    looked_at = [CATALOGUE[kind].whose for kind in ("off_tick", "signature_invalid", "internal")]
+    assert looked_at == [Whose.BOT, Whose.SETUP, Whose.UPSTREAM]
 
 
 FRESH = Known(0.004, has_worked=False)

@@ -256,6 +256,8 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
         (422, b"", Verdict.PASSED),
         (429, b"", Verdict.LIMITED),
         (429, b"Handshake rate limit", Verdict.LIMITED),
+        (499, b"", Verdict.PASSED),
+        (500, b"", Verdict.TROUBLE),
         (503, b"API key system not available", Verdict.TROUBLE),
     ],
 )
