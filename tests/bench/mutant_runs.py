@@ -41,7 +41,7 @@ _WORLDS = ("*worlds.py", "*cold_start.py", "*clock_truth.py", "*differential.py"
 _EXAMPLES = 30  # of a property; for the same reason
 _WARM = (_PLUGIN, "hypothesis", "hypothesis.stateful")  # imported once, before the fork
 _SLACK_S = 5.0
-_TIMES = 10.0  # as long as the same tests take with the code as it is
+_TIMES = 5.0  # as long as the same tests took with the code as it is, under coverage
 _BROKEN = 99  # no code of pytest's
 _MOST_BYTES = 2 << 30
 
@@ -64,7 +64,7 @@ _VERDICTS = {
 
 @dataclass(slots=True)
 class Survey:
-    """Which tests run which line of the core, and how long they take in seconds."""
+    """Which tests run which line of the core, and how many seconds of the processor they take."""
 
     durations: dict[str, float] = field(default_factory=dict)
     tests_of: dict[Path, dict[int, set[str]]] = field(default_factory=dict)
@@ -113,7 +113,7 @@ class _Chosen(_Fewer):
 
 
 class _Surveyor(_Fewer):
-    """A plugin: notes which test runs which line, and how long it takes without that."""
+    """A plugin: notes which test runs which line, and how long it takes."""
 
     def __init__(self, watch: coverage.Coverage) -> None:
         self._watch = watch
@@ -122,9 +122,9 @@ class _Surveyor(_Fewer):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._watch.switch_context(item.nodeid)
-        began = time.perf_counter()
+        began = time.process_time()
         result = yield
-        self.durations[item.nodeid] = time.perf_counter() - began
+        self.durations[item.nodeid] = time.process_time() - began
         return result
 
 
