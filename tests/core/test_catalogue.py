@@ -111,6 +111,8 @@ UNSYNCED = Known(None, has_worked=False)
         ),
         ("timestamp_outside", UNSYNCED, "clock is not synced"),
         ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
+        ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
+        ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
         ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
         ("key_invalid", WORKED, "it was accepted before: most likely it was revoked or has expired"),
         (

@@ -6,6 +6,7 @@ import pytest
 
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.envelope import Envelope
+from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.sent_log import Scope
@@ -258,3 +259,26 @@ def test_since_when_somebody_waits() -> None:
         envelope.took(READ._replace(id=str(at)), at, is_paced=is_paced)
         since.append(limit.paced_since)
     assert since == [1.0, 1.0, None, 1.3]
+
+
+def test_the_latest_eight_episodes_are_looked_at() -> None:
+    assert Envelope()._recent.maxlen == 8
+
+
+def test_what_is_learned_per_time_is_dropped_where_it_was_a_limit_at_a_time() -> None:
+    envelope = Envelope((Quota(100, 60.0),))
+    envelope.limits.append(Limit(20.0, 1.0))
+    envelope.in_flight.cap = 4
+    envelope._end(Episode(1.0, 2.0, 2.0), 3.0)
+    assert [one.n for one in envelope.limits] == [100]
+
+
+def test_a_limit_that_may_be_none_is_searched_in_long_steps() -> None:
+    envelope = Envelope((Quota(100, 1.0),))
+    for index in range(6):
+        envelope.took(ORDER._replace(id=str(index)), 0.1 * index, is_paced=False)
+    envelope.in_flight.refused("5", 0.005, is_first=True)
+    envelope.in_flight.cap = None
+    assert envelope.in_flight.is_suspected
+    envelope._end(Episode(0.5, 1.0, 1.0), 1.1)
+    assert [one.next_step for one in envelope.limits] == [0.35]
