@@ -58,8 +58,8 @@ _OPPOSITES = (
     ("floor", "ceil"),
 )
 _OTHER_NAME = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
-# Whose arguments are broken in another way (a set's characters, what is stripped), or only change the speed.
-_OF_OWN_KIND = r"frozenset|.*\.[lr]?strip|lru_cache"
+# Whose arguments are broken in another way: a set's characters, what is stripped.
+_OF_OWN_KIND = r"frozenset|.*\.[lr]?strip"
 _UNREAD = {"annotation", "returns", "decorator_list", "targets", "target", "type_params", "bases", "keywords"}
 _READ_ANYWAY = {(ast.Call, "keywords"), (ast.comprehension, "ifs")}
 
@@ -170,7 +170,7 @@ def _is_mere_form(node: ast.AST, child: ast.AST) -> bool:
 
 
 def _children(node: ast.AST) -> Iterator[tuple[_Slot, ast.AST]]:
-    if _is_for_types(node):
+    if _is_for_types(node) or (isinstance(node, ast.Call) and ast.unparse(node.func) == "lru_cache"):
         return
     names_alone = isinstance(node, ast.ClassDef) and [ast.unparse(base) for base in node.bases] == ["Enum"]
     for name, value in ast.iter_fields(node):

@@ -343,3 +343,5 @@ def test_what_is_no_address_is_not_repeated() -> None:
 def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
     [cause] = causes_of(403, b"<html>Access denied</html>", facts())
     assert cause.evidence == "the reply is not JSON, so it is not of the exchange itself"
+    [cause] = causes_of(403, body("No."), facts())
+    assert cause.evidence == ""

@@ -242,6 +242,8 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
     [
         (200, b"", Verdict.ACCEPTED),
         (204, b"", Verdict.ACCEPTED),
+        (299, b"", Verdict.ACCEPTED),
+        (300, b"", Verdict.PASSED),
         (301, b"", Verdict.PASSED),
         (401, b'{"detail":"Invalid HMAC signature"}', Verdict.REFUSED),
         (400, b'{"detail":"Invalid signature"}', Verdict.REFUSED),
