@@ -238,6 +238,7 @@ WRONG_NAME = "The token is right, the name before it is not its bot's: "
         ),
         pytest.param("Basic grid:grid-token", NO_TOKEN, id="basic not encoded"),
         pytest.param("Basic Z3JpZA", NO_TOKEN, id="basic cut"),
+        pytest.param(basic("grid", "grid-token") + "*", NO_TOKEN, id="basic with a mark behind it"),
         pytest.param("Basic \xe9\xe9\xe9\xe9", NO_TOKEN, id="basic with other letters"),
         pytest.param("Basic", NO_TOKEN, id="basic alone"),
     ],
@@ -307,7 +308,7 @@ def test_the_ticket_has_all_that_the_pipeline_needs() -> None:
     assert (got.bot, got.key, got.method, got.head, got.deadline_s) == (GRID, "alt", "POST", head, 0.25)
     assert (got.target.raw, got.target.path) == ("/v1/trade/order?a=%2C", "/v1/trade/order")
     assert got.route == RULES.routes.find("POST", "/order")
-    assert not got.is_read
+    assert got.is_read is False
 
 
 @pytest.mark.parametrize(

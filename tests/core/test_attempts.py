@@ -40,6 +40,11 @@ def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
     return after_reply(status, body, is_read=is_read, replay=Replay.ALL, has_resynced=has_resynced)
 
 
+def test_the_words_that_configuration_log_and_metrics_use() -> None:
+    assert [fate.value for fate in Fate] == ["unreachable", "connect_timeout", "lost", "late"]
+    assert [*Replay] == ["all", "reads", "none"]
+
+
 @pytest.mark.parametrize(
     ("fate", "is_read", "conclusion"),
     [
@@ -159,9 +164,9 @@ def test_a_whole_reply_passes_on(status: int, read: Conclusion, order: Conclusio
 @pytest.mark.parametrize(
     ("replay", "is_read", "verdict"),
     [
-        pytest.param(Replay.ALL, True, Again("rate_limited", REFUSED), id="all, read"),
-        pytest.param(Replay.ALL, False, Again("rate_limited", REFUSED), id="all, order"),
-        pytest.param(Replay.READS, True, Again("rate_limited", REFUSED), id="reads, read"),
+        pytest.param(Replay.ALL, True, Again("rate_limited", REFUSED, 0.0), id="all, read"),
+        pytest.param(Replay.ALL, False, Again("rate_limited", REFUSED, 0.0), id="all, order"),
+        pytest.param(Replay.READS, True, Again("rate_limited", REFUSED, 0.0), id="reads, read"),
         pytest.param(Replay.READS, False, Deliver(REFUSED), id="reads, order"),
         pytest.param(Replay.NONE, True, Deliver(REFUSED), id="none, read"),
         pytest.param(Replay.NONE, False, Deliver(REFUSED), id="none, order"),
@@ -181,7 +186,7 @@ def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -
     def verdict(*, has_resynced: bool) -> Deliver | Again:
         return after_reply(401, TIMESTAMP, is_read=is_read, replay=replay, has_resynced=has_resynced)
 
-    assert verdict(has_resynced=False) == Again("timestamp", REFUSED)
+    assert verdict(has_resynced=False) == Again("timestamp", REFUSED, 0.0)
     assert verdict(has_resynced=True) == Deliver(REFUSED)
 
 

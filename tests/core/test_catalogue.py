@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sealgate.core.attempts import Fate
-from sealgate.core.catalogue import CATALOGUE, Known, doc_link, evidence, find_kind
+from sealgate.core.catalogue import CATALOGUE, Known, Whose, doc_link, evidence, find_kind
 
 # spec.md, Errors. What stands for a value there has one here.
 SPEC = [
@@ -59,7 +59,8 @@ OTHERS = [
     (422, b'{"detail":[{"msg":"x"}]}', "validation"),
     (500, b"\x1f\x8b", "internal"),
     (401, b"Rate limit exceeded", "other_4xx"),
-    (400, b"x" * 5000 + b"Trading is halted", "other_4xx"),  # nobody reads that far
+    (400, b"x" * 4079 + b"Trading is halted", "trading_halted"),  # the last that is read
+    (400, b"x" * 4080 + b"Trading is halted", "other_4xx"),
 ]
 
 
@@ -84,6 +85,12 @@ def test_every_kind_can_come_and_has_advice() -> None:
         assert doc_link(kind) == f"docs/errors.md#{kind}"
 
 
+def test_where_to_look_first() -> None:
+    assert [*Whose] == ["bot", "setup", "upstream"]
+    looked_at = [CATALOGUE[kind].whose for kind in ("off_tick", "signature_invalid", "internal")]
+    assert looked_at == [Whose.BOT, Whose.SETUP, Whose.UPSTREAM]
+
+
 FRESH = Known(0.004, has_worked=False)
 WORKED = Known(0.004, has_worked=True, limit="about 20 per 1 s")
 UNSYNCED = Known(None, has_worked=False)
@@ -104,6 +111,8 @@ UNSYNCED = Known(None, has_worked=False)
         ),
         ("timestamp_outside", UNSYNCED, "clock is not synced"),
         ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
+        ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
+        ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
         ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
         ("key_invalid", WORKED, "it was accepted before: most likely it was revoked or has expired"),
         (

@@ -187,8 +187,18 @@ def test_one_sample_bounds_the_offset_by_its_round_trip() -> None:
 
 def test_bounds_widen_with_age() -> None:
     clock = ServerClock().observe(Sample(0.0, 0.0, 1000.0, 0.001))
-    assert clock.bounds(1000.0).low == pytest.approx(1000.0 - 1000 * DRIFT)
-    assert clock.bounds(1000.0).high == pytest.approx(1000.001 + 1000 * DRIFT)
+    bounds = clock.bounds(1000.0)
+    assert (bounds.low, bounds.high) == pytest.approx((999.8, 1000.201), rel=0, abs=1e-9), "200 ppm"
+
+
+def test_a_server_time_is_cut_to_milliseconds_unless_told() -> None:
+    clock = ServerClock().observe(Sample(0.0, 0.0, 1000.0))
+    assert clock.bounds(0.0).high == pytest.approx(1000.001, rel=0, abs=1e-9)
+
+
+def test_bounds_that_only_touch_are_no_step() -> None:
+    exact = Sample(0.0, 0.0, 1000.0, 0.0)
+    assert ServerClock().observe(exact).observe(exact).steps == 0
 
 
 def test_the_upper_edge_ages_from_the_sending() -> None:

@@ -39,6 +39,8 @@ def test_where_they_differ(ours: bytes | None, theirs: bytes | None, at: int | N
         (None, None, "nothing"),
         (b"a\n", 0, r"b'a\n'"),
         (b"x", None, "b'x'"),
+        (b"x" * 24, 0, f"{b'x' * 24!r}"),
+        (b"x" * 25, 0, f"{b'x' * 24!r}…"),
         (bytes(range(65, 91)) * 3, 30, f"…{(bytes(range(65, 91)) * 3)[6:54]!r}…"),
     ],
 )
@@ -73,6 +75,20 @@ def test_the_mistakes_of_the_specification_are_named(message: bytes, mistake: st
     told = explain_signature(oracle.hmac_sha256(SECRET, message), SIGNED, SIGNERS)
     assert told is not None
     assert told.endswith(f"target = path, and {mistake}")
+
+
+@pytest.mark.parametrize(
+    ("sent", "signed"),
+    [
+        pytest.param(b'{"a": 1, "b": 2}', b'{"a":1,"b":2}', id="signed without spaces"),
+        pytest.param(b'{"a":1,"b":2}', b'{"a": 1, "b": 2}', id="signed with spaces"),
+    ],
+)
+def test_a_body_written_anew_is_told_with_and_without_spaces(sent: bytes, signed: bytes) -> None:
+    signature = oracle.hmac_sha256(SECRET, b"1790000000000POST/order" + signed)
+    told = explain_signature(signature, SIGNED._replace(body=sent), SIGNERS)
+    assert told is not None
+    assert told.endswith("and over the body written anew by a JSON library")
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff", b"[" * 100_000])

@@ -16,6 +16,19 @@ def test_the_worst_counts(findings: list[Finding], level: Level) -> None:
     assert worst(findings) is level
 
 
+def test_a_line_is_as_good_as_its_kind_says_and_has_no_more_than_it_is_given() -> None:
+    assert [*Level] == ["ok", "warn", "fail"]
+    assert ok("a", "b") == Finding("a", Level.OK, "b", "", ())
+    assert warn("a", "b") == Finding("a", Level.WARN, "b", "", ())
+    assert warn("a", "b", "c").fix == "c"
+    assert fail("a", "b", "c") == Finding("a", Level.FAIL, "b", "c", ())
+
+
+def test_causes_are_ranked_by_what_speaks_for_them() -> None:
+    assert [weight.name for weight in sorted(Weight)] == ["UNLIKELY", "POSSIBLE", "LIKELY", "PROVEN"]
+    assert PROVEN.evidence == ""
+
+
 PROVEN = Cause(Weight.PROVEN, "it is so", "do that")
 LIKELY = Cause(Weight.LIKELY, "it may be so", "try that")
 POSSIBLE = Cause(Weight.POSSIBLE, "who knows", "look")

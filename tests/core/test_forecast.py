@@ -17,6 +17,7 @@ USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
         (USE._replace(waiting=1, rate=50), None, "held off: requests wait instead"),
         (USE._replace(rate=30), 0.5, "in about 0 s at this pace"),
         (USE._replace(window_s=60, used=0, n=1200, rate=30), 40, "in about 40 s at this pace"),
+        (USE._replace(window_s=60, used=600, n=1200, rate=30), 30, "in about 30 s at this pace"),
         (USE._replace(used=25, rate=26), 0, "in about 0 s at this pace"),
         (USE._replace(used=30, rate=25), None, "not at this pace"),  # it falls
     ],

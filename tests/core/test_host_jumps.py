@@ -11,6 +11,10 @@ def later(boot: float, mono: float, wall: float) -> HostClocks:
     return HostClocks(BEFORE.boot + boot, BEFORE.mono + mono, BEFORE.wall + wall)
 
 
+def test_the_words_that_log_and_metrics_use() -> None:
+    assert [*Jump] == ["suspend", "wall_step"]
+
+
 @pytest.mark.parametrize(
     ("after", "jump"),
     [

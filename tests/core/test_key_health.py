@@ -4,7 +4,6 @@ import pytest
 
 from sealgate.core.key_health import (
     FIRST_GAP_S,
-    LONGEST_GAP_S,
     MANY_MISMATCHES,
     KeyFault,
     KeyHealth,
@@ -81,6 +80,7 @@ def disabled(now: float = 100.0) -> KeyHealth:
 
 def test_a_healthy_key_goes_always() -> None:
     health = KeyHealth()
+    assert health == KeyHealth(None, 0.0, 0.0, 0)
     assert health.may_go(0.0)
     assert health.tried(0.0) is health
     assert health.answered(200, 0.0, 1.0) is health
@@ -102,7 +102,7 @@ def test_the_distances_grow_and_have_an_end() -> None:
         now = health.trial_at
         health = health.tried(now).refused(KeyFault.INVALID, now, now)
     assert gaps[:4] == [5.0, 10.0, 20.0, 40.0]
-    assert gaps[-1] == LONGEST_GAP_S
+    assert gaps[-1] == 600.0
     assert health.since == 100.0
 
 
@@ -110,6 +110,12 @@ def test_what_was_under_way_when_it_was_disabled_says_nothing_new() -> None:
     health = disabled(100.0)
     assert health.refused(KeyFault.ADDRESS, 99.9, 100.5) is health
     assert health.answered(200, 99.9, 100.5) is health
+
+
+def test_what_was_sent_at_the_very_moment_counts() -> None:
+    health = disabled(100.0)
+    assert health.refused(KeyFault.INVALID, 100.0, 100.5).failures == 2
+    assert health.answered(200, 100.0, 100.5).fault is None
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
@@ -128,4 +134,6 @@ def test_a_trial_that_is_taken_ends_it(status: int) -> None:
 def test_a_key_that_comes_and_goes_is_tried_ever_less() -> None:
     back = disabled(100.0).answered(200, 105.0, 106.0)
     assert back.refused(KeyFault.INVALID, 106.5, 107.0).failures == 2
+    assert back.refused(KeyFault.INVALID, 110.5, 111.0).failures == 2
     assert back.refused(KeyFault.INVALID, 111.5, 112.0).failures == 1
+    assert (back.since, back.trial_at) == (106.0, 0.0)

@@ -6,7 +6,6 @@ import math
 import pytest
 
 from sealgate.core.key_records import (
-    DAY_S,
     WARN_DAYS,
     AuditEntry,
     KeyRecord,
@@ -107,6 +106,6 @@ def test_what_is_no_such_reply(body: bytes) -> None:
 )
 def test_what_a_key_is(days_left: float | None, state: KeyState, *, is_active: bool) -> None:
     now = 1_800_000_000.0
-    record = KeyRecord(None if days_left is None else now + days_left * DAY_S, is_active)
+    record = KeyRecord(None if days_left is None else now + days_left * 86_400.0, is_active)
     assert record.state(now) is state
     assert record.days_left(now) == (math.inf if days_left is None else pytest.approx(days_left))

@@ -31,16 +31,18 @@ def test_the_conclusions_are_the_words_of_the_header() -> None:
 
 
 @pytest.mark.parametrize(
-    ("queue_s", "upstream_s", "total_s", "added_s"),
+    ("times_s", "added_s"),
     [
-        pytest.param(0.0, 0.0, 0.25, 0.25, id="answered by the gateway"),
-        pytest.param(1.0, 0.5, 1.75, 0.25, id="waited and sent"),
-        pytest.param(0.0, 2.0, 2.0, 0.0, id="nothing of its own"),
-        pytest.param(0.0, 2.0, 1.75, 0.0, id="never less than nothing"),
+        pytest.param((0.0, 0.0, 0.0, 0.25), 0.25, id="answered by the gateway"),
+        pytest.param((1.0, 0.5, 0.0, 1.75), 0.25, id="waited and sent"),
+        pytest.param((0.0, 0.5, 1.0, 1.75), 0.25, id="sent, and taken slowly by the bot"),
+        pytest.param((0.0, 2.0, 0.0, 2.0), 0.0, id="nothing of its own"),
+        pytest.param((0.0, 2.0, 0.0, 1.75), 0.0, id="never less than nothing"),
     ],
 )
 def test_the_gateways_own_share_of_the_time(
-    queue_s: float, upstream_s: float, total_s: float, added_s: float
+    times_s: tuple[float, float, float, float], added_s: float
 ) -> None:
-    outcome = OUTCOME._replace(queue_s=queue_s, upstream_s=upstream_s, total_s=total_s)
+    queue_s, upstream_s, bot_s, total_s = times_s
+    outcome = OUTCOME._replace(queue_s=queue_s, upstream_s=upstream_s, bot_s=bot_s, total_s=total_s)
     assert outcome.added_s == added_s

@@ -261,6 +261,58 @@ def evidence(said: str, known: Facts) -> dict[str, str]:
     return {cause.text: cause.evidence for cause in causes_of(401, body(said), known)}
 
 
+SECRET = "the secret is another key's, or was replaced"
+SCHEME = "[signing] is not what the exchange takes"
+PREFIX = "upstream.prefix is not what the exchange leaves out of the signature"
+
+
+@pytest.mark.parametrize(
+    ("known", "weights", "seen"),
+    [
+        (facts(), (Weight.LIKELY, Weight.POSSIBLE), "it is at its defaults"),
+        (facts(scheme_is_default=False), (Weight.LIKELY, Weight.POSSIBLE), "it was set by hand"),
+        (
+            facts(scheme_is_default=False, others=Others((), ("alt",))),
+            (Weight.POSSIBLE, Weight.LIKELY),
+            "no key is accepted",
+        ),
+    ],
+)
+def test_all_causes_of_a_signature_that_nothing_else_explains(
+    known: Facts, weights: tuple[Weight, Weight], seen: str
+) -> None:
+    causes = causes_of(401, body(SIGNATURE), known)
+    assert [(cause.weight, cause.text, cause.evidence) for cause in causes] == [
+        (weights[0], SECRET, ""),
+        (weights[1], SCHEME, seen),
+        (Weight.POSSIBLE, PREFIX, ""),
+    ]
+
+
+def test_headers_may_also_be_dropped_on_the_way() -> None:
+    named, dropped = causes_of(401, body("Missing API key auth headers"), facts())
+    assert named.evidence == f"they were sent as {facts().header_prefix}APIKEY and so on"
+    assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy before the exchange drops them")
+
+
+def test_a_kind_without_causes_is_named_in_words() -> None:
+    [cause] = causes_of(429, body("Rate limit exceeded"), facts())
+    assert cause.text == "that is rate limited"
+
+
+def test_a_skew_of_just_the_window_is_inside_it() -> None:
+    assert evidence(outside(5000), facts()) == {
+        "the exchange takes the window stricter than it says": (
+            "the timestamp was 5.0 s ahead of the exchange's time, the window is 5000 ms"
+        )
+    }
+
+
+def test_a_large_skew_is_told_to_a_tenth_of_a_second() -> None:
+    found = evidence(outside(-600_000), facts(clock_error_ms=None))
+    assert list(found.values()) == ["the timestamp was 600.0 s behind the exchange's time"]
+
+
 def test_what_speaks_against_a_cause_puts_it_last() -> None:
     causes = blamed("a", "b", causes_of(401, body(SIGNATURE), facts(others=Others(("alt",))))).causes
     assert causes[-1].weight is Weight.UNLIKELY
@@ -299,3 +351,5 @@ def test_what_is_no_address_is_not_repeated() -> None:
 def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
     [cause] = causes_of(403, b"<html>Access denied</html>", facts())
     assert cause.evidence == "the reply is not JSON, so it is not of the exchange itself"
+    [cause] = causes_of(403, body("No."), facts())
+    assert cause.evidence == ""

@@ -7,7 +7,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import (
-    LARGEST_BODY,
     Bounds,
     Declined,
     Ending,
@@ -78,7 +77,7 @@ def test_a_key_serves_one_request_only(*, is_settled: bool) -> None:
         replays.finish(K, done(), 0.0)
     other = digest("POST", "/v1/trade/order", "ak-1", b"{ }")
     told = "This Idempotency-Key was used for another request."
-    assert replays.begin(K, other, 1.0) == Declined("key_reused", told, NOT_SENT)
+    assert replays.begin(K, other, 1.0) == Declined("key_reused", told, NOT_SENT, 0)
 
 
 def test_two_bots_may_use_the_same_key() -> None:
@@ -117,19 +116,34 @@ def test_a_key_is_spent_by(ending: Ending, *, is_kept: bool) -> None:
 
 
 def test_a_reply_that_is_too_large_is_settled_without_its_body() -> None:
-    replays = Replays(Bounds(100, 10 * LARGEST_BODY, 60.0))
-    settle(replays, name(1), done(bytes(LARGEST_BODY)))
-    settle(replays, name(2), done(bytes(LARGEST_BODY + 1)))
+    replays = Replays(Bounds(100, 1 << 24, 60.0))
+    settle(replays, name(1), done(bytes(256 * 1024)))
+    settle(replays, name(2), done(bytes(256 * 1024 + 1)))
+    assert replays._shelves["grid"]._size == reply(body=bytes(256 * 1024)).size
     assert isinstance(replays.begin(name(1), CONTENT, 1.0), Repeated)
     again = replays.begin(name(2), CONTENT, 1.0)
     assert isinstance(again, Declined)
     assert (again.slug, again.conclusion, again.fence_ms) == ("upstream_broken", DONE, FENCE_MS)
 
 
+def test_what_was_never_signed_has_no_fence() -> None:
+    replays = Replays(AMPLE)
+    settle(replays, K, Ending(UNKNOWN))
+    again = replays.begin(K, CONTENT, 1.0)
+    assert isinstance(again, Declined)
+    assert again.fence_ms == 0
+
+
 def test_a_reply_above_the_bound_of_all_replies_still_spends_its_key() -> None:
     replays = Replays(Bounds(100, 10, 60.0))
     settle(replays, K, done())
     assert isinstance(replays.begin(K, CONTENT, 1.0), Declined)
+
+
+def test_a_reply_that_just_fits_is_kept() -> None:
+    replays = Replays(Bounds(100, reply().size, 60.0))
+    settle(replays, K, done())
+    assert isinstance(replays.begin(K, CONTENT, 1.0), Repeated)
 
 
 def test_the_oldest_settled_goes_first_when_there_are_too_many() -> None:
@@ -148,7 +162,7 @@ def test_nothing_new_where_all_are_under_way() -> None:
     for number in (1, 2):
         replays.begin(name(number), CONTENT, 0.0)
     told = "2 requests with an Idempotency-Key are under way, the most that are allowed."
-    assert replays.begin(name(3), CONTENT, 0.0) == Declined("queue_full", told, NOT_SENT)
+    assert replays.begin(name(3), CONTENT, 0.0) == Declined("queue_full", told, NOT_SENT, 0)
     replays.finish(name(1), Ending(NOT_SENT), 0.0)
     assert replays.begin(name(3), CONTENT, 0.0) == Fresh()
 
@@ -191,6 +205,12 @@ def test_what_the_journal_kept_comes_back() -> None:
     assert len(replays) == 2, "the youngest of them"
     assert isinstance(replays.begin(name(5), CONTENT, 155.0), Repeated)
     assert replays.begin(name(20), CONTENT, 155.0) == Fresh(), "its age counts from before"
+
+
+def test_what_is_just_old_enough_comes_back() -> None:
+    replays = Replays(AMPLE)
+    replays.restore([Kept(K, CONTENT, done(), 60.0)], now=100.0)
+    assert isinstance(replays.begin(K, CONTENT, 100.0), Repeated)
 
 
 def test_of_two_records_of_one_key_the_younger_counts_once() -> None:

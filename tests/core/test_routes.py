@@ -9,6 +9,12 @@ READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
 TABLE = RouteTable()
 
 
+def test_the_words_that_configuration_log_and_metrics_use() -> None:
+    assert [*Auth] == ["signed", "session", "open", "app_only"]
+    assert [*Permission] == ["read", "trade", "keys"]
+    assert [*Lane] == ["cancel", "order", "read"]
+
+
 @pytest.mark.parametrize(
     ("call", "route"),
     [

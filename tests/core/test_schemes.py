@@ -242,6 +242,8 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
     [
         (200, b"", Verdict.ACCEPTED),
         (204, b"", Verdict.ACCEPTED),
+        (299, b"", Verdict.ACCEPTED),
+        (300, b"", Verdict.PASSED),
         (301, b"", Verdict.PASSED),
         (401, b'{"detail":"Invalid HMAC signature"}', Verdict.REFUSED),
         (400, b'{"detail":"Invalid signature"}', Verdict.REFUSED),
@@ -256,6 +258,8 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
         (422, b"", Verdict.PASSED),
         (429, b"", Verdict.LIMITED),
         (429, b"Handshake rate limit", Verdict.LIMITED),
+        (499, b"", Verdict.PASSED),
+        (500, b"", Verdict.TROUBLE),
         (503, b"API key system not available", Verdict.TROUBLE),
     ],
 )

@@ -61,6 +61,10 @@ def test_signs_as_the_vectors_do(vector: Vector) -> None:
     assert signer.sign(*request) == vector["signature"]
 
 
+def test_a_scheme_is_that_of_the_spec_unless_it_says_otherwise() -> None:
+    assert Scheme(PREFIX) == Scheme(PREFIX, Encoding.HEX, SecretIs.UTF8, SignedTarget.PATH)
+
+
 @pytest.mark.parametrize(
     ("choice", "raw", "message"),
     [

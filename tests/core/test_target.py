@@ -1,3 +1,4 @@
+from string import ascii_letters, digits
 from unicodedata import category
 from urllib.parse import unquote, urlsplit
 
@@ -51,6 +52,7 @@ def refusal(raw: str) -> Refusal:
         pytest.param("/v1/trade/a%3fb", "separator", id="escaped question mark"),
         pytest.param("/v1/trade/a%23b", "separator", id="escaped hash"),
         pytest.param("/v1/trade/a%25b", "separator", id="escaped percent"),
+        pytest.param("/v1/trade/a%20%2Fb", "separator", id="escaped slash after a harmless escape"),
         pytest.param("/v1/trade/a%00b", "control character", id="escaped NUL"),
         pytest.param("/v1/trade/a%0D%0Ab", "control character", id="escaped line end"),
         pytest.param("/v1/trade/a%1F", "control character", id="escaped last of C0"),
@@ -67,6 +69,7 @@ def refusal(raw: str) -> Refusal:
         pytest.param("/v1/trade/a?b=c d", "does not allow", id="space in the query"),
         pytest.param("/%761/trade/order", "needs no escape", id="escaped letter in the prefix"),
         pytest.param("/v1/trade/%6Frder", "needs no escape", id="escaped letter"),
+        pytest.param("/v1/trade/%20%41", "needs no escape", id="escaped letter after a harmless escape"),
         pytest.param("/v1/trade/%39", "needs no escape", id="escaped digit"),
         pytest.param("/v1/trade/api%2Dkeys", "needs no escape", id="escaped hyphen"),
         pytest.param("/v1/trade/%7Eme", "needs no escape", id="escaped tilde"),
@@ -108,6 +111,12 @@ def test_what_has_two_readings_is_refused(raw: str, why: str) -> None:
     answer = refusal(raw)
     assert answer.slug == "ambiguous_target"
     assert why in answer.detail
+
+
+def test_no_unreserved_character_may_be_escaped() -> None:
+    """RFC 3986 section 2.3 lists them."""
+    for mark in f"{ascii_letters}{digits}-._~":
+        assert "needs no escape" in refusal(f"/v1/trade/a%{ord(mark):02X}").detail, mark
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,16 @@ DAY = 86_400.0
         (0.0, 0.0001, Level.OK, "known to ±1 ms; this machine is +0 ms off"),
         (120.0, 0.002, Level.WARN, "this machine is 120.0 s behind, which it corrects"),
         (-120.0, 0.002, Level.WARN, "this machine is 120.0 s ahead, which it corrects"),
+        (1.002, 0.002, Level.OK, "this machine is +1002 ms off"),
+        (1.003, 0.002, Level.WARN, "this machine is 1.0 s behind"),
+        (0.0, 2.5, Level.OK, "known to ±2500 ms"),
+        (0.0, 2.501, Level.FAIL, "known to ±2501 ms, too poor for a recv_window of 5000 ms"),
         (120.0, 3.0, Level.FAIL, "known to ±3000 ms, too poor for a recv_window of 5000 ms"),
     ],
 )
 def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> None:
     finding = vet_clock(offset_s, error_s, 5000)
-    assert finding.level is level
+    assert (finding.area, finding.level) == ("clock", level)
     assert words in finding.text
 
 
@@ -35,12 +39,14 @@ def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> Non
     ("days", "level", "text"),
     [
         (90, Level.OK, "the certificate is valid, until 2027-04-15"),
+        (14, Level.OK, "the certificate is valid, until 2027-01-29"),
+        (13.9, Level.WARN, "the certificate is valid, until 2027-01-29, 14 days from now"),
         (3, Level.WARN, "the certificate is valid, until 2027-01-18, 3 days from now"),
     ],
 )
-def test_certificate(days: int, level: Level, text: str) -> None:
+def test_certificate(days: float, level: Level, text: str) -> None:
     finding = vet_certificate(NOW + days * DAY, NOW)
-    assert (finding.level, finding.text) == (level, text)
+    assert (finding.area, finding.level, finding.text) == ("TLS", level, text)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +56,16 @@ def test_certificate(days: int, level: Level, text: str) -> None:
         (9, "the certificate of a.example is not valid yet", "this machine's clock says 2027-01-15"),
         (64, "the certificate is not for a.example", "correct the host in base_url"),
         (62, "the certificate is not for a.example", "correct the host in base_url"),
+        (18, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
+        (19, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
         (20, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
+        (21, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
         (1, "the certificate of a.example is refused (odd)", "upstream.ca_file"),
     ],
 )
 def test_refused_certificate(code: int, text: str, fix: str) -> None:
     finding = refused_certificate(code, "a.example", "odd", NOW)
-    assert (finding.level, finding.text) == (Level.FAIL, text)
+    assert (finding.area, finding.level, finding.text) == ("TLS", Level.FAIL, text)
     assert fix in finding.fix
 
 
@@ -72,16 +81,26 @@ def test_refused_certificate(code: int, text: str, fix: str) -> None:
 )
 def test_record(record: KeyRecord, level: Level, words: str) -> None:
     finding = vet_record("keys.main.session", record, NOW)
-    assert finding.level is level
+    assert (finding.area, finding.level) == ("keys.main.session", level)
     assert words in finding.text
 
 
-@pytest.mark.parametrize(("free_mib", "level"), [(500, None), (64, None), (63, Level.WARN), (15, Level.FAIL)])
-def test_disk(free_mib: int, level: Level | None) -> None:
-    finding = vet_disk("data", free_mib * 1024**2, 64 * 1024**2)
-    assert (finding.level if finding else None) == level
+@pytest.mark.parametrize(
+    ("free", "told"),
+    [
+        (500 * 1024**2, None),
+        (64 * 1024**2, None),
+        (64 * 1024**2 - 1, ("journal", Level.WARN, "63 MiB are free in data, less than journal.max_size")),
+        (16 * 1024**2, ("journal", Level.WARN, "16 MiB are free in data, less than journal.max_size")),
+        (16 * 1024**2 - 1, ("journal", Level.FAIL, "15 MiB are free in data")),
+    ],
+)
+def test_disk(free: int, told: tuple[str, Level, str] | None) -> None:
+    finding = vet_disk("data", free, 64 * 1024**2)
+    assert (finding and (finding.area, finding.level, finding.text)) == told
 
 
 @pytest.mark.parametrize(("room", "level"), [(1000, Level.OK), (999, Level.WARN)])
 def test_descriptors(room: int, level: Level) -> None:
-    assert vet_descriptors(1024, room, 1000).level is level
+    finding = vet_descriptors(1024, room, 1000)
+    assert (finding.area, finding.level) == ("open files", level)

@@ -30,10 +30,14 @@ READ = {
         WrittenRequest("DELETE", "/x?[]", (("A", "b c"),)),
     ),
     "curl, short and attached": (
-        b"curl -sSXPOST -HA:b -d'{\"a\": 1}' \\\n  -o /dev/null http://h/x",
-        WrittenRequest("POST", "/x", (("A", "b"),), (Piece(b'{"a": 1}'),)),
+        b"curl -sSXPUT -HA:b -d'{\"a\": 1}' \\\n  -o /dev/null http://h/x",
+        WrittenRequest("PUT", "/x", (("A", "b"),), (Piece(b'{"a": 1}'),)),
     ),
     "curl, head": (b"curl -I http://h/x", WrittenRequest("HEAD", "/x", ())),
+    "curl, a body that is no text": (
+        b"curl http://h/x -d '\xff'",
+        WrittenRequest("POST", "/x", (), (Piece(b"\xff"),)),
+    ),
     "curl, several data": (
         b"curl http://h/x -d a=1 --data-raw @b",
         WrittenRequest("POST", "/x", (), (Piece(b"a=1"), Piece(b"&"), Piece(b"@b"))),
@@ -69,6 +73,50 @@ def test_what_is_read(data: bytes, request_read: WrittenRequest) -> None:
 def test_what_is_not(data: bytes, told: str) -> None:
     with pytest.raises(UnreadableRequestError, match=told):
         parse_written(data)
+
+
+# Of curl's manual page; those that the request, its signature and its body do not depend on.
+WITH_VALUE = (
+    *("-o", "--output", "-A", "--user-agent", "-e", "--referer", "-b", "--cookie", "-m", "--max-time"),
+    *("--connect-timeout", "--cacert", "-x", "--proxy", "-w", "--write-out", "--unix-socket", "--retry"),
+    *("-u", "--user", "--resolve", "-D", "--dump-header"),
+)
+ALONE = (
+    *("-s", "--silent", "-S", "--show-error", "-f", "--fail", "--fail-with-body", "-i", "--include"),
+    *("-v", "--verbose", "-k", "--insecure", "-g", "--globoff", "--path-as-is", "--compressed", "-N"),
+    *("--no-buffer", "--http1.1", "--http2", "-L", "--location"),
+)
+
+
+@pytest.mark.parametrize("option", [*(f"{name} value" for name in WITH_VALUE), *ALONE])
+def test_options_that_change_nothing_are_passed_over(option: str) -> None:
+    assert parse_written(f"curl {option} http://h/x".encode()) == WrittenRequest("GET", "/x", ())
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "fields", "pieces"),
+    [
+        *((f"{name} PUT", "PUT", (), ()) for name in ("-X", "--request")),
+        *((name, "HEAD", (), ()) for name in ("-I", "--head")),
+        *((f"{name} A:b", "GET", (("A", "b"),), ()) for name in ("-H", "--header")),
+        *(
+            (f"{name} a", "POST", (), (Piece(b"a"),))
+            for name in ("-d", "--data", "--data-ascii", "--data-raw", "--data-binary", "--json")
+        ),
+        *(
+            (f"{name} @f", "POST", (), (Piece(file="f", is_text=True),))
+            for name in ("-d", "--data", "--data-ascii")
+        ),
+        *((f"{name} @f", "POST", (), (Piece(file="f"),)) for name in ("--data-binary", "--json")),
+        ("--data-raw @f", "POST", (), (Piece(b"@f"),)),
+    ],
+)
+def test_options_that_make_the_request(
+    options: str, method: str, fields: tuple[tuple[str, str], ...], pieces: tuple[Piece, ...]
+) -> None:
+    assert parse_written(f"curl {options} http://h/x".encode()) == WrittenRequest(
+        method, "/x", fields, pieces
+    )
 
 
 def test_headers_are_found_in_any_case() -> None:

@@ -44,7 +44,8 @@ def excerpt(side: bytes | None, at: int | None) -> str:
     """Return what is around a position as a bytes literal, so that every byte can be told."""
     if side is None:
         return "nothing"
-    start, end = max(0, (at or 0) - _SHOWN), (at or 0) + _SHOWN
+    middle = at or 0
+    start, end = max(0, middle - _SHOWN), middle + _SHOWN
     before, behind = ("…" if start else ""), ("…" if end < len(side) else "")
     return f"{before}{side[start:end]!r}{behind}"
 

@@ -117,7 +117,7 @@ def _signature(_body: bytes, facts: Facts) -> Causes:
         yield Cause(Weight.UNLIKELY, "[signing] is not what the exchange takes", _discover(facts), seen)
         return
     seen = "no key is accepted" if others.signature_refused else ""
-    # The defaults are what most exchanges take, and a secret is copied by hand: one key alone blames itself.
+    # The defaults are what most exchanges take; a secret is copied by hand.
     scheme, secret = (Weight.LIKELY, Weight.POSSIBLE) if seen else (Weight.POSSIBLE, Weight.LIKELY)
     default = "it is at its defaults" if facts.scheme_is_default else "it was set by hand"
     either = f"{fix}; if it is the right one, find [signing] with: {_command(facts)}"
@@ -186,14 +186,14 @@ def _apart(skew_ms: int) -> str:
 
 def _permission(body: bytes, facts: Facts) -> Causes:
     lacking = _PERMISSION.search(body)
-    name = lacking[1].decode("ascii", "replace") if lacking else "read"
+    name = lacking[1].decode("ascii") if lacking else "read"
     fix = f"give the key {name} in the app, or name another key as keys.{facts.alias}"
     yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
 
 
 def _address(body: bytes, _facts: Facts) -> Causes:
     seen = _ADDRESS.search(body)
-    address = seen[1].decode("ascii", "replace") if seen else "this machine's public address"
+    address = seen[1].decode("ascii") if seen else "this machine's public address"
     fix = f"add {address} to the key's whitelist in the app"
     yield Cause(Weight.PROVEN, f"the whitelist lacks {address}, which the exchange saw", fix)
     if ":" in address:

@@ -151,8 +151,8 @@ def is_remembered(ending: Ending) -> bool:
     refusal would be repeated for as long as keys are kept.
     """
     if ending.conclusion is Conclusion.REFUSED:
-        status = ending.reply.status if ending.reply else 0
-        return not ending.is_own and status != TOO_MANY_REQUESTS
+        is_for_now = ending.reply is not None and ending.reply.status == TOO_MANY_REQUESTS
+        return not (ending.is_own or is_for_now)
     return ending.conclusion is not Conclusion.NOT_SENT
 
 

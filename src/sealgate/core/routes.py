@@ -167,7 +167,7 @@ def _reduced(segment: str) -> str:
     """Return the name that a segment begins with, in its plainest spelling (Unicode NFKC, case folded)."""
     text = unicodedata.normalize("NFKC", unquote(segment)).casefold()
     seen = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
-    return _NAME.sub(r"\1", seen, count=1).replace("_", "-")
+    return _NAME.sub(r"\1", seen).replace("_", "-")
 
 
 def _search(node: _Node, segments: list[str], method: str) -> Route | None:

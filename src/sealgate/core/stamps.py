@@ -8,22 +8,34 @@ FURTHEST_MS = 500  # before now; a flood of equal requests repeats itself rather
 _KEPT = 1024  # contents
 
 
+_NEVER = (0, 0, 0)
+
+
 class Stamps:
-    """Which milliseconds were taken for which content: the latest, and the earliest of a run."""
+    """Which milliseconds were taken for which content.
+
+    Of each it knows the latest, and a stretch of free ones before: those between `floor` and `low`, which are
+    taken themselves. The stretch is what is left below the first of a run, until that is too old, and then
+    the largest gap since.
+    """
 
     def __init__(self) -> None:
-        self._taken: dict[int, tuple[int, int]] = {}
+        self._taken: dict[int, tuple[int, int, int]] = {}
 
     def take(self, now_ms: int, content: int) -> int:
         """Return a timestamp, at most `now_ms`; `content` is a hash of all that is signed besides."""
-        latest, earliest = self._taken.pop(content, (-1, 0))
-        if latest < now_ms <= latest + FURTHEST_MS:
+        latest, floor, low = self._taken.pop(content, _NEVER)
+        too_old_ms = now_ms - FURTHEST_MS - 1
+        if now_ms > latest:
+            if low - max(floor, too_old_ms) < now_ms - latest:
+                floor, low = latest, now_ms
             latest = timestamp_ms = now_ms
-        elif now_ms - FURTHEST_MS < earliest <= now_ms <= latest:
-            earliest = timestamp_ms = earliest - 1
-        else:  # the first for long, too many at once, or the clock was set back
-            latest = earliest = timestamp_ms = now_ms
-        self._taken[content] = latest, earliest
+        elif max(floor, too_old_ms) < low - 1 <= now_ms:
+            low = timestamp_ms = low - 1
+        else:  # too many at once, or the clock was set back
+            latest, floor, low = now_ms, 0, now_ms
+            timestamp_ms = now_ms
+        self._taken[content] = latest, floor, low
         if len(self._taken) > _KEPT:
             del self._taken[next(iter(self._taken))]
         return timestamp_ms

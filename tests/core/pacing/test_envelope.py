@@ -1,11 +1,20 @@
 """Corners of the envelope that no transcript of the pacer reaches."""
 
+import math
+
+import pytest
+
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.envelope import Envelope
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import Kind
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import Scope
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 
 READ = Claim("1", "a", Lane.READ, 1e9, is_read=True)
+ORDER = Claim("2", "a", Lane.ORDER, 1e9)
 
 
 def test_what_the_log_has_forgotten_is_not_counted_again() -> None:
@@ -37,3 +46,255 @@ def test_what_overtook_the_first_refused_on_its_way_is_counted() -> None:
     envelope.accepted(scout, 1.01, 1.05, is_scout=True)
     [limit] = envelope.limits
     assert (limit.n, limit.window) == (20.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "at_once", "is_burst"),
+    [
+        pytest.param(0, 10, True, id="ten at once"),
+        pytest.param(0, 9, False, id="too few"),
+        pytest.param(3, 12, True, id="four fifths of the last second"),
+        pytest.param(4, 12, False, id="less of it"),
+    ],
+)
+def test_what_a_burst_is(before: int, at_once: int, *, is_burst: bool) -> None:
+    envelope = Envelope()
+    for at, count in ((8.9, 50), (9.5, before), (9.86, at_once)):
+        for _ in range(count):
+            envelope.log.add(at, 1.0)
+    assert envelope._is_burst(10.0) is is_burst
+
+
+@pytest.mark.parametrize(
+    ("first_s", "stated_s", "is_lie"),
+    [
+        pytest.param(None, 5.0, False, id="nothing was stated before"),
+        pytest.param(10.0, 9.0, False, id="the same end"),
+        pytest.param(10.0, 4.0, True, id="far earlier, by more than half of the shorter wait"),
+        pytest.param(10.0, 19.0, True, id="far later"),
+        pytest.param(10.0, 6.0, False, id="earlier by half of the shorter wait"),
+        pytest.param(1.5, 1.4, False, id="within a second, which is rounding"),
+        pytest.param(1.5, 1.6, True, id="more than a second"),
+    ],
+)
+def test_when_two_stated_waits_contradict_each_other(
+    first_s: float | None, stated_s: float, *, is_lie: bool
+) -> None:
+    envelope = Envelope()
+    for claim in (READ, ORDER):
+        envelope.took(claim, 0.0, is_paced=False)
+    envelope.refused(READ, 0.0, 0.04, first_s, 0.0)
+    envelope.refused(ORDER, 1.0, 1.04, stated_s, 0.0)
+    assert envelope._lies == is_lie
+
+
+def test_what_is_stated_is_not_learned_from_after_two_lies() -> None:
+    envelope = Envelope()
+    for index, stated_s in enumerate((10.0, 30.0, 90.0, 5.0)):
+        claim = READ._replace(id=str(index))
+        envelope.took(claim, float(index), is_paced=False)
+        envelope.refused(claim, float(index), index + 0.04, stated_s, 0.0)
+    episode = envelope._episode
+    assert episode is not None
+    assert (episode.began, episode.earliest, episode.latest) == (0.0, 31.0, 31.0)
+
+
+def test_what_replies_publish_replaces_what_was_learned_and_keeps_other_windows() -> None:
+    envelope = Envelope((Quota(100, 60.0),))
+    envelope.limits.append(Limit(20.0, 1.0))
+    envelope.stated((Quota(10, 1.0),), 0.0)
+    assert [(one.n, one.window, one.most) for one in envelope.limits] == [(10, 1.0, 10), (100, 60.0, 100)]
+    before = envelope.limits
+    envelope.stated((Quota(10, 1.0), Quota(5, math.inf)), 0.0)
+    assert envelope.limits is before
+    envelope.stated((Quota(12, 1.0),), 0.0)
+    assert [(one.n, one.window) for one in envelope.limits] == [(12, 1.0), (100, 60.0)]
+
+
+def test_what_a_reply_says_is_left_holds_until_its_reset() -> None:
+    envelope = Envelope()
+    envelope.took(READ, 0.0, is_paced=False)
+    envelope.stated((Quota(math.inf, left=3.0, reset_s=10.0),), 1.0)
+    envelope.took(ORDER, 1.0, is_paced=False)
+    assert envelope.ready_at(ORDER, 2.0, is_paced=False) == 2.0, "one is left"
+    envelope.took(ORDER._replace(id="3"), 2.0, is_paced=False)
+    assert envelope.ready_at(ORDER, 2.0, is_paced=False) == 11.0
+    assert envelope.ready_at(ORDER, 12.0, is_paced=False) == 12.0
+
+
+@pytest.mark.parametrize("quota", [Quota(math.inf, left=0.0), Quota(math.inf, reset_s=10.0)])
+def test_half_of_what_is_left_says_nothing(quota: Quota) -> None:
+    envelope = Envelope()
+    envelope.stated((quota,), 0.0)
+    assert envelope.ready_at(ORDER, 1.0, is_paced=False) == 1.0
+
+
+def test_how_much_of_a_limit_is_used() -> None:
+    envelope = Envelope((Quota(10, 2.0),))
+    for at in (0.5, 1.5, 2.0):
+        envelope.log.add(at, 1.0)
+    assert envelope.used(envelope.limits[0], 3.0) == pytest.approx(0.2)
+
+
+def test_how_long_one_of_cost_1_waits_where_others_do() -> None:
+    assert Envelope().wait_per_cost_s(ORDER) == 0.0
+    envelope = Envelope((Quota(10, 1.0), Quota(30, 60.0)))
+    assert envelope.wait_per_cost_s(ORDER) == pytest.approx(2.0, rel=0.001)
+    envelope.limits = [Limit(10.0, 1.0, scope=Scope.READS), Limit(5.0, 1.0, scope=Scope.OTHERS)]
+    waits = [envelope.wait_per_cost_s(claim) for claim in (READ, ORDER)]
+    assert waits == pytest.approx([0.1, 0.2], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("limit", "length_s"),
+    [
+        pytest.param(Limit(20.0, 1.0), 1.1, id="the spread of the trips beside it"),
+        pytest.param(Limit(20.0, 0.2), 0.25, id="but a quarter of it at most"),
+        pytest.param(Limit(20.0, 1.0, kind=Kind.BUCKET), 1.005, id="a bucket's burst takes that up"),
+        pytest.param(Limit(1.0, 1.0, kind=Kind.BUCKET), 1.1, id="where it has one"),
+    ],
+)
+def test_how_long_a_window_is_taken_for(limit: Limit, length_s: float) -> None:
+    envelope = Envelope()
+    for trip_s in [0.05, 0.15] * 10:
+        envelope._trips.add(trip_s)
+    assert envelope._trips.spread_s == pytest.approx(0.1)
+    assert envelope._length_s(limit) == pytest.approx(length_s)
+
+
+@pytest.mark.parametrize(
+    ("every_s", "count", "is_flood"),
+    [
+        pytest.param(0.02, 50, True, id="all the time, more than twice the rate"),
+        pytest.param(0.06, 16, False, id="all the time, and slower"),
+        pytest.param(0.001, 500, False, id="in half of the second"),
+        pytest.param(0.001, 600, True, id="in six tenths of it"),
+    ],
+)
+def test_what_a_flood_is(every_s: float, count: int, *, is_flood: bool) -> None:
+    envelope = Envelope((Quota(600, 60.0),))
+    for index in reversed(range(count)):
+        envelope.log.add(9.9995 - index * every_s, 1.0)
+    assert envelope._is_flood(envelope.limits[0], 10.0) is is_flood
+
+
+@pytest.mark.parametrize(
+    ("limit", "spacing_s"),
+    [
+        pytest.param(Limit(20.0, 1.0), 0.05, id="the even pace"),
+        pytest.param(Limit(20.0, 1.0, step=0.25), 0.04, id="faster by the step"),
+        pytest.param(Limit(20.0, 10.0), 0.5, id="a long window"),
+        pytest.param(Limit(5.0, 10.0, kind=Kind.BUCKET), 2.01, id="a bucket"),
+    ],
+)
+def test_the_spacing_of_those_who_wait(limit: Limit, spacing_s: float) -> None:
+    envelope = Envelope()
+    assert envelope._spacing_s(limit, 100.0) == pytest.approx(spacing_s, rel=0.006)
+
+
+def test_what_is_left_of_a_long_window_is_spread_over_the_rest_of_it() -> None:
+    envelope = Envelope((Quota(100, 10.0),))
+    (limit,) = envelope.limits
+    for _ in range(60):
+        envelope.log.add(0.0, 1.0)
+    length_s = envelope._length_s(limit)
+    assert envelope._spread_s(limit, 1.0) == pytest.approx(length_s * 7 / 8 / 40)
+    for _ in range(40):
+        envelope.log.add(1.01, 1.0)
+    assert envelope._spread_s(limit, 1.02) == pytest.approx(length_s * 7 / 8 / 40), (
+        "not looked at again so soon"
+    )
+    assert envelope._spread_s(limit, 1.1) > 1.0
+
+
+def full(limit: Limit, count: int = 20) -> Envelope:
+    """Return an envelope of that limit which let go so many in the second before 10."""
+    envelope = Envelope()
+    envelope.limits = [limit]
+    for index in range(count):
+        envelope.log.add(9.05 + index * 0.04, 1.0)
+    return envelope
+
+
+@pytest.mark.parametrize(
+    ("limit", "count", "is_probed"),
+    [
+        pytest.param(Limit(20.0, 1.0, probe_at=10.0), 20, True, id="it is time, and the limit is full"),
+        pytest.param(Limit(20.0, 1.0, probe_at=10.1), 20, False, id="it is not time"),
+        pytest.param(Limit(20.0, 1.0, probe_at=10.0), 17, True, id="nearly full"),
+        pytest.param(Limit(20.0, 1.0, probe_at=10.0), 16, False, id="another limit holds the rate"),
+        pytest.param(
+            Limit(5.0, 0.5, probe_at=10.0, kind=Kind.BUCKET), 14, True, id="a bucket over two seconds"
+        ),
+        pytest.param(
+            Limit(5.0, 0.5, probe_at=10.0, kind=Kind.BUCKET), 13, False, id="a bucket that has room"
+        ),
+    ],
+)
+def test_when_a_limit_is_probed(limit: Limit, count: int, *, is_probed: bool) -> None:
+    full(limit, count)._probe(limit, 10.0, 0.0)
+    assert (limit.step > 0) is is_probed
+
+
+@pytest.mark.parametrize(("paced_since", "is_probed"), [(7.5, True), (7.6, False)])
+def test_a_limit_is_probed_once_it_was_paced_for_long(paced_since: float, *, is_probed: bool) -> None:
+    limit = Limit(20.0, 1.0, probe_at=10.0)
+    full(limit)._probe(limit, 10.0, paced_since)
+    assert (limit.step > 0) is is_probed
+
+
+def test_nothing_is_probed_while_patience_is_thin() -> None:
+    limit = Limit(20.0, 1.0, probe_at=10.0)
+    envelope = full(limit)
+    for at in (8.0, 8.5, 9.0):
+        envelope._patience.refused(at, at, is_burst=False)
+    envelope._probe(limit, 10.0, 0.0)
+    assert limit.step == 0.0
+
+
+def test_classes_count_apart_where_one_limit_is_of_a_class() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    assert not envelope.counts_apart
+    envelope.limits.append(Limit(5.0, 1.0, scope=Scope.READS))
+    assert envelope.counts_apart
+
+
+def test_what_was_not_sent_after_all_is_neither_counted_nor_under_way() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    envelope.took(READ, 1.0, is_paced=False)
+    assert len(envelope.in_flight) == 1
+    envelope.untook(READ, 1.0)
+    assert (len(envelope.in_flight), envelope.log.all.count(0.0)) == (0, 0.0)
+
+
+def test_since_when_somebody_waits() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    (limit,) = envelope.limits
+    since = []
+    for at, is_paced in ((1.0, True), (1.1, True), (1.2, False), (1.3, True)):
+        envelope.took(READ._replace(id=str(at)), at, is_paced=is_paced)
+        since.append(limit.paced_since)
+    assert since == [1.0, 1.0, None, 1.3]
+
+
+def test_the_latest_eight_episodes_are_looked_at() -> None:
+    assert Envelope()._recent.maxlen == 8
+
+
+def test_what_is_learned_per_time_is_dropped_where_it_was_a_limit_at_a_time() -> None:
+    envelope = Envelope((Quota(100, 60.0),))
+    envelope.limits.append(Limit(20.0, 1.0))
+    envelope.in_flight.cap = 4
+    envelope._end(Episode(1.0, 2.0, 2.0), 3.0)
+    assert [one.n for one in envelope.limits] == [100]
+
+
+def test_a_limit_that_may_be_none_is_searched_in_long_steps() -> None:
+    envelope = Envelope((Quota(100, 1.0),))
+    for index in range(6):
+        envelope.took(ORDER._replace(id=str(index)), 0.1 * index, is_paced=False)
+    envelope.in_flight.refused("5", 0.005, is_first=True)
+    envelope.in_flight.cap = None
+    assert envelope.in_flight.is_suspected
+    envelope._end(Episode(0.5, 1.0, 1.0), 1.1)
+    assert [one.next_step for one in envelope.limits] == [0.35]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.pacing.gate import FIRST_S, LONGEST_BACKOFF_S, Gate, usable
+from sealgate.core.pacing.gate import Gate, usable
 
 WAITS = st.none() | st.floats(0, 1e9)
 
@@ -42,7 +42,7 @@ def test_backoff_doubles_with_each_refused_scout_up_to_a_bound() -> None:
     for _ in range(8):
         gate = gate.refused(gate.until, None, 0.0, is_scout=True)
         lengths.append(gate.length_s)
-    assert lengths == [FIRST_S, 1, 2, 4, 8, 16, 32, LONGEST_BACKOFF_S, LONGEST_BACKOFF_S]
+    assert lengths == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
 
 
 def test_the_upper_half_of_the_backoff_is_random() -> None:
@@ -61,7 +61,21 @@ def test_the_burst_that_began_a_pause_says_nothing_new() -> None:
     assert gate.refused(0.01, 3.0, 0.0, is_scout=False).until == 3.01
 
 
+def test_at_the_end_of_a_pause_a_refusal_begins_another() -> None:
+    assert Gate(10.0, 1.0).refused(10.0, None, 0.0, is_scout=False) == Gate(10.25, 0.5)
+
+
+def test_what_is_stated_is_spread_by_five_milliseconds() -> None:
+    assert Gate().refused(0.0, 1.0, 0.5, is_scout=False) == Gate(1.0025, 1.0)
+
+
+@pytest.mark.parametrize(("until", "expected"), [(7.0, Gate(7.0, 1.0)), (3.0, Gate(5.0, 1.0))])
+def test_what_another_gateway_was_told_only_lengthens_a_pause(until: float, expected: Gate) -> None:
+    assert Gate(5.0, 1.0).held(until) == expected
+
+
 def test_a_gate_that_never_closed_is_open() -> None:
+    assert Gate() == Gate(-math.inf, 0.0)
     assert Gate().left_s(0.0) == 0.0
 
 

@@ -1,3 +1,5 @@
+import pytest
+
 from sealgate.core.pacing.in_flight import InFlight
 
 
@@ -70,9 +72,17 @@ def test_what_was_refused_is_under_way_for_nobody_after_it() -> None:
     assert under_way.cap == 4
 
 
-def test_what_was_sent_right_after_may_have_overtaken_it() -> None:
+@pytest.mark.parametrize(
+    ("later", "cap"),
+    [
+        pytest.param(0.501, 3, id="right after"),
+        pytest.param(0.75, 3, id="as late as arrivals differ"),
+        pytest.param(0.76, None, id="too late"),
+    ],
+)
+def test_what_was_sent_right_after_may_have_overtaken_it(later: float, cap: int | None) -> None:
     under_way = InFlight()
-    for index, at in enumerate((0.1, 0.2, 0.3, 0.301)):
+    for index, at in enumerate((0.1, 0.2, 0.5, later)):
         under_way.sent(str(index), at)
-    under_way.refused("2", 0.005, is_first=True)
-    assert under_way.cap == 3
+    under_way.refused("2", 0.25, is_first=True)
+    assert under_way.cap == cap

@@ -164,3 +164,50 @@ def test_a_moment_without_a_count_does_not_bound_the_rate() -> None:
     limit = Limit(20.0, 1.0, episodes=episodes)
     lesson = Lesson(limit, episodes[-1], sent(100, 1.01, 1.02), 1.05, is_patience_thin=True)
     assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4, 0.0)).rate == pytest.approx(40.0)
+
+
+SHARP = Episode(0.9, 1.0, 1.0)
+VAGUE = Episode(0.9, 0.6, 1.0)  # known to 0.2 s either way
+BLURRED = Episode(0.9, 0.4, 1.0)
+
+
+def taken_up(found: Reading, episode: Episode, count: float, *, heard: int = 1) -> Limit:
+    """Return a limit of 20 per second, below which 30 were refused, once that was read instead."""
+    limit = Limit(20.0, 1.0, failed_rate=30.0, episodes=[episode] * heard)
+    Lesson(limit, episode, sent(count / 0.9, 0.0001, 0.9), 5.0).take_up(found)
+    return limit
+
+
+@pytest.mark.parametrize(
+    ("kind", "episode", "count", "step"),
+    [
+        pytest.param(Kind.FIXED, SHARP, 10.0, 0.1, id="one of those that were counted"),
+        pytest.param(Kind.FIXED, SHARP, 90.0, 0.02, id="the least, where many were"),
+        pytest.param(Kind.FIXED, SHARP, 1.0, 0.35, id="the most, where one was"),
+        pytest.param(Kind.FIXED, VAGUE, 90.0, 0.2, id="as little as is known of the end"),
+        pytest.param(Kind.SLIDING, VAGUE, 90.0, 0.02, id="which a sliding window does not need"),
+        pytest.param(Kind.BUCKET, VAGUE, 90.0, 0.2, id="and a bucket does"),
+    ],
+)
+def test_the_search_from_what_was_read(kind: Kind, episode: Episode, count: float, step: float) -> None:
+    limit = taken_up(Reading(kind, 100.0, 1.0, 0.0), episode, count)
+    assert (limit.n, limit.window, limit.kind) == (100.0, 1.0, kind)
+    assert limit.next_step == pytest.approx(step)
+    assert (limit.failed, limit.probe_at) == (math.inf, 15.0)
+
+
+@pytest.mark.parametrize(("heard", "kind"), [(1, Kind.UNKNOWN), (2, Kind.FIXED)])
+def test_one_blurred_end_tells_no_kind_and_what_was_refused_bounds_it(heard: int, kind: Kind) -> None:
+    limit = taken_up(Reading(Kind.FIXED, 20.0, 1.0, 0.0), BLURRED, 90.0, heard=heard)
+    assert (limit.kind, limit.failed) == (kind, 30.0)
+
+
+@pytest.mark.parametrize(("window", "failed"), [(1.0, 30.0), (1.2, math.inf)])
+def test_an_end_is_blurred_beyond_a_quarter_of_the_window(window: float, failed: float) -> None:
+    limit = taken_up(Reading(Kind.FIXED, 20.0, window, 0.0), BLURRED, 90.0)
+    assert limit.failed == failed
+
+
+def test_a_lesson_is_taught_with_patience_unless_told() -> None:
+    lesson = Lesson(Limit(20.0, 1.0), SHARP, SentLog(3600.0).all, 5.0)
+    assert (lesson.jitter_s, lesson.slow_until, lesson.is_patience_thin) == (0.005, -math.inf, False)

@@ -125,3 +125,21 @@ def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: flo
     for index, (its_lane, its_bot) in enumerate(waiting):
         line.add(claim(str(index), its_lane, its_bot))
     assert line.cost_ahead(claim("x", lane, bot)) == expected
+
+
+def test_a_bot_that_comes_after_an_empty_line_waits_for_its_own_share_alone() -> None:
+    line = Line()
+    line.add(claim("1"))
+    served(line, 1)
+    line.add(claim("2"))
+    for name in "345":
+        line.add(claim(name, bot="b"))
+    assert line.cost_ahead(claim("6")) == 2.0
+
+
+def test_a_bot_that_left_has_no_share() -> None:
+    line = Line()
+    for name, bot in (("1", "a"), ("2", "a"), ("3", "b"), ("4", "b"), ("5", "b"), ("6", "c")):
+        line.add(claim(name, bot=bot))
+    line.remove(claim("6", bot="c"))
+    assert line.cost_ahead(claim("7")) == 4.0

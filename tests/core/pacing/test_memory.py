@@ -23,6 +23,7 @@ def test_what_was_learned_comes_back_with_less_trust(n: float, window: float, se
 
 def test_the_first_step_after_a_restart_ends_where_it_held() -> None:
     (limit,) = restore([KEPT], 0.0)
+    assert limit.probe_at == 10.0
     limit.probe(limit.probe_at, limit.n)
     assert limit.allowed(is_read=True) == pytest.approx(20.0)
 

@@ -140,6 +140,17 @@ def test_who_cannot_wait_for_the_end_of_the_pause_is_told_at_once() -> None:
     assert refused.retry_after_s == pytest.approx(60.0, abs=0.01)
 
 
+def test_who_can_wait_just_as_long_is_taken() -> None:
+    desk = Desk().paused(60.0)
+    assert desk.pacer.enter(desk.claim(give_up_at=desk.pacer.paused_until), 0.0) is None
+    desk = Desk(Quota(10, 10))
+    desk.send(0.0, 40)
+    refused = desk.pacer.enter(desk.claim(give_up_at=5.0), 0.0)
+    assert refused is not None
+    assert refused.retry_after_s is not None
+    assert desk.pacer.enter(desk.claim(give_up_at=refused.retry_after_s), 0.0) is None
+
+
 def test_a_pause_that_comes_refuses_those_who_wait_already() -> None:
     desk = Desk(Quota(1, 1))
     under_way = desk.send(0.0, 3)
@@ -298,6 +309,20 @@ def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
     assert desk.pacer.release(10.0).look_again_at == 1e12
     desk.answer(10.1, running[:1])
     assert len(desk.go(10.1)) == 1
+    desk.answer(10.2, running[1:2], LOST)
+    assert len(desk.go(10.2)) == 1
+
+
+def test_who_waits_for_ever_for_a_place_is_not_looked_for() -> None:
+    desk = Desk()
+    flood = desk.send(0.0, 5)
+    desk.answer(0.1, flood[4:], limited(1.0))
+    desk.answer(0.1, flood[:4])
+    desk.enter(0.2)
+    desk.answer(3.1, desk.go(3.0))
+    desk.enter(10.0, 9, give_up_at=math.inf)
+    assert len(desk.go(10.0)) == 4
+    assert desk.pacer.release(10.0).look_again_at is None
 
 
 def test_what_is_written_later_counts_from_then() -> None:
@@ -306,6 +331,29 @@ def test_what_is_written_later_counts_from_then() -> None:
     desk.pacer.sent(early, 0.0)
     desk.pacer.sent(late, 0.5)
     assert [len(desk.send(at)) for at in (1.1, 1.2)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("written_at", "room_at"),
+    [
+        pytest.param(10.0005, 11.005, id="at once: counts from when it was let go"),
+        pytest.param(10.0015, 11.0065, id="a little later: counts from then"),
+    ],
+)
+def test_from_when_it_counts(written_at: float, room_at: float) -> None:
+    desk = Desk(Quota(1, 1.0))
+    (first,) = desk.send(10.0)
+    desk.pacer.sent(first, written_at)
+    desk.enter(10.1)
+    assert desk.pacer.release(10.1).look_again_at == pytest.approx(room_at, abs=1e-6)
+
+
+def test_what_was_to_be_written_later_and_never_was_leaves_no_trace() -> None:
+    desk = Desk(Quota(1, 1.0))
+    (first,) = desk.send(0.0)
+    desk.pacer.sent(first, 0.5)
+    desk.pacer.leave(first)
+    assert len(desk.send(0.6)) == 1
 
 
 def test_what_waits_is_shown_by_lane_and_bot() -> None:
@@ -321,7 +369,7 @@ def test_who_finds_nobody_waiting_and_room_goes_at_once() -> None:
     assert [desk.pacer.goes_at_once(claim, 0.0) for claim in (first, second, third)] == [True, True, False]
     assert desk.pacer.enter(third, 0.0) is None
     assert desk.go(0.0) == []
-    assert not desk.pacer.goes_at_once(desk.claim(), 0.0), "not past who waits"
+    assert desk.pacer.goes_at_once(desk.claim(), 0.0) is False, "not past who waits"
     desk.answer(0.1, [first, second])
     assert desk.go(1.5) == [third]
 
@@ -364,6 +412,43 @@ def test_who_waits_no_longer_is_not_paced_where_classes_count_apart() -> None:
     assert len(desk.go(1.006)) == 2  # one of each, at the even pace
     assert dict(desk.pacer.status(1.006).waiting) == {(Lane.READ, "a"): 1}
     assert len(desk.send(2.5, 5)) == 6  # five at once, and the read that waited
+
+
+def test_a_read_waits_for_all_where_they_count_together() -> None:
+    desk = Desk(Quota(10, 10))
+    desk.send(0.0, 40, Lane.READ)
+    assert desk.pacer.enter(desk.claim(Lane.READ, give_up_at=5.0), 0.0) is not None
+    desk = Desk(Quota(10, 10))
+    desk.send(0.0, 40)
+    assert desk.pacer.enter(desk.claim(Lane.READ, give_up_at=5.0), 0.0) is not None
+
+
+def test_reads_are_looked_at_behind_two_lanes_that_wait() -> None:
+    desk = apart()
+    desk.send(0.0, 12)
+    desk.enter(0.1, 1, Lane.CANCEL)
+    desk.enter(0.1, 1, Lane.READ)
+    assert [claim.lane for claim in desk.go(0.1)] == [Lane.READ]
+
+
+def test_a_cheap_one_does_not_pass_a_dear_one_that_waits() -> None:
+    desk = Desk(Quota(10, 10))
+    desk.send(0.0, 6)
+    dear = desk.claim(Lane.CANCEL)._replace(cost=5.0)
+    assert [desk.pacer.enter(claim, 0.1) for claim in (dear, desk.claim())] == [None, None]
+    assert desk.go(0.1) == []
+
+
+def test_the_end_of_a_pause_and_of_a_scout_leave_the_limit_in_force() -> None:
+    desk = Desk(Quota(1, 10)).paused(1.0)
+    desk.enter(0.5, 2)
+    assert desk.go(desk.pacer.paused_until) == []
+    assert len(desk.go(10.1)) == 1
+    assert desk.go(12.1) == []
+
+
+def test_a_thousand_may_wait_unless_told_otherwise() -> None:
+    assert PacerSettings() == PacerSettings(1000, ())
 
 
 def test_a_read_waits_for_reads_only_where_they_count_apart() -> None:

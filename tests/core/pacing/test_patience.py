@@ -59,3 +59,9 @@ def test_what_is_ten_seconds_old_is_forgiven() -> None:
     assert patience.slowness(9.9) == 2
     assert patience.slowness(10.0) == 1
     assert not patience.is_thin(12.0)
+
+
+def test_the_oldest_is_forgiven_first() -> None:
+    patience = refused(0.0, 9.0, 9.1, 9.2)
+    assert patience.is_thin(10.5)
+    assert not patience.is_thin(19.05)

@@ -25,6 +25,10 @@ FIELDS = [
     ),
     ({"x-ratelimit-remaining": "many", "x-ratelimit-reset": "30"}, ()),
     ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "nan"}, ()),
+    (
+        {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "0.5"},
+        (Quota(math.inf, left=0.0, reset_s=0.5),),
+    ),
     ({"x-ratelimit-remaining": "-1", "x-ratelimit-reset": "30"}, ()),
     ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "1700000030000"}, (LEFT,)),
     ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1e300"}, ()),

@@ -135,7 +135,7 @@ class Limit:
         return is_next or (self.failed / self.n - 1) / 2 < _NARROW
 
     def _next_step(self, now: float) -> None:
-        if self.failed < math.inf and self._is_narrow():
+        if self._is_narrow():
             rest_s = self.rest_s
             was_tried = self.step > 0
             self.rest(now)

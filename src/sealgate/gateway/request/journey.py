@@ -30,8 +30,8 @@ _WAITS = frozenset({QUEUE, UPSTREAM})
 class Journey:
     """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
 
-    `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may conclude if it ends
-    here: unknown from the first byte of an attempt until its verdict. `not_before` holds a resend back.
+    `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may conclude if it
+    ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds a resend back.
     `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
     `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
     after the key that it goes with.

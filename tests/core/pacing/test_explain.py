@@ -1,0 +1,139 @@
+"""What explains episodes: plain situations of each kind, with trips that differ by 5 ms."""
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.explain import (
+    Evidence,
+    Kind,
+    Reading,
+    _candidates,
+    _most_between_edges,
+    explain,
+    explain_bucket,
+    explain_last,
+    explain_window,
+)
+from sealgate.core.pacing.sent_log import SentLog, Tally
+
+LONG = [60.0, 300.0, 600.0, 900.0, 3600.0]
+
+
+def sent(*bursts: tuple[float, int, float]) -> Tally:
+    """Return the log of bursts: when it begins, of how many, and how far apart."""
+    log = SentLog(3600.0)
+    for at, count, every in bursts:
+        for index in range(count):
+            log.add(at + index * every, 1.0)
+    return log.all
+
+
+def seen(episodes: Sequence[Episode], log: Tally, failed_rate: float = math.inf) -> Evidence:
+    return Evidence(episodes, log, 0.005, failed_rate)
+
+
+FIXED = sent((0.3, 20, 0.01), (5.3, 20, 0.01), (7.75, 20, 0.01), (8.0, 20, 0.01))
+OF_FIXED = [Episode(0.6, 1.0, 1.0), Episode(5.6, 6.0, 6.0), Episode(8.3, 9.0, 9.0)]
+SLIDING = sent((0.3, 20, 0.02), (5.0, 10, 0.05), (5.5, 10, 0.05), (20.3, 20, 0.02))
+OF_SLIDING = [Episode(0.75, 1.3, 1.3), Episode(5.99, 6.0, 6.0), Episode(20.8, 21.3, 21.3)]
+BUCKET = sent((0.0, 5, 0.001), (0.1, 20, 0.1), (2.1, 20, 0.1))
+OF_BUCKET = [Episode(at - 0.05, at, at, resumed=at) for at in (0.1, 2.1, 4.1)]
+
+
+def test_twice_as_many_around_an_edge_are_of_a_fixed_window() -> None:
+    assert explain(seen(OF_FIXED, FIXED)) == Reading(Kind.FIXED, 20.0, 1.0, 20.0)
+
+
+def test_the_kind_is_left_open_while_both_explain_all() -> None:
+    assert explain_window(seen(OF_FIXED[:2], FIXED)) == Reading(Kind.SLIDING, 20.0, 1.0, 20.0)
+
+
+def test_ends_that_no_edges_repeat_are_of_a_sliding_window() -> None:
+    assert explain(seen(OF_SLIDING, SLIDING)) == Reading(Kind.SLIDING, 20.0, 1.0, 20.0)
+
+
+def test_a_burst_and_an_even_rate_are_of_a_bucket() -> None:
+    assert explain_bucket(seen(OF_BUCKET[:2], BUCKET), 2) == Reading(Kind.BUCKET, 6.0, 0.6, 0.0)
+
+
+@pytest.mark.parametrize(
+    "episodes",
+    [
+        pytest.param(OF_BUCKET[:2], id="too few of them"),
+        pytest.param([Episode(0.0, 0.1, 0.4), *OF_BUCKET[1:]], id="an end that is not known sharply"),
+    ],
+)
+def test_what_tells_no_bucket(episodes: list[Episode]) -> None:
+    assert explain_bucket(seen(episodes, BUCKET)) is None
+
+
+@pytest.mark.parametrize(
+    ("at_most", "n", "window"),
+    [
+        pytest.param(math.inf, 40.0, 2.0, id="the highest rate"),
+        pytest.param(0.1, 80.0, 900.0, id="up to one that was refused"),
+        pytest.param(0.01, 80.0, 3600.0, id="the longest window where none is slow enough"),
+    ],
+)
+def test_what_the_last_episode_says_alone(at_most: float, n: float, window: float) -> None:
+    assert explain_last(seen(OF_FIXED, FIXED), at_most) == Reading(Kind.UNKNOWN, n, window, 0.0)
+
+
+def test_an_episode_before_which_nothing_went_says_nothing() -> None:
+    assert explain_last(seen([Episode(0.0, 1.0, 1.0)], sent())) is None
+
+
+def test_a_pace_that_was_refused_bounds_the_reading() -> None:
+    got = explain_window(seen(OF_FIXED[:2], FIXED, failed_rate=18.0))
+    assert got is not None
+    assert got.rate < 18.0
+
+
+@pytest.mark.parametrize(
+    ("edge", "known_s", "most"),
+    [
+        pytest.param(9.0, 0.005, 30.0, id="the fullest of all windows before it"),
+        pytest.param(3.0, 0.005, 10.0, id="none that comes after it"),
+        pytest.param(9.0, 0.2, 15.0, id="only what was surely within the edges"),
+        pytest.param(0.0, 0.005, 0.0, id="none at all"),
+    ],
+)
+def test_what_surely_went_between_two_edges(edge: float, known_s: float, most: float) -> None:
+    log = sent((1.5, 10, 0.01), (4.105, 30, 0.0065), (7.4, 15, 0.001))
+    assert _most_between_edges(seen(OF_FIXED, log), edge, 1.0, known_s) == most
+
+
+def test_before_anything_went_nothing_went_between_edges() -> None:
+    assert _most_between_edges(seen(OF_FIXED, sent()), 9.0, 1.0, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("resumed", "rate"),
+    [
+        pytest.param(0.35, 10.0, id="soon after it gave way"),
+        pytest.param(0.45, None, id="so late that it may have been full"),
+    ],
+)
+def test_a_bucket_is_told_where_it_was_not_full_in_between(resumed: float, rate: float | None) -> None:
+    first = Episode(0.05, 0.1, 0.1, resumed=resumed)
+    got = explain_bucket(seen([first, OF_BUCKET[1]], BUCKET), 2)
+    assert (got and got.rate) == (rate and pytest.approx(rate))
+
+
+@pytest.mark.parametrize(
+    ("blur_s", "windows"),
+    [
+        pytest.param(
+            0.0, [0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, *LONG], id="all that are common"
+        ),
+        pytest.param(2.0, [2.0, 5.0, 10.0, 15.0, 30.0, *LONG], id="none that is shorter than the blur"),
+        pytest.param(2.2, [2.0, 5.0, 10.0, 15.0, 30.0, *LONG], id="or hardly shorter"),
+        pytest.param(2.3, [5.0, 10.0, 15.0, 30.0, *LONG], id="but one that is much shorter"),
+        pytest.param(1e5, LONG, id="the longest that is common is always told"),
+    ],
+)
+def test_which_windows_can_be_told(blur_s: float, windows: list[float]) -> None:
+    assert list(_candidates(seen([Episode(0.0, 1.0, 1.0 + blur_s)], sent()))) == windows
