@@ -31,6 +31,8 @@ STATUS = Status(
     (KeyStatus("main", 0.0, {}, {}, (LIMIT,), None, sharing=SharingStatus(1, is_lead=True, degraded=None)),),
     JournalStatus(0, (), None, is_refusing=False),
 )
+# Programs of tests/bench that a benchmark or a script of its own starts.
+STARTED = {"bare_proxy", "distance", "first_request", "fuzz_target", "load", "mutate", "upstream"}
 TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}
 
 
@@ -88,6 +90,14 @@ def test_links_lead_somewhere() -> None:
 def test_the_readme_leads_to_every_page() -> None:
     linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", (ROOT / "README.md").read_text()))
     assert linked == {page.name for page in (ROOT / "docs").glob("*.md")}
+
+
+def test_every_benchmark_is_listed() -> None:
+    """A benchmark is a program that takes arguments or prints; the others are started by one."""
+    part = (ROOT / "docs" / "testing.md").read_text().partition("## Benchmarks")[2]
+    listed = set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE))
+    bench = (ROOT / "tests" / "bench").glob("*.py")
+    assert listed == {file.stem for file in bench if "__main__" in file.read_text()} - STARTED
 
 
 def test_the_readme_has_its_order() -> None:

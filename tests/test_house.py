@@ -28,7 +28,7 @@ OURS = {
     "": frozenset({"cli"}),  # __main__ starts the program
     "errors": frozenset(),
     "core": frozenset({"errors"}),
-    "config": frozenset({"errors"}),
+    "config": frozenset(),
     "sandbox": frozenset(),
     "admin": frozenset({"", "core", "errors"}),
     "gateway": frozenset({"", "core", "config", "errors"}),

@@ -1,6 +1,9 @@
 """What is shipped: the locks, the version, the program and the wheel."""
 
+import importlib
+import pkgutil
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -95,3 +98,26 @@ def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
     assert f"{info}/licenses/LICENSE" in names
     files = (file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix != ".pyc")
     assert {str(file.relative_to(ROOT / "src")) for file in files} <= names
+
+
+def compiled_modules() -> set[str]:
+    """Return the modules that hatch_build.py compiles, as paths below src/sealgate."""
+    hook = runpy.run_path(str(ROOT / "hatch_build.py"))
+    return {str(Path(folder, name)) for folder, names in hook["_MODULES"].items() for name in names}
+
+
+def test_what_is_compiled_exists() -> None:
+    source = ROOT / "src" / "sealgate"
+    assert [name for name in compiled_modules() if not (source / f"{name}.py").is_file()] == []
+
+
+def test_no_class_that_is_not_compiled_inherits_from_one_that_is() -> None:
+    """Mypyc's classes take no such heirs, unless they say so."""
+    names = compiled_modules()
+    modules = {f"sealgate.{name.replace('/', '.')}" for name in names}
+    for module in pkgutil.walk_packages(sealgate.__path__, "sealgate."):
+        if module.name in modules or module.name.endswith("__main__"):
+            continue
+        own = vars(importlib.import_module(module.name)).values()
+        for kind in (one for one in own if isinstance(one, type) and one.__module__ == module.name):
+            assert {base.__module__ for base in kind.__mro__[1:]}.isdisjoint(modules), kind

@@ -37,6 +37,7 @@ def test_what_looks_like_a_secret(text: str) -> None:
         "The exchange gave no answer: the connection was closed without a reply.",
         "Set `signing.header_prefix` as the exchange documents it.",
         "look at the token of the bot",
+        "file:main.secret: is open to others (mode 0644); chmod 600 main.secret",
     ],
 )
 def test_what_does_not(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The benchmark of pacing under an unknown limit: `python -m bench.limits [--quick] [--write docs/]`.
+"""The benchmark of pacing under an unknown limit: scripts/bench limits.
 
 Everything runs in virtual time: bots that ask for three times what the limiter grants, a network of 40 ms
 with jitter, and a server whose limiter was written without a look at the core. The gateway's core runs beside
@@ -35,7 +35,7 @@ jitter. Goodput, 429s, stall, shares (Jain's index) and the wait of cancels are 
 windows, and at least ten seconds.
 "Sent in a pause" counts, over the whole run, requests sent before the time of a `Retry-After` was over.
 
-`python -m bench.limits --write docs/` writes this page, with `tests` on `PYTHONPATH`.
+`scripts/bench limits --first 101 --seeds 2 --write docs` writes this page.
 
 ![429s and stalls by limiter](limits.svg)
 """

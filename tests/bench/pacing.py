@@ -4,7 +4,7 @@ Three bots of weights 1, 1 and 2 ask for more than each kind of limiter grants, 
 times a second. After a time for learning, from the sandbox's journal: goodput (accepted / granted), 429s per
 1000 accepted, the longest time without an acceptance, and Jain's index of the shares by weight; from
 `X-Gateway-Queue-Ms`: how long a cancel waited. Then, with the limit published to a fresh gateway, bursts of
-four at 80 % of it: how long any request waited. `python -m bench.limits` has many more cases, in virtual
+four at 80 % of it: how long any request waited. `scripts/bench limits` has many more cases, in virtual
 time.
 """
 

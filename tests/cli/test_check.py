@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,21 @@ async def test_offline_sends_nothing(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         result = await setup.check("--offline")
         assert (result.exit_code, setup.upstream and setup.upstream.connections) == (0, 0)
+
+
+async def test_another_gateway_of_this_user_has_the_admin_socket(tmp_path: Path) -> None:
+    (tmp_path / "control").mkdir(mode=0o700)
+    place = tmp_path / "control" / "admin.sock"
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(str(place))
+        other.listen()
+        async with raw_setup(tmp_path) as setup:
+            setup.environ["SEALGATE_ADMIN__UNIX"] = str(place)
+            result = await setup.check("--offline")
+    assert result.exit_code == 1
+    [line] = [line for line in result.stdout.splitlines() if "admin.unix" in line]
+    assert line.split()[:2] == ["fail", "admin.unix"]
+    assert f"cannot listen on {place}: another program listens there" in line
 
 
 async def test_json(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from sealgate import __version__
 from sealgate.cli import COMMANDS, main
 from sealgate.cli.frame import Program, config_option
 from sealgate.config import ConfigError
-from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.sources import SecretError
 
 HEAVY = ("aiohttp", "asyncio", "prometheus_client", "pydantic", "rich", "structlog")

@@ -92,7 +92,7 @@ def test_what_was_under_way_when_it_was_killed_can_be_settled(tmp_path: Path) ->
         program.kill()
     with settling_desk(file) as desk:
         assert "a1-0" in {doubt.id for doubt in desk.doubts}
-        desk.settle(desk.doubts)
+        desk.settle(desk.doubts, 1_700_000_000_000)
     with settling_desk(file) as desk:
         assert desk.doubts == ()
 

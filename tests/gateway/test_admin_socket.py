@@ -10,8 +10,8 @@ import pytest
 
 from sealgate.config.admin_socket import OFF, default_places, why_not_private
 from sealgate.gateway.doors.admin_socket import bind_admin
-from sealgate.gateway.doors.listening import StartError
 from sealgate.gateway.doors.unix_socket import UnixSocket
+from sealgate.gateway.host.start import StartError
 
 
 @pytest.fixture

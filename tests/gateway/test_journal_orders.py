@@ -265,7 +265,7 @@ async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.
 async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
     leave_behind(file, orders.sent_row(RECENT))
     with settling_desk(file) as desk:
-        desk.settle(desk.doubts)
+        desk.settle(desk.doubts, now_ms())
     async with running_book(file) as book:
         assert [kept.ending for kept in book.kept] == [UNKNOWN]
         assert book.status.in_doubt == 0
@@ -278,7 +278,7 @@ async def test_a_running_gateway_notices_what_is_settled_by_hand(file: Path) -> 
         await book.intent(order(3))
         with settling_desk(file) as desk:
             assert desk.doubts == (DOUBT,), "not those under way"
-            desk.settle(desk.doubts)
+            desk.settle(desk.doubts, now_ms())
         await until(lambda: book.status.in_doubt == 0)
         assert book.status.doubts == ()
 

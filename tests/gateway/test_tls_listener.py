@@ -16,8 +16,8 @@ from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, CutError
 from sealgate.config import Listen
-from sealgate.gateway.doors.listening import StartError
 from sealgate.gateway.doors.server_tls import server_context
+from sealgate.gateway.host.start import StartError
 
 TOKENS = {**ENVIRON, "WATCH": "watch-token"}
 BOTS = {"grid": {}, "watch": {"token": "env:WATCH"}}

@@ -15,7 +15,7 @@ _NAMES = frozenset(
 _SUSPECT = re.compile(
     r"(?i)(?P<kept>\b(?:bearer|basic)\s+"
     r"|\b(?:authorization|cookie|x-[\w-]*(?:signature|apikey|token))\b['\"]?\s*[:=,]\s*['\"]?"
-    r"|\b(?:api_?secret|secret|token|signature|password)\b['\"]?\s*[:=]\s*['\"]?(?!(?:file|env|cmd|systemd|keyring):)"
+    r"|(?<![./])\b(?:api_?secret|secret|token|signature|password)\b['\"]?\s*[:=]\s*['\"]?(?!(?:file|env|cmd|systemd|keyring):)"
     r"|://[^/\s:@]*:(?=[^/\s@]*@))(?P<blanked>(?:(?:bearer|basic)\s+)?[^\s'\",;@&]+)"
 )
 

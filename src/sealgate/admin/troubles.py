@@ -30,7 +30,6 @@ class Trouble:
     kind: str
     bot: str
     count: int
-    first_at: float
     last_at: float
     unsaid: int
     said_at: float
@@ -61,7 +60,7 @@ class Troubles:
     def _take(self, error: UpstreamError, key: str, bot: str) -> None:
         record = self._records.pop((key, error.kind), None)
         if record is None:
-            record = Trouble(key, error.kind, bot, 0, error.at, error.at, 0, error.at - _QUIET_S)
+            record = Trouble(key, error.kind, bot, 0, error.at, 0, error.at - _QUIET_S)
         self._records[key, error.kind] = record
         if len(self._records) > _MOST:
             self._records.popitem(last=False)

@@ -57,8 +57,10 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
 
 
 def _settle(desk: "SettlingDesk", request_id: str | None, *, as_json: bool) -> str:
+    from sealgate.gateway.host.host import Host
+
     chosen = desk.doubts if request_id is None else _find(desk.doubts, request_id)
-    desk.settle(chosen)
+    desk.settle(chosen, int(Host().wall() * 1000))
     if as_json:
         return _json(chosen)
     return "\n".join(f"settled {doubt.request_id}" for doubt in chosen) or "no orders in doubt"

@@ -6,7 +6,7 @@ bounds: the settled ones go, oldest first, once there are too many, too large or
 under way is never dropped; where nothing but those is left, a new key is declined. Each bot has bounds of its
 own, so that nothing that one does makes another's keys forgotten.
 
-Source: README.md, Never twice; draft-ietf-httpapi-idempotency-key-header.
+Source: draft-ietf-httpapi-idempotency-key-header.
 """
 
 import re

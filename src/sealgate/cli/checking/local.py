@@ -13,11 +13,12 @@ from sealgate.config import Address, Config
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
-from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.doors.admin_socket import check_admin
 from sealgate.gateway.doors.server_tls import server_context
 from sealgate.gateway.doors.unix_socket import check_place
 from sealgate.gateway.host.descriptors import grantable
 from sealgate.gateway.host.host import random_token
+from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.keys.parts import key_with
 from sealgate.gateway.keys.roster import read_roster
@@ -136,7 +137,7 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
         yield ok("listen.tls_cert", "certificate and key belong together")
 
 
-def look_at_addresses(config: Config, *, is_running: bool) -> Iterator[Finding]:
+def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:
     """Yield whether each address can be had; a gateway that runs has them already."""
     for setting, address in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
         if address is not None:
@@ -145,7 +146,13 @@ def look_at_addresses(config: Config, *, is_running: bool) -> Iterator[Finding]:
                 if is_running
                 else _bindable(setting, address)
             )
-    if config.listen.unix is None or is_running:
+    if is_running:
+        return
+    try:
+        check_admin(config.admin.unix, environ)
+    except (StartError, OSError) as error:
+        yield told("admin.unix", str(error))
+    if config.listen.unix is None:
         return
     try:
         check_place(config.listen.unix, "listen.unix")

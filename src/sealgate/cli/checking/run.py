@@ -105,7 +105,7 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     yield from local.read_keys(config, environ, turn.known)
     yield from local.read_tokens(config, environ)
     yield from local.look_at_certificate(config)
-    yield from local.look_at_addresses(config, is_running=turn.running is not None)
+    yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
     yield from local.look_at_descriptors(config)
     yield from look_at_journal(config, learned)
     if turn.running is None:

@@ -85,7 +85,7 @@ class Pacer:
         elif claim.id in self._sent:
             sent_at = self._sent.pop(claim.id)
             self._envelope.untook(claim, sent_at)
-            self._is_scout_back(claim)
+            self._take_scout_back(claim)
 
     def sent(self, claim: Claim, now: float) -> None:
         """Hear that the first byte of what was let go is written only now: a connection had to be made."""
@@ -113,7 +113,7 @@ class Pacer:
     def answered(self, claim: Claim, now: float, reply: Reply) -> None:
         """Learn from what came back for a claim that was let go."""
         sent_at = self._sent.pop(claim.id)
-        is_scout = self._is_scout_back(claim)
+        is_scout = self._take_scout_back(claim)
         if reply.fate is _ACCEPTED:
             self._envelope.accepted(claim, sent_at, now, is_scout=is_scout)
         elif reply.fate is Fate.LIMITED:
@@ -223,7 +223,7 @@ class Pacer:
         if self._envelope.needs_scout:
             self._scout, self._scout_until = claim.id, now + _SCOUT_S
 
-    def _is_scout_back(self, claim: Claim) -> bool:
+    def _take_scout_back(self, claim: Claim) -> bool:
         """Return whether this is the scout; if so, nobody waits for it any longer."""
         is_scout = claim.id == self._scout
         if is_scout:

@@ -58,9 +58,9 @@ class Lead:
         for name in note.gone:
             self._give_back(held, name)
         for name, at in note.sent:
-            self._is_sent(held, name, at)
+            self._count_sent(held, name, at)
         for over in note.over:
-            self._is_over(held, over)
+            self._finish(held, over)
         self._count(note.spent, now)
         for claim in note.waits:
             held[claim.id] = self._enter(claim._replace(id=f"{member} {claim.id}"), now)
@@ -145,7 +145,7 @@ class Lead:
             self._unused.discard(claim.id)
             self.pacer.leave(claim)
 
-    def _is_sent(self, held: dict[str, Claim], name: str, at: float) -> Claim | None:
+    def _count_sent(self, held: dict[str, Claim], name: str, at: float) -> Claim | None:
         """Count it from when its member sent it: the ways over Redis are none of the exchange's jitter."""
         claim = held.get(name)
         if claim is None or claim.id not in self._gone:
@@ -154,8 +154,8 @@ class Lead:
         self._unused.discard(claim.id)
         return claim
 
-    def _is_over(self, held: dict[str, Claim], over: Over) -> None:
-        claim = self._is_sent(held, over.name, over.sent_at)
+    def _finish(self, held: dict[str, Claim], over: Over) -> None:
+        claim = self._count_sent(held, over.name, over.sent_at)
         if claim is not None:
             del held[over.name]
             self._gone.remove(claim.id)

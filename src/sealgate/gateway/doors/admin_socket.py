@@ -7,7 +7,7 @@ from pathlib import Path
 import structlog
 
 from sealgate.config.admin_socket import OFF, default_places, why_not_private
-from sealgate.gateway.doors.unix_socket import UnixSocket, bind_unix
+from sealgate.gateway.doors.unix_socket import UnixSocket, bind_unix, check_place
 
 log = structlog.get_logger("sealgate.admin")
 
@@ -23,12 +23,22 @@ def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSo
         return None
     if setting is not None:
         return bind_unix(Path(setting), "admin.unix")
-    path = next(path for path in default_places(environ) if path.parent.parent.is_dir())
+    path = _default_place(environ)
     if (trouble := _trouble_with(path.parent)) is None:
         return bind_unix(path, "admin.unix")
     cause = f"cannot listen on {path}: its folder {trouble}; or set admin.unix to a path of its own"
     log.warning("admin_socket_off", cause=cause, missing="halt, resume and reload by command")
     return None
+
+
+def check_admin(setting: Path | str | None, environ: Mapping[str, str]) -> None:
+    """Look whether `bind_admin` could have its place; change nothing. Raises StartError if not."""
+    if setting != OFF:
+        check_place(_default_place(environ) if setting is None else Path(setting), "admin.unix")
+
+
+def _default_place(environ: Mapping[str, str]) -> Path:
+    return next(path for path in default_places(environ) if path.parent.parent.is_dir())
 
 
 def _trouble_with(folder: Path) -> str | None:

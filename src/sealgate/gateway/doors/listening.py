@@ -1,4 +1,4 @@
-"""Listening by TCP, and the error of a gateway that cannot start here."""
+"""Listening by TCP."""
 
 import asyncio
 import contextlib
@@ -7,15 +7,12 @@ import socket
 
 from sealgate.config import Address
 from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.host.start import StartError
 
 BACKLOG = 1024
 
 _PATIENCE_S = 0.5
 _MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
-
-
-class StartError(Exception):
-    """The gateway cannot start here. `str()` is one line: cause and fix."""
 
 
 async def listen(server: BotServer, address: Address, setting: str) -> asyncio.Server:

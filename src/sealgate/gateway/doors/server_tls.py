@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 
 from sealgate.config import Listen
-from sealgate.gateway.doors.listening import StartError
+from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.files import opened
 from sealgate.gateway.keys.reading import SecretError
 

@@ -13,7 +13,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from sealgate.gateway.doors.listening import BACKLOG, StartError
+from sealgate.gateway.doors.listening import BACKLOG
+from sealgate.gateway.host.start import StartError
 
 _NOT_US = 0o177  # the umask of a socket with mode 0600
 _WRITABLE_BY_OTHERS = 0o022

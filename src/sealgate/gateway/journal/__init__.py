@@ -9,6 +9,8 @@ shedding.py  what goes from a full file, and whose
 writer.py    the thread that alone has the ledger; all that waits is one transaction
 halts.py     which orders a person halted
 book.py      the orders as the pipeline uses them
+desk.py      settling orders in doubt, from a process of its own
+insight.py   what is kept, for who only looks
 
 What a return of `OrderBook.intent` promises: the row survives the end of this process, by SIGKILL too. The
 disk is synced by the checkpoint about once a second, so that a power cut may cost the records of about the

@@ -9,7 +9,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from sealgate.core.doubts import Doubt
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import JournalError, check_made, connect, is_in_use, told
 
@@ -21,9 +20,9 @@ class SettlingDesk:
         self._database = database
         self.doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
 
-    def settle(self, chosen: Sequence[Doubt]) -> None:
-        """Take orders off, which a running gateway notices within a second."""
-        orders.settle(self._database, [doubt.id for doubt in chosen], int(Host().wall() * 1000))
+    def settle(self, chosen: Sequence[Doubt], wall_ms: int) -> None:
+        """Take orders off at that time, which a running gateway notices within a second."""
+        orders.settle(self._database, [doubt.id for doubt in chosen], wall_ms)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class SigningKey:
 
     @cached_property
     def _lines(self) -> bytes:
-        """The same as bytes that lack timestamp and signature: made once, for they go with every request."""
+        """The signing header lines, with places for timestamp and signature: made once per key."""
         names = (f"{self.header_prefix}{name}" for name in _NAMES)
         key, timestamp, signature = (name.encode("ascii").replace(b"%", b"%%") for name in names)
         api_key = self.api_key.encode("ascii").replace(b"%", b"%%")

@@ -5,8 +5,8 @@ from sealgate.core.routes import Auth
 from sealgate.errors import Refusal
 from sealgate.gateway.keys.key import SigningKey
 
-# RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
 _SESSION, _SIGNED = Auth.SESSION, Auth.SIGNED
+# RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
 _STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 

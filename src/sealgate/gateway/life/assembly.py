@@ -16,9 +16,9 @@ from sealgate.core.replays import Bounds, Replays
 from sealgate.core.stamps import Stamps
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
-from sealgate.gateway.doors.listening import StartError
 from sealgate.gateway.host import redis_extra
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.host.start import StartError
 from sealgate.gateway.journal import HaltsTable, Journal, Keeper, Keeping, OrderBook
 from sealgate.gateway.journal.book import MOST_REPLAYS
 from sealgate.gateway.keys.parts import Parts

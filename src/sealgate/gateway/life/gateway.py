@@ -14,10 +14,10 @@ from sealgate.core.halts import Scope
 from sealgate.core.status import KeyStatus, Status, halt_status, key_status
 from sealgate.gateway.bots.connection import Service
 from sealgate.gateway.bots.server import BotServer
-from sealgate.gateway.doors.listening import StartError
 from sealgate.gateway.doors.opening import Doors, open_doors
 from sealgate.gateway.host.descriptors import room_for_bots
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.host.start import StartError
 from sealgate.gateway.life.reload import Reloader
 from sealgate.gateway.life.site import Site, build_site
 from sealgate.gateway.request.bookkeeping import Bookkeeping
