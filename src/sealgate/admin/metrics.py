@@ -39,7 +39,7 @@ class Metrics:
             buckets=_LONG,
             registry=self._registry,
         )
-        self._registry.register(_StatusCollector(status))
+        self._status = status
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
@@ -71,24 +71,25 @@ class Metrics:
         if outcome.reason == "rate_limited":
             self._limited.labels(key, "gateway").inc()
 
+    def look(self) -> Callable[[], bytes]:
+        """Look at the status, on the loop; return what writes the text, slowly, for a thread."""
+        gauges = _StatusGauges(self._status())
+        return lambda: generate_latest(self._registry) + generate_latest(gauges)
+
     def render(self) -> bytes:
-        """Return the exposition text. Takes milliseconds: call it in a thread."""
-        return generate_latest(self._registry)
+        """Return the exposition text."""
+        return self.look()()
 
 
-class _StatusCollector(Collector):
-    """Gauges of the present state, read when somebody asks."""
+class _StatusGauges(Collector):
+    """The state of one moment as gauges."""
 
-    def __init__(self, status: Callable[[], Status]) -> None:
+    def __init__(self, status: Status) -> None:
         self._status = status
 
-    def describe(self) -> list[Metric]:
-        """Name nothing in advance: the state may not be there yet."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
-        """Read the state and write it as gauges."""
-        status = self._status()
+        """Write them."""
+        status = self._status
         yield _gauge("build_info", "The running version", ("version",), {(status.version,): 1.0})
         yield _plain("inflight", "Requests under way", status.inflight)
         yield _plain("connections", "Open connections of bots", status.connections)

@@ -62,8 +62,8 @@ class _Views:
         self._document = document
 
     async def metrics(self, _: web.Request) -> web.Response:
-        # Rendering takes milliseconds, which bots would feel.
-        body = await asyncio.to_thread(self._metrics.render)
+        # Writing it takes milliseconds, which bots would feel; the state is not looked at from a thread.
+        body = await asyncio.to_thread(self._metrics.look())
         return web.Response(body=body, headers={"Content-Type": _TEXT})
 
     async def healthy(self, _: web.Request) -> web.Response:

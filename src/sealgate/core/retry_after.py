@@ -9,7 +9,7 @@ import re
 from sealgate.core.server_time import parse_http_date
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
-_LONGEST_S = 366 * 86_400.0
+LONGEST_S = 366 * 86_400.0
 
 
 def parse_retry_after(value: str | None, server_now: float) -> float | None:
@@ -22,7 +22,7 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
     seconds = _seconds(value.strip())
     if seconds is None:
         seconds = _until_date(value, server_now)
-    return seconds if seconds is not None and 0 <= seconds <= _LONGEST_S else None
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_S else None
 
 
 def _seconds(value: str) -> float | None:

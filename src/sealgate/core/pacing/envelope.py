@@ -42,6 +42,7 @@ _HORIZON_S = 3600.0  # the longest window that is learned
 _FULL = 0.9  # of a window in use: with less, another limit holds the rate and nothing is tried of this one
 _PROBED_S = 2.0  # a step on the rate of a bucket, whose window is but its burst, is counted over
 _EPSILON = 1e-6  # sums of fractions, compared
+_MOST_STATED = 8  # windows that header fields may publish, those of the configuration included
 _SCOPE = attrgetter("scope")
 _ROUNDING = 0.01  # a limit of 19.995 lets 20 go; the pace keeps the rate
 
@@ -51,6 +52,7 @@ class Envelope:
 
     def __init__(self, known: tuple[Quota, ...] = ()) -> None:
         self.limits = [Limit(quota.n, quota.window_s, most=quota.n) for quota in known]
+        self._known = tuple(self.limits)
         self.log = SentLog(_HORIZON_S)
         self.in_flight = InFlight()
         self._trips = RoundTrips()
@@ -193,6 +195,8 @@ class Envelope:
         for quota in quotas:
             if quota.window_s < math.inf:
                 self._publish(quota)
+        # Of several that say what is left, the least counts.
+        for quota in sorted(quotas, key=_left_of, reverse=True):
             if quota.left is not None and quota.reset_s is not None:
                 # Of what is under way nobody knows whether it was sent before or after this was said: after.
                 self._left = quota.left - len(self.in_flight)
@@ -202,6 +206,8 @@ class Envelope:
         if any((one.most, one.window) == (quota.n, quota.window_s) for one in self.limits):
             return
         published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
+        if len(published) >= _MOST_STATED:  # whoever writes another window each time means none of them
+            published = [one for one in published if one in self._known]
         self.limits = [*published, Limit(quota.n, quota.window_s, most=quota.n)]
         self.limits.sort(key=lambda one: one.window)
 
@@ -296,3 +302,7 @@ class Envelope:
         held = self._tally(limit).count(now - span_s) * self._length_s(limit) / span_s
         if held + 1.0 >= _FULL * limit.n:
             limit.probe(now, held)
+
+
+def _left_of(quota: Quota) -> float:
+    return math.inf if quota.left is None else quota.left

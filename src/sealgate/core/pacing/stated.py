@@ -32,7 +32,11 @@ class Quota:
 def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Quota, ...]:
     """Return what the fields (lower-case names) of a reply state; `server_now` is epoch seconds."""
     policies = [_parameters(item) for item in _items(fields.get("ratelimit-policy"))]
-    quotas = [Quota(float(one["q"]), float(one["w"])) for one in policies if one.get("q") and one.get("w")]
+    quotas = [
+        Quota(float(one["q"]), float(one["w"]))
+        for one in policies
+        if one.get("q") and 0 < one.get("w", 0) <= _LONGEST_S
+    ]
     states = [_parameters(item) for item in _items(fields.get("ratelimit"))]
     quotas += [
         _left(float(one["r"]), float(one["t"]))

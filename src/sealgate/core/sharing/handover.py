@@ -39,7 +39,9 @@ def write_limits(limits: Iterable[Limit], now: float) -> list[dict[str, Any]]:
 
 
 def read_limits(plain: Sequence[Mapping[str, Any]], now: float) -> list[Limit]:
-    """Return the limits, to be probed further after a while."""
+    """Return the limits, to be probed further after a while. Raises ValueError where one is none."""
+    if any(not (0 < one["n"] < math.inf and 0 < one["window"] < math.inf) for one in plain):
+        raise ValueError("no limit")
     return [
         Limit(
             one["n"],

@@ -6,6 +6,7 @@ from now, because no two hosts share a monotonic clock.
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -75,7 +76,7 @@ def read_note(content: Sequence[Any], now: float) -> Note:
         gone,
         [(name, now - ago_s) for name, ago_s in sent],
         [_read_over(one, now) for one in over],
-        [Claim(name, bot, Lane(lane), now + left_s, *more) for name, bot, lane, left_s, *more in waits],
+        [_read_claim(one, now) for one in waits],
         wants,
     )
 
@@ -115,10 +116,19 @@ def _quota(quota: Quota) -> list[float | None]:
 def _read_over(values: Sequence[Any], now: float) -> Over:
     name, fate, retry_after_s, resolution_s, quotas, sent_ago_s, over_ago_s = values
     reply = Reply(Fate(fate), retry_after_s, resolution_s, tuple(map(_read_quota, quotas)))
-    return Over(name, reply, now - sent_ago_s, now - over_ago_s)
+    return Over(name, reply, now - max(0.0, sent_ago_s), now - max(0.0, over_ago_s))
+
+
+def _read_claim(values: Sequence[Any], now: float) -> Claim:
+    name, bot, lane, left_s, weight, cost, is_read, is_again = values
+    if not (isinstance(bot, str) and 0 < weight < math.inf and 0 < cost < math.inf):
+        raise ValueError("no claim")
+    return Claim(name, bot, Lane(lane), now + left_s, weight, cost, is_read, is_again)
 
 
 def _read_quota(values: Sequence[float | None]) -> Quota:
     n, window_s, left, reset_s = values
     infinity = float("inf")
+    if n == 0 or window_s == 0:
+        raise ValueError("no quota")
     return Quota(infinity if n is None else n, infinity if window_s is None else window_s, left, reset_s)

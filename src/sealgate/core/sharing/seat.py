@@ -15,6 +15,7 @@ from typing import Any
 
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import LimitStatus, SharingStatus
+from sealgate.core.retry_after import LONGEST_S
 from sealgate.core.sharing.handover import read_limits, write_limits
 from sealgate.core.sharing.lead import LISTENS_S, Lead
 from sealgate.core.sharing.member_pacer import Common, MemberPacer
@@ -136,7 +137,7 @@ class Seat:
 
     def visited(self, answer: Answer, now: float) -> None:
         """Take in what Redis said."""
-        self._hold(now + answer.pause_s if answer.pause_s else -math.inf)
+        self._hold(now + min(answer.pause_s, LONGEST_S) if answer.pause_s else -math.inf)
         if self.trouble is not None or answer.epoch != self._epoch:
             self._begin(answer, now)
         lead = self.pacer.lead
@@ -163,7 +164,7 @@ class Seat:
         """Take in a message: for this gateway, or for all."""
         message = json.loads(text)
         if "pause" in message:
-            self._hold(now + message["pause"])
+            self._hold(now + min(message["pause"], LONGEST_S))
         if self.trouble is not None:
             return
         if message.get("epoch", 0) > self._epoch:

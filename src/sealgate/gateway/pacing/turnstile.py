@@ -22,6 +22,9 @@ from sealgate.gateway.host.host import Host
 _LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
+_LIFT = "restart to lift it, if it is an error"
+_LIFT_SHARED = "stop all gateways of this key and delete its entry in Redis to lift it, if it is an error"
+
 log = structlog.get_logger("sealgate.pacing")
 
 
@@ -123,9 +126,8 @@ class Turnstile:
     def answered(self, claim: Claim, reply: Reply) -> None:
         """Let the pacer learn from how a turn ended."""
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
-            log.warning(
-                "long_pause", stated_s=reply.retry_after_s, fix="restart to lift it, if it is an error"
-            )
+            fix = _LIFT if self.sharing is None else _LIFT_SHARED
+            log.warning("long_pause", stated_s=reply.retry_after_s, fix=fix)
         self._pacer.answered(claim, self._host.now(), reply)
         self.go_on()
 

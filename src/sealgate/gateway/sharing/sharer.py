@@ -20,6 +20,9 @@ from sealgate.gateway.sharing.table import TIMEOUT_S, TROUBLE, Session, Table, w
 
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
 
+# What reading raises of what another version of this program wrote, or a stranger.
+_NONSENSE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+
 log = structlog.get_logger("sealgate.sharing")
 
 
@@ -69,6 +72,8 @@ class Sharer:
                     await self._sit()
                 except TROUBLE as error:
                     self._failed(words(error))
+                except _NONSENSE:
+                    self._failed("what is kept in Redis makes no sense here")
         finally:
             self._seat.failed("the gateway has stopped sharing", self._host.now())
             self._alarm.stop()
@@ -112,12 +117,7 @@ class Sharer:
     def _heard(self, message: bytes) -> None:
         try:
             self._seat.heard(message, self._host.now())
-        except (
-            ValueError,
-            TypeError,
-            LookupError,
-            AttributeError,
-        ):  # of another version of this program, or of a stranger
+        except _NONSENSE:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
             log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
         self._turnstile.go_on()
