@@ -59,7 +59,7 @@ def test_what_overtook_the_first_refused_on_its_way_is_counted() -> None:
 )
 def test_what_a_burst_is(before: int, at_once: int, *, is_burst: bool) -> None:
     envelope = Envelope()
-    for at, count in ((8.9, 50), (9.5, before), (9.86, at_once)):
+    for at, count in ((8.9, 50), (9.84, before), (9.86, at_once - 1), (10.14, 1), (10.16, 20)):
         for _ in range(count):
             envelope.log.add(at, 1.0)
     assert envelope._is_burst(10.0) is is_burst
@@ -151,6 +151,7 @@ def test_how_long_one_of_cost_1_waits_where_others_do() -> None:
         pytest.param(Limit(20.0, 1.0), 1.1, id="the spread of the trips beside it"),
         pytest.param(Limit(20.0, 0.2), 0.25, id="but a quarter of it at most"),
         pytest.param(Limit(20.0, 1.0, kind=Kind.BUCKET), 1.005, id="a bucket's burst takes that up"),
+        pytest.param(Limit(2.0, 1.0, kind=Kind.BUCKET), 1.005, id="even one of two"),
         pytest.param(Limit(1.0, 1.0, kind=Kind.BUCKET), 1.1, id="where it has one"),
     ],
 )
@@ -168,6 +169,7 @@ def test_how_long_a_window_is_taken_for(limit: Limit, length_s: float) -> None:
         pytest.param(0.02, 50, True, id="all the time, more than twice the rate"),
         pytest.param(0.06, 16, False, id="all the time, and slower"),
         pytest.param(0.001, 500, False, id="in half of the second"),
+        pytest.param(0.001, 520, True, id="in the sixth tenth of it, too"),
         pytest.param(0.001, 600, True, id="in six tenths of it"),
     ],
 )
@@ -298,3 +300,44 @@ def test_a_limit_that_may_be_none_is_searched_in_long_steps() -> None:
     assert envelope.in_flight.is_suspected
     envelope._end(Episode(0.5, 1.0, 1.0), 1.1)
     assert [one.next_step for one in envelope.limits] == [0.35]
+
+
+def test_where_reads_probe_the_window_ahead_has_that_much_more_room() -> None:
+    limit = Limit(100.0, 10.0, step=0.1)
+    envelope = Envelope()
+    assert envelope._spread_s(limit, 100.0) == pytest.approx(envelope._length_s(limit) / 110)
+
+
+def test_costs_that_add_up_to_the_limit_fit_into_it() -> None:
+    """Ten times 0.1 is a little less than 1, and three times 0.1 a little more than 0.3."""
+    envelope = Envelope((Quota(1, 1.0),))
+    for _ in range(3):
+        envelope.log.add(9.9, 0.1)
+    cheap = READ._replace(cost=1.0 - 0.3)
+    assert envelope.ready_at(cheap, 10.0, is_paced=False) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_paced", "ready_at"),
+    [
+        pytest.param(Limit(20.0, 2.0, kind=Kind.BUCKET), True, 11.91, id="a short one is kept"),
+        pytest.param(Limit(20.0, 2.1, kind=Kind.BUCKET), True, 10.0, id="a long one has its rate"),
+        pytest.param(Limit(20.0, 2.1, kind=Kind.BUCKET), False, 12.0105, id="which no burst may take"),
+        pytest.param(Limit(20.0, 2.1), True, 12.005, id="other windows are kept"),
+        pytest.param(Limit(20.0, 2.0), False, 11.905, id="to the last one"),
+    ],
+)
+def test_when_a_full_window_has_room(limit: Limit, ready_at: float, *, is_paced: bool) -> None:
+    envelope = Envelope()
+    for _ in range(20):
+        envelope.log.add(9.9, 1.0)
+    assert envelope._room_at(limit, READ, 10.0, is_paced=is_paced) == pytest.approx(ready_at)
+
+
+@pytest.mark.parametrize(("at_once", "is_ready"), [(15, True), (16, False), (19, False)])
+def test_a_flood_leaves_a_fifth_of_a_long_window(at_once: int, *, is_ready: bool) -> None:
+    envelope = Envelope()
+    for index in range(at_once):
+        envelope.log.add(9.05 + 0.06 * index, 1.0)
+    at = envelope._room_at(Limit(20.0, 10.0), READ, 10.0, is_paced=False)
+    assert (at <= 10.0) is is_ready
