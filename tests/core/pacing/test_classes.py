@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sealgate.core.pacing.classes import read_apart, read_together
+from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.sent_log import Scope, SentLog
 
@@ -94,3 +95,7 @@ def test_together_is_what_the_classes_do_not_explain(
 ) -> None:
     found = read_together(*story(rounds), 0.005)
     assert (found and found.n) == expected
+
+
+def test_the_latest_eight_episodes_are_looked_at() -> None:
+    assert Envelope()._recent.maxlen == 8

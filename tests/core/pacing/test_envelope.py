@@ -101,7 +101,7 @@ def test_what_is_stated_is_not_learned_from_after_two_lies() -> None:
 
 def test_what_replies_publish_replaces_what_was_learned_and_keeps_other_windows() -> None:
     envelope = Envelope((Quota(100, 60.0),))
-    envelope.limits.append(Limit(20.0, 1.0))
+    envelope.limits += [Limit(20.0, 1.0), Limit(50.0, 5.0)]
     envelope.stated((Quota(10, 1.0),), 0.0)
     assert [(one.n, one.window, one.most) for one in envelope.limits] == [(10, 1.0, 10), (100, 60.0, 100)]
     before = envelope.limits
@@ -167,7 +167,7 @@ def test_how_long_a_window_is_taken_for(limit: Limit, length_s: float) -> None:
     ("every_s", "count", "is_flood"),
     [
         pytest.param(0.02, 50, True, id="all the time, more than twice the rate"),
-        pytest.param(0.06, 16, False, id="all the time, and slower"),
+        pytest.param(0.06, 32, False, id="all the time, and slower"),
         pytest.param(0.001, 500, False, id="in half of the second"),
         pytest.param(0.001, 520, True, id="in the sixth tenth of it, too"),
         pytest.param(0.001, 600, True, id="in six tenths of it"),
@@ -279,10 +279,6 @@ def test_since_when_somebody_waits() -> None:
     assert since == [1.0, 1.0, None, 1.3]
 
 
-def test_the_latest_eight_episodes_are_looked_at() -> None:
-    assert Envelope()._recent.maxlen == 8
-
-
 def test_what_is_learned_per_time_is_dropped_where_it_was_a_limit_at_a_time() -> None:
     envelope = Envelope((Quota(100, 60.0),))
     envelope.limits.append(Limit(20.0, 1.0))
@@ -341,3 +337,26 @@ def test_a_flood_leaves_a_fifth_of_a_long_window(at_once: int, *, is_ready: bool
         envelope.log.add(9.05 + 0.06 * index, 1.0)
     at = envelope._room_at(Limit(20.0, 10.0), READ, 10.0, is_paced=False)
     assert (at <= 10.0) is is_ready
+
+
+@pytest.mark.parametrize(
+    ("last_slot", "cost", "slot"),
+    [
+        pytest.param(9.98, 1.0, 10.08, id="a slot after the last"),
+        pytest.param(9.98, 3.0, 10.28, id="three, for one of cost three"),
+        pytest.param(9.8, 1.0, 9.99, id="a timer that was late loses no more than a tenth of one"),
+    ],
+)
+def test_the_slot_of_one_that_waited(last_slot: float, cost: float, slot: float) -> None:
+    envelope = Envelope()
+    envelope.limits = [Limit(10.05, 1.0, last_slot=last_slot)]
+    envelope.took(READ._replace(cost=cost), 10.0, is_paced=True)
+    assert envelope.limits[0].last_slot == pytest.approx(slot)
+
+
+def test_a_bucket_that_is_paced_over_a_long_window_goes_at_its_pace_though_it_is_full() -> None:
+    envelope = Envelope()
+    envelope.limits = [Limit(20.0, 10.0, kind=Kind.BUCKET, last_slot=9.8)]
+    for _ in range(20):
+        envelope.log.add(9.9, 1.0)
+    assert envelope.ready_at(READ, 10.0, is_paced=True) == pytest.approx(9.8 + 10.05 / 20)
