@@ -272,3 +272,10 @@ def test_the_burst_of_a_bucket_that_changed_is_that_of_the_last_ten_seconds(at: 
     found = explain_bucket(seen(episodes, log))
     assert found is not None
     assert (found.n, found.rate) == (burst, pytest.approx(8.0))
+
+
+def test_two_episodes_are_enough_for_a_bucket_where_no_window_explains_them() -> None:
+    later = Episode(2.4, 2.45, 2.45, resumed=2.45)
+    found = explain(seen([OF_BUCKET[0], later], BUCKET))
+    assert found is not None
+    assert (found.kind, found.n) == (Kind.BUCKET, 6.0)

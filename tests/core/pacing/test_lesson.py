@@ -84,7 +84,7 @@ def test_the_rate_of_a_bucket_that_refused_for_long_is_precise() -> None:
     limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 4.0)]
     correct(limit, Episode(8.0, 8.0, 8.0), sent(20, 0.001, 8.0))
     assert 19.5 < limit.rate < 20.5
-    assert limit.probe_at >= 68.0
+    assert limit.probe_at == pytest.approx(68.1)
 
 
 def test_a_bucket_that_was_full_in_between_is_searched_on() -> None:
@@ -341,3 +341,35 @@ def delivered_rate(limit: Limit, episode: Episode, slow_until: float = -math.inf
 def test_the_rate_to_go_on_with(cycle_start: float, slow_until: float, latest: float, rate: float) -> None:
     limit = Limit(20.0, 1.0, cycle_start=cycle_start)
     assert delivered_rate(limit, Episode(9.0, 9.0, latest), slow_until) == pytest.approx(rate, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("step", "window"),
+    [
+        pytest.param(0.2, 1.0, id="a step that was tried, at a rate that is found higher"),
+        pytest.param(0.0, 0.4, id="no step, at a rate that is found lower"),
+    ],
+)
+def test_a_bucket_that_was_not_full_in_between_has_no_rate_that_failed(step: float, window: float) -> None:
+    limit = Limit(10.0, window, kind=Kind.BUCKET, step=step, paced_since=0.0, cycle_start=4.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 4.0)]
+    correct(limit, Episode(8.0, 8.0, 8.0), sent(20, 0.001, 8.0))
+    assert (limit.failed, limit.step) == (math.inf, 0.0)
+
+
+def test_a_pace_that_was_refused_before_it_held_is_remembered() -> None:
+    limit = Limit(21.0, 1.0, paced_since=0.0, cycle_start=0.0)
+    correct(limit, Episode(2.0, 2.2, 2.2), sent(21, 0.001, 2.0))
+    assert limit.failed_rate == 21.0
+
+
+def test_a_kind_that_does_not_explain_all_is_given_up() -> None:
+    log = SentLog(3600.0)
+    for index in range(10):
+        log.add(float(index), 1.0)
+    for index in range(1000):
+        log.add(20.0 + index / 100, 1.0)
+    limit = Limit(10.0, 1.0, kind=Kind.FIXED, paced_since=0.0, cycle_start=13.0)
+    limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
+    correct(limit, Episode(30.5, 30.5, 30.9), log.all)
+    assert (limit.kind, limit.window, len(limit.episodes)) == (Kind.UNKNOWN, 1.0, 1)
