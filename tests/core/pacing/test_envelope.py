@@ -360,3 +360,20 @@ def test_a_bucket_that_is_paced_over_a_long_window_goes_at_its_pace_though_it_is
     for _ in range(20):
         envelope.log.add(9.9, 1.0)
     assert envelope.ready_at(READ, 10.0, is_paced=True) == pytest.approx(9.8 + 10.05 / 20)
+
+
+@pytest.mark.parametrize(
+    ("trips", "mixed_until"),
+    [
+        pytest.param([], 12.0, id="all that did not know of the pause, while nothing is known of the trips"),
+        pytest.param([0.04, 0.06] * 10, 10.03, id="else what may have overtaken it"),
+    ],
+)
+def test_what_may_have_come_before_the_first_refused(trips: list[float], mixed_until: float) -> None:
+    envelope = Envelope()
+    for trip_s in trips:
+        envelope._trips.add(trip_s)
+    envelope.took(READ, 10.0, is_paced=False)
+    envelope.refused(READ, 10.0, 12.0, 2.0, 0.0)
+    assert envelope._episode is not None
+    assert envelope._episode.mixed_until == pytest.approx(mixed_until)

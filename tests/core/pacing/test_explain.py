@@ -271,7 +271,8 @@ def test_the_burst_of_a_bucket_that_changed_is_that_of_the_last_ten_seconds(at: 
     episodes = [Episode(one, one, one, resumed=one) for one in (1.0, 21.0, 22.0, 23.0)]
     found = explain_bucket(seen(episodes, log))
     assert found is not None
-    assert (found.n, found.rate) == (burst, pytest.approx(8.0))
+    assert found.n == burst
+    assert found.rate == pytest.approx(8.0)
 
 
 def test_two_episodes_are_enough_for_a_bucket_where_no_window_explains_them() -> None:
