@@ -209,3 +209,9 @@ def test_a_credit_that_is_used_makes_room_for_another() -> None:
     assert lead.take_grant("a").credits == []
     lead.hear("a", Note(sent=[(name, 0.2)], wants=2), 0.2)
     assert len(lead.take_grant("a").credits) == 1
+
+
+def test_it_is_due_when_somebody_may_go() -> None:
+    lead = ten()
+    asks(lead, "a", *(str(number) for number in range(11)))
+    assert [lead.is_due(now) for now in (1.0, lead.look_at)] == [False, True]

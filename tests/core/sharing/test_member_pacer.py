@@ -270,3 +270,10 @@ def test_who_was_asked_for_under_another_lead_is_let_go_by_this_one_only(pacer: 
     assert list(pacer.release(0.1).go) == []
     assert pacer.credit_ends_at() == float("inf")
     assert granted(pacer, "a", now=0.2) == [a]
+
+
+def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPacer) -> None:
+    waiting(pacer, "a")
+    pacer.go_alone(1.0)
+    assert pacer.outbox.due_at == float("inf")
+    assert pacer.outbox.take() == Note()

@@ -87,15 +87,20 @@ def test_the_leads_own_need_no_visit(room: Room) -> None:
 
 def test_what_a_lead_told_itself_waits_to_be_settled(room: Room) -> None:
     a = room.seats["a"]
-    a.pacer.enter(claim("x"), 101.0)
+    assert not a.is_unsettled
+    for seat in room.seats.values():
+        seat.pacer.enter(claim("x"), 101.0)
     assert a.is_unsettled
+    assert not room.seats["b"].is_unsettled
 
 
 def test_the_lead_shows_what_it_learned_of_the_whole(room: Room) -> None:
     lead = room.seats["a"].pacer.lead
     assert lead is not None
     lead.pacer.believe([Limit(20.0, 1.0)])
-    assert [limit.n for limit in room.seats["a"].pacer.status(101.0).limits] == [20.0]
+    pacer = room.seats["a"].pacer
+    assert [limit.n for limit in pacer.status(101.0).limits] == [20.0]
+    assert pacer.known() == lead.pacer.limits
 
 
 def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
