@@ -33,6 +33,7 @@ _MODULES = {
         "in_flight",
         "limit",
         "line",
+        "pace",
         "pacer",
         "patience",
         "round_trips",

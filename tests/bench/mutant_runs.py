@@ -54,11 +54,12 @@ class Verdict(Enum):
     SURVIVED = "survived"
 
 
-# A module that cannot be imported ends the collection.
+# A module that cannot be imported ends the collection, and before it the first conftest.py that needs it.
 _VERDICTS = {
     int(pytest.ExitCode.OK): Verdict.SURVIVED,
     int(pytest.ExitCode.TESTS_FAILED): Verdict.KILLED,
     int(pytest.ExitCode.INTERRUPTED): Verdict.KILLED,
+    int(pytest.ExitCode.USAGE_ERROR): Verdict.KILLED,
 }
 
 

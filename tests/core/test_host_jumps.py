@@ -34,3 +34,9 @@ def test_jumps(after: HostClocks, jump: Jump | None) -> None:
 def test_a_stopped_process_is_no_jump(seconds: float) -> None:
     """All clocks go on while the process does not: what was known still holds."""
     assert find_jump(BEFORE, later(seconds, seconds, seconds)) is None
+
+
+def test_a_tenth_of_a_second_is_no_jump() -> None:
+    start = HostClocks(0.0, 0.0, 0.0)
+    assert find_jump(start, HostClocks(0.1, 0.0, 0.1)) is None
+    assert find_jump(start, HostClocks(0.0, 0.0, 0.1)) is None

@@ -46,6 +46,7 @@ CASES: dict[str, tuple[dict[str, object], OwnKey | None, list[tuple[str, Level]]
     "new, and not used yet": ({"last_used_at": None, "created_at": NOW - 60.0}, OWN, []),
     "nobody knows how old": ({"last_used_at": None, "created_at": None}, OWN, []),
     "old": ({"created_at": NOW - (OLD_DAYS + 1) * DAY_S}, OWN, [("old", WARN)]),
+    "not old yet": ({"created_at": NOW - OLD_DAYS * DAY_S}, OWN, []),
     "not here": ({}, None, [("not_here", WARN)]),
 }
 
@@ -85,3 +86,9 @@ def test_the_words_have_the_figures() -> None:
     ]
     (expired,) = audit([replace(GOOD, record=EXPIRED)], [OWN], NOW)
     assert expired.words == "expired 3 days ago"
+
+
+@pytest.mark.parametrize(("permissions", "can"), [(("read", "trade"), "trade"), (("read",), "read")])
+def test_what_a_thief_can_do_is_said(permissions: tuple[str, ...], can: str) -> None:
+    (found,) = audit([replace(GOOD, ip_whitelist=(), permissions=permissions)], [OWN], NOW)
+    assert found.words == f"has no whitelist: a thief of its secret can {can} from anywhere"

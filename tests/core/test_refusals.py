@@ -333,6 +333,12 @@ def test_the_skew_is_measured_from_the_refusal() -> None:
     assert list(found.values()) == ["the timestamp was 7.0 s behind the exchange's time"]
 
 
+@pytest.mark.parametrize(("clock_error_ms", "seen"), [(None, ""), (2, "/time was read to ±2 ms")])
+def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int | None, seen: str) -> None:
+    found = causes_of(401, body("Timestamp outside recv_window"), facts(clock_error_ms=clock_error_ms))
+    assert [cause.evidence for cause in found] == [seen]
+
+
 def test_a_slow_way_is_told() -> None:
     found = evidence(outside(100, 1000), facts(round_trip_ms=1200, recv_window_ms=1000))
     assert found["the way to the exchange is too slow"] == "the round trip took 1200 ms"

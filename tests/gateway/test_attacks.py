@@ -55,7 +55,7 @@ async def test_slow_reads_leave_room_for_orders_and_cancels(upstream: Upstream) 
 
 async def test_a_bot_that_does_not_read_gives_its_connection_back(upstream: Upstream) -> None:
     upstream.answers.append(say(LARGE))
-    settings = {"max_connections": 1, "total_timeout": 0.5}
+    settings = {"max_connections": 1, "total_timeout": 2.0}
     async with running_station(upstream, upstream=settings) as station, station.bot() as bot:
         await bot.send(READ)
         outcome = await station.outcomes.until(1)

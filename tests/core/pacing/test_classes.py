@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sealgate.core.pacing.classes import read_apart, read_together
+from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.sent_log import Scope, SentLog
 
@@ -58,12 +59,27 @@ def test_a_single_refusal_of_another_window_proves_nothing() -> None:
     assert read_apart(episodes, log, 0.005) == {}
 
 
-def test_what_a_bucket_explains_is_not_split() -> None:
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        pytest.param(0, {}, id="sixteen go between two refusals, always"),
+        pytest.param(4, {Scope.READS: 5.0}, id="once there are more"),
+    ],
+)
+def test_what_a_bucket_explains_is_not_split(more: int, expected: dict[Scope, float]) -> None:
+    """Five reads go in the fifth of a second before each refusal, and others before and beside them."""
+    sends, episodes = [], []
+    for end, late, extra in ((1.0, 0, 0), (1.8, 2, more), (2.6, 4, 0)):
+        early = 11 - late + extra
+        sends += [(end - 0.75 + 0.5 * index / early, False) for index in range(early)]
+        sends += [(end - 0.19 + 0.03 * index, True) for index in range(5)]
+        sends += [(end - 0.18 + 0.03 * index, False) for index in range(late)]
+        episodes.append(Episode(end - 0.02, end, end, is_read=True, resumed=end + 0.01))
     log = SentLog(3600.0)
-    for index in range(200):
-        log.add(index / 20, 1.0, is_read=index % 3 == 0)
-    episodes = [Episode(at, at + 0.01, at + 0.01, is_read=True, resumed=at + 0.05) for at in (2.0, 5.0, 9.0)]
-    assert read_apart(episodes, log, 0.005) == {}
+    for at, is_read in sorted(sends):
+        log.add(at, 1.0, is_read=is_read)
+    found = read_apart(episodes, log, 0.005)
+    assert {scope: reading.n for scope, reading in found.items()} == expected
 
 
 @pytest.mark.parametrize(
@@ -79,3 +95,7 @@ def test_together_is_what_the_classes_do_not_explain(
 ) -> None:
     found = read_together(*story(rounds), 0.005)
     assert (found and found.n) == expected
+
+
+def test_the_latest_eight_episodes_are_looked_at() -> None:
+    assert Envelope()._recent.maxlen == 8

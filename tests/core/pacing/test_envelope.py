@@ -59,7 +59,7 @@ def test_what_overtook_the_first_refused_on_its_way_is_counted() -> None:
 )
 def test_what_a_burst_is(before: int, at_once: int, *, is_burst: bool) -> None:
     envelope = Envelope()
-    for at, count in ((8.9, 50), (9.5, before), (9.86, at_once)):
+    for at, count in ((8.9, 50), (9.84, before), (9.86, at_once - 1), (10.14, 1), (10.16, 20)):
         for _ in range(count):
             envelope.log.add(at, 1.0)
     assert envelope._is_burst(10.0) is is_burst
@@ -101,7 +101,7 @@ def test_what_is_stated_is_not_learned_from_after_two_lies() -> None:
 
 def test_what_replies_publish_replaces_what_was_learned_and_keeps_other_windows() -> None:
     envelope = Envelope((Quota(100, 60.0),))
-    envelope.limits.append(Limit(20.0, 1.0))
+    envelope.limits += [Limit(20.0, 1.0), Limit(50.0, 5.0)]
     envelope.stated((Quota(10, 1.0),), 0.0)
     assert [(one.n, one.window, one.most) for one in envelope.limits] == [(10, 1.0, 10), (100, 60.0, 100)]
     before = envelope.limits
@@ -151,6 +151,7 @@ def test_how_long_one_of_cost_1_waits_where_others_do() -> None:
         pytest.param(Limit(20.0, 1.0), 1.1, id="the spread of the trips beside it"),
         pytest.param(Limit(20.0, 0.2), 0.25, id="but a quarter of it at most"),
         pytest.param(Limit(20.0, 1.0, kind=Kind.BUCKET), 1.005, id="a bucket's burst takes that up"),
+        pytest.param(Limit(2.0, 1.0, kind=Kind.BUCKET), 1.005, id="even one of two"),
         pytest.param(Limit(1.0, 1.0, kind=Kind.BUCKET), 1.1, id="where it has one"),
     ],
 )
@@ -159,15 +160,16 @@ def test_how_long_a_window_is_taken_for(limit: Limit, length_s: float) -> None:
     for trip_s in [0.05, 0.15] * 10:
         envelope._trips.add(trip_s)
     assert envelope._trips.spread_s == pytest.approx(0.1)
-    assert envelope._length_s(limit) == pytest.approx(length_s)
+    assert envelope.pace.length_s(limit) == pytest.approx(length_s)
 
 
 @pytest.mark.parametrize(
     ("every_s", "count", "is_flood"),
     [
         pytest.param(0.02, 50, True, id="all the time, more than twice the rate"),
-        pytest.param(0.06, 16, False, id="all the time, and slower"),
+        pytest.param(0.06, 32, False, id="all the time, and slower"),
         pytest.param(0.001, 500, False, id="in half of the second"),
+        pytest.param(0.001, 520, True, id="in the sixth tenth of it, too"),
         pytest.param(0.001, 600, True, id="in six tenths of it"),
     ],
 )
@@ -175,7 +177,7 @@ def test_what_a_flood_is(every_s: float, count: int, *, is_flood: bool) -> None:
     envelope = Envelope((Quota(600, 60.0),))
     for index in reversed(range(count)):
         envelope.log.add(9.9995 - index * every_s, 1.0)
-    assert envelope._is_flood(envelope.limits[0], 10.0) is is_flood
+    assert envelope.pace._is_flood(envelope.limits[0], 10.0) is is_flood
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_what_a_flood_is(every_s: float, count: int, *, is_flood: bool) -> None:
 )
 def test_the_spacing_of_those_who_wait(limit: Limit, spacing_s: float) -> None:
     envelope = Envelope()
-    assert envelope._spacing_s(limit, 100.0) == pytest.approx(spacing_s, rel=0.006)
+    assert envelope.pace.spacing_s(limit, 100.0) == pytest.approx(spacing_s, rel=0.006)
 
 
 def test_what_is_left_of_a_long_window_is_spread_over_the_rest_of_it() -> None:
@@ -197,14 +199,14 @@ def test_what_is_left_of_a_long_window_is_spread_over_the_rest_of_it() -> None:
     (limit,) = envelope.limits
     for _ in range(60):
         envelope.log.add(0.0, 1.0)
-    length_s = envelope._length_s(limit)
-    assert envelope._spread_s(limit, 1.0) == pytest.approx(length_s * 7 / 8 / 40)
+    length_s = envelope.pace.length_s(limit)
+    assert envelope.pace._spread_s(limit, 1.0) == pytest.approx(length_s * 7 / 8 / 40)
     for _ in range(40):
         envelope.log.add(1.01, 1.0)
-    assert envelope._spread_s(limit, 1.02) == pytest.approx(length_s * 7 / 8 / 40), (
+    assert envelope.pace._spread_s(limit, 1.02) == pytest.approx(length_s * 7 / 8 / 40), (
         "not looked at again so soon"
     )
-    assert envelope._spread_s(limit, 1.1) > 1.0
+    assert envelope.pace._spread_s(limit, 1.1) > 1.0
 
 
 def full(limit: Limit, count: int = 20) -> Envelope:
@@ -277,10 +279,6 @@ def test_since_when_somebody_waits() -> None:
     assert since == [1.0, 1.0, None, 1.3]
 
 
-def test_the_latest_eight_episodes_are_looked_at() -> None:
-    assert Envelope()._recent.maxlen == 8
-
-
 def test_what_is_learned_per_time_is_dropped_where_it_was_a_limit_at_a_time() -> None:
     envelope = Envelope((Quota(100, 60.0),))
     envelope.limits.append(Limit(20.0, 1.0))
@@ -298,3 +296,101 @@ def test_a_limit_that_may_be_none_is_searched_in_long_steps() -> None:
     assert envelope.in_flight.is_suspected
     envelope._end(Episode(0.5, 1.0, 1.0), 1.1)
     assert [one.next_step for one in envelope.limits] == [0.35]
+
+
+def test_where_reads_probe_the_window_ahead_has_that_much_more_room() -> None:
+    limit = Limit(100.0, 10.0, step=0.1)
+    envelope = Envelope()
+    assert envelope.pace._spread_s(limit, 100.0) == pytest.approx(envelope.pace.length_s(limit) / 110)
+
+
+def test_costs_that_add_up_to_the_limit_fit_into_it() -> None:
+    """Ten times 0.1 is a little less than 1, and three times 0.1 a little more than 0.3."""
+    envelope = Envelope((Quota(1, 1.0),))
+    for _ in range(3):
+        envelope.log.add(9.9, 0.1)
+    cheap = READ._replace(cost=1.0 - 0.3)
+    assert envelope.ready_at(cheap, 10.0, is_paced=False) == 10.0
+
+
+@pytest.mark.parametrize(
+    ("limit", "is_paced", "ready_at"),
+    [
+        pytest.param(Limit(20.0, 2.0, kind=Kind.BUCKET), True, 11.91, id="a short one is kept"),
+        pytest.param(Limit(20.0, 2.1, kind=Kind.BUCKET), True, 10.0, id="a long one has its rate"),
+        pytest.param(Limit(20.0, 2.1, kind=Kind.BUCKET), False, 12.0105, id="which no burst may take"),
+        pytest.param(Limit(20.0, 2.1), True, 12.005, id="other windows are kept"),
+        pytest.param(Limit(20.0, 2.0), False, 11.905, id="to the last one"),
+    ],
+)
+def test_when_a_full_window_has_room(limit: Limit, ready_at: float, *, is_paced: bool) -> None:
+    envelope = Envelope()
+    for _ in range(20):
+        envelope.log.add(9.9, 1.0)
+    assert envelope.pace.room_at(limit, READ, 10.0, is_paced=is_paced) == pytest.approx(ready_at)
+
+
+@pytest.mark.parametrize(("at_once", "is_ready"), [(15, True), (16, False), (19, False)])
+def test_a_flood_leaves_a_fifth_of_a_long_window(at_once: int, *, is_ready: bool) -> None:
+    envelope = Envelope()
+    for index in range(at_once):
+        envelope.log.add(9.05 + 0.06 * index, 1.0)
+    at = envelope.pace.room_at(Limit(20.0, 10.0), READ, 10.0, is_paced=False)
+    assert (at <= 10.0) is is_ready
+
+
+@pytest.mark.parametrize(
+    ("last_slot", "cost", "slot"),
+    [
+        pytest.param(9.98, 1.0, 10.08, id="a slot after the last"),
+        pytest.param(9.98, 3.0, 10.28, id="three, for one of cost three"),
+        pytest.param(9.8, 1.0, 9.99, id="a timer that was late loses no more than a tenth of one"),
+    ],
+)
+def test_the_slot_of_one_that_waited(last_slot: float, cost: float, slot: float) -> None:
+    envelope = Envelope()
+    envelope.limits = [Limit(10.05, 1.0, last_slot=last_slot)]
+    envelope.took(READ._replace(cost=cost), 10.0, is_paced=True)
+    assert envelope.limits[0].last_slot == pytest.approx(slot)
+
+
+def test_a_bucket_that_is_paced_over_a_long_window_goes_at_its_pace_though_it_is_full() -> None:
+    envelope = Envelope()
+    envelope.limits = [Limit(20.0, 10.0, kind=Kind.BUCKET, last_slot=9.8)]
+    for _ in range(20):
+        envelope.log.add(9.9, 1.0)
+    assert envelope.ready_at(READ, 10.0, is_paced=True) == pytest.approx(9.8 + 10.05 / 20)
+
+
+@pytest.mark.parametrize(
+    ("trips", "mixed_until"),
+    [
+        pytest.param([], 12.0, id="all that did not know of the pause, while nothing is known of the trips"),
+        pytest.param([0.04, 0.06] * 10, 10.03, id="else what may have overtaken it"),
+    ],
+)
+def test_what_may_have_come_before_the_first_refused(trips: list[float], mixed_until: float) -> None:
+    envelope = Envelope()
+    for trip_s in trips:
+        envelope._trips.add(trip_s)
+    envelope.took(READ, 10.0, is_paced=False)
+    envelope.refused(READ, 10.0, 12.0, 2.0, 0.0)
+    assert envelope._episode is not None
+    assert envelope._episode.mixed_until == pytest.approx(mixed_until)
+
+
+def test_windows_that_are_stated_without_end_are_not_kept() -> None:
+    """An exchange that writes the seconds left in the day publishes another window with each reply."""
+    envelope = Envelope((Quota(100.0, 5.0),))
+    for window_s in range(1000, 1100):
+        envelope.stated((Quota(50.0, float(window_s)),), 0.0)
+        assert len(envelope.limits) <= 9
+    assert {5.0, 1099.0} <= {limit.window for limit in envelope.limits}
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_several_states_the_least_counts(*, is_first: bool) -> None:
+    envelope = Envelope()
+    states = [Quota(math.inf, left=0.0, reset_s=10.0), Quota(math.inf, left=500.0, reset_s=3000.0)]
+    envelope.stated(tuple(states if is_first else reversed(states)), 100.0)
+    assert envelope.ready_at(READ, 100.0, is_paced=False) == 110.0

@@ -10,8 +10,12 @@ from sealgate.core.pacing.explain import (
     Evidence,
     Kind,
     Reading,
+    _agreed,
+    _agreed_rate,
     _candidates,
+    _fixed,
     _most_between_edges,
+    _sliding,
     explain,
     explain_bucket,
     explain_last,
@@ -137,3 +141,142 @@ def test_a_bucket_is_told_where_it_was_not_full_in_between(resumed: float, rate:
 )
 def test_which_windows_can_be_told(blur_s: float, windows: list[float]) -> None:
     assert list(_candidates(seen([Episode(0.0, 1.0, 1.0 + blur_s)], sent()))) == windows
+
+
+def test_evidence_is_unbounded_unless_told() -> None:
+    evidence = Evidence([], sent(), 0.005)
+    assert (evidence.failed_rate, evidence.since, evidence.slow_until) == (math.inf, -math.inf, -math.inf)
+
+
+BETWEEN = sent((7.5, 4, 0.01), (9.0, 10, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("cost", "failed_rate", "n"),
+    [
+        pytest.param(1.0, math.inf, 14.0, id="the most that it can have held"),
+        pytest.param(3.0, math.inf, 16.0, id="a dear one did not fit though two more may have"),
+        pytest.param(1.0, 7.1, 14.0, id="more was refused at a pace, which says nothing"),
+        pytest.param(1.0, 7.0, 11.0, id="as much was: between what it surely held and that"),
+        pytest.param(1.0, 5.6, 10.0, id="rounded down"),
+        pytest.param(1.0, 5.0, None, id="less was, which nothing explains"),
+    ],
+)
+def test_what_windows_that_ended_about_then_have_held(
+    cost: float, failed_rate: float, n: float | None
+) -> None:
+    """Two seconds to between 9 and 10, so ten surely and fourteen maybe."""
+    episode = Episode(9.9, 9.0, 10.0, cost)
+    found = _agreed(seen([episode], BETWEEN, failed_rate), 2.0, Kind.FIXED, 0.0, [(9.0, 10.0)])
+    assert found == (n and Reading(Kind.FIXED, n, 2.0, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("earliest", "n"),
+    [
+        pytest.param(8.5, 20.0, id="its edges are hardly known, so none tells where thirty went"),
+        pytest.param(8.52, None, id="they are, and thirty went between two of them"),
+    ],
+)
+def test_edges_are_known_to_a_quarter_of_the_window(earliest: float, n: float | None) -> None:
+    log = sent((4.2, 30, 0.001), (8.3, 20, 0.001))
+    found = _fixed(seen([Episode(8.6, earliest, 9.0)], log), 1.0)
+    assert (found and found.n) == n
+
+
+@pytest.mark.parametrize(
+    ("spread_s", "n"),
+    [
+        pytest.param(0.9, None, id="thirty went within a window before"),
+        pytest.param(0.995, 20.0, id="or so nearly so long apart that they may have come further"),
+    ],
+)
+def test_a_sliding_window_holds_no_less_than_it_let_go(spread_s: float, n: float | None) -> None:
+    log = sent((4.0, 15, 0.0), (4.0 + spread_s, 15, 0.0), (9.0, 20, 0.001))
+    found = _sliding(seen([Episode(9.5, 10.0, 10.0)], log), 1.0)
+    assert (found and found.n) == n
+
+
+@pytest.mark.parametrize(
+    ("end", "n"),
+    [
+        pytest.param(10.0, 20.0, id="all of it was in the window to the last"),
+        pytest.param(10.004, 20.0, id="or may have been, by jitter"),
+        pytest.param(10.02, None, id="it had left for long"),
+    ],
+)
+def test_a_sliding_window_gives_way_when_something_leaves_it(end: float, n: float | None) -> None:
+    found = _sliding(seen([Episode(9.5, end, end)], sent((9.0, 20, 0.0))), 1.0)
+    assert (found and found.n) == n
+
+
+@pytest.mark.parametrize(
+    ("later", "rate"),
+    [
+        pytest.param(200, 10.0, id="the same"),
+        pytest.param(203, 10.075, id="nearly the same"),
+        pytest.param(205, 0.0, id="another"),
+    ],
+)
+def test_when_the_rates_of_a_bucket_agree(later: int, rate: float) -> None:
+    episodes = [Episode(at, at, at) for at in (0.0, 20.0, 40.0)]
+    log = sent((0.05, 200, 0.09), (20.05, later, 0.09))
+    assert _agreed_rate(Evidence(episodes, log, 0.0), episodes) == pytest.approx(rate)
+
+
+def test_refusals_at_one_moment_tell_no_rate() -> None:
+    assert explain_bucket(seen([OF_BUCKET[0]] * 3, BUCKET)) is None
+
+
+EVEN = sent((0.001, 60, 0.125))
+OF_EVEN = [Episode(at, at, at, resumed=at) for at in (1.0, 3.0, 5.0)]
+
+
+def test_a_bucket_of_an_even_pace_has_a_burst_of_one() -> None:
+    assert explain_bucket(seen(OF_EVEN, EVEN)) == Reading(Kind.BUCKET, 1.0, 0.125, 0.0)
+
+
+@pytest.mark.parametrize(("slow_until", "is_told"), [(0.9, True), (1.0, False)])
+def test_what_was_refused_before_the_pace_was_slow_tells_of_no_bucket(
+    slow_until: float, *, is_told: bool
+) -> None:
+    evidence = Evidence(OF_EVEN, EVEN, 0.005, slow_until=slow_until)
+    assert (explain_bucket(evidence) is not None) is is_told
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "is_told"),
+    [pytest.param(1.0, True, id="eight requests' time"), pytest.param(1.01, False, id="more")],
+)
+def test_how_long_a_bucket_may_make_wait(wait_s: float, *, is_told: bool) -> None:
+    episodes = [*OF_EVEN[:2], Episode(5.0 - wait_s, 5.0, 5.0)]
+    assert (explain_bucket(seen(episodes, EVEN)) is not None) is is_told
+
+
+@pytest.mark.parametrize(("which", "is_told"), [(0, False), (1, False), (2, True)])
+def test_no_bucket_is_told_that_may_have_been_full_between_any_two(which: int, *, is_told: bool) -> None:
+    episodes = list(OF_EVEN)
+    at = episodes[which].gave_way
+    episodes[which] = Episode(at, at, at, resumed=at + 0.4)
+    assert (explain_bucket(seen(episodes, EVEN)) is not None) is is_told
+
+
+@pytest.mark.parametrize(
+    ("at", "burst"),
+    [pytest.param(11.5, 20.0, id="of late"), pytest.param(9.5, 1.0, id="longer ago: it may be another")],
+)
+def test_the_burst_of_a_bucket_that_changed_is_that_of_the_last_ten_seconds(at: float, burst: float) -> None:
+    """The first gap had another rate, so only the last three episodes agree."""
+    log = sent((at, 19, 0.0), (at + 0.001, 120, 0.125))
+    episodes = [Episode(one, one, one, resumed=one) for one in (1.0, 21.0, 22.0, 23.0)]
+    found = explain_bucket(seen(episodes, log))
+    assert found is not None
+    assert found.n == burst
+    assert found.rate == pytest.approx(8.0)
+
+
+def test_two_episodes_are_enough_for_a_bucket_where_no_window_explains_them() -> None:
+    later = Episode(2.4, 2.45, 2.45, resumed=2.45)
+    found = explain(seen([OF_BUCKET[0], later], BUCKET))
+    assert found is not None
+    assert (found.kind, found.n) == (Kind.BUCKET, 6.0)

@@ -86,3 +86,31 @@ def test_what_was_sent_right_after_may_have_overtaken_it(later: float, cap: int 
         under_way.sent(str(index), at)
     under_way.refused("2", 0.25, is_first=True)
     assert under_way.cap == cap
+
+
+@pytest.mark.parametrize(("accepted", "cap"), [(8, 8), (9, None)])
+def test_what_is_few_enough_to_be_tried_after_one_episode(accepted: int, cap: int | None) -> None:
+    under_way = InFlight()
+    episode(under_way, accepted)
+    assert under_way.cap == cap
+
+
+@pytest.mark.parametrize(("last", "cap"), [("7", 4), ("8", None)])
+def test_a_limit_that_is_believed_bears_twice_as_many_under_way_here(last: str, cap: int | None) -> None:
+    under_way = InFlight()
+    episode(under_way, 4)
+    for index in range(9):
+        under_way.sent(str(index), 0.1 * index)
+    under_way.accepted(last)
+    assert under_way.cap == cap
+
+
+@pytest.mark.parametrize(("last", "cap"), [("20", 10), ("21", None)])
+def test_what_is_accepted_right_after_a_refusal_may_be_twice_as_many(last: str, cap: int | None) -> None:
+    under_way = InFlight()
+    for index in range(22):
+        under_way.sent(str(index), 0.1 * index)
+    under_way.refused("10", 0.01, is_first=True)
+    under_way.accepted("12", is_interleaved=True)
+    under_way.accepted(last, is_interleaved=True)
+    assert under_way.cap == cap

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.learning import Context, learn
+from sealgate.core.pacing.learning import Context, _refuser, learn
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.sent_log import Scope, SentLog
 
@@ -95,6 +97,7 @@ def test_refusals_that_fit_no_common_count_split_it() -> None:
         (Scope.READS, 10.0, 1.0),
         (Scope.OTHERS, 10.0, 1.0),
     ]
+    assert [one.episodes for one in limits] == [[episodes[0], episodes[2]], [episodes[1]]]
 
 
 def test_stacked_limits_are_not_split() -> None:
@@ -120,3 +123,12 @@ def test_refusals_that_fit_a_common_count_only_join_it() -> None:
     limits = [Limit(10.0, 1.0, scope=Scope.READS), Limit(10.0, 1.0, scope=Scope.OTHERS)]
     teach(limits, episodes[-1], log, episodes[:-1])
     assert [(one.scope, one.n, one.window) for one in limits] == [(Scope.ALL, 20.0, 1.0)]
+
+
+@pytest.mark.parametrize(("wait_s", "is_its_own"), [(16.0, True), (16.1, False)])
+def test_a_limit_makes_wait_no_longer_than_a_window_and_a_half_and_a_second(
+    wait_s: float, *, is_its_own: bool
+) -> None:
+    episode = Episode(0.0, wait_s, wait_s)
+    found = _refuser([Limit(20.0, 10.0)], episode, Context(SentLog(3600.0), [episode]))
+    assert (found is not None) is is_its_own

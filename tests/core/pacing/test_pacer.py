@@ -458,3 +458,12 @@ def test_a_read_waits_for_reads_only_where_they_count_apart() -> None:
     refused = desk.pacer.enter(desk.claim(give_up_at=2.0), 0.0)
     assert refused is not None
     assert refused.slug == "deadline_exceeded"
+
+
+def test_who_comes_when_those_who_waited_have_left_is_not_paced() -> None:
+    desk = Desk(Quota(10, 1.0))
+    desk.send(0.0, 10)
+    (waits,) = desk.enter(0.0)
+    assert desk.go(0.0) == []
+    desk.pacer.leave(waits)
+    assert [desk.pacer.goes_at_once(desk.claim(), 1.2) for _ in range(3)] == [True, True, True]

@@ -26,3 +26,12 @@ def test_of_sixty_the_two_slowest_are_left_out() -> None:
     for _ in range(19):
         trips.add(0.1)
     assert trips.spread_s == pytest.approx(0.0), "the latest sixty count"
+
+
+def test_the_spread_is_known_after_twenty() -> None:
+    trips = RoundTrips()
+    known = []
+    for _ in range(20):
+        known.append(trips.is_known)
+        trips.add(0.1)
+    assert [*known, trips.is_known] == [False] * 20 + [True]

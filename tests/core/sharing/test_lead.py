@@ -124,8 +124,8 @@ def test_no_credit_where_there_is_no_room() -> None:
 def test_where_no_limit_is_known_credits_are_many() -> None:
     lead = lead_of()
     lead.advance(0.0)
-    lead.hear("a", Note(wants=64), 0.0)
-    assert len(lead.take_grant("a").credits) == 64
+    lead.hear("a", Note(wants=1000), 0.0)
+    assert len(lead.take_grant("a").credits) == 256
 
 
 def test_a_member_that_is_gone_leaves_what_it_sent_counted() -> None:
@@ -168,6 +168,7 @@ def test_whose_time_is_over_is_dropped() -> None:
     lead.advance(5.6)
     assert set(lead.members()) == {"a"}
     assert lead.take_grant("a").go == []
+    assert "late" not in lead._held["a"]
     lead.advance(12.0)
     assert lead.take_grant("a").go == ["2"]
 
@@ -177,3 +178,40 @@ def test_a_pause_found_in_its_own_process_is_obeyed() -> None:
     assert lead.goes_at_once("me", claim("1"), 0.0)
     lead.hear("me", Note(over=[Over("1", Reply(Fate.LIMITED, 1.0, 0.0), 0.0, 0.01)]), 0.02)
     assert not lead.goes_at_once("me", claim("2"), 0.5)
+
+
+def test_who_is_gone_may_let_others_go() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    assert not lead.is_due(0.5)
+    lead.forget("a", 0.5)
+    assert lead.is_due(0.5)
+
+
+def test_credits_are_shared_out_among_the_members() -> None:
+    lead = lead_of(Limit(32.0, 1.0, most=32.0))
+    lead.advance(0.0)
+    for member in "ab":
+        lead.hear(member, Note(), 0.0)
+    lent = []
+    for member in "aba":
+        lead.hear(member, Note(wants=20), 0.0)
+        lent.append(len(lead.take_grant(member).credits))
+    assert lent == [4, 4, 0]
+
+
+def test_a_credit_that_is_used_makes_room_for_another() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lead.hear("a", Note(wants=2), 0.0)
+    name, _ = lead.take_grant("a").credits
+    lead.hear("a", Note(wants=2), 0.1)
+    assert lead.take_grant("a").credits == []
+    lead.hear("a", Note(sent=[(name, 0.2)], wants=2), 0.2)
+    assert len(lead.take_grant("a").credits) == 1
+
+
+def test_it_is_due_when_somebody_may_go() -> None:
+    lead = ten()
+    asks(lead, "a", *(str(number) for number in range(11)))
+    assert [lead.is_due(now) for now in (1.0, lead.look_at)] == [False, True]

@@ -222,3 +222,58 @@ def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
     pacer.restore([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 2.0, "age": 5.0}], 0.0)
     assert [limit.n for limit in pacer.known()] == [16.0]
     assert [one["n"] for one in pacer.snapshot(0.0)] == [16.0]
+
+
+def test_a_credit_that_is_too_old_is_given_back_and_not_used(pacer: MemberPacer) -> None:
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    assert not pacer.goes_at_once(claim(), CREDIT_S)
+    assert pacer.outbox.take().gone == ["+1"]
+
+
+@pytest.mark.parametrize(
+    ("at_hand", "before", "wants"),
+    [
+        pytest.param(2, 0, 1, id="two, where nothing was sent of late"),
+        pytest.param(3, 0, 0, id="none, where more than half of that are at hand"),
+        pytest.param(1, 5, 12, id="twice what was sent of late, and two"),
+        pytest.param(1, 40, 64, id="but no more than the most"),
+    ],
+)
+def test_how_many_credits_it_asks_for(pacer: MemberPacer, at_hand: int, before: int, wants: int) -> None:
+    for at, cost in ((0.89, 9.0), (0.91, float(before))):
+        pacer.recall([(at, cost)])
+    pacer.take_grant(Grant(credits=[f"+{number}" for number in range(at_hand)]), 1.0)
+    assert pacer.goes_at_once(claim(), 1.0)
+    assert pacer.outbox.take().wants == wants
+
+
+@pytest.mark.parametrize(
+    ("limits", "spent"),
+    [
+        pytest.param((Limit(9.0, 32.0),), [(23.0, 2.0), (0.0, 1.0)], id="within the longest window"),
+        pytest.param((), [(0.0, 8.0)], id="of an hour where no limit is known"),
+    ],
+)
+def test_what_was_spent_is_told_in_parts(
+    pacer: MemberPacer, limits: tuple[Limit, ...], spent: list[tuple[float, float]]
+) -> None:
+    pacer.know(Common(limits))
+    pacer.recall([(10.0, 4.0), (67.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
+    pacer.share(100.0)
+    assert pacer.outbox.take().spent == spent
+
+
+def test_who_was_asked_for_under_another_lead_is_let_go_by_this_one_only(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    pacer.take_grant(Grant(go=["a"], credits=["+1"]), 0.0)
+    pacer.share(0.1)
+    assert list(pacer.release(0.1).go) == []
+    assert pacer.credit_ends_at() == float("inf")
+    assert granted(pacer, "a", now=0.2) == [a]
+
+
+def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPacer) -> None:
+    waiting(pacer, "a")
+    pacer.go_alone(1.0)
+    assert pacer.outbox.due_at == float("inf")
+    assert pacer.outbox.take() == Note()

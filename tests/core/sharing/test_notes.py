@@ -2,7 +2,9 @@
 
 import json
 import math
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +17,14 @@ from sealgate.core.sharing.handover import read_limits, shares, write_limits
 from sealgate.core.sharing.notes import Grant, Note, Over, read_grant, read_note, write_grant, write_note
 
 numbers = st.integers(0, 1000).map(float)
+positive = st.integers(1, 1000).map(float)
 names = st.text("abc-+", min_size=1, max_size=6)
 quotas = st.builds(
-    Quota, st.just(math.inf) | numbers, st.just(math.inf) | numbers, st.none() | numbers, st.none() | numbers
+    Quota,
+    st.just(math.inf) | positive,
+    st.just(math.inf) | positive,
+    st.none() | numbers,
+    st.none() | numbers,
 )
 replies = st.builds(
     Reply,
@@ -27,7 +34,7 @@ replies = st.builds(
     st.lists(quotas, max_size=2).map(tuple),
 )
 claims = st.builds(
-    Claim, names, names, st.sampled_from(Lane), numbers, numbers, numbers, st.booleans(), st.booleans()
+    Claim, names, names, st.sampled_from(Lane), numbers, positive, positive, st.booleans(), st.booleans()
 )
 notes = st.builds(
     Note,
@@ -43,6 +50,7 @@ notes = st.builds(
 
 @given(notes, numbers, numbers)
 def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: float) -> None:
+    note.over = [one._replace(sent_at=min(one.sent_at, here), at=min(one.at, here)) for one in note.over]
     message = json.loads(write_note(note, "me", 7, here))
     assert (message["from"], message["epoch"]) == ("me", 7)
     later_s = there - here
@@ -50,6 +58,43 @@ def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: 
     note.sent = [(name, at + later_s) for name, at in note.sent]
     note.over = [Over(name, reply, sent + later_s, at + later_s) for name, reply, sent, at in note.over]
     assert read_note(message["note"], there) == note
+
+
+CLAIM = ["1", "bot", "order", 5.0, 1.0, 1.0, False, False]
+OVER: list[Any] = ["1", "accepted", None, 1.0, [], 0.5, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("over", "waits"),
+    [
+        pytest.param([], [[*CLAIM[:5], "9", *CLAIM[6:]]], id="a cost that is text"),
+        pytest.param([], [[*CLAIM[:5], 0, *CLAIM[6:]]], id="no cost"),
+        pytest.param([], [[*CLAIM[:4], -1.0, *CLAIM[5:]]], id="a weight below 0"),
+        pytest.param([], [[*CLAIM[:5], 1e999, *CLAIM[6:]]], id="a cost without end"),
+        pytest.param([], [[CLAIM[0], None, *CLAIM[2:]]], id="no bot"),
+        pytest.param([], [CLAIM[:5]], id="too short"),
+        pytest.param([], [[*CLAIM[:3], 10**400, *CLAIM[4:]]], id="too far"),
+        pytest.param([[*OVER[:4], [[0, 1.0, None, None]], *OVER[5:]]], [], id="a quota of nothing"),
+        pytest.param([[*OVER[:4], [[1, 0, None, None]], *OVER[5:]]], [], id="a quota in no time"),
+    ],
+)
+def test_a_note_that_makes_no_sense_is_none(over: list[Any], waits: list[Any]) -> None:
+    with pytest.raises((ValueError, TypeError, ArithmeticError)):
+        read_note([False, [], [], [], over, waits, 0], 100.0)
+
+
+def test_nothing_ended_in_the_future() -> None:
+    [over] = read_note([False, [], [], [], [[*OVER[:5], -1e9, -1e9]], [], 0], 100.0).over
+    assert (over.sent_at, over.at) == (100.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"n": 0}, {"n": math.inf}, {"window": 0.0}, {"window": -1.0}, {"n": "20"}]
+)
+def test_a_limit_that_makes_no_sense_is_none(change: dict[str, Any]) -> None:
+    [plain] = write_limits([Limit(20.0, 1.0)], 100.0)
+    with pytest.raises((ValueError, TypeError)):
+        read_limits([plain | change], 100.0)
 
 
 def test_only_a_note_that_says_something_is_true() -> None:

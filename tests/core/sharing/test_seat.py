@@ -87,15 +87,19 @@ def test_the_leads_own_need_no_visit(room: Room) -> None:
 
 def test_what_a_lead_told_itself_waits_to_be_settled(room: Room) -> None:
     a = room.seats["a"]
-    a.pacer.enter(claim("x"), 101.0)
-    assert a.is_unsettled
+    before = a.is_unsettled
+    for seat in room.seats.values():
+        seat.pacer.enter(claim("x"), 101.0)
+    assert (before, a.is_unsettled, room.seats["b"].is_unsettled) == (False, True, False)
 
 
 def test_the_lead_shows_what_it_learned_of_the_whole(room: Room) -> None:
     lead = room.seats["a"].pacer.lead
     assert lead is not None
     lead.pacer.believe([Limit(20.0, 1.0)])
-    assert [limit.n for limit in room.seats["a"].pacer.status(101.0).limits] == [20.0]
+    pacer = room.seats["a"].pacer
+    assert [limit.n for limit in pacer.status(101.0).limits] == [20.0]
+    assert pacer.known() == lead.pacer.limits
 
 
 def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
@@ -216,3 +220,33 @@ def test_alone_from_the_start_it_knows_of_one_replica() -> None:
     seat.failed("no Redis", 1.0)
     seat.pacer.know(Common())
     assert seat.replicas == 1
+
+
+def test_the_first_visit_is_due_at_once() -> None:
+    assert seat_of("new").visit_at(1.0) == -math.inf
+
+
+def test_a_member_visits_when_the_lead_was_silent_and_soon_again(room: Room) -> None:
+    b = room.seats["b"]
+    room.visit("a", 101.0)
+    assert b.visit_at(101.0) == pytest.approx(102.2)  # two seconds after its own
+    room.visit("b", 102.2)
+    assert b.visit_at(102.2) == pytest.approx(102.5)  # a second and a half after the beat
+    b.visit(102.6)
+    assert b.visit_at(102.6) == pytest.approx(102.85)
+
+
+def test_a_pause_that_was_told_is_not_told_again_after_a_shorter_one(room: Room) -> None:
+    b = room.seats["b"]
+    b.heard(json.dumps({"pause": 4.0}), 101.0)
+    b.heard(json.dumps({"pause": 1.0}), 101.0)
+    assert b.visit_at(101.0) > 101.0
+    assert b.visit(101.1).pause_s == 0.0
+
+
+def test_requests_at_a_time_are_shown_by_all(room: Room) -> None:
+    lead = room.seats["a"].pacer.lead
+    assert lead is not None
+    lead.pacer._envelope.in_flight.cap = 4
+    room.visit("a", 101.0)
+    assert [seat.pacer.status(101.0).at_a_time for seat in room.seats.values()] == [4, 4]

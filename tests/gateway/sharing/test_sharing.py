@@ -180,6 +180,30 @@ async def test_a_message_that_makes_no_sense_is_ignored(upstream: Upstream, redi
             assert is_shared(one, 2)
 
 
+async def test_a_lead_that_makes_no_sense_is_outlived(upstream: Upstream, redis: RedisServer) -> None:
+    """What a lead of another version has left in Redis keeps a gateway alone, until it is gone."""
+    tables = {"limits": {"redis": redis.url}, **QUIET}
+    async with Redis.from_url(redis.url) as stranger:
+        async with running_station(upstream, **tables) as first:
+            await first.until(lambda: sharing(first).is_lead)
+            tables_there: list[Any] = await stranger.keys()
+            [table] = [name for name in tables_there if not name.endswith(b":members")]
+        seconds, us = await stranger.time()
+        now_us = seconds * 10**6 + us
+        strange: dict[Any, Any] = {
+            "lead": "strange",
+            "lead_until": now_us + 600 * 10**6,
+            "epoch": now_us,
+            "beat": '{"beat":{}}',
+        }
+        await stranger.hset(table, mapping=strange)
+        async with running_station(upstream, **tables) as second:
+            await second.until(lambda: "no sense" in str(sharing(second).degraded))
+            assert (await second.ask(READ)).status == 200
+            await stranger.delete(table)
+            await second.until(lambda: sharing(second) == SharingStatus(1, is_lead=True, degraded=None))
+
+
 async def test_who_leaves_hands_the_lead_over(upstream: Upstream, redis: RedisServer) -> None:
     tables = {"limits": {"redis": redis.url}, **QUIET}
     async with running_station(upstream, **tables) as first:

@@ -2,9 +2,7 @@
 
 While nobody waits a request goes at once if it stays inside each limit, counted over a sliding window: that
 satisfies a fixed window, a sliding log and a token bucket alike and lets bursts through untouched. Once
-somebody waits, requests go evenly spaced: an even rate just under n / window satisfies every kind of
-limiter, whichever it is. On long windows what is left is spread over what is left of the window, so that
-the key never stands still.
+somebody waits, requests go at the pace of each limit (`pace.py`).
 """
 
 import math
@@ -18,21 +16,13 @@ from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.in_flight import InFlight
 from sealgate.core.pacing.learning import Context, learn
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.pace import Pace
 from sealgate.core.pacing.patience import Patience
 from sealgate.core.pacing.round_trips import RoundTrips
-from sealgate.core.pacing.sent_log import Scope, SentLog, Tally
+from sealgate.core.pacing.sent_log import SentLog, Tally
 from sealgate.core.pacing.stated import Quota
 
-_LONG_S = 2.0  # a window up to this may run full: nobody waits longer than it lasts
-_FREE_PART = 0.8  # of a long window that a flood may take freely; the rest is spread
-_FLOOD = 2.0  # times the even pace, over the last second
-_FLOOD_PARTS = 10  # of that second, in most of which something is sent: bursts come in one or two
-_FLOOD_MOST = 0.6  # of those parts
 _BURST_S, _BURST_PART, _BURST_LEAST = 0.15, 0.8, 10.0  # its window holds that, wherever its edges are
-_LOOKS = 8  # points at which a long window is looked at ahead
-_LOOK_EVERY = 200  # times per window: it changes slowly, and looking costs more than all else
-_MOST_MARGIN = 0.25  # of a window: beyond it, jitter would cost more than the 429s it saves
-_BUCKET_MARGIN = 1.005
 _SURE = 1.5  # times the spread
 _LIE_LEAST_S = 1.0  # rounding, and refusals that count, move it by less
 _LIES = 2  # waits that contradict others, after which what is stated is obeyed, but not learned from
@@ -41,10 +31,8 @@ _LATE = 0.1  # of a slot that a timer may be late without losing it
 _HORIZON_S = 3600.0  # the longest window that is learned
 _FULL = 0.9  # of a window in use: with less, another limit holds the rate and nothing is tried of this one
 _PROBED_S = 2.0  # a step on the rate of a bucket, whose window is but its burst, is counted over
-_EPSILON = 1e-6  # sums of fractions, compared
 _MOST_STATED = 8  # windows that header fields may publish, those of the configuration included
 _SCOPE = attrgetter("scope")
-_ROUNDING = 0.01  # a limit of 19.995 lets 20 go; the pace keeps the rate
 
 
 class Envelope:
@@ -57,7 +45,7 @@ class Envelope:
         self.in_flight = InFlight()
         self._trips = RoundTrips()
         self._patience = Patience()
-        self._spreads: dict[tuple[float, Scope], tuple[float, float]] = {}  # looked at when, seen what
+        self.pace = Pace(self.log, self._trips)
         self._slow_until = -math.inf
         self._recent: deque[Episode] = deque(maxlen=KEPT)
         self._episode: Episode | None = None
@@ -86,9 +74,9 @@ class Envelope:
         at = max(now, self._left_until) if self._left < claim.cost else now
         slowness = self._patience.slowness(now)
         for limit in self._counting(claim):
-            at = max(at, self._room_at(limit, claim, now, is_paced=is_paced))
+            at = max(at, self.pace.room_at(limit, claim, now, is_paced=is_paced))
             if is_paced or slowness > 1:
-                at = max(at, limit.last_slot + self._spacing_s(limit, now) * slowness * claim.cost)
+                at = max(at, limit.last_slot + self.pace.spacing_s(limit, now) * slowness * claim.cost)
         return at
 
     def spent_s(self, now: float) -> float:
@@ -110,7 +98,7 @@ class Envelope:
         if is_slow:  # what is delivered meanwhile says nothing of the limit
             self._slow_until = now
         for limit in self._counting(claim):
-            spacing = self._spacing_s(limit, now) * slowness
+            spacing = self.pace.spacing_s(limit, now) * slowness
             limit.last_slot = max(limit.last_slot + spacing * claim.cost, now - _LATE * spacing)
             if is_slow or limit.paced_since is None:
                 limit.paced_since = now
@@ -213,7 +201,7 @@ class Envelope:
 
     def wait_per_cost_s(self, claim: Claim) -> float:
         """Return the seconds between two requests of cost 1 when others wait, 0 where no limit is known."""
-        return max((self._length_s(limit) / limit.n for limit in self._counting(claim)), default=0.0)
+        return max((self.pace.length_s(limit) / limit.n for limit in self._counting(claim)), default=0.0)
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
@@ -250,56 +238,11 @@ class Envelope:
         """Return by how much two arrivals may differ from what was sent, hardly ever exceeded."""
         return _SURE * self._trips.spread_s
 
-    def _length_s(self, limit: Limit) -> float:
-        if limit.kind is Kind.BUCKET and limit.n > 1:
-            return limit.window * _BUCKET_MARGIN  # its burst takes up the jitter
-        return limit.window + min(self._trips.spread_s, _MOST_MARGIN * limit.window)
-
-    def _room_at(self, limit: Limit, claim: Claim, now: float, *, is_paced: bool) -> float:
-        if is_paced and limit.kind is Kind.BUCKET and limit.window > _LONG_S:
-            return now  # it never has less than its rate; a short one is worth its margin
-        n = limit.allowed(is_read=claim.is_read)
-        if not is_paced and limit.window > _LONG_S:
-            spread_at = self._free_at(limit, _FREE_PART * n, claim.cost)
-            if spread_at <= now or self._is_flood(limit, now):
-                return spread_at
-        return self._free_at(limit, n, claim.cost)
-
-    def _free_at(self, limit: Limit, n: float, cost: float) -> float:
-        """Return when no more than `n`, or the cost alone, will be in the window with it."""
-        room = max(math.ceil(n - _ROUNDING) - cost, 0.0)
-        return self.log.of(limit.scope).room_since(room + _EPSILON) + self._length_s(limit)
-
-    def _is_flood(self, limit: Limit, now: float) -> bool:
-        """Whether what is sent will not stop by itself; bursts do, whatever their size."""
-        log = self._tally(limit)
-        ends = [now - part / _FLOOD_PARTS for part in range(_FLOOD_PARTS)]
-        busy = sum(log.count(end - 1 / _FLOOD_PARTS, end) > 0 for end in ends)
-        return busy >= _FLOOD_MOST * _FLOOD_PARTS and log.count(now - 1.0) > _FLOOD * limit.rate
-
-    def _spacing_s(self, limit: Limit, now: float) -> float:
-        """Return the seconds per cost: the even pace, or slower where the window ahead has less room."""
-        spacing_s = self._length_s(limit) / limit.n
-        if limit.window > _LONG_S and limit.kind is not Kind.BUCKET:
-            spacing_s = max(spacing_s, self._spread_s(limit, now))
-        return spacing_s / (1 + limit.step)
-
-    def _spread_s(self, limit: Limit, now: float) -> float:
-        """Return the seconds per cost that spread what is left over every part of the window ahead."""
-        looked_at, spread_s = self._spreads.get((limit.window, limit.scope), (-math.inf, 0.0))
-        length_s = self._length_s(limit)
-        if now - looked_at >= length_s / _LOOK_EVERY:
-            ahead = [length_s * look / _LOOKS for look in range(1, _LOOKS + 1)]
-            highest, log = limit.allowed(is_read=True), self._tally(limit)
-            spread_s = max(s / max(highest - log.count(now + s - length_s), 1.0) for s in ahead)
-            self._spreads[limit.window, limit.scope] = now, spread_s
-        return spread_s
-
     def _probe(self, limit: Limit, now: float, paced_since: float) -> None:
         if now < limit.probe_at or now - paced_since < limit.hold_s() or self._patience.is_thin(now):
             return
         span_s = _PROBED_S if limit.kind is Kind.BUCKET else max(limit.window, 1.0)
-        held = self._tally(limit).count(now - span_s) * self._length_s(limit) / span_s
+        held = self._tally(limit).count(now - span_s) * self.pace.length_s(limit) / span_s
         if held + 1.0 >= _FULL * limit.n:
             limit.probe(now, held)
 

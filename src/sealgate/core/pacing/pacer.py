@@ -97,7 +97,6 @@ class Pacer:
     def release(self, now: float) -> Release:
         """Return what to do now. Claims in `go` count as sent."""
         if not len(self._line):
-            self._paced.clear()
             return _NOTHING
         refused = [_late(claim) for claim in self._line.ended(now)]
         pause_s = self._gate.left_s(now)

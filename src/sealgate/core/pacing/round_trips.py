@@ -6,8 +6,8 @@ window apart arrive up to the spread of the trip closer together, so a window is
 
 from collections import deque
 
-_KEPT = 60  # round trips looked at: enough for a 90th percentile, few enough to follow a change of route
-_TAIL = 0.03  # this part of the slowest is left out: a stalled reply says little about the way there
+_KEPT = 60  # round trips looked at: so many that two are left out, so few that a change of route is followed
+_TAIL = 0.03  # the slowest, left out: a stalled reply says little about the way there
 _EVERY = 20  # the spread is worked out once per that many
 FIRST_S = 0.005  # until enough is known
 
