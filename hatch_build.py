@@ -6,6 +6,7 @@ mypy, setuptools and all that sealgate imports in its environment.
 """
 
 import contextlib
+from os import environ
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -89,7 +90,8 @@ def _compiled(target: Path) -> dict[str, str]:
 
     folders = ((Path("src/sealgate", folder), names) for folder, names in _MODULES.items())
     sources = [str(folder / f"{name}.py") for folder, names in folders for name in names]
-    extensions = mypycify(["--config-file=pyproject.toml", *sources], opt_level="2", target_dir=str(target))
+    level = environ.get("MYPYC_OPT_LEVEL", "2")
+    extensions = mypycify(["--config-file=pyproject.toml", *sources], opt_level=level, target_dir=str(target))
     build = build_ext(Distribution({"name": "sealgate", "ext_modules": extensions}))
     build.build_lib, build.build_temp = str(target / "lib"), str(target / "temp")
     build.ensure_finalized()
