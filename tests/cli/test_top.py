@@ -13,16 +13,10 @@ from rich.console import Console
 from rig.bot import request
 from rig.program import ended_program, running_program
 from rig.served import Served, environ, running_served
-from rig.upstream import Upstream, running_upstream, say
+from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli.tables import drawn
 from sealgate.cli.top_screen import screen
-
-
-@pytest.fixture
-async def upstream() -> AsyncIterator[Upstream]:
-    async with running_upstream() as running:
-        yield running
 
 
 @pytest.fixture

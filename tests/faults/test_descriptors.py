@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import resource
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ from rig.acts import hold_until, say
 from rig.bot import Bot, Reply, bot_at, request
 from rig.served import LOOPS, Served, environ, running_served
 from rig.slow import address_of
-from rig.upstream import Upstream, running_upstream
+from rig.upstream import Upstream
 from rig.wire import OK, let_pass
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="prlimit is Linux's own")
@@ -28,12 +28,6 @@ CANCEL = request(b"DELETE", b"/v1/trade/order/1")
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
 CONNECTED, FURTHER = 5, 60
 MOST_LINES = 20
-
-
-@pytest.fixture
-async def upstream() -> AsyncIterator[Upstream]:
-    async with running_upstream() as running:
-        yield running
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -12,19 +11,13 @@ from rig.bot import bot_at, request
 from rig.faults import pause
 from rig.served import Served, environ, orders_in_doubt, running_served
 from rig.slow import address_of
-from rig.upstream import Upstream, running_upstream
+from rig.upstream import Upstream
 from rig.wire import OK
 
 READ = request()
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
 ORDER = request(b"POST", b"/v1/trade/order", b"X-Gateway-Request-Id: mine", b"Idempotency-Key: k", body=b"{}")
 LONG = "600"
-
-
-@pytest.fixture
-async def upstream() -> AsyncIterator[Upstream]:
-    async with running_upstream() as running:
-        yield running
 
 
 async def begin_to_drain(served: Served, number: signal.Signals = signal.SIGTERM) -> None:

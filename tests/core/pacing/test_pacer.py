@@ -294,13 +294,19 @@ def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     assert len(desk.go(10.2)) == 1
 
 
-def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
+def desk_of_four_at_a_time() -> Desk:
+    """Return a desk at 3.1 that has learned, of five at once, that the fifth is too many."""
     desk = Desk()
     flood = desk.send(0.0, 5)
     desk.answer(0.1, flood[4:], limited(1.0))
     desk.answer(0.1, flood[:4])
     desk.enter(0.2)
     desk.answer(3.1, desk.go(3.0))
+    return desk
+
+
+def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
+    desk = desk_of_four_at_a_time()
     status = desk.pacer.status(3.1)
     assert status.at_a_time == 4
     assert status.limits == ()
@@ -314,12 +320,7 @@ def test_a_limit_on_requests_at_a_time_is_learned_and_kept() -> None:
 
 
 def test_who_waits_for_ever_for_a_place_is_not_looked_for() -> None:
-    desk = Desk()
-    flood = desk.send(0.0, 5)
-    desk.answer(0.1, flood[4:], limited(1.0))
-    desk.answer(0.1, flood[:4])
-    desk.enter(0.2)
-    desk.answer(3.1, desk.go(3.0))
+    desk = desk_of_four_at_a_time()
     desk.enter(10.0, 9, give_up_at=math.inf)
     assert len(desk.go(10.0)) == 4
     assert desk.pacer.release(10.0).look_again_at is None
