@@ -69,10 +69,6 @@ class Traffic(Collector):
             queued = self._queued[key, lane] = _Durations(_SLOW)
         return queued
 
-    def describe(self) -> list[Metric]:
-        """Name them."""
-        return list(self.collect())
-
     def collect(self) -> Iterator[Metric]:
         """Write them from copies: a scrape is in another thread."""
         rows = self._rows.copy()
