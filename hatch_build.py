@@ -41,8 +41,9 @@ _MODULES = {
         "sent_log",
     ],
     "core/sharing": ["member_pacer"],  # inherits from the pacer
+    "gateway/bots": ["connection", "incoming", "line", "lookout", "parser", "trailers"],
     "gateway/clock": ["kept"],
-    "gateway/host": ["alarm"],
+    "gateway/host": ["alarm", "flow"],
     "gateway/keys": ["key", "sealing"],
     "gateway/pacing": ["turnstile"],
     "gateway/request": [
@@ -57,7 +58,7 @@ _MODULES = {
         "reporter",
         "under_way",
     ],
-    "gateway/upstream": ["answer", "pool", "room"],
+    "gateway/upstream": ["answer", "connection", "parser", "pool", "room"],
     "admin": ["answering", "log", "recent"],
 }
 

@@ -138,8 +138,8 @@ def _key_block(key: bytearray) -> bytearray:
 
 def _flip(block: bytearray, pad: int) -> None:
     """XOR every byte in place: a copy would stay in memory."""
-    for place, byte in enumerate(block):
-        block[place] = byte ^ pad
+    for place in range(len(block)):
+        block[place] ^= pad
 
 
 _KEYS: dict[SecretIs, Callable[[bytearray], bytearray]] = {
