@@ -19,7 +19,9 @@ _MODULES = {
         "admission",
         "attempts",
         "clock",
+        "halts",
         "headers",
+        "limit_reply",
         "outcome",
         "replays",
         "routes",
@@ -59,7 +61,7 @@ _MODULES = {
         "under_way",
     ],
     "gateway/upstream": ["answer", "connection", "parser", "pool", "room"],
-    "admin": ["answering", "log", "recent"],
+    "admin": ["answering", "log", "recent", "traffic"],
 }
 
 
