@@ -25,10 +25,10 @@ DIRECT, HAPROXY, BARE, MITMPROXY, GATEWAY, COMPILED, ON_ASYNCIO = WAYS = (
     "gateway, asyncio",
 )
 _HERE = Path(__file__).parent
-_WHEEL = _HERE.parents[1] / ".compiled"  # unpacked
+WHEEL = _HERE.parents[1] / ".compiled"  # unpacked
 _PATIENCE_S = 60.0
 _EVENT = re.compile(r"\{.*\}\n")  # a whole line of the log; where the start fails, other lines are there too
-_SERVE = (sys.executable, "-m", "sealgate", "serve")
+SERVE = (sys.executable, "-m", "sealgate", "serve")
 _SERVE_ON_ASYNCIO = (
     sys.executable,
     "-c",
@@ -68,9 +68,9 @@ def running_gateway(upstream: str, folder: Path) -> Iterator[Way]:
 
 @contextmanager
 def running_compiled_gateway(upstream: str, folder: Path) -> Iterator[Way]:
-    if not _WHEEL.is_dir():
+    if not WHEEL.is_dir():
         raise MissingError("scripts/compiled")
-    environ = gateway_environ(f"http://{upstream}", PYTHONPATH=str(_WHEEL))
+    environ = gateway_environ(f"http://{upstream}", PYTHONPATH=str(WHEEL))
     with serving(folder, environ) as way:
         yield way
 
@@ -93,7 +93,7 @@ STARTS: Mapping[str, Start] = {
 
 @contextmanager
 def serving(
-    folder: Path, environ: Mapping[str, str], command: Sequence[str] = _SERVE, until: str = "listening"
+    folder: Path, environ: Mapping[str, str], command: Sequence[str] = SERVE, until: str = "listening"
 ) -> Iterator[Way]:
     """Run the gateway with everything on, its log in a file; begin when that has the event `until`."""
     log = folder / "gateway.log"
