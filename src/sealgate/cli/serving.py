@@ -46,9 +46,9 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
         _settle_memory()
-        ready = asyncio.create_task(_say_ready(gateway))
+        first_steps = asyncio.create_task(_take_first_steps(gateway))
         await stop.wait()
-        ready.cancel()
+        first_steps.cancel()
         log.info("draining", inflight=gateway.handler.inflight)
         await gateway.drain()  # here, where the admin address still says so
     log.info("stopped")
@@ -74,6 +74,11 @@ def _settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
+
+
+async def _take_first_steps(gateway: Gateway) -> None:
+    await _say_ready(gateway)
+    await gateway.try_keys()
 
 
 async def _say_ready(gateway: Gateway) -> None:

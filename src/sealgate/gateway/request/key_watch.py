@@ -54,13 +54,17 @@ class KeyWatch:
             self.health = before.mismatched()
         else:
             self.health = before.answered(status, sent_at, now)
-        if before.trouble is None and self.health.trouble is not None:
-            fix = CATALOGUE["signature_invalid"].advice
-            log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
+        self._say_trouble(before)
         if before.fault is None and self.health.fault is not None:
             self._disabled(self.health.fault, now)
         elif before.fault is not None and self.health.fault is None:
             log.info("key_enabled", key=self._alias)
+
+    def confirm_mismatch(self) -> None:
+        """Take in that the gateway's own read was among the refused signatures, which tells enough."""
+        before = self.health
+        self.health = before.confirmed()
+        self._say_trouble(before)
 
     def enable(self) -> bool:
         """Use the key again at once; return whether it rested."""
@@ -69,6 +73,11 @@ class KeyWatch:
         self.health = KeyHealth()
         log.info("key_enabled", key=self._alias)
         return True
+
+    def _say_trouble(self, before: KeyHealth) -> None:
+        if before.trouble is None and self.health.trouble is not None:
+            fix = CATALOGUE["signature_invalid"].advice
+            log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
