@@ -13,8 +13,8 @@ import aiohttp
 import pytest
 
 from rig.program import Program, ended_program, running_program
-from rig.upstream import Upstream, running_upstream, say, say_and_close
-from rig.wire import OK, reply
+from rig.upstream import Upstream, running_upstream, say
+from rig.wire import reply
 
 SECRET = "correct-horse-battery-staple"
 TARGET = "/v1/trade/symbols/list"
@@ -195,31 +195,3 @@ async def test_a_wrong_secret_is_told_before_an_order_meets_it(tmp_path: Path) -
                 note = "note: the key main: the exchange refused its last signature"
                 assert (answer.status, await answer.text()) == (200, f"ready\n{note}\n")
         assert [one.target for one in upstream.received] == [TARGET.encode()]
-
-
-async def test_each_key_is_tried_though_the_exchange_says_nothing_of_one(tmp_path: Path) -> None:
-    keys = {
-        "SEALGATE_KEYS__ALT__API_KEY": "ak-public-2",
-        "SEALGATE_KEYS__ALT__SECRET": "env:EXCHANGE_SECRET",
-        "SEALGATE_BOTS__GRID__TOKEN": "env:GRID",
-        "SEALGATE_BOTS__GRID__KEYS": '["main", "alt"]',
-        "GRID": "grid-token-grid-token-grid-token",
-    }
-    async with running_upstream() as upstream:
-        upstream.answers.append(say(reply(b"404 Not Found", b"")))
-        upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}'))
-        async with serving(upstream, tmp_path, **keys) as program:
-            first = json.loads(await program.line('"key_not_tried"'))
-            second = json.loads(await program.line('"key_disabled"'))
-            assert (first["level"], first["cause"]) == ("info", "a signed read was answered 404")
-            assert {first["key"], second["key"]} == {"main", "alt"}
-
-
-async def test_an_exchange_that_does_not_answer_the_first_read_is_no_failure(tmp_path: Path) -> None:
-    async with running_upstream() as upstream:
-        upstream.otherwise = say_and_close(b"")
-        async with serving(upstream, tmp_path, SEALGATE_LIMITS__MAX_WAIT="1") as program:
-            told = json.loads(await program.line('"key_not_tried"'))
-            assert (told["level"], told["key"]) == ("info", "main")
-            upstream.otherwise = say(OK)
-            assert await status(f"{event(program, 'listening')['bots']}{TARGET}") == (200, None)

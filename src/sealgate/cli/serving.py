@@ -23,6 +23,7 @@ from sealgate.gateway.host.hardening import forbid_core_dumps
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.reload import ReloadError
 
+_FIRST_READS_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 
 log = structlog.get_logger("sealgate.serve")
@@ -78,6 +79,7 @@ def _settle_memory() -> None:
 
 async def _take_first_steps(gateway: Gateway) -> None:
     await _say_ready(gateway)
+    await gateway.host.sleep(_FIRST_READS_S)
     await gateway.try_keys()
 
 

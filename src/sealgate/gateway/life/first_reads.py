@@ -1,4 +1,4 @@
-"""Tries each key once after the start, so that a wrong secret is told before an order meets it.
+"""Tries each key once after the start, so that a wrong secret is told though no bot has used it yet.
 
 What the exchange answers is taken in as with any request of a bot. Nothing waits for it and nothing fails by
 it: an exchange that does not answer, or answers something else, says nothing of a key.
@@ -17,9 +17,9 @@ log = structlog.get_logger("sealgate.keys")
 
 
 async def try_keys(pipeline: Pipeline, host: Host) -> None:
-    """Send a signed read with each key, one after the other; not with one that bots have seen refused."""
+    """Send a signed read with each key of which bots have learned nothing, one after the other."""
     for alias, desk in pipeline.tree.desks.items():
-        if desk.watch.health.fault is None:
+        if not desk.watch.was_accepted and desk.watch.health.fault is None:
             await _try_key(pipeline, alias, host)
 
 
@@ -31,5 +31,6 @@ async def _try_key(pipeline: Pipeline, alias: str, host: Host) -> None:
         return
     if is_mismatch(answer.status, answer.body):
         pipeline.tree.desks[alias].watch.confirm_mismatch()
-    elif judge_key(answer.status, answer.body) is KeyVerdict.UNSURE:
-        log.info("key_not_tried", key=alias, cause=f"a signed read was answered {answer.status}")
+    elif (verdict := judge_key(answer.status, answer.body)) is not KeyVerdict.REFUSED:
+        event = "key_tried" if verdict is KeyVerdict.ACCEPTED else "key_not_tried"
+        log.info(event, key=alias, cause=f"a signed read was answered {answer.status}")

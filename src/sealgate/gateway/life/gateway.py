@@ -132,7 +132,7 @@ class Gateway:
         await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
 
     async def try_keys(self) -> None:
-        """Learn of each key whether the exchange takes it, at the cost of one read each."""
+        """Learn whether the exchange takes the keys, by one read for each that no bot has used."""
         await try_keys(self.pipeline, self.host)
 
     async def drain(self) -> None:

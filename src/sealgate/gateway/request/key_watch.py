@@ -23,7 +23,8 @@ log = structlog.get_logger("sealgate.keys")
 class KeyWatch:
     """The health of one key of one tree; a new tree begins with healthy ones.
 
-    `record` is what the exchange's list says of it, None as long as that is not known.
+    `record` is what the exchange's list says of it, None as long as that is not known. `was_accepted`: a
+    request of it was answered otherwise than by a refusal.
     """
 
     def __init__(self, alias: str, under_way: UnderWay, host: Host) -> None:
@@ -31,6 +32,7 @@ class KeyWatch:
         self._under_way = under_way
         self._host = host
         self.health = KeyHealth()
+        self.was_accepted = False
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
@@ -45,6 +47,7 @@ class KeyWatch:
     def observe(self, status: int, body: bytes, sent_at: float) -> None:
         """Take in a reply to a signed request."""
         if status not in _SUSPECT and self.health.fault is None and not self.health.mismatches:
+            self.was_accepted = True
             return
         now, before = self._host.now(), self.health
         fault = key_fault(status, body)
