@@ -84,9 +84,9 @@ def _options_named() -> Iterator[None]:
         yield
     except click.NoSuchOption as error:
         known = [option for one in error.ctx.command.params for option in one.opts] if error.ctx else []
-        if not error.possibilities and len(known) <= _FEW:
-            error.message += f" There are {', '.join(known)}."
-        raise
+        if error.possibilities or len(known) > _FEW:
+            raise
+        raise click.UsageError(f"{error.message} There are {', '.join(known)}.", error.ctx) from None
 
 
 @contextmanager

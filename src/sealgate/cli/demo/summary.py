@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from sealgate.cli.demo.tally import Tally
 
-
 _LEARNING_S = 10.0  # with the demo's limit
 
 
