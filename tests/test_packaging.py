@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -53,6 +54,37 @@ def test_the_search_for_an_index_can_fail(line: str) -> None:
 )
 def test_no_script_chooses_an_index(file: str) -> None:
     assert not re.search(r"index-url|find-links|trusted-host|/simple", (ROOT / file).read_text())
+
+
+PIP_FAILS = """\
+#!/bin/sh
+[ "$2" = pip ] || exit 0
+printf '%s\\n' "WARNING: {}" 'ERROR: No matching distribution found for a==1' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("warning", "told"),
+    [
+        ("Retrying after connection broken by Refused: /a", "the package index cannot be reached; look at"),
+        ("something else", "No matching distribution found for a==1; all that pip said is in "),
+    ],
+)
+def test_packages_that_cannot_be_had_are_told_in_one_line(tmp_path: Path, warning: str, told: str) -> None:
+    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name, text in {
+        "scripts/venv": (ROOT / "scripts/venv").read_text(),
+        ".venv/bin/python": PIP_FAILS.format(warning),
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run([tmp_path / "scripts/venv"], capture_output=True, text=True, check=False)
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("scripts/venv: ")]
+    assert (done.returncode, line.startswith(f"scripts/venv: {told}")) == (1, True), done.stderr
+    assert not (tmp_path / ".venv/.stamp").exists()
 
 
 def test_the_development_lock_holds_the_other_one() -> None:

@@ -132,6 +132,10 @@ def socket_in_the_way(setup: Setup) -> None:
     setup.has(LISTEN__UNIX=str(setup.write("bots.sock", "something else")))
 
 
+def path_of_its_own(setup: Setup) -> None:
+    setup.environ["SEALGATE_BASE_URL"] += "/nowhere"
+
+
 def swapped_key_and_secret(setup: Setup) -> None:
     """Paste each in the other's place: the secret goes out as a header, but must not be printed."""
     api_key = setup.environ["SEALGATE_KEYS__MAIN__API_KEY"]
@@ -238,7 +242,7 @@ OFFLINE: dict[str, Case] = {
     "address of another machine": Case(
         has(LISTEN__TCP="192.0.2.1:8787", BOTS__GRID__TOKEN="env:PATH"),
         "fail  listen.tcp",
-        ("192.0.2.1:8787 cannot be had", "set listen.tcp to another one"),
+        ("cannot listen on 192.0.2.1:8787", "set listen.tcp to another one"),
     ),
     "something where the socket should be": Case(
         socket_in_the_way, "fail  listen.unix", ("something else is there; remove it",)
@@ -325,6 +329,14 @@ SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
     "wrong prefix": (
         {},
         Case(has(UPSTREAM__PREFIX="/v2/trade"), "fail  keys.main", ("404", "correct upstream.prefix")),
+    ),
+    "another server's address": (
+        {},
+        Case(
+            path_of_its_own,
+            "fail  base_url",
+            ("has neither /v1/trade/time nor /v1/trade/symbols/list (404)", "correct base_url"),
+        ),
     ),
     "wrong clock.path": (
         {},
@@ -444,6 +456,9 @@ RAW: dict[str, Case] = {
         answers(reply(b"403 Forbidden", b"<html>Denied</html>", b"Content-Type: text/html")),
         "fail  keys.main",
         ("a firewall before the exchange",),
+    ),
+    "reading only": Case(
+        listed(permissions=["read"]), "warn  keys.main.session", ("the key may not trade", "bots.*.may")
     ),
     "revoked": Case(listed(is_active=False), "fail  keys.main", ("the key was revoked", "make a new key")),
     "expired": Case(

@@ -58,7 +58,7 @@ async def test_another_gateway_of_this_user_has_the_admin_socket(tmp_path: Path)
     assert result.exit_code == 1
     [line] = [line for line in result.stdout.splitlines() if "admin.unix" in line]
     assert line.split()[:2] == ["fail", "admin.unix"]
-    assert f"cannot listen on {place}: another program listens there" in line
+    assert f"cannot listen on {place}: another program (process {os.getpid()}) listens there" in line
 
 
 async def test_json(tmp_path: Path) -> None:
@@ -122,6 +122,12 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
             assert lines_of(other.stdout, "ok  gateway") == []
+            (told,) = lines_of(other.stdout, "warn  gateway")
+            assert f"another Sealgate gateway runs here, for {environ['SEALGATE_BASE_URL']}" in told
+            listening = json.loads(await program.line('"listening"'))["bots"].removeprefix("http://")
+            setup.has(LISTEN__TCP=listening)
+            (told,) = lines_of((await setup.check("--offline")).stdout, "fail  listen.tcp")
+            assert "a Sealgate gateway runs there already; stop it" in told
 
 
 def test_what_a_running_gateway_says_of_refused_signatures() -> None:

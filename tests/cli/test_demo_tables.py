@@ -177,7 +177,10 @@ SENTENCES = {
     ),
     "too short to tell": (
         Summary(0.5, 20, 1, NOTHING := Figures(0.0, 0, None, None, 0, {}), NOTHING),
-        "the same (0.00 s against 0.00 s), the 429s were as many (0 against 0).",
+        (
+            "the same (0.00 s against 0.00 s), the 429s were as many (0 against 0)."
+            " In so short a run it had hardly learned the limit: --seconds 20 shows more."
+        ),
     ),
 }
 

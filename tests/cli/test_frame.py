@@ -151,3 +151,16 @@ def test_the_configuration_option_hands_over_a_path() -> None:
     assert run(command, []).stdout == "None\n"
     assert run(command, ["--config", "a.toml"]).stdout == "PosixPath('a.toml')\n"
     assert run(command, ["--config", "/"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["serve", "--prot"], "No such option '--prot'. There are --config, --listen, --admin, --base-url,"),
+        (["serve", "--lsten"], "No such option '--lsten'. Did you mean '--listen'?"),
+        (["sandbox", "--prot"], "No such option '--prot'.\n"),
+    ],
+)
+def test_an_option_that_does_not_exist_names_those_that_do(arguments: list[str], told: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert (result.exit_code, told in result.stderr) == (2, True), result.stderr

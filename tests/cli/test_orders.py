@@ -38,7 +38,7 @@ ORDER = Order(
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 TABLE = """\
                         order                  sent          not after
-request id  bot   key   Idempotency-Key        (UTC)         (UTC)         times
+request id  bot   key   Idempotency-Key        (here, UTC)   (exchange)    times
 ────────────────────────────────────────────────────────────────────────────────
 mine        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
                         3f2c7a52-4f3d-4a52-9a  14:13:20.012  14:13:25.100

@@ -1,10 +1,11 @@
 """`sealgate serve` as its operator meets it: each trouble is one clear line, and none has a secret."""
 
 import asyncio
+import contextlib
 import json
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import aiohttp
 import pytest
 
 from rig.program import Program, ended_program, running_program
-from rig.upstream import running_upstream
+from rig.upstream import Upstream, running_upstream, say
+from rig.wire import reply
 
 SECRET = "correct-horse-battery-staple"
 TARGET = "/v1/trade/symbols/list"
@@ -117,6 +119,15 @@ async def test_a_secret_file_that_others_can_read(tmp_path: Path) -> None:
     assert line == f"sealgate: error: file:{file}: is open to others (mode 0644); chmod 600 {file}"
 
 
+@contextlib.asynccontextmanager
+async def serving(upstream: Upstream, folder: Path, **environ: str) -> AsyncIterator[Program]:
+    """Run `serve` before an upstream, and wait until it is ready."""
+    environ = BASE | {"SEALGATE_BASE_URL": upstream.base_url} | environ
+    async with running_program("serve", environ=environ, folder=folder) as program:
+        await program.line('"ready"')
+        yield program
+
+
 async def status(url: str, deadline_ms: int = 20_000) -> tuple[int, str | None]:
     """Return the status of a reply, and the gateway's reason."""
     headers = {"X-Gateway-Deadline-Ms": str(deadline_ms)}
@@ -154,25 +165,33 @@ async def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_with_success(tmp_path: Path, number: signal.Signals) -> None:
-    async with running_upstream() as upstream:
-        environ = BASE | {"SEALGATE_BASE_URL": upstream.base_url}
-        async with running_program("serve", environ=environ, folder=tmp_path) as program:
-            await program.line('"ready"')
-            program.tell(number)
-            assert await program.end() == 0
+    async with running_upstream() as upstream, serving(upstream, tmp_path) as program:
+        program.tell(number)
+        assert await program.end() == 0
     assert [json.loads(line)["event"] for line in program.err][-2:] == ["draining", "stopped"]
     assert program.out == []
 
 
 async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, serving(upstream, tmp_path) as program:
+        address = event(program, "listening")["bots"].removeprefix("http://")
+        told = "a Sealgate gateway runs there already; stop it, or `sealgate reload`"
+        admin = event(program, "listening")["admin"].removeprefix("http://")
+        assert told in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
+        assert told in await refusal(tmp_path, SEALGATE_ADMIN__TCP=admin)
+        async with asyncio.timeout(20):
+            assert await status(f"http://{address}{TARGET}") == (200, None)
+
+
+async def test_a_wrong_secret_is_told_before_an_order_meets_it(tmp_path: Path) -> None:
     async with running_upstream() as upstream:
-        environ = BASE | {"SEALGATE_BASE_URL": upstream.base_url}
-        async with running_program("serve", environ=environ, folder=tmp_path) as program:
-            await program.line('"ready"')
-            address = event(program, "listening")["bots"].removeprefix("http://")
-            told = "a Sealgate gateway runs there already; stop it, or `sealgate reload`"
-            admin = event(program, "listening")["admin"].removeprefix("http://")
-            assert told in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
-            assert told in await refusal(tmp_path, SEALGATE_ADMIN__TCP=admin)
-            async with asyncio.timeout(20):
-                assert await status(f"http://{address}{TARGET}") == (200, None)
+        upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}'))
+        async with serving(upstream, tmp_path) as program:
+            told = json.loads(await program.line('"signatures_refused"'))
+            assert (told["level"], told["key"]) == ("error", "main")
+            assert told["fix"].startswith("Check that the secret")
+            url = f"{event(program, 'listening')['admin']}/-/ready"
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                note = "note: the key main: the exchange refused its last signature"
+                assert (answer.status, await answer.text()) == (200, f"ready\n{note}\n")
+        assert [one.target for one in upstream.received] == [TARGET.encode()]

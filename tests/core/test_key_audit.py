@@ -39,9 +39,12 @@ CASES: dict[str, tuple[dict[str, object], OwnKey | None, list[tuple[str, Level]]
     "ends soon, nobody's here": ({"record": SOON}, None, [("expires_soon", WARN), ("not_here", WARN)]),
     "no whitelist": (BARE, OWN, [("no_whitelist", FAIL)]),
     "everybody is on it": ({"ip_whitelist": ("203.0.113.7", "0.0.0.0/0")}, OWN, [("no_whitelist", FAIL)]),
-    "no whitelist, reads only": ({**BARE, "permissions": ("read",)}, OWN, [("no_whitelist", WARN)]),
+    "no whitelist, reads only": ({**BARE, "permissions": ("read",)}, READER, [("no_whitelist", WARN)]),
     "too wide": ({}, READER, [("too_wide", WARN)]),
     "as wide as needed": ({"permissions": ("read",)}, READER, []),
+    "too narrow": ({"permissions": ("read",)}, OWN, [("too_narrow", WARN)]),
+    "too narrow, and at its end": ({"permissions": ("read",), "record": EXPIRED}, OWN, [("expired", FAIL)]),
+    "nobody knows how wide": ({"permissions": ()}, OWN, []),
     "never used": ({"last_used_at": None}, OWN, [("never_used", WARN)]),
     "new, and not used yet": ({"last_used_at": None, "created_at": NOW - 60.0}, OWN, []),
     "nobody knows how old": ({"last_used_at": None, "created_at": None}, OWN, []),
@@ -90,5 +93,5 @@ def test_the_words_have_the_figures() -> None:
 
 @pytest.mark.parametrize(("permissions", "can"), [(("read", "trade"), "trade"), (("read",), "read")])
 def test_what_a_thief_can_do_is_said(permissions: tuple[str, ...], can: str) -> None:
-    (found,) = audit([replace(GOOD, ip_whitelist=(), permissions=permissions)], [OWN], NOW)
+    found, *_ = audit([replace(GOOD, ip_whitelist=(), permissions=permissions)], [OWN], NOW)
     assert found.words == f"has no whitelist: a thief of its secret can {can} from anywhere"

@@ -59,6 +59,15 @@ def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() 
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
 
 
+def test_one_refused_signature_of_the_gateways_own_read_is_trouble() -> None:
+    assert KeyHealth().confirmed() == KeyHealth()  # a bot's was taken in the meantime
+    health = KeyHealth().mismatched().confirmed()
+    assert health.trouble == "the exchange refused its last signature"
+    assert health.mismatched().trouble == "the exchange refused its last 2 signatures"
+    assert health.answered(200, 0.0, 1.0) == KeyHealth()
+    assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
+
+
 @pytest.mark.parametrize(
     ("status", "body", "is_one"),
     [

@@ -68,3 +68,11 @@ def test_a_public_path_makes_no_witness() -> None:
     main, _ = judged(read(refused("Invalid HMAC signature")), read(GOOD, "alt"), is_public=True)
     assert main.causes
     assert not any("serves alt" in cause.evidence for cause in main.causes)
+
+
+def test_a_read_does_not_tell_whether_a_key_may_trade() -> None:
+    [finding] = judged(read(GOOD, is_to_trade=True, is_listed=None))
+    words = "; whether it may trade, only the exchange's list tells (keys.main.session)"
+    assert (finding.level, finding.text.endswith(words)) == (Level.OK, True)
+    [finding] = judged(read(GOOD, is_to_trade=True, is_listed=True))
+    assert "trade," not in finding.text

@@ -1,13 +1,15 @@
 import pytest
 
 from sealgate.core.findings import Level
-from sealgate.core.key_records import KeyRecord
+from sealgate.core.key_records import KeyRecord, ListedKey
 from sealgate.core.vetting import (
+    nothing_there,
     refused_certificate,
     vet_certificate,
     vet_clock,
     vet_descriptors,
     vet_disk,
+    vet_listed,
     vet_record,
 )
 
@@ -104,3 +106,29 @@ def test_disk(free: int, told: tuple[str, Level, str] | None) -> None:
 def test_descriptors(room: int, level: Level) -> None:
     finding = vet_descriptors(1024, room, 1000)
     assert (finding.area, finding.level) == ("open files", level)
+
+
+@pytest.mark.parametrize(
+    ("record", "permissions", "may", "level", "words"),
+    [
+        (KeyRecord(None, is_active=True), ("read",), {"read", "trade"}, Level.WARN, "the key may not trade"),
+        (KeyRecord(None, is_active=True), ("read",), {"read"}, Level.OK, "active, without an end"),
+        (KeyRecord(None, is_active=True), ("read", "trade"), {"trade"}, Level.OK, "active, without an end"),
+        (KeyRecord(None, is_active=True), (), {"trade"}, Level.OK, "active, without an end"),
+        (KeyRecord(None, is_active=False), ("read",), {"trade"}, Level.FAIL, "the key is not active"),
+    ],
+)
+def test_a_key_that_may_not_do_what_bots_may(
+    record: KeyRecord, permissions: tuple[str, ...], may: set[str], level: Level, words: str
+) -> None:
+    key = ListedKey("ak-1", "", permissions, (), None, None, record)
+    finding = vet_listed("keys.main.session", key, frozenset(may), NOW)
+    assert (finding.area, finding.level) == ("keys.main.session", level)
+    assert words in finding.text
+
+
+def test_an_exchange_that_has_nothing_of_what_was_asked_for() -> None:
+    finding = nothing_there("https://exchange.example", "/v1/trade/time", "/v1/trade/symbols/list")
+    told = "https://exchange.example has neither /v1/trade/time nor /v1/trade/symbols/list (404)"
+    assert (finding.level, finding.text.startswith(told)) == (Level.FAIL, True)
+    assert finding.fix.startswith("correct base_url")

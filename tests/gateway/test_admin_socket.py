@@ -55,7 +55,8 @@ def test_a_second_gateway_does_not_start_at_the_same_place(runtime: dict[str, st
         with (
             closing(bound(setting, runtime).sock),
             pytest.raises(
-                StartError, match=r"another program listens there; set admin\.unix to another path"
+                StartError,
+                match=r"another program \(process \d+\) listens there; set admin\.unix to another path",
             ),
         ):
             bind_admin(setting, runtime)

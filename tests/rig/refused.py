@@ -20,6 +20,7 @@ def facts(**known: Any) -> Facts:
         "shape": Shape(),
         "record": None,
         "is_listed": None,
+        "is_to_trade": False,
         "scheme_is_default": True,
         "header_prefix": "X-SERVICE-",
         "path": "/v1/trade/symbols/list",

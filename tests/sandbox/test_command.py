@@ -54,6 +54,7 @@ def test_people_are_told_how_to_get_passkey_tokens() -> None:
     shown = dict(line.split() for line in lines[:5])
     assert set(shown) == {"base_url", "api_key", "api_secret", "session_token", "user_address"}
     assert f"curl -X POST -H 'Authorization: Bearer {shown['session_token']}'" in lines[7]
+    assert "X-PASSKEY-TOKEN" in lines[6]
 
 
 def test_an_occupied_port_is_one_line() -> None:

@@ -16,6 +16,7 @@ from sealgate.cli.colours import coloured
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+_FEW = 8  # options that fit into a line
 _FIXES = {
     errno.EADDRINUSE: "stop the program that has it, or choose another port",
     errno.EADDRNOTAVAIL: "choose an address of this machine",
@@ -72,8 +73,20 @@ class Program(Suggesting):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command inside the one place that reports errors."""
-        with told_in_one_line():
+        with told_in_one_line(), _options_named():
             return super().invoke(ctx)
+
+
+@contextmanager
+def _options_named() -> Iterator[None]:
+    """Name a command's few options where an unknown one is near none of them."""
+    try:
+        yield
+    except click.NoSuchOption as error:
+        known = [option for one in error.ctx.command.params for option in one.opts] if error.ctx else []
+        if error.possibilities or len(known) > _FEW:
+            raise
+        raise click.UsageError(f"{error.message} There are {', '.join(known)}.", error.ctx) from None
 
 
 @contextmanager

@@ -64,6 +64,15 @@ def read_account(config: Config, options: KeysOptions) -> Account:
     return accounts[0]
 
 
+def bots_may(config: Config, alias: str) -> frozenset[str]:
+    """Return what bots may do with a key; without any, every local program may do all."""
+    if not config.bots:
+        return frozenset({"read", "trade"})
+    return frozenset[str]().union(
+        *(bot.may for name, bot in config.bots.items() if alias in config.keys_of(name))
+    )
+
+
 class _Listed(NamedTuple):
     """A key, and whose session lists it."""
 
@@ -119,16 +128,8 @@ class _Reading:
         return {names[0]: token for token, names in by_session(tokens).items()}
 
     def _own(self) -> list[OwnKey]:
-        return [OwnKey(name, key.api_key, self._may(name)) for name, key in self._config.keys.items()]
-
-    def _may(self, alias: str) -> frozenset[str]:
-        """Return what bots may do with a key; without any, every local program may do all."""
         config = self._config
-        if not config.bots:
-            return frozenset({"read", "trade"})
-        return frozenset[str]().union(
-            *(bot.may for name, bot in config.bots.items() if alias in config.keys_of(name))
-        )
+        return [OwnKey(name, key.api_key, bots_may(config, name)) for name, key in config.keys.items()]
 
     def _meant(self, given: str, listed: dict[str, _Listed]) -> str:
         if given in self._config.keys:

@@ -23,8 +23,8 @@ _HEADINGS = (
     "bot",
     "key",
     "order\nIdempotency-Key",
-    "sent\n(UTC)",
-    "not after\n(UTC)",
+    "sent\n(here, UTC)",
+    "not after\n(exchange)",
     "times",
 )
 
@@ -37,8 +37,9 @@ _HEADINGS = (
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
     """List orders in doubt: they were sent, and no answer is known, after a crash too.
 
-    Look each up at the exchange, then take it off with --settle. "Not after" is the exchange's time from
-    which on it can no longer be admitted; until then it may still be executed. The Idempotency-Key is the
+    Look each up at the exchange, then take it off with --settle. "Sent" is by this host's clock. "Not after"
+    is the exchange's time from which on it can no longer be admitted; until then it may still be executed.
+    Both are in UTC. The Idempotency-Key is the
     bot's own name for it, which the exchange never sees.
     """
     if request_id is not None and settle_all:

@@ -161,6 +161,6 @@ api_secret     {sandbox.api_secret}
 session_token  {sandbox.session_token}
 user_address   {sandbox.user_address}
 
-A passkey token, good for one key change:
+A passkey token, to send as X-PASSKEY-TOKEN with one key change:
   curl -X POST -H 'Authorization: Bearer {sandbox.session_token}' {sandbox.base_url}/_sandbox/passkey
 What it serves: {sandbox.base_url}/openapi.json   Ctrl-C ends it."""

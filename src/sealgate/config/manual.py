@@ -24,7 +24,7 @@ MANUAL: dict[str, str] = {
     "upstream.prefix": "Before every path: forwarded, but not signed.",
     "upstream.connect_timeout": "Seconds for one connection.",
     "upstream.total_timeout": "Seconds for one attempt.",
-    "upstream.max_connections": "Connections to the exchange.",
+    "upstream.max_connections": "Connections to the exchange; with 1, reads wait behind an order that hangs.",
     "upstream.keep_alive": "Seconds that an idle connection is kept.",
     "upstream.warm": "Keep one connection open at all times.",
     "upstream.ca_file": "PEM file of authorities to trust instead of the system's.",

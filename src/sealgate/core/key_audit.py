@@ -111,6 +111,16 @@ def _wide(case: _Case) -> str:
     return "may trade, though no bot here may trade with it" if is_wide else ""
 
 
+def cannot_trade(permissions: Sequence[str], may: frozenset[str]) -> bool:
+    """Ask whether bots may trade with a key that may not. A list without permissions does not tell."""
+    return bool(permissions) and _TRADE in may and _TRADE not in permissions
+
+
+def _narrow(case: _Case) -> str:
+    is_narrow = case.own and cannot_trade(case.key.permissions, case.own.may) and not case.has_ended
+    return "may not trade, though bots here may: their orders are refused" if is_narrow else ""
+
+
 def _unused(case: _Case) -> str:
     is_unused = case.key.last_used_at is None and case.days_old > _NEW_DAYS and not case.has_ended
     return f"was never used in {case.days_old:.0f} days" if is_unused else ""
@@ -134,6 +144,9 @@ CHECKS: dict[str, _Check] = {
         _unrestricted, _by_permission, "Whitelist the public address of the machine that uses it, in the app."
     ),
     "too_wide": _Check(_wide, _warn, "Take the permission away in the app, or let a bot trade (bots.*.may)."),
+    "too_narrow": _Check(
+        _narrow, _warn, "Give it the permission in the app, or take `trade` away here (bots.*.may)."
+    ),
     "never_used": _Check(_unused, _warn, "Revoke it in the app, unless you keep it in reserve."),
     "old": _Check(_old, _warn, _REPLACE),
     "not_here": _Check(_foreign, _warn, "Revoke it in the app, unless you know who uses it."),

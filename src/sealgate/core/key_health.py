@@ -6,7 +6,8 @@ growing distances, for ever, because a key may come back (a whitelist that was c
 erred). One request at a time is the trial; while it is under way the others are still refused.
 
 A signature that is refused disables nothing: what was asked for may be the cause. Several in a row, with none
-that was taken among them, are trouble with the secret or `[signing]`, which people must be told of.
+that was taken among them, or one of the gateway's own read, are trouble with the secret or `[signing]`, which
+people must be told of.
 
 Source: spec.md, Authentication (the rows of 401 and 403).
 """
@@ -73,7 +74,8 @@ class KeyHealth:
     `fault` is None while the key is in use; `since` is when that began, or when it was disabled. `trial_at`
     is when a trial may go. `failures` counts the refusals in a row; a key that comes back keeps them for as
     long as its last gap was, so that one that comes and goes is not hammered either. `mismatches` counts
-    the signatures that were refused since one was taken.
+    the signatures that were refused since one was taken; `is_confirmed`, that one of them was the gateway's
+    own read, in which nothing else can be wrong.
     """
 
     fault: KeyFault | None = None
@@ -81,12 +83,15 @@ class KeyHealth:
     trial_at: float = 0.0
     failures: int = 0
     mismatches: int = 0
+    is_confirmed: bool = False
 
     @property
     def trouble(self) -> str | None:
         """What is wrong with a key that is in use, in words."""
-        is_trouble = self.fault is None and self.mismatches >= MANY_MISMATCHES
-        return f"the exchange refused its last {self.mismatches} signatures" if is_trouble else None
+        if self.fault is not None or not (self.is_confirmed or self.mismatches >= MANY_MISMATCHES):
+            return None
+        which = "signature" if self.mismatches == 1 else f"{self.mismatches} signatures"
+        return f"the exchange refused its last {which}"
 
     @property
     def gap_s(self) -> float:
@@ -120,9 +125,13 @@ class KeyHealth:
         if sent_at < self.since or not is_telling:
             return self
         if self.fault is None:
-            return replace(self, mismatches=0) if self.mismatches else self
+            return replace(self, mismatches=0, is_confirmed=False) if self.mismatches else self
         return KeyHealth(None, now, 0.0, self.failures)
 
     def mismatched(self) -> "KeyHealth":
         """Return the state after a reply that refused the signature."""
         return replace(self, mismatches=self.mismatches + 1)
+
+    def confirmed(self) -> "KeyHealth":
+        """Return the state once the gateway's own read was among them, unless one was taken since."""
+        return replace(self, is_confirmed=True) if self.mismatches else self

@@ -62,7 +62,13 @@ class ListedKey:
 
 def find_record(body: bytes, api_key: str) -> KeyRecord | None:
     """Return a key's record from the reply to `GET /api-keys`, None where it is not in it."""
-    return next((key.record for key in list_keys(body) or () if key.api_key == api_key), None)
+    key = find_key(body, api_key)
+    return None if key is None else key.record
+
+
+def find_key(body: bytes, api_key: str) -> ListedKey | None:
+    """Return all that the reply to `GET /api-keys` says of a key, None where it is not in it."""
+    return next((key for key in list_keys(body) or () if key.api_key == api_key), None)
 
 
 def list_keys(body: bytes) -> list[ListedKey] | None:

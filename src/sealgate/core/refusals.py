@@ -39,8 +39,8 @@ class Facts:
 
     `server_now_s` is epoch seconds. `clock_error_ms` is the bound that `/time` gave, None where it could not
     be read and this host's clock was signed with. `record` is what the exchange's list says of the key, None
-    where it has no session; `is_listed` False where it was read and lacks the key. `scheme_is_default`:
-    nobody has set `[signing]`. `path` is what was read.
+    where it has no session; `is_listed` False where it was read and lacks the key. `is_to_trade`: bots may
+    trade with it. `scheme_is_default`: nobody has set `[signing]`. `path` is what was read.
     """
 
     alias: str
@@ -49,6 +49,7 @@ class Facts:
     clock_error_ms: int | None
     recv_window_ms: int
     server_now_s: float
+    is_to_trade: bool
     shape: Shape
     record: KeyRecord | None
     is_listed: bool | None

@@ -7,8 +7,9 @@ import math
 from datetime import UTC, datetime
 
 from sealgate.core.advice import RENEW
-from sealgate.core.findings import Finding, fail, ok, warn
-from sealgate.core.key_records import DAY_S, KeyRecord, KeyState
+from sealgate.core.findings import Finding, Level, fail, ok, warn
+from sealgate.core.key_audit import cannot_trade
+from sealgate.core.key_records import DAY_S, KeyRecord, KeyState, ListedKey
 
 _CERTIFICATE_WARN_S = 14 * DAY_S  # those of today live for 90 days and less, and are renewed before a third
 _HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
@@ -31,6 +32,12 @@ def vet_clock(offset_s: float, error_s: float, recv_window_ms: int) -> Finding:
         fix = "set this machine's clock (NTP): the log's times go by it"
         return warn("clock", f"{text}; this machine is {abs(offset_s):.1f} s {side}, which it corrects", fix)
     return ok("clock", f"{text}; this machine is {round(offset_s * 1000):+d} ms off")
+
+
+def nothing_there(base_url: str, *paths: str) -> Finding:
+    """Return the line of an exchange that has none of the paths that were asked for."""
+    fix = "correct base_url; if it is right, upstream.prefix, clock.path and --path"
+    return fail("base_url", f"{base_url} has neither {' nor '.join(paths)} (404): is it the exchange's?", fix)
 
 
 def vet_certificate(not_after: float, now: float) -> Finding:
@@ -58,8 +65,17 @@ def refused_certificate(code: int, host: str, message: str, now: float) -> Findi
     return fail("TLS", f"the certificate of {host} is refused ({message})", "see upstream.ca_file")
 
 
+def vet_listed(area: str, key: ListedKey, may: frozenset[str], server_now: float) -> Finding:
+    """Judge a key by the exchange's own list; `may` is what bots may do with it."""
+    finding = vet_record(area, key.record, server_now)
+    if finding.level is Level.OK and cannot_trade(key.permissions, may):
+        fix = "give it the permission in the app, or take trade away here (bots.*.may)"
+        return warn(area, "the key may not trade, though bots here may: their orders will be refused", fix)
+    return finding
+
+
 def vet_record(area: str, record: KeyRecord, server_now: float) -> Finding:
-    """Judge a key by the exchange's own list."""
+    """Judge a key by its record."""
     end = "without an end" if record.expires_at is None else f"until {day(record.expires_at)}"
     state = record.state(server_now)
     if state is KeyState.ENDED:

@@ -1,7 +1,7 @@
 """What the exchange says: its time, its list of keys, and whether it accepts a signed read of each key.
 
-Only reads are sent, one after the other: three for the time, one without a signature, one for each session
-token and each key. A 429 ends it, as the limit belongs to the bots.
+Only reads are sent, one after the other: three for the time, one without a signature (two where the exchange
+has no time), one for each session token and each key. A 429 ends it, as the limit belongs to the bots.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from sealgate.cli.checking.local import Known
+from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
 from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, fail, warn
-from sealgate.core.key_records import KeyRecord, find_record
+from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts
 from sealgate.core.routes import KEY_LIST
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 from sealgate.core.target import Target
-from sealgate.core.vetting import vet_clock, vet_record
+from sealgate.core.vetting import nothing_there, vet_clock, vet_listed
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
@@ -63,13 +64,17 @@ class Exchange:
         self._host = host
         self._clock = CommandClock(config.clock.field, host)
         self._listed: dict[str, Listed] = {}
+        self._is_time_missing = False
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
         """Yield all lines; a 429, or no connection, ends it with one, behind those of what came before."""
         reads: list[Read] = []
         is_public, end = False, None
         try:
-            yield await self._read_time()
+            clock = await self._read_time()
+            if self._is_time_missing and await self._is_missing():
+                yield nothing_there(str(self._config.base_url), self._config.clock.path, self._target.path)
+            yield clock
             async for finding in self._read_lists(known):
                 yield finding
             is_public = bool(known) and await self._is_public()
@@ -113,6 +118,7 @@ class Exchange:
         answer = await self._ask(self._config.clock.path)
         if isinstance(answer, Failure):
             return answer.detail
+        self._is_time_missing = answer.status == HTTPStatus.NOT_FOUND
         try:
             self._clock.take(answer, sent)
         except UnreadableTimeError as error:
@@ -138,17 +144,21 @@ class Exchange:
             is_known = answer.status >= HTTPStatus.BAD_REQUEST
             fix = CATALOGUE[find_kind(answer.status, answer.body)].advice if is_known else "correct base_url"
             return fail(area, f"the list of keys was refused, {said}", fix)
-        record = find_record(answer.body, self._config.keys[alias].api_key)
-        self._listed[alias] = Listed(record, record is not None)
-        if record is None:
+        key = find_key(answer.body, self._config.keys[alias].api_key)
+        self._listed[alias] = Listed(None if key is None else key.record, key is not None)
+        if key is None:
             fix = "store the session token of the user whose key it is"
             return warn(area, "the token is good, but its user has no such key", fix)
-        return vet_record(area, record, self._clock.server_now())
+        return vet_listed(area, key, bots_may(self._config, alias), self._clock.server_now())
 
     async def _is_public(self) -> bool:
         """Whether the read is answered without a signature, too, so that it says nothing of a key."""
         answer = await self._ask(self._target.raw)
         return isinstance(answer, Answer) and answer.status < HTTPStatus.BAD_REQUEST
+
+    async def _is_missing(self) -> bool:
+        answer = await self._ask(self._target.raw)
+        return isinstance(answer, Answer) and answer.status == HTTPStatus.NOT_FOUND
 
     async def _read(self, known: Known) -> Read:
         key, sent = known.key, self._host.now()
@@ -172,6 +182,7 @@ class Exchange:
             record=listed.record,
             is_listed=listed.is_listed,
             server_now_s=self._clock.server_now(),
+            is_to_trade="trade" in bots_may(config, key.alias),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.signing.header_prefix,
             path=self._target.path,

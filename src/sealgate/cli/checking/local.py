@@ -1,5 +1,6 @@
 """What can be seen on this machine alone: files and who may read them, secrets, addresses, open files."""
 
+import asyncio
 import os
 import socket
 import stat
@@ -8,12 +9,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from sealgate.cli.causes import plain_cause
 from sealgate.config import Address, Config
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
 from sealgate.gateway.doors.admin_socket import check_admin
+from sealgate.gateway.doors.listening import cannot_listen
 from sealgate.gateway.doors.server_tls import server_context
 from sealgate.gateway.doors.unix_socket import check_place
 from sealgate.gateway.host.descriptors import grantable
@@ -173,9 +174,7 @@ def _bindable(setting: str, address: Address) -> Finding:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(where)
     except OSError as error:
-        return fail(
-            setting, f"{address} cannot be had: {plain_cause(error)}", f"set {setting} to another one"
-        )
+        return told(setting, str(asyncio.run(cannot_listen(address, setting, error))))
     return ok(setting, f"{address} is free")
 
 

@@ -10,7 +10,7 @@ from sealgate.cli.checking.exchange import Exchange
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
 from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
-from sealgate.cli.checking.running import ask_running, judge_running, pause_s
+from sealgate.cli.checking.running import ask_running, find_other, judge_running, pause_s
 from sealgate.cli.checking.way import look_at_the_way
 from sealgate.cli.frame import fail
 from sealgate.cli.loop import run
@@ -109,6 +109,7 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     yield from local.look_at_descriptors(config)
     yield from look_at_journal(config, learned)
     if turn.running is None:
+        yield from find_other(config, environ)
         yield from remembered_limits(config, learned)
     else:
         yield from judge_running(turn.running)

@@ -1,7 +1,7 @@
 """The gateway that runs, if one does: it says what it is like by its admin address, or its admin socket."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -20,7 +20,19 @@ _FIX = CATALOGUE["signature_invalid"].advice
 
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
     """Return `/status.json` of a gateway with these addresses, None where none answers as one."""
-    for connection in _ways(config, environ):
+    return _first_status(config, list(_by_tcp(config)) or _by_socket(config, environ))
+
+
+def find_other(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield that a gateway with another configuration runs at one of these addresses, if one does."""
+    document = _first_status(config, (*_by_tcp(config), *_by_socket(config, environ)))
+    if document is not None:
+        text = f"another Sealgate gateway runs here, for {document['base_url']}"
+        yield warn("gateway", text, "stop it, or give this one addresses of its own")
+
+
+def _first_status(config: Config, ways: Iterable[HTTPConnection]) -> dict[str, Any] | None:
+    for connection in ways:
         with closing(connection):
             document = _status(connection, config.admin.hosts[0])
         if document is not None:
@@ -28,11 +40,15 @@ def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | 
     return None
 
 
-def _ways(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnection]:
-    address, place = config.admin.tcp, config.admin.unix
+def _by_tcp(config: Config) -> Iterator[HTTPConnection]:
+    address = config.admin.tcp
     if address is not None and address.port:
         yield HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
-    elif place != OFF:
+
+
+def _by_socket(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnection]:
+    place = config.admin.unix
+    if place != OFF:
         for path in default_places(environ) if place is None else (Path(place),):
             yield UnixConnection(path, _TIMEOUT_S)
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from sealgate.cli.demo.bots import BOTS
 from sealgate.cli.demo.gauges import KeyState
 from sealgate.cli.demo.scene import Picture
-from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, Stage
+from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, SKEW_MS, Stage
 from sealgate.cli.demo.summary import Summary, in_a_sentence, rows
 from sealgate.cli.demo.tally import Tally
 
@@ -26,6 +26,7 @@ def print_addresses(console: Console, stage: Stage) -> None:
     host = stage.bots_url.removeprefix("http://")
     lines = (
         f"Four bots share one API key and its limit of {LIMIT_REQUESTS} requests in {LIMIT_WINDOW_S} s.",
+        f"The exchange's clock is {SKEW_MS / 1000:g} s off, as some are.",
         f"  bots      {stage.bots_url}",
         f"  live page {stage.admin_url}/",
         f"  metrics   {stage.admin_url}/metrics",

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from sealgate.cli.demo.tally import Tally
 
+_LEARNING_S = 10.0  # with the demo's limit
+
 
 @dataclass(frozen=True, slots=True)
 class Count:
@@ -124,8 +126,14 @@ def in_a_sentence(summary: Summary) -> str:
     return (
         f"Through Sealgate the longest wait of a cancel was {cancels}"
         f" ({ours.longest_cancel_s:.2f} s against {theirs.longest_cancel_s:.2f} s), the 429s were {limited}"
-        f" ({ours.limited} against {theirs.limited}){_use(summary)}."
+        f" ({ours.limited} against {theirs.limited}){_use(summary)}.{_hint(summary)}"
     )
+
+
+def _hint(summary: Summary) -> str:
+    """Return what a short run does not show."""
+    is_short = summary.seconds < _LEARNING_S
+    return " In so short a run it had hardly learned the limit: --seconds 20 shows more." if is_short else ""
 
 
 def _compared(ours: float, theirs: float, words: tuple[str, str, str]) -> str:

@@ -51,13 +51,23 @@ def _network(host: str) -> str:
     return str(address)
 
 
+def process_of(sock: Any) -> int | None:
+    """Return the process at the other end of a Unix socket, None where the system does not say."""
+    credentials = _credentials(sock)
+    return None if credentials is None else credentials[0]
+
+
 def _user(sock: Any) -> int | None:
-    """Return who connected (SO_PEERCRED, Linux's); None where the system does not say."""
+    credentials = _credentials(sock)
+    return None if credentials is None else credentials[1] & 0xFFFFFFFF
+
+
+def _credentials(sock: Any) -> tuple[int, int, int] | None:
+    """Return process, user and group (SO_PEERCRED, Linux's); None where the system does not say."""
     if not hasattr(socket, "SO_PEERCRED"):
         return None
-    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
-    user: int = _UCRED.unpack(credentials)[1]
-    return user & 0xFFFFFFFF
+    process, user, group = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+    return process, user, group
 
 
 def _common_name(tls: ssl.SSLObject) -> str:

@@ -13,6 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from sealgate.gateway.bots.peer import process_of
 from sealgate.gateway.doors.listening import BACKLOG
 from sealgate.gateway.host.start import StartError
 
@@ -114,15 +115,20 @@ def _is_stale(path: Path, setting: str) -> bool:
         )
     if found.st_uid != os.geteuid():
         raise StartError(f"{_cannot(path)}: a socket of user {found.st_uid} is there; have it removed")
-    if _somebody_listens(path):
-        raise StartError(f"{_cannot(path)}: another program listens there; set {setting} to another path")
+    if (who := _who_listens(path)) is not None:
+        raise StartError(f"{_cannot(path)}: {who} listens there; set {setting} to another path")
     return True
 
 
-def _somebody_listens(path: Path) -> bool:
+def _who_listens(path: Path) -> str | None:
+    """Return who, in words, None where nobody does."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
-        return probe.connect_ex(os.fspath(path)) != errno.ECONNREFUSED
+        code = probe.connect_ex(os.fspath(path))
+        process = process_of(probe) if code == 0 else None
+    if code == errno.ECONNREFUSED:
+        return None
+    return "another program" if process is None else f"another program (process {process})"
 
 
 def _bound(path: Path, group: int | None) -> UnixSocket:

@@ -23,7 +23,8 @@ log = structlog.get_logger("sealgate.keys")
 class KeyWatch:
     """The health of one key of one tree; a new tree begins with healthy ones.
 
-    `record` is what the exchange's list says of it, None as long as that is not known.
+    `record` is what the exchange's list says of it, None as long as that is not known. `was_accepted`: a
+    request of it was answered otherwise than by a refusal.
     """
 
     def __init__(self, alias: str, under_way: UnderWay, host: Host) -> None:
@@ -31,6 +32,7 @@ class KeyWatch:
         self._under_way = under_way
         self._host = host
         self.health = KeyHealth()
+        self.was_accepted = False
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
@@ -45,6 +47,7 @@ class KeyWatch:
     def observe(self, status: int, body: bytes, sent_at: float) -> None:
         """Take in a reply to a signed request."""
         if status not in _SUSPECT and self.health.fault is None and not self.health.mismatches:
+            self.was_accepted = True
             return
         now, before = self._host.now(), self.health
         fault = key_fault(status, body)
@@ -54,13 +57,17 @@ class KeyWatch:
             self.health = before.mismatched()
         else:
             self.health = before.answered(status, sent_at, now)
-        if before.trouble is None and self.health.trouble is not None:
-            fix = CATALOGUE["signature_invalid"].advice
-            log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
+        self._say_trouble(before)
         if before.fault is None and self.health.fault is not None:
             self._disabled(self.health.fault, now)
         elif before.fault is not None and self.health.fault is None:
             log.info("key_enabled", key=self._alias)
+
+    def confirm_mismatch(self) -> None:
+        """Take in that the gateway's own read was among the refused signatures, which tells enough."""
+        before = self.health
+        self.health = before.confirmed()
+        self._say_trouble(before)
 
     def enable(self) -> bool:
         """Use the key again at once; return whether it rested."""
@@ -69,6 +76,11 @@ class KeyWatch:
         self.health = KeyHealth()
         log.info("key_enabled", key=self._alias)
         return True
+
+    def _say_trouble(self, before: KeyHealth) -> None:
+        if before.trouble is None and self.health.trouble is not None:
+            fix = CATALOGUE["signature_invalid"].advice
+            log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
