@@ -6,9 +6,10 @@ import pytest
 
 from gateway.test_journal_orders import DONE, KEEPING, ORDER, order, until
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import OrderBook, orders
+from sealgate.gateway.journal import OrderBook
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger
+from sealgate.gateway.journal.rows import settled_row
 
 DAY_S = 86400.0
 
@@ -67,7 +68,7 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
 ) -> None:
     file, host = tmp_path / "journal.db", JumpyHost()
     ledger = Ledger(file, KEEPING)
-    ledger.write([orders.settled_row(ORDER, DONE, int(host.wall() * 1000))])
+    ledger.write([settled_row(ORDER, DONE, int(host.wall() * 1000))])
     ledger.close()
     host.ahead_s = DAY_S
     book = OrderBook(file, KEEPING, host)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sealgate.gateway.journal import Journal, JournalError
-from sealgate.gateway.journal.file import Lock, connect, is_in_use, prepare
+from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.lock import Lock, is_in_use
 
 
 @pytest.fixture

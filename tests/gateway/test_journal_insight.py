@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from sealgate.gateway.journal import Journal
-from sealgate.gateway.journal.file import Lock, connect, prepare
+from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.insight import Insight, look_into
+from sealgate.gateway.journal.lock import Lock
 
 LIMIT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3.0, "age": 10.0}
 LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}

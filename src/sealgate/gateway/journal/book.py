@@ -10,11 +10,12 @@ from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.replays import Ending, Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import orders
+from sealgate.gateway.journal import orders, rows
 from sealgate.gateway.journal.ages import Ages
-from sealgate.gateway.journal.file import Lock, check_made, connect, told
+from sealgate.gateway.journal.file import check_made, connect, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.orders import Order
+from sealgate.gateway.journal.lock import Lock
+from sealgate.gateway.journal.rows import Order
 from sealgate.gateway.journal.writer import Item, Writer
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
@@ -56,7 +57,7 @@ class OrderBook:
         if self._writer.is_hanging():
             return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
-        self._writer.put(Item(orders.sent_row(order), written))
+        self._writer.put(Item(rows.sent_row(order), written))
         timeout_s = _PATIENCE_S if may_go_without else self._keeping.hangs_after_s
         await asyncio.wait((written,), timeout=timeout_s)
         return may_go_without or (written.done() and written.result() is None)
@@ -64,7 +65,7 @@ class OrderBook:
     def settle(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
         settled_ms = int(self._ages.written_at(self._host.wall(), self._host.now()) * 1000)
-        self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
+        self._writer.put(Item(rows.settled_row(order, ending, settled_ms)))
 
     @property
     def status(self) -> JournalStatus:

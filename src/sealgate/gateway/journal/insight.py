@@ -8,8 +8,10 @@ from pathlib import Path
 
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import VERSION, check_sound, connect_to_look, is_in_use, told
+from sealgate.gateway.journal.file import check_sound, connect_to_look, told
 from sealgate.gateway.journal.learned import aged
+from sealgate.gateway.journal.lock import is_in_use
+from sealgate.gateway.journal.tables import VERSION
 
 
 @dataclass(frozen=True, slots=True)

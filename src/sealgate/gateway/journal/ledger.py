@@ -16,7 +16,7 @@ from pathlib import Path
 from sealgate.core.doubts import Doubt
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import Identity, check_sound, connect, prepare
-from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.rows import Row, is_unknown
 from sealgate.gateway.journal.shedding import Shedding
 
 SHOWN = 100  # orders in doubt at hand
@@ -60,7 +60,7 @@ class Ledger:
         """Write rows; when this returns, they outlive the process."""
         database = self._database()
         orders.write(database, rows)
-        if any(orders.is_unknown(row) for row in rows):
+        if any(is_unknown(row) for row in rows):
             self.read_doubts(database)
 
     def look_after(self, wall: float) -> None:

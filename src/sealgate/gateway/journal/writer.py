@@ -23,11 +23,10 @@ import structlog
 
 from sealgate.core.doubts import JournalStatus
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.rows import Row, is_sent, is_unknown
 
 _MOST_AT_ONCE = 1000  # rows of one transaction
 _MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
@@ -149,9 +148,9 @@ class Writer:
         self._answer([item.waiting for item in items if item.waiting is not None])
 
     def _owe(self, rows: Sequence[Row]) -> None:
-        owed = [row for row in rows if not orders.is_sent(row)][: _MOST_OWED - len(self._owed)]
+        owed = [row for row in rows if not is_sent(row)][: _MOST_OWED - len(self._owed)]
         self._owed += owed
-        self._owed_doubts += sum(map(orders.is_unknown, owed))
+        self._owed_doubts += sum(map(is_unknown, owed))
 
     def _answer(self, waiting: Sequence[asyncio.Future[str | None]]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
