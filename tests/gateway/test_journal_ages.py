@@ -6,7 +6,7 @@ import pytest
 
 from gateway.test_journal_orders import DONE, KEEPING, ORDER, order, until
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import OrderBook
+from sealgate.gateway.journal import OrderBook, writer
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger
 from sealgate.gateway.journal.rows import settled_row
@@ -22,6 +22,11 @@ class JumpyHost(Host):
     def wall(self) -> float:
         """Return the wrong time."""
         return super().wall() + self.ahead_s
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_LOOK_S", 0.005)
 
 
 async def looked_after(book: OrderBook, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,8 @@ from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
 from sealgate.gateway.journal.rows import Row, is_sent, sent_row, settled_row
 
-KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8, look_s=0.005)
+KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)
+CARELESS = dataclasses.replace(KEEPING, must_be_written=False)
 ORDER = Order(
     id="a1-1",
     request_id="mine",
@@ -70,6 +71,11 @@ DOUBT = Doubt(
 REPLY = StoredReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
 DONE = Ending(Conclusion.DONE, ORDER.fence_ms, REPLY)
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_LOOK_S", 0.005)
 
 
 @pytest.fixture
@@ -143,7 +149,8 @@ async def test_all_that_waits_is_one_transaction_in_its_order(
         write(database, rows)
 
     monkeypatch.setattr(orders, "write", noting)
-    async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
+    monkeypatch.setattr(writer, "_LOOK_S", 3600.0)
+    async with running_book(file) as book:
         await book.intent(order(0))
         with closing(connect(file)) as other:
             other.execute("BEGIN IMMEDIATE")  # a slow disk: the writer stands in its transaction
@@ -355,7 +362,7 @@ async def test_orders_are_refused_while_the_disk_refuses(file: Path, disk: Disk)
 
 async def test_or_they_go_on_without_a_record(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, Keeping(3600.0, 10**8, must_be_written=False, look_s=0.005)) as book:
+        async with running_book(file, CARELESS) as book:
             disk.trouble = FULL
             assert await book.intent(order(1))
             assert (book.status.trouble, book.status.is_refusing) == (str(FULL), False)
@@ -404,13 +411,12 @@ async def test_a_fault_of_the_program_does_not_end_the_thread(file: Path, disk: 
         assert await book.intent(order(2))
 
 
-HASTY = Keeping(3600.0, 10**8, look_s=0.005, hangs_after_s=1.0)
 LONG_S = PATIENCE_S / 4  # much longer than any bound on waiting
 
 
 async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, HASTY) as book:
+        async with running_book(file) as book:
             assert await book.intent(order(1))
             disk.answers.clear()
             async with asyncio.timeout(LONG_S):
@@ -439,7 +445,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
 
 async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, dataclasses.replace(HASTY, must_be_written=False)) as book:
+        async with running_book(file, CARELESS) as book:
             disk.answers.clear()
             async with asyncio.timeout(LONG_S):
                 assert await book.intent(order(1))
@@ -452,7 +458,7 @@ async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path
 
 async def test_a_disk_that_hangs_and_then_refuses(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, HASTY) as book:
+        async with running_book(file) as book:
             disk.answers.clear()
             assert not await book.intent(order(1))
             await until(lambda: book.status.trouble is not None)
@@ -468,7 +474,7 @@ async def test_what_waits_for_a_disk_that_hangs_has_a_bound(
     file: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_MOST_OWED", 3)
-    async with running_book(file, HASTY) as book:
+    async with running_book(file) as book:
         disk.answers.clear()
         assert not await book.intent(order(1))
         for number in range(10):
@@ -517,10 +523,13 @@ def replace(file: Path) -> None:
     prepare(file)
 
 
-async def test_a_file_that_was_removed_is_a_failure_until_the_restart(file: Path) -> None:
+async def test_a_file_that_was_removed_is_a_failure_until_the_restart(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An empty one in its place would know no key: its order could be sent twice after the restart."""
+    monkeypatch.setattr(writer, "_LOOK_S", 3600.0)
     with capture_logs() as logs:
-        async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
+        async with running_book(file) as book:
             assert await book.intent(order(1))
             remove(file)
             assert not await book.intent(order(2)), "noticed before the order, not by and by"

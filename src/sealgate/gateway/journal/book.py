@@ -16,7 +16,7 @@ from sealgate.gateway.journal.file import check_made, connect, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.lock import Lock
 from sealgate.gateway.journal.rows import Order
-from sealgate.gateway.journal.writer import Item, Writer
+from sealgate.gateway.journal.writer import HANGS_AFTER_S, Item, Writer
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
 MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
@@ -54,13 +54,18 @@ class OrderBook:
         was not sent after all or the call was cancelled.
         """
         may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
-        if self._writer.is_hanging():
+        if self._writer.is_hanging:
+            self._writer.tell_hang()
             return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
         self._writer.put(Item(rows.sent_row(order), written))
-        timeout_s = _PATIENCE_S if may_go_without else self._keeping.hangs_after_s
-        await asyncio.wait((written,), timeout=timeout_s)
-        return may_go_without or (written.done() and written.result() is None)
+        await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
+        if may_go_without:
+            return True
+        if not written.done():
+            self._writer.tell_hang()
+            return False
+        return written.result() is None
 
     def settle(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""

@@ -29,15 +29,12 @@ _PRUNES = 40  # each time that the file is looked after, so that no order waits 
 class Keeping:
     """How long settled orders are kept, how large the file may grow with them, and what a bad disk costs.
 
-    `must_be_written` refuses orders that cannot be journalled. Every `look_s` the file is looked after. A
-    disk that took `hangs_after_s` for one write counts as failed until it answers; no order waits for longer.
+    `must_be_written` refuses orders that cannot be journalled.
     """
 
     longest_s: float
     most_bytes: int
     must_be_written: bool = True
-    look_s: float = 1.0
-    hangs_after_s: float = 2.0
 
 
 class Ledger:
