@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import (
+    BotReply,
     Bounds,
     Declined,
     Ending,
@@ -15,7 +16,6 @@ from sealgate.core.replays import (
     Name,
     Repeated,
     Replays,
-    StoredReply,
     digest,
     is_remembered,
     parse_key,
@@ -34,8 +34,8 @@ CONTENT = digest("POST", "/v1/trade/order", "ak-1", b"{}")
 FENCE_MS = 1_790_000_005_000
 
 
-def reply(status: int = 200, body: bytes = b'{"id": 1}') -> StoredReply:
-    return StoredReply(status, "OK", ((b"Content-Type", b"application/json"),), body)
+def reply(status: int = 200, body: bytes = b'{"id": 1}') -> BotReply:
+    return BotReply(status, "OK", ((b"Content-Type", b"application/json"),), body)
 
 
 def done(body: bytes = b'{"id": 1}') -> Ending:

@@ -17,7 +17,7 @@ from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
 from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
+from sealgate.core.replays import LARGEST_BODY, BotReply, Ending, Kept, Name
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import (
@@ -68,7 +68,7 @@ DOUBT = Doubt(
     1,
     1_790_000_000_012,
 )
-REPLY = StoredReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
+REPLY = BotReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
 DONE = Ending(Conclusion.DONE, ORDER.fence_ms, REPLY)
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 
@@ -236,7 +236,7 @@ BACK: dict[str, tuple[Row, Ending | None]] = {
     "too large": (
         settled_row(
             RECENT,
-            Ending(Conclusion.DONE, ORDER.fence_ms, StoredReply(200, "OK", (), bytes(LARGEST_BODY + 1))),
+            Ending(Conclusion.DONE, ORDER.fence_ms, BotReply(200, "OK", (), bytes(LARGEST_BODY + 1))),
             now_ms(),
         ),
         Ending(Conclusion.DONE, ORDER.fence_ms),
@@ -606,7 +606,7 @@ def keyed(number: int, bot: str = "grid", *, is_keyed: bool = True) -> Order:
 
 
 def large_row(number: int) -> Row:
-    ending = Ending(Conclusion.DONE, 0, StoredReply(200, "OK", (), bytes(10_000)))
+    ending = Ending(Conclusion.DONE, 0, BotReply(200, "OK", (), bytes(10_000)))
     return settled_row(keyed(number), ending, number)
 
 
@@ -642,7 +642,7 @@ def names(file: Path) -> list[str]:
 
 def test_small_replies_give_room_too(file: Path) -> None:
     """What is in a page beside others is given back only when the page is."""
-    reply = StoredReply(200, "OK", (), b"x" * 900)
+    reply = BotReply(200, "OK", (), b"x" * 900)
     rows = [
         settled_row(keyed(number, bot), Ending(Conclusion.DONE, 0, reply), number)
         for number in range(1000)

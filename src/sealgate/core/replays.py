@@ -10,7 +10,7 @@ Source: draft-ietf-httpapi-idempotency-key-header.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
@@ -31,13 +31,13 @@ class Name(NamedTuple):
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class StoredReply:
-    """A reply as the bot got it; `fields` are without the gateway's own notes."""
+@dataclass(slots=True)
+class BotReply:
+    """A reply as a bot gets it; `fields` are without the gateway's own notes."""
 
     status: int
     phrase: str
-    fields: tuple[tuple[bytes, bytes], ...]
+    fields: Sequence[tuple[bytes, bytes]]
     body: bytes
 
     @property
@@ -56,7 +56,7 @@ class Ending:
 
     conclusion: Conclusion
     fence_ms: int = 0
-    reply: StoredReply | None = None
+    reply: BotReply | None = None
     is_own: bool = False
 
 
@@ -79,7 +79,7 @@ class Fresh:
 class Repeated:
     """Answered before: pass this reply on, with this conclusion and fence, and send nothing."""
 
-    reply: StoredReply
+    reply: BotReply
     conclusion: Conclusion
     fence_ms: int
 

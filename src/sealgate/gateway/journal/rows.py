@@ -8,7 +8,7 @@ import json
 from typing import NamedTuple
 
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import LARGEST_BODY, Ending, StoredReply, is_remembered
+from sealgate.core.replays import LARGEST_BODY, BotReply, Ending, is_remembered
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal.tables import ORDERS
 
@@ -70,14 +70,14 @@ def is_unknown(row: Row) -> bool:
     return row[_STATE] == UNKNOWN
 
 
-def _head(reply: StoredReply) -> str:
+def _head(reply: BotReply) -> str:
     """Return phrase and fields as ASCII; a phrase may hold surrogates, which only JSON can escape."""
     pairs = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in reply.fields]
     return json.dumps([reply.phrase, pairs])
 
 
-def read_reply(status: int, head: str, body: bytes) -> StoredReply:
+def read_reply(status: int, head: str, body: bytes) -> BotReply:
     """Return the reply that a row has."""
     phrase, pairs = json.loads(head)
     encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs)
-    return StoredReply(status, phrase, encoded, body)
+    return BotReply(status, phrase, encoded, body)
