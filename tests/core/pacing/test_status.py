@@ -27,12 +27,3 @@ def test_a_recent_fall_is_shown_as_foreign_use() -> None:
     limit = Limit(20.0, 1.0, seen=1, last_seen=900.0, fell_at=900.0)
     assert limit_status(limit, 0.5, 1000.0).is_foreign_use
     assert not limit_status(limit, 0.5, 1600.0).is_foreign_use
-    assert limit_status(limit, 0.5, 1000.0).last_429_s == 100.0
-    assert limit_status(Limit(20.0, 1.0, most=20.0), 0.5, 1000.0).last_429_s is None
-
-
-@pytest.mark.parametrize(
-    ("limit", "is_published"), [(Limit(9.0, 1.0, most=9.0), True), (Limit(9.0, 1.0), False)]
-)
-def test_a_limit_that_was_learned_is_not_shown_as_published(limit: Limit, *, is_published: bool) -> None:
-    assert limit_status(limit, 0.5, 1000.0).is_published is is_published

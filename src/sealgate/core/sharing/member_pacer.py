@@ -248,5 +248,5 @@ class MemberPacer(Pacer):
 
 
 def _as_a_part(limit: LimitStatus) -> LimitStatus:
-    words = f"{limit.words.removesuffix(', published')}, the part of one gateway while they cannot share"
-    return replace(limit, is_published=False, words=words)
+    words = f"{limit.words.replace(', published', '')}, the part of one gateway while they cannot share"
+    return replace(limit, words=words)
