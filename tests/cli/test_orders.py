@@ -7,8 +7,8 @@ from click.testing import CliRunner, Result
 
 from rig.damage import empty_index
 from sealgate.cli.orders import command
+from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import JournalError, Order, orders
 from sealgate.gateway.journal.file import connect, prepare

@@ -5,21 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from sealgate.core.endings import BotReply, Ending, is_remembered
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import (
-    BotReply,
-    Bounds,
-    Declined,
-    Ending,
-    Fresh,
-    Kept,
-    Name,
-    Repeated,
-    Replays,
-    digest,
-    is_remembered,
-    parse_key,
-)
+from sealgate.core.replays import Bounds, Declined, Fresh, Kept, Name, Repeated, Replays, digest, parse_key
 from sealgate.errors import Refusal
 
 DONE, REFUSED, NOT_SENT, UNKNOWN = (

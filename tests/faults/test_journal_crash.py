@@ -16,7 +16,7 @@ START = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Ending
+from sealgate.core.endings import Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import Keeping, Order, OrderBook, writer

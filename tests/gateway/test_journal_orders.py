@@ -15,9 +15,10 @@ from structlog.testing import capture_logs
 from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
+from sealgate.core.endings import LARGEST_BODY, BotReply, Ending
 from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import LARGEST_BODY, BotReply, Ending, Kept, Name
+from sealgate.core.replays import Kept, Name
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import (

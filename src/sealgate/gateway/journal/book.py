@@ -7,7 +7,8 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.doubts import Doubt, JournalStatus
-from sealgate.core.replays import Ending, Kept
+from sealgate.core.endings import Ending
+from sealgate.core.replays import Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import orders, rows

@@ -13,8 +13,9 @@ from dataclasses import fields
 from enum import IntEnum
 
 from sealgate.core.doubts import Doubt
+from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Ending, Kept, Name
+from sealgate.core.replays import Kept, Name
 from sealgate.gateway.journal.rows import LOOKED_UP, SENT, UNKNOWN, Order, Row, read_reply
 from sealgate.gateway.journal.tables import IN_DOUBT, ORDERS, SETTLED, SHELF
 

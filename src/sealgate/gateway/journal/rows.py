@@ -7,8 +7,8 @@ secrets nor bodies of requests are kept, and replies only where an Idempotency-K
 import json
 from typing import NamedTuple
 
+from sealgate.core.endings import LARGEST_BODY, BotReply, Ending, is_remembered
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import LARGEST_BODY, BotReply, Ending, is_remembered
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal.tables import ORDERS
 

@@ -6,8 +6,9 @@ Three calls of the pipeline: `begin` before anything waits, `intent` before the 
 
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Declined, Ending, Fresh, Name, Replays, digest
+from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import Order, OrderBook

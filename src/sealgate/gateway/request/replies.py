@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
 
-from sealgate.core.replays import BotReply
+from sealgate.core.endings import BotReply
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
