@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.journal import Journal
+from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.insight import Insight, look_into
 from sealgate.gateway.journal.lock import Lock
@@ -17,7 +17,7 @@ LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "journal.db"
     prepare(path)
-    Journal(path).keep({"exchange key": [LIMIT]}, 100.0)
+    LimitsTable(path).keep({"exchange key": [LIMIT]}, 100.0)
     return path
 
 

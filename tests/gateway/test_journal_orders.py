@@ -23,9 +23,9 @@ from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import (
     HaltsTable,
-    Journal,
     JournalError,
     Keeping,
+    LimitsTable,
     Order,
     OrderBook,
     orders,
@@ -576,7 +576,7 @@ def test_one_that_is_moved_away_takes_the_latest_orders_along(file: Path) -> Non
 
 
 def test_nothing_else_makes_a_new_one_in_its_place(file: Path) -> None:
-    halts, limits = HaltsTable(file), Journal(file)
+    halts, limits = HaltsTable(file), LimitsTable(file)
     remove(file)
     with pytest.raises(JournalError, match="unable to open"):
         halts.write(Halts())

@@ -8,8 +8,8 @@ last second, never the file; syncing each would put a disk's latency before ever
 from sealgate.gateway.journal.book import OrderBook
 from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.journal.halts import HaltsTable
-from sealgate.gateway.journal.learned import Journal, Keeper
+from sealgate.gateway.journal.learned import LimitsKeeper, LimitsTable
 from sealgate.gateway.journal.ledger import Keeping
 from sealgate.gateway.journal.rows import Order
 
-__all__ = ["HaltsTable", "Journal", "JournalError", "Keeper", "Keeping", "Order", "OrderBook"]
+__all__ = ["HaltsTable", "JournalError", "Keeping", "LimitsKeeper", "LimitsTable", "Order", "OrderBook"]

@@ -6,7 +6,7 @@ from sealgate.config import Config
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.replays import Bounds, Replays
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import HaltsTable, Journal, Keeper, Keeping, OrderBook
+from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderBook
 from sealgate.gateway.journal.book import MOST_REPLAYS
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -36,11 +36,11 @@ def build_halting(config: Config, under_way: UnderWay, host: Host) -> Halting:
     return Halting(under_way, table, host)
 
 
-def build_keeper(config: Config, tree: Tree, host: Host) -> Keeper | None:
+def build_keeper(config: Config, tree: Tree, host: Host) -> LimitsKeeper | None:
     """Let each key's limit start from what the journal has of it; `build_books` made the file."""
     if config.journal.file is None:
         return None
-    keeper = Keeper(Journal(config.journal.file), host)
+    keeper = LimitsKeeper(LimitsTable(config.journal.file), host)
     followed = subjects(tree)
     restore(followed, keeper.recall(followed))
     keeper.follow(followed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from sealgate.config import Config
 from sealgate.gateway.host.background import Background, Work
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import Keeper
+from sealgate.gateway.journal import LimitsKeeper
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.life.key_care import KeyCare
@@ -28,7 +28,7 @@ class Site:
     environ: Mapping[str, str] = field(repr=False)  # a traceback must not print it
     books: Bookkeeping
     halting: Halting
-    keeper: Keeper | None
+    keeper: LimitsKeeper | None
     background: Background
 
     def pipeline(self, tree: Tree) -> Pipeline:
