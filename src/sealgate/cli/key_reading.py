@@ -20,7 +20,7 @@ from sealgate.core.findings import Level
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
 from sealgate.core.routes import KEY_LIST
-from sealgate.gateway.direct.read import direct_upstream, read
+from sealgate.gateway.direct.read import bearer_line, direct_upstream, read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.parts import read_session
@@ -53,15 +53,13 @@ class Account:
 
 
 def read_account(config: Config, options: KeysOptions) -> Account:
-    """Read what is options; leave with exit code 1 where the exchange does not give it."""
-    accounts: list[Account] = []
+    """Read what was asked for; leave with exit code 1 where the exchange does not give it."""
+    return run(_read_account(config, options))
 
-    async def main() -> None:
-        async with direct_upstream(config) as upstream:
-            accounts.append(await _Reading(config, upstream).account(options))
 
-    run(main())
-    return accounts[0]
+async def _read_account(config: Config, options: KeysOptions) -> Account:
+    async with direct_upstream(config) as upstream:
+        return await _Reading(config, upstream).account(options)
 
 
 class _Listed(NamedTuple):
@@ -152,8 +150,7 @@ class _Reading:
     async def _read(self, alias: str, session: Secret, path: str) -> bytes:
         prefix = self._config.upstream.prefix
         target = checked_target(prefix + path, prefix)
-        fields = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
-        answer = await read(self._upstream, target.raw, fields)
+        answer = await read(self._upstream, target.raw, bearer_line(session))
         if isinstance(answer, Failure):
             _leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
         if answer.status != HTTPStatus.OK:
