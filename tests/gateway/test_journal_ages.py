@@ -64,7 +64,7 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     await looked_after(book, monkeypatch)
     await book.close()
     book = OrderBook(file, KEEPING, host)
-    assert {kept.name.key for kept in book.kept} == {"k-1", "k-2"}
+    assert {kept.name.key for kept in book.recall()} == {"k-1", "k-2"}
     await book.close()
 
 
@@ -81,7 +81,7 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
     await book.close()
     host.ahead_s = 0.0
     book = OrderBook(file, KEEPING, host)
-    assert [kept.name.key for kept in book.kept] == ["k-1"]
+    assert [kept.name.key for kept in book.recall()] == ["k-1"]
     await book.close()
 
 

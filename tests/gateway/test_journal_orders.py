@@ -212,11 +212,11 @@ def now_ms() -> int:
 
 async def test_replies_come_back_after_a_restart(file: Path) -> None:
     async with running_book(file) as book:
-        assert book.kept == []
+        assert book.recall() == []
         await book.intent(ORDER)
         book.settle(ORDER, DONE)
     async with running_book(file) as book:
-        (kept,) = book.kept
+        (kept,) = book.recall()
     assert kept == Kept(Name("grid", "k-1"), "d" * 64, DONE, kept.age_s)
     assert 0 <= kept.age_s < PATIENCE_S
 
@@ -251,7 +251,7 @@ BACK: dict[str, tuple[Row, Ending | None]] = {
 async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -> None:
     leave_behind(file, row)
     async with running_book(file) as book:
-        assert [kept.ending for kept in book.kept] == ([] if ending is None else [ending])
+        assert [kept.ending for kept in book.recall()] == ([] if ending is None else [ending])
 
 
 async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +263,7 @@ async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.
     ]
     leave_behind(file, *(settled_row(one, DONE, now_ms()) for one in recent))
     async with running_book(file) as book:
-        assert [kept.name for kept in book.kept] == [
+        assert [kept.name for kept in book.recall()] == [
             Name("busy", "k-4"),
             Name("busy", "k-3"),
             Name("calm", "k-0"),
@@ -275,7 +275,7 @@ async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
     with settling_desk(file) as desk:
         desk.settle(desk.doubts, now_ms())
     async with running_book(file) as book:
-        assert [kept.ending for kept in book.kept] == [UNKNOWN]
+        assert [kept.ending for kept in book.recall()] == [UNKNOWN]
         assert book.status.in_doubt == 0
 
 

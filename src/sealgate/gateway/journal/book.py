@@ -28,8 +28,8 @@ log = structlog.get_logger("sealgate.journal")
 class OrderBook:
     """The journal of orders of one running gateway. Made in a running loop, before the first request.
 
-    What an earlier run had under way is in doubt from now on, and told in the log. `kept` is what is known of
-    Idempotency-Keys, for `Replays.restore`. Raises JournalError; blocks while the file is checked.
+    What an earlier run had under way is in doubt from now on, and told in the log. Raises JournalError;
+    blocks while the file is checked.
     """
 
     def __init__(self, file: Path, keeping: Keeping, host: Host) -> None:
@@ -39,12 +39,17 @@ class OrderBook:
         self._lock = Lock(file)
         try:
             ledger = Ledger(file, keeping)
-            self.kept = self._recover(file, ledger)
+            self._kept = self._recover(file, ledger)
             self._writer = Writer(ledger, keeping, host, self._ages)
         except BaseException:
             self._lock.release()
             raise
         self._writer.start()
+
+    def recall(self) -> list[Kept]:
+        """Return what the file had of Idempotency-Keys, for `Replays.restore`; once, as it may be much."""
+        kept, self._kept = self._kept, []
+        return kept
 
     async def intent(self, order: Order) -> bool:
         """Write an order that is about to be sent; say whether it may be.

@@ -25,8 +25,7 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
         return Bookkeeping(replays, None, host)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
     book = OrderBook(journal.file, keeping, host)
-    replays.restore(book.kept, host.now())
-    book.kept.clear()  # what is dropped there is not to stay here
+    replays.restore(book.recall(), host.now())
     return Bookkeeping(replays, book, host)
 
 
