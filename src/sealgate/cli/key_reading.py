@@ -6,10 +6,8 @@ from http import HTTPStatus
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
-import click
-
 from sealgate.cli.choosing import checked_target, known_alias, shortened
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import fail, leave
 from sealgate.cli.loop import run
 from sealgate.config import Config
 from sealgate.core.advice import REACH
@@ -134,7 +132,7 @@ class _Reading:
         found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
         if len(found) != 1:
             cause = "several keys are written so" if found else "the list has no such key"
-            _leave(f"{given}: {cause}; give an alias, or a whole id of `sealgate keys list --json`")
+            leave(f"{given}: {cause}; give an alias, or a whole id of `sealgate keys list --json`")
         return found[0]
 
     async def _list(self, alias: str, session: Secret) -> list[ListedKey]:
@@ -152,12 +150,12 @@ class _Reading:
         target = checked_target(prefix + path, prefix)
         answer = await read(self._upstream, target.raw, bearer_line(session))
         if isinstance(answer, Failure):
-            _leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
+            leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
         if answer.status != HTTPStatus.OK:
             kind = find_kind(answer.status, answer.body)
             advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
             words = error_words(answer.status, answer.body, (session.reveal(),))
-            _leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
+            leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
 
 
@@ -171,9 +169,4 @@ _ADVICE = {
 
 
 def _not_a_list(path: str) -> NoReturn:
-    _leave(f"{path}: the answer is not what the exchange documents; check base_url and upstream.prefix")
-
-
-def _leave(text: str) -> NoReturn:
-    click.echo(f"sealgate: {text}", err=True)
-    raise click.exceptions.Exit(1)
+    leave(f"{path}: the answer is not what the exchange documents; check base_url and upstream.prefix")
