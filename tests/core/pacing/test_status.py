@@ -8,7 +8,10 @@ from sealgate.core.pacing.status import in_words, limit_status
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        (Limit(20.3, 1.0, seen=14, last_seen=820.0), "about 20.3 per 1 s, seen 14 times, last 429 3 min ago"),
+        (
+            Limit(20.34, 1.0, seen=14, last_seen=820.0),
+            "about 20.3 per 1 s, seen 14 times, last 429 3 min ago",
+        ),
         (Limit(1200.0, 60.0, most=1200.0), "1200 per 60 s, published, not met yet"),
         (Limit(1.0, 0.05, seen=1, last_seen=999.5), "about 1 per 0.05 s, seen once, last 429 0.5 s ago"),
         (Limit(10.0, 1.0, scope=Scope.READS), "about 10 per 1 s, reads only, not met yet"),
