@@ -20,7 +20,9 @@ _MODULES = {
         "attempts",
         "clock",
         "endings",
+        "halts",
         "headers",
+        "limit_reply",
         "outcome",
         "replays",
         "routes",
@@ -42,8 +44,9 @@ _MODULES = {
         "sent_log",
     ],
     "core/sharing": ["member_pacer"],  # inherits from the pacer
+    "gateway/bots": ["connection", "incoming", "line", "lookout", "parser", "trailers"],
     "gateway/clock": ["kept"],
-    "gateway/host": ["alarm"],
+    "gateway/host": ["alarm", "flow"],
     "gateway/keys": ["key", "sealing"],
     "gateway/pacing": ["turnstile"],
     "gateway/request": [
@@ -58,8 +61,8 @@ _MODULES = {
         "reporter",
         "under_way",
     ],
-    "gateway/upstream": ["answer", "pool", "room"],
-    "admin": ["answering", "log", "recent"],
+    "gateway/upstream": ["answer", "connection", "parser", "pool", "room"],
+    "admin": ["answering", "log", "recent", "traffic"],
 }
 
 

@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import hmac
 import json
 import traceback
 from pathlib import Path
@@ -13,6 +14,7 @@ from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Sign
 from sealgate.core.target import Target, parse_target
 
 PREFIX = "/v1/trade"
+FINGERPRINT = hmac.digest(b"c4a4", b"sealgate: fingerprint of a secret", "sha256").hex()[:8]
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "signatures.json").read_text("utf-8"))
 
 
@@ -87,13 +89,6 @@ def test_the_message_is_what_is_sent_without_the_prefix(
     assert scheme.message(5, "PUT", parse_target(raw, PREFIX), b"{}") == message
 
 
-def hmac_sha256(key: bytes, message: bytes) -> bytes:
-    """HMAC as RFC 2104 section 2 writes it down."""
-    block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
-    inner = hashlib.sha256(bytes(octet ^ 0x36 for octet in block) + message).digest()
-    return hashlib.sha256(bytes(octet ^ 0x5C for octet in block) + inner).digest()
-
-
 def stored(secret_is: SecretIs, key: bytes) -> tuple[bytes, bytes]:
     """Return (the secret as it is stored, what keys the HMAC)."""
     return {
@@ -125,7 +120,7 @@ def written(encoding: Encoding, digest: bytes) -> str:
     query=st.none() | st.from_regex(r"[a-z0-9=&%+]{1,8}", fullmatch=True),
     body=st.binary(max_size=80),
 )
-def test_agrees_with_an_hmac_made_by_hand(  # noqa: PLR0913 - the three choices and the four parts of a message
+def test_agrees_with_the_standard_librarys_hmac(  # noqa: PLR0913 - the three choices and the four parts of a message
     *,
     encoding: Encoding,
     secret_is: SecretIs,
@@ -143,7 +138,14 @@ def test_agrees_with_an_hmac_made_by_hand(  # noqa: PLR0913 - the three choices 
     signed_part = "/order" if signed is SignedTarget.PATH or query is None else f"/order?{query}"
     message = str(timestamp_ms).encode() + method.encode() + signed_part.encode() + body
     signature = signer.sign(timestamp_ms, method, Target(raw, path, query), body)
-    assert signature == written(encoding, hmac_sha256(hmac_key, message))
+    assert signature == written(encoding, hmac.digest(hmac_key, message, "sha256"))
+
+
+@pytest.mark.parametrize("length", [1, 63, 64, 65, 200])
+def test_a_key_may_be_shorter_and_longer_than_a_block(length: int) -> None:
+    key = bytes(range(256))[-length:]
+    signed = Signer(Scheme(PREFIX), bytearray(key)).sign_message(b"message")
+    assert signed == hmac.digest(key, b"message", "sha256").hex()
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def test_the_signer_does_not_need_the_secret_again(secret_is: SecretIs) -> None:
     signer = Signer(Scheme(PREFIX, secret_is=secret_is), buffer)
     buffer[:] = bytes(len(buffer))
     target = parse_target(f"{PREFIX}/order", PREFIX)
-    expected = hmac_sha256(hmac_key, b"1POST/order{}").hex()
+    expected = hmac.digest(hmac_key, b"1POST/order{}", "sha256").hex()
     assert [signer.sign(1, "POST", target, b"{}") for _ in range(2)] == [expected] * 2
     assert "c4n4ry" not in repr(vars(signer))
 
@@ -204,7 +206,7 @@ def test_a_fingerprint_tells_secrets_apart_and_nothing_more() -> None:
         for secret in (b"c4a4", b"c4a5", b"c4a4")
     ]
     assert len(set(prints)) == 4
-    assert prints[0] == prints[2] == hmac_sha256(b"c4a4", b"sealgate: fingerprint of a secret").hex()[:8]
+    assert prints[0] == prints[2] == FINGERPRINT
 
 
 @pytest.mark.parametrize(

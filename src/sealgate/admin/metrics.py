@@ -11,6 +11,7 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from sealgate.admin.traffic import Traffic
+from sealgate.admin.traffic_metrics import TrafficMetrics
 from sealgate.core.outcome import Outcome
 from sealgate.core.status import Status
 
@@ -27,7 +28,7 @@ class Metrics:
     def __init__(self, status: Callable[[], Status]) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
         self._traffic = Traffic()
-        self._registry.register(self._traffic)
+        self._registry.register(TrafficMetrics(self._traffic))
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
         self._retries = self._counter("retries", "Requests sent once more", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")

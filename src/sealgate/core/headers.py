@@ -104,13 +104,13 @@ _REPLY_DROPPED_PREFIXES = (b"x-gateway-", b"access-control-")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """A request's fields, sorted: `kept` by lower-case name, `passed` in their order and spelling.
+    """A request's fields, sorted: `kept` by lower-case name, `passed` as lines, in their order and spelling.
 
     Equal fields give the same Head, so that what follows from one can be kept by it.
     """
 
     kept: dict[bytes, bytes]
-    passed: list[tuple[bytes, bytes]]
+    passed: bytes
 
     def text(self, name: bytes) -> str | None:
         """Return a kept field's value as text, None if absent."""
@@ -162,7 +162,17 @@ class HeaderRules:
         if size > MOST_BYTES:
             raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
         named = kept.get(b"connection")
-        return Head(kept, _without(passed, named) if named and passed else passed)
+        return Head(kept, header_lines(_without(passed, named) if named and passed else passed))
+
+
+def header_lines(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return fields as they go out, each with its CRLF."""
+    return b"".join([b"%b: %b\r\n" % field for field in fields])
+
+
+def content_length(size: int) -> bytes:
+    """Return the line that states a body's size."""
+    return b"Content-Length: %d\r\n" % size
 
 
 class ReplyHead(NamedTuple):

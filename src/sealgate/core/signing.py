@@ -3,20 +3,21 @@
 What spec.md does not show is a setting: how the signature is encoded, what keys the HMAC, and whether the
 query belongs to the signed path. The prefix never does (rule 2), and the body is the bytes sent (rule 3).
 
-A `Signer` keeps no secret, only the HMAC's inner state, and copies it for each request: that is also faster,
-because the two key blocks are hashed once.
+A `Signer` keeps no secret, only the two hashes that an HMAC is made of, each fed its key block (RFC 2104),
+and copies them for each request. That is also faster: the key blocks are hashed once, and the standard
+library's `hmac` object costs twice as much to copy and to finish.
 """
 
 import base64
 import binascii
 import hashlib
-import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sealgate.core.target import Target
 
+_BLOCK_BYTES, _INNER, _OUTER = 64, 0x36, 0x5C  # RFC 2104 section 2
 # No message that is ever signed: those begin with a timestamp.
 _FINGERPRINT = b"sealgate: fingerprint of a secret"
 
@@ -82,7 +83,12 @@ class Signer:
 
     def __init__(self, scheme: Scheme, secret: bytearray) -> None:
         self.scheme = scheme
-        self._state = hmac.new(_hmac_key(scheme.secret_is, secret), digestmod=hashlib.sha256)
+        block = _key_block(_hmac_key(scheme.secret_is, secret))
+        _flip(block, _INNER)
+        self._inner = hashlib.sha256(block)
+        _flip(block, _INNER ^ _OUTER)
+        self._outer = hashlib.sha256(block)
+        block[:] = bytes(_BLOCK_BYTES)
         self._write = _WRITERS[scheme.encoding]
 
     def sign(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> str:
@@ -91,18 +97,20 @@ class Signer:
 
     def sign_message(self, message: bytes) -> str:
         """Return the signature of bytes put together elsewhere."""
-        state = self._state.copy()
-        state.update(message)
-        return self._write(state.digest())
+        return self._write(self._mac(message))
 
     def fingerprint(self) -> str:
         """Return 8 hex digits that tell secrets apart, and show no more of one than a signature does.
 
         The same secret has another fingerprint where `secret_is` differs.
         """
-        state = self._state.copy()
-        state.update(_FINGERPRINT)
-        return state.hexdigest()[:8]
+        return self._mac(_FINGERPRINT).hex()[:8]
+
+    def _mac(self, message: bytes) -> bytes:
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()
 
 
 def fits(secret_is: SecretIs, secret: bytearray) -> bool:
@@ -119,6 +127,19 @@ def _hmac_key(secret_is: SecretIs, secret: bytearray) -> bytearray:
         return _KEYS[secret_is](secret)
     except binascii.Error:
         raise ValueError(f"the secret is not {secret_is.value}, as signing.secret_is says") from None
+
+
+def _key_block(key: bytearray) -> bytearray:
+    block = bytearray(_BLOCK_BYTES)
+    short = hashlib.sha256(key).digest() if len(key) > _BLOCK_BYTES else key
+    block[: len(short)] = short
+    return block
+
+
+def _flip(block: bytearray, pad: int) -> None:
+    """XOR every byte in place: a copy would stay in memory."""
+    for place in range(len(block)):
+        block[place] ^= pad
 
 
 _KEYS: dict[SecretIs, Callable[[bytearray], bytearray]] = {

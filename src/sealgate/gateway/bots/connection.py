@@ -17,8 +17,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
-from sealgate.gateway.bots.parser import new_parser, refusal_of
-from sealgate.gateway.bots.trailers import LAST_CHUNK, Messages, are_as_written
+from sealgate.gateway.bots.parser import Messages, new_parser, refusal_of
+from sealgate.gateway.bots.trailers import LAST_CHUNK, are_as_written
 from sealgate.gateway.host.alarm import Alarm
 
 _PIPELINED = 8  # requests that may have come before the first is answered
@@ -87,8 +87,8 @@ class BotConnection(BotLine):
         if messages:
             taken = self._line_up(messages, data, is_upgraded=is_upgraded)
             self._wake()
-            if len(self._queue) >= _PIPELINED and not self._buffer_paused:
-                self._pause_reading_for_buffer()
+            if len(self._queue) >= _PIPELINED and not self._is_full:
+                self.hold()
         elif (self._arrival is not None or self._latest is None) and not self._has_head_begun:
             self._has_head_begun = True
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
@@ -175,7 +175,7 @@ class BotConnection(BotLine):
 
         A bot that asks on and does not read gets no more to read; what one asked that is gone is not served.
         """
-        if self._paused:
+        if not self._is_writable:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             await self.drain()
         if not self._queue:
@@ -188,8 +188,8 @@ class BotConnection(BotLine):
         self._alarm.set(float("inf"))
         if isinstance(item, Incoming) and self._parser is not None:
             self._parser.message_consumed()
-            if self._buffer_paused and not self._queue:
-                self._resume_reading_for_buffer()
+            if self._is_full and not self._queue:
+                self.let_go()
                 self.data_received(b"")
         return item
 
@@ -225,7 +225,7 @@ class BotConnection(BotLine):
             self.transport.close()
             return
         self._is_deaf = True
-        self._resume_transport_reading()
+        self._go_on_reading()
         if self.transport.can_write_eof():
             with contextlib.suppress(OSError):  # the bot is gone, which was not read yet
                 self.transport.write_eof()

@@ -2,12 +2,12 @@
 
 import asyncio
 
-from aiohttp.http import RawRequestMessage
 from aiohttp.streams import StreamReader
 from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.line import BotLine
+from sealgate.gateway.bots.parser import Message
 
 _HTTP_11 = (1, 1)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -21,10 +21,10 @@ class Incoming:
 
     __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
 
-    def __init__(self, message: RawRequestMessage, content: StreamReader, connection: BotLine) -> None:
+    def __init__(self, message: Message, content: StreamReader, connection: BotLine) -> None:
         self.method = message.method
         self.target = message.path
-        self.version: tuple[int, int] = message.version
+        self.version = message.version
         self.fields = message.raw_headers
         self.may_stay = not message.should_close
         self.content = content

@@ -22,7 +22,7 @@ class BotLine(Flow):
     on_hang_up: Callable[[], None] | None = None
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(loop, None)
+        super().__init__(loop)
         self._lookout = Lookout(loop, self)
         self.peer = Peer()
         self.task: asyncio.Task[None] | None = None
@@ -41,9 +41,9 @@ class BotLine(Flow):
         if self.on_hang_up is not None:
             self.on_hang_up()
 
-    def _pause_transport_reading(self) -> None:
+    def _stop_reading(self) -> None:
         """Stop reading; until it goes on, the loop does not see the bot hang up."""
-        super()._pause_transport_reading()
+        super()._stop_reading()
         self._lookout.begin()
 
     async def check_presence(self) -> None:
@@ -56,17 +56,6 @@ class BotLine(Flow):
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the bot is gone")
         self.transport.write(data)
-
-    async def drain(self) -> None:
-        """Return when the bot has read so much that more may be written."""
-        if not self._paused:
-            return
-        try:
-            await self._drain_helper()
-        finally:
-            waiter = self._drain_waiter
-            if waiter is not None and waiter.cancelled():
-                self._drain_waiter = None  # aiohttp would let the next one wait for it, too
 
     @property
     def can_be_reset(self) -> bool:

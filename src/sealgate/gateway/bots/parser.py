@@ -1,25 +1,44 @@
 """How the requests of bots are parsed: by aiohttp's C parser within our bounds, and what its errors mean."""
 
 import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, cast
 
-from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import HttpRequestParser
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
+from aiohttp.streams import StreamReader
 from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
+from sealgate.gateway.host.flow import Flow
+
+if TYPE_CHECKING:
+    from aiohttp.base_protocol import BaseProtocol
 
 _LINE_BYTES = 8190
 _FIELDS = 128
 _BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 
 
-def new_parser(
-    protocol: BaseProtocol, loop: asyncio.AbstractEventLoop, most_at_once: int
-) -> HttpRequestParser:
+class Message(Protocol):
+    """The head of a request, as far as it is used: aiohttp states a tuple, which its C class is not."""
+
+    method: str
+    path: str
+    version: tuple[int, int]
+    raw_headers: tuple[tuple[bytes, bytes], ...]
+    should_close: bool
+    chunked: bool
+    upgrade: bool
+
+
+Messages = Sequence[tuple[Message, StreamReader]]
+
+
+def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: int) -> HttpRequestParser:
     """Return the parser of one connection; it gives out at most so many requests that are not consumed."""
     return HttpRequestParser(
-        protocol,
+        cast("BaseProtocol", connection),
         loop,
         _BUFFERED_BYTES,
         max_line_size=_LINE_BYTES,

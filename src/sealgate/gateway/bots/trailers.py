@@ -1,13 +1,8 @@
 """Trailers of a chunked body: aiohttp's parser (3.14.5) puts the last one into the head that comes next."""
 
-from collections.abc import Sequence
-
-from aiohttp.http import RawRequestMessage
-from aiohttp.streams import StreamReader
+from sealgate.gateway.bots.parser import Messages
 
 LAST_CHUNK = b"\r\n0\r\n\r\n"  # and no trailers
-
-Messages = Sequence[tuple[RawRequestMessage, StreamReader]]
 
 
 def are_as_written(messages: Messages, data: bytes) -> bool:

@@ -1,17 +1,114 @@
-"""aiohttp's flow control, as the connections of both sides use it."""
+"""The flow control of a connection: whether it is read, and whether more may be written to it.
 
-from aiohttp.base_protocol import BaseProtocol
+What aiohttp's parsers and streams call of their connection, or look at, has its name for it: `connected`,
+`_reading_paused`, `pause_reading`, `resume_reading`. aiohttp's own class for this cannot be compiled.
+"""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any, cast
+
+from aiohttp.tcp_helpers import tcp_nodelay
+
+if TYPE_CHECKING:
+    from aiohttp.http_parser import HttpParser
 
 
-class Flow(BaseProtocol):
-    """A connection whose reading a parser may pause."""
+class Flow(asyncio.Protocol):
+    """A connection. `transport` is None before it is made and after it is lost."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self.transport: asyncio.Transport | None = None
+        self._parser: HttpParser[Any] | None = None
+        self._reading_paused = False  # by the parser, for a body that nobody reads
+        self._is_full = False  # held by ourselves, for requests that nobody takes
+        self._is_writable = True
+        self._writable: asyncio.Future[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is a connection."""
+        return self.transport is not None
 
     @property
     def is_read(self) -> bool:
         """Whether reading is not paused."""
-        return not (self._reading_paused or self._buffer_paused)
+        return not (self._reading_paused or self._is_full)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        self.transport = cast("asyncio.Transport", transport)
+        tcp_nodelay(self.transport, value=True)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Let who waits to write go on, and fail."""
+        self.transport = None
+        waiter = self._writable
+        if waiter is not None and not waiter.done():
+            error = ConnectionResetError("the connection is lost")
+            error.__cause__ = exc
+            waiter.set_exception(error)
+
+    def eof_received(self) -> None:
+        """Let the transport close: who does not send any more looks the same as who was killed."""
+
+    def pause_reading(self) -> None:
+        """Hold back what comes, as the parser asks for."""
+        self._reading_paused = True
+        if self._parser is not None:
+            self._parser.pause_reading()
+        self._stop_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
         """Read on, if reading was paused; aiohttp calls this at the end of every body."""
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
+        if not self._reading_paused:
+            return
+        self._reading_paused = False
+        if resume_parser:
+            self.data_received(b"")  # parses what was fed; that may pause again
+        if self.is_read:
+            self._go_on_reading()
+
+    def hold(self) -> None:
+        """Read no more until `let_go`, whatever the parser wants."""
+        self._is_full = True
+        self._stop_reading()
+
+    def let_go(self) -> None:
+        """Read on, unless the parser wants it held."""
+        self._is_full = False
+        if not self._reading_paused:
+            self._go_on_reading()
+
+    def _stop_reading(self) -> None:
+        if self.transport is not None:
+            with contextlib.suppress(RuntimeError):  # it closes already
+                self.transport.pause_reading()
+
+    def _go_on_reading(self) -> None:
+        if self.transport is not None:
+            with contextlib.suppress(RuntimeError):  # the same
+                self.transport.resume_reading()
+
+    def pause_writing(self) -> None:
+        """Hear that the other end does not read."""
+        self._is_writable = False
+
+    def resume_writing(self) -> None:
+        """Hear that it does."""
+        self._is_writable = True
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+
+    async def drain(self) -> None:
+        """Return when more may be written; one at a time. Raises ConnectionResetError if that is never."""
+        if self._is_writable:
+            return
+        if self.transport is None:
+            raise ConnectionResetError("the connection is lost")
+        self._writable = self._loop.create_future()
+        try:
+            await self._writable
+        finally:
+            self._writable = None

@@ -2,8 +2,7 @@
 
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 from sealgate.core.signing import Signer
 from sealgate.core.target import Target
@@ -41,9 +40,9 @@ def by_session(sessions: Mapping[str, Secret]) -> dict[Secret, list[str]]:
     return aliases
 
 
-@dataclass(frozen=True)
+@dataclass
 class SigningKey:
-    """An API key that can sign.
+    """An API key that can sign. Nothing of it is changed later.
 
     `header_prefix` is such as "X-SERVICE-"; `recv_window_ms` is what the exchange grants its timestamps.
     """
@@ -54,14 +53,14 @@ class SigningKey:
     recv_window_ms: int
     signer: Signer
     session: Secret | None = None
+    _lines: bytes = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def _lines(self) -> bytes:
-        """The signing header lines, with places for timestamp and signature: made once per key."""
+    def __post_init__(self) -> None:
+        """Make the signing header lines, with places for timestamp and signature."""
         names = (f"{self.header_prefix}{name}" for name in _NAMES)
         key, timestamp, signature = (name.encode("ascii").replace(b"%", b"%%") for name in names)
         api_key = self.api_key.encode("ascii").replace(b"%", b"%%")
-        return b"%b: %b\r\n%b: %%d\r\n%b: %%b\r\n" % (key, api_key, timestamp, signature)
+        self._lines = b"%b: %b\r\n%b: %%d\r\n%b: %%b\r\n" % (key, api_key, timestamp, signature)
 
     def signing_lines(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> bytes:
         """Return `signing_headers` as they go out, each line with its CRLF."""

@@ -1,6 +1,7 @@
 """Stamp and seal: the bytes of one attempt, made after every wait, for every send anew."""
 
 from sealgate.core.admission import Ticket
+from sealgate.core.headers import content_length
 from sealgate.core.routes import Auth
 from sealgate.errors import Refusal
 from sealgate.gateway.keys.key import SigningKey
@@ -15,12 +16,10 @@ def sealed_request(start: bytes, ticket: Ticket, key: SigningKey, timestamp_ms: 
 
     A session route needs a key with a session token: `check_session`.
     """
-    parts = [start]
-    parts += [b"%b: %b\r\n" % field for field in ticket.head.passed]
-    if body or ticket.method in _STATES_LENGTH:
-        parts.append(b"Content-Length: %d\r\n" % len(body))
-    parts += (_proof(ticket, key, timestamp_ms, body), b"\r\n", body)
-    return b"".join(parts)
+    has_length = body or ticket.method in _STATES_LENGTH
+    length = content_length(len(body)) if has_length else b""
+    proof = _proof(ticket, key, timestamp_ms, body)
+    return b"".join((start, ticket.head.passed, length, proof, b"\r\n", body))
 
 
 def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:

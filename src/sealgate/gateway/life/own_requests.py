@@ -35,5 +35,5 @@ def _ticket(pipeline: Pipeline, alias: str, path: str, lane: Lane) -> Ticket:
     route = replace(rules.routes.find("GET", path), lane=lane)
     bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
     return Ticket(
-        bot, alias, route, "GET", parse_target(rules.prefix + path, rules.prefix), Head({}, []), None
+        bot, alias, route, "GET", parse_target(rules.prefix + path, rules.prefix), Head({}, b""), None
     )

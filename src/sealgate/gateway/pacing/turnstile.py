@@ -89,6 +89,7 @@ class Turnstile:
         self.sharing: Sharing | None = None
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
 
     async def pass_through(self, claim: Claim) -> Turn:
         """Return the claim's turn, when it has come.
@@ -152,11 +153,18 @@ class Turnstile:
 
     def _set_timer(self, at: float | None, now: float) -> None:
         if self._timer is not None:
+            if at == self._timer_at:
+                return
             self._timer.cancel()
             self._timer = None
         if at is not None:
             delay_s = min(max(0.0, at - now), _LONGEST_SLEEP_S)
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self.go_on)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._wake)
+            self._timer_at = at
+
+    def _wake(self) -> None:
+        self._timer = None
+        self.go_on()
 
     @property
     def is_paused(self) -> bool:

@@ -10,6 +10,7 @@ from functools import lru_cache
 from http import HTTPStatus
 
 from sealgate.core.endings import BotReply
+from sealgate.core.headers import content_length, header_lines
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
@@ -139,10 +140,12 @@ async def _drain_in_time(bot: BotLine, remainder: Remainder) -> None:
 
 def head_block(reply: Reply, notes: bytes, framing: bytes) -> bytes:
     """Return status line and header lines, the empty line included."""
-    lines = [_status_line(reply.status, reply.phrase)]
-    lines += [b"%b: %b\r\n" % field for field in reply.fields]
-    lines += (notes, framing, b"\r\n")
-    return b"".join(lines)
+    return b"%b%b%b%b\r\n" % (
+        _status_line(reply.status, reply.phrase),
+        header_lines(reply.fields),
+        notes,
+        framing,
+    )
 
 
 @lru_cache(maxsize=64)
@@ -167,11 +170,6 @@ def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
     if request.version >= _HTTP_11:
         return _CHUNKED, b"Transfer-Encoding: chunked\r\n"
     return _CLOSE, b""
-
-
-def content_length(size: int) -> bytes:
-    """Return the header line that states a body's size."""
-    return b"Content-Length: %d\r\n" % size
 
 
 def _connection(request: Incoming, *, keep_alive: bool) -> bytes:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp.connector import Connection
-from aiohttp.http import HttpResponseParser, RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from sealgate.core.attempts import Failure, Fate
@@ -20,17 +19,16 @@ from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow
 from sealgate.gateway.upstream.answer import Answer, Hold, Remainder, read_held
+from sealgate.gateway.upstream.parser import Message, new_parser
 from sealgate.gateway.upstream.tls import has_said_goodbye
 from sealgate.gateway.upstream.troubles import TROUBLE, words
 
 if TYPE_CHECKING:
     import ssl
 
-_LINE_BYTES = 16 * 1024
-_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 _MOST_INTERIM = 16  # 1xx replies to one request
 
-Head = tuple[RawResponseMessage, StreamReader]
+Head = tuple[Message, StreamReader]
 
 
 class UpstreamConnection(Flow):
@@ -47,13 +45,13 @@ class UpstreamConnection(Flow):
         is_wanted: Callable[[], bool],
     ) -> None:
         loop = asyncio.get_running_loop()
-        super().__init__(loop, None)
+        super().__init__(loop)
         self._connection = connection
         self._on_free = on_free
         self.is_wanted = is_wanted
         self._head: asyncio.Future[Head] | None = None
         self._content: StreamReader = EMPTY_PAYLOAD
-        self._message: RawResponseMessage | None = None
+        self._message: Message | None = None
         self._interim = 0
         self._alarm = Alarm(loop, self._ring)
         self._adopt(connection)
@@ -131,25 +129,12 @@ class UpstreamConnection(Flow):
         head = self._head = self._loop.create_future()
         self._interim = 0
         self._alarm.set(ends_at)
-        self._parser = self._new_parser(is_head=is_head)
+        self._parser = new_parser(self, self._loop, is_head=is_head)
         if self.transport is None:
             head.set_exception(aiohttp.ServerDisconnectedError())
         else:
             self.transport.write(data)
         return head
-
-    def _new_parser(self, *, is_head: bool) -> HttpResponseParser:
-        return HttpResponseParser(
-            self,
-            self._loop,
-            _BUFFERED_BYTES,
-            payload_exception=aiohttp.ClientPayloadError,
-            response_with_body=not is_head,
-            read_until_eof=True,
-            auto_decompress=False,
-            max_line_size=_LINE_BYTES,
-            max_field_size=_LINE_BYTES,
-        )
 
     def data_received(self, data: bytes) -> None:
         """Parse a reply; what nobody asked for spoils the connection."""
@@ -165,7 +150,7 @@ class UpstreamConnection(Flow):
         for message, content in messages:
             self._take(message, content)
 
-    def _take(self, message: RawResponseMessage, content: StreamReader) -> None:
+    def _take(self, message: Message, content: StreamReader) -> None:
         if self._head is None or self._head.done():
             self._spoil()
         elif message.code >= OK:
@@ -227,7 +212,7 @@ class UpstreamConnection(Flow):
             self.transport.abort()
 
 
-def _sorted(message: RawResponseMessage) -> ReplyHead:
+def _sorted(message: Message) -> ReplyHead:
     """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
@@ -238,6 +223,6 @@ def _sorted(message: RawResponseMessage) -> ReplyHead:
     return head
 
 
-def _is_ended_by_close(message: RawResponseMessage) -> bool:
+def _is_ended_by_close(message: Message) -> bool:
     head = sort_reply(message.raw_headers)
     return head.length is None and head.coding is None
