@@ -19,6 +19,7 @@ _MODULES = {
         "admission",
         "attempts",
         "clock",
+        "endings",
         "halts",
         "headers",
         "limit_reply",

@@ -32,7 +32,7 @@ TRIPS = trips(TEXT)
 READ = request(target=b"/v1/trade/symbols/list")
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
 ORDER = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: grid-1", body=b'{"symbol":"BTC"}')
-LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")
+LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")
 
 Call = tuple[str, str]  # file below `src/sealgate`, name of the function
 

@@ -16,9 +16,7 @@ from sealgate.core.status import ClockStatus, KeyStatus, Status
 from sealgate.errors import REASONS
 
 ROOT = Path(__file__).parent.parent
-LIMIT = LimitStatus(
-    20.0, 1.0, 0.5, 3, 1.0, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
-)
+LIMIT = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
 STATUS = Status(
     "1",
     "",

@@ -18,7 +18,7 @@ from sealgate.cli.checking.running import judge_running
 from sealgate.core.findings import Level
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import prepare
-from sealgate.gateway.journal.learned import Journal
+from sealgate.gateway.journal.learned import LimitsTable
 
 SIGNED_READ = b"/v1/trade/symbols/list"
 
@@ -98,7 +98,7 @@ async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     limit = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}
     prepare(file)
-    Journal(file).keep({"https://exchange.example ak-public-1": [limit]}, Host().wall())
+    LimitsTable(file).keep({"https://exchange.example ak-public-1": [limit]}, Host().wall())
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     setup.has(JOURNAL__FILE=str(file))

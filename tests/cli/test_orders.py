@@ -7,12 +7,13 @@ from click.testing import CliRunner, Result
 
 from rig.damage import empty_index
 from sealgate.cli.orders import command
+from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import JournalError, Order, orders
-from sealgate.gateway.journal.file import Lock, connect, prepare
-from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.lock import Lock
+from sealgate.gateway.journal.rows import Row, sent_row, settled_row
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:9",
@@ -75,14 +76,14 @@ def listed(file: Path) -> list[str]:
 
 
 def test_orders_in_doubt_are_a_table(file: Path) -> None:
-    write(file, orders.sent_row(IDEMPOTENT), orders.settled_row(second(), UNKNOWN, 0))
+    write(file, sent_row(IDEMPOTENT), settled_row(second(), UNKNOWN, 0))
     result = run(file)
     assert (result.exit_code, result.stdout) == (0, TABLE)
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 def test_or_json(file: Path) -> None:
-    write(file, orders.sent_row(ORDER))
+    write(file, sent_row(ORDER))
     (order,) = json.loads(run(file, "--json").stdout)["orders"]
     given = ORDER._asdict()
     assert order == {name: given[name] for name in order}
@@ -90,14 +91,14 @@ def test_or_json(file: Path) -> None:
 
 
 def test_none_is_said_so(file: Path) -> None:
-    write(file, orders.settled_row(ORDER, Ending(Conclusion.DONE), 0))
+    write(file, settled_row(ORDER, Ending(Conclusion.DONE), 0))
     assert (run(file).exit_code, run(file).stdout) == (0, "no orders in doubt\n")
     assert run(file, "--settle-all").stdout == "no orders in doubt\n"
     assert run(file, "--json").stdout == '{"orders": []}\n'
 
 
 def test_what_a_running_gateway_has_under_way_is_not_in_doubt(file: Path) -> None:
-    write(file, orders.sent_row(ORDER), orders.settled_row(second(), UNKNOWN, 0))
+    write(file, sent_row(ORDER), settled_row(second(), UNKNOWN, 0))
     lock = Lock(file)
     assert listed(file) == ["a1-2"]
     lock.release()
@@ -106,28 +107,28 @@ def test_what_a_running_gateway_has_under_way_is_not_in_doubt(file: Path) -> Non
 
 @pytest.mark.parametrize("given", ["mine", "a1-1"])
 def test_one_is_settled(file: Path, given: str) -> None:
-    write(file, orders.sent_row(ORDER), orders.sent_row(second()))
+    write(file, sent_row(ORDER), sent_row(second()))
     result = run(file, "--settle", given)
     assert (result.exit_code, result.stdout) == (0, "settled mine\n")
     assert listed(file) == ["a1-2"]
 
 
 def test_all_are_settled(file: Path) -> None:
-    write(file, orders.sent_row(ORDER), orders.sent_row(second()))
+    write(file, sent_row(ORDER), sent_row(second()))
     result = run(file, "--settle-all", "--json")
     assert [order["id"] for order in json.loads(result.stdout)["orders"]] == ["a1-1", "a1-2"]
     assert listed(file) == []
 
 
 def test_a_request_id_that_nobody_has(file: Path) -> None:
-    write(file, orders.sent_row(ORDER))
+    write(file, sent_row(ORDER))
     result = run(file, "--settle", "other")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "sealgate: no order in doubt has the request id other\n"
 
 
 def test_a_request_id_that_a_bot_used_twice(file: Path) -> None:
-    write(file, orders.sent_row(ORDER), orders.sent_row(second("mine")))
+    write(file, sent_row(ORDER), sent_row(second("mine")))
     assert "ID a1-1" in run(file).stdout
     result = run(file, "--settle", "mine")
     assert result.exit_code == 1
@@ -173,7 +174,7 @@ def test_a_file_that_is_no_journal(file: Path) -> None:
 
 
 def test_a_damaged_file_does_not_say_that_none_is_in_doubt(file: Path) -> None:
-    write(file, orders.settled_row(ORDER, UNKNOWN, 0))
+    write(file, settled_row(ORDER, UNKNOWN, 0))
     lock = Lock(file)
     assert listed(file) == ["a1-1"]
     empty_index(file, "orders_in_doubt")

@@ -5,21 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from sealgate.core.endings import BotReply, Ending, is_remembered
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import (
-    Bounds,
-    Declined,
-    Ending,
-    Fresh,
-    Kept,
-    Name,
-    Repeated,
-    Replays,
-    StoredReply,
-    digest,
-    is_remembered,
-    parse_key,
-)
+from sealgate.core.replays import Bounds, Declined, Fresh, Kept, Name, Repeated, Replays, digest, parse_key
 from sealgate.errors import Refusal
 
 DONE, REFUSED, NOT_SENT, UNKNOWN = (
@@ -34,8 +22,8 @@ CONTENT = digest("POST", "/v1/trade/order", "ak-1", b"{}")
 FENCE_MS = 1_790_000_005_000
 
 
-def reply(status: int = 200, body: bytes = b'{"id": 1}') -> StoredReply:
-    return StoredReply(status, "OK", ((b"Content-Type", b"application/json"),), body)
+def reply(status: int = 200, body: bytes = b'{"id": 1}') -> BotReply:
+    return BotReply(status, "OK", ((b"Content-Type", b"application/json"),), body)
 
 
 def done(body: bytes = b'{"id": 1}') -> Ending:

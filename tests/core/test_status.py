@@ -9,9 +9,7 @@ from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, Status, halt_status, key_status
 
-LIMIT = LimitStatus(
-    20.0, 1.0, 0.5, 3, 2.5, is_published=False, is_foreign_use=False, words="about 20 per 1 s"
-)
+LIMIT = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
 WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "grid"): 1}
 
 SHARING = SharingStatus(2, is_lead=False, degraded="Redis cannot be reached")

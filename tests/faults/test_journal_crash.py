@@ -16,13 +16,14 @@ START = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Ending
+from sealgate.core.endings import Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import Keeping, Order, OrderBook
+from sealgate.gateway.journal import Keeping, Order, OrderBook, writer
 
 FILE = Path(sys.argv[1])
-KEEPING = Keeping(3600.0, 10**8, look_s=0.01)
+KEEPING = Keeping(3600.0, 10**8)
+writer._LOOK_S = 0.01
 
 def order(number):
     place = "mine", "grid", "main", "POST", "/order", Lane.ORDER, "/v1/trade/order", None, None

@@ -13,7 +13,7 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
-from sealgate.gateway.journal import Journal, JournalError, orders
+from sealgate.gateway.journal import JournalError, LimitsTable, orders
 from sealgate.gateway.journal.file import prepare
 
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
@@ -21,15 +21,15 @@ SUBJECT = "https://api.example.com ak-1"
 LIMITED = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2")
 
 
-def made(file: Path) -> Journal:
+def made(file: Path) -> LimitsTable:
     prepare(file)
-    return Journal(file)
+    return LimitsTable(file)
 
 
 def test_what_was_learned_comes_back_older(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     made(file).keep({SUBJECT: LEARNED}, wall=1000.0)
-    assert Journal(file).learned(SUBJECT, wall=1060.0) == [{**LEARNED[0], "age": 240.0}]
+    assert LimitsTable(file).learned(SUBJECT, wall=1060.0) == [{**LEARNED[0], "age": 240.0}]
 
 
 def test_a_wall_clock_set_back_makes_nothing_younger(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from gateway.test_journal_orders import DONE, KEEPING, ORDER, order, until
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import OrderBook, orders
+from sealgate.gateway.journal import OrderBook, writer
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger
+from sealgate.gateway.journal.rows import settled_row
 
 DAY_S = 86400.0
 
@@ -21,6 +22,11 @@ class JumpyHost(Host):
     def wall(self) -> float:
         """Return the wrong time."""
         return super().wall() + self.ahead_s
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_LOOK_S", 0.005)
 
 
 async def looked_after(book: OrderBook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +64,7 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     await looked_after(book, monkeypatch)
     await book.close()
     book = OrderBook(file, KEEPING, host)
-    assert {kept.name.key for kept in book.kept} == {"k-1", "k-2"}
+    assert {kept.name.key for kept in book.recall()} == {"k-1", "k-2"}
     await book.close()
 
 
@@ -67,7 +73,7 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
 ) -> None:
     file, host = tmp_path / "journal.db", JumpyHost()
     ledger = Ledger(file, KEEPING)
-    ledger.write([orders.settled_row(ORDER, DONE, int(host.wall() * 1000))])
+    ledger.write([settled_row(ORDER, DONE, int(host.wall() * 1000))])
     ledger.close()
     host.ahead_s = DAY_S
     book = OrderBook(file, KEEPING, host)
@@ -75,7 +81,7 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
     await book.close()
     host.ahead_s = 0.0
     book = OrderBook(file, KEEPING, host)
-    assert [kept.name.key for kept in book.kept] == ["k-1"]
+    assert [kept.name.key for kept in book.recall()] == ["k-1"]
     await book.close()
 
 

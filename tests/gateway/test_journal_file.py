@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.journal import Journal, JournalError
-from sealgate.gateway.journal.file import Lock, connect, is_in_use, prepare
+from sealgate.gateway.journal import JournalError, LimitsTable
+from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.lock import Lock, is_in_use
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_a_file_of_version_1_is_taken_over(file: Path) -> None:
     make_version_1(file)
     prepare(file)
     assert (value(file, "user_version"), value(file, "auto_vacuum")) == (3, 2)
-    assert Journal(file).learned("s", 1.0) == []
+    assert LimitsTable(file).learned("s", 1.0) == []
     prepare(file)
 
 

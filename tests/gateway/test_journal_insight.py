@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.journal import Journal
-from sealgate.gateway.journal.file import Lock, connect, prepare
+from sealgate.gateway.journal import LimitsTable
+from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.insight import Insight, look_into
+from sealgate.gateway.journal.lock import Lock
 
 LIMIT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3.0, "age": 10.0}
 LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}
@@ -16,7 +17,7 @@ LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}]}
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "journal.db"
     prepare(path)
-    Journal(path).keep({"exchange key": [LIMIT]}, 100.0)
+    LimitsTable(path).keep({"exchange key": [LIMIT]}, 100.0)
     return path
 
 

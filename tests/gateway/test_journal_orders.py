@@ -15,16 +15,17 @@ from structlog.testing import capture_logs
 from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
+from sealgate.core.endings import LARGEST_BODY, BotReply, Ending
 from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply
+from sealgate.core.replays import Kept, Name
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import (
     HaltsTable,
-    Journal,
     JournalError,
     Keeping,
+    LimitsTable,
     Order,
     OrderBook,
     orders,
@@ -34,9 +35,10 @@ from sealgate.gateway.journal import book as book_module
 from sealgate.gateway.journal.desk import settling_desk
 from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
-from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.rows import Row, is_sent, sent_row, settled_row
 
-KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8, look_s=0.005)
+KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)
+CARELESS = dataclasses.replace(KEEPING, must_be_written=False)
 ORDER = Order(
     id="a1-1",
     request_id="mine",
@@ -67,9 +69,14 @@ DOUBT = Doubt(
     1,
     1_790_000_000_012,
 )
-REPLY = StoredReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
+REPLY = BotReply(201, "Cre\udcffated", ((b"Content-Type", b"text/\xe9"),), b"\x00\xff")
 DONE = Ending(Conclusion.DONE, ORDER.fence_ms, REPLY)
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_LOOK_S", 0.005)
 
 
 @pytest.fixture
@@ -139,11 +146,12 @@ async def test_all_that_waits_is_one_transaction_in_its_order(
     write = orders.write
 
     def noting(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
-        written.append([(row[0], orders.is_sent(row)) for row in rows])
+        written.append([(row[0], is_sent(row)) for row in rows])
         write(database, rows)
 
     monkeypatch.setattr(orders, "write", noting)
-    async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
+    monkeypatch.setattr(writer, "_LOOK_S", 3600.0)
+    async with running_book(file) as book:
         await book.intent(order(0))
         with closing(connect(file)) as other:
             other.execute("BEGIN IMMEDIATE")  # a slow disk: the writer stands in its transaction
@@ -181,7 +189,7 @@ async def test_an_unknown_outcome_is_in_doubt_at_once(file: Path) -> None:
 
 
 async def test_what_was_under_way_is_in_doubt_after_a_crash(file: Path) -> None:
-    leave_behind(file, orders.sent_row(ORDER), orders.settled_row(order(2), DONE, ORDER.sent_ms))
+    leave_behind(file, sent_row(ORDER), settled_row(order(2), DONE, ORDER.sent_ms))
     with capture_logs() as logs:
         async with running_book(file) as book:
             assert (book.status.in_doubt, book.status.doubts) == (1, (DOUBT,))
@@ -204,38 +212,38 @@ def now_ms() -> int:
 
 async def test_replies_come_back_after_a_restart(file: Path) -> None:
     async with running_book(file) as book:
-        assert book.kept == []
+        assert book.recall() == []
         await book.intent(ORDER)
         book.settle(ORDER, DONE)
     async with running_book(file) as book:
-        (kept,) = book.kept
+        (kept,) = book.recall()
     assert kept == Kept(Name("grid", "k-1"), "d" * 64, DONE, kept.age_s)
     assert 0 <= kept.age_s < PATIENCE_S
 
 
 RECENT = ORDER._replace(sent_ms=now_ms())
 BACK: dict[str, tuple[Row, Ending | None]] = {
-    "under way": (orders.sent_row(RECENT), UNKNOWN),
-    "unknown": (orders.settled_row(RECENT, UNKNOWN, now_ms()), UNKNOWN),
-    "not sent": (orders.settled_row(RECENT, Ending(Conclusion.NOT_SENT), now_ms()), None),
+    "under way": (sent_row(RECENT), UNKNOWN),
+    "unknown": (settled_row(RECENT, UNKNOWN, now_ms()), UNKNOWN),
+    "not sent": (settled_row(RECENT, Ending(Conclusion.NOT_SENT), now_ms()), None),
     "refused": (
-        orders.settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY), now_ms()),
+        settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY), now_ms()),
         Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY),
     ),
     "refused for the moment": (
-        orders.settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, None, is_own=True), now_ms()),
+        settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, None, is_own=True), now_ms()),
         None,
     ),
     "too large": (
-        orders.settled_row(
+        settled_row(
             RECENT,
-            Ending(Conclusion.DONE, ORDER.fence_ms, StoredReply(200, "OK", (), bytes(LARGEST_BODY + 1))),
+            Ending(Conclusion.DONE, ORDER.fence_ms, BotReply(200, "OK", (), bytes(LARGEST_BODY + 1))),
             now_ms(),
         ),
         Ending(Conclusion.DONE, ORDER.fence_ms),
     ),
-    "too old": (orders.settled_row(ORDER, DONE, now_ms() - 3_601_000), None),
-    "without a key": (orders.settled_row(order(1), DONE, now_ms()), None),
+    "too old": (settled_row(ORDER, DONE, now_ms() - 3_601_000), None),
+    "without a key": (settled_row(order(1), DONE, now_ms()), None),
 }
 
 
@@ -243,7 +251,7 @@ BACK: dict[str, tuple[Row, Ending | None]] = {
 async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -> None:
     leave_behind(file, row)
     async with running_book(file) as book:
-        assert [kept.ending for kept in book.kept] == ([] if ending is None else [ending])
+        assert [kept.ending for kept in book.recall()] == ([] if ending is None else [ending])
 
 
 async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,9 +261,9 @@ async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.
         RECENT._replace(id=f"a1-{number}", bot=name.bot, idempotency_key=name.key)
         for number, name in enumerate(names)
     ]
-    leave_behind(file, *(orders.settled_row(one, DONE, now_ms()) for one in recent))
+    leave_behind(file, *(settled_row(one, DONE, now_ms()) for one in recent))
     async with running_book(file) as book:
-        assert [kept.name for kept in book.kept] == [
+        assert [kept.name for kept in book.recall()] == [
             Name("busy", "k-4"),
             Name("busy", "k-3"),
             Name("calm", "k-0"),
@@ -263,11 +271,11 @@ async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.
 
 
 async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
-    leave_behind(file, orders.sent_row(RECENT))
+    leave_behind(file, sent_row(RECENT))
     with settling_desk(file) as desk:
         desk.settle(desk.doubts, now_ms())
     async with running_book(file) as book:
-        assert [kept.ending for kept in book.kept] == [UNKNOWN]
+        assert [kept.ending for kept in book.recall()] == [UNKNOWN]
         assert book.status.in_doubt == 0
 
 
@@ -303,7 +311,7 @@ async def test_a_file_that_cannot_be_used_is_not_left_locked(file: Path) -> None
 
 
 async def test_orders_in_doubt_that_damage_hides_are_noticed_at_the_start(file: Path) -> None:
-    leave_behind(file, orders.settled_row(ORDER, UNKNOWN, 0))
+    leave_behind(file, settled_row(ORDER, UNKNOWN, 0))
     empty_index(file, "orders_in_doubt")
     with pytest.raises(JournalError, match="damaged; move it away"):
         OrderBook(file, KEEPING, Host())
@@ -355,7 +363,7 @@ async def test_orders_are_refused_while_the_disk_refuses(file: Path, disk: Disk)
 
 async def test_or_they_go_on_without_a_record(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, Keeping(3600.0, 10**8, must_be_written=False, look_s=0.005)) as book:
+        async with running_book(file, CARELESS) as book:
             disk.trouble = FULL
             assert await book.intent(order(1))
             assert (book.status.trouble, book.status.is_refusing) == (str(FULL), False)
@@ -404,13 +412,12 @@ async def test_a_fault_of_the_program_does_not_end_the_thread(file: Path, disk: 
         assert await book.intent(order(2))
 
 
-HASTY = Keeping(3600.0, 10**8, look_s=0.005, hangs_after_s=1.0)
 LONG_S = PATIENCE_S / 4  # much longer than any bound on waiting
 
 
 async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, HASTY) as book:
+        async with running_book(file) as book:
             assert await book.intent(order(1))
             disk.answers.clear()
             async with asyncio.timeout(LONG_S):
@@ -439,7 +446,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
 
 async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, dataclasses.replace(HASTY, must_be_written=False)) as book:
+        async with running_book(file, CARELESS) as book:
             disk.answers.clear()
             async with asyncio.timeout(LONG_S):
                 assert await book.intent(order(1))
@@ -452,7 +459,7 @@ async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path
 
 async def test_a_disk_that_hangs_and_then_refuses(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
-        async with running_book(file, HASTY) as book:
+        async with running_book(file) as book:
             disk.answers.clear()
             assert not await book.intent(order(1))
             await until(lambda: book.status.trouble is not None)
@@ -468,7 +475,7 @@ async def test_what_waits_for_a_disk_that_hangs_has_a_bound(
     file: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_MOST_OWED", 3)
-    async with running_book(file, HASTY) as book:
+    async with running_book(file) as book:
         disk.answers.clear()
         assert not await book.intent(order(1))
         for number in range(10):
@@ -517,10 +524,13 @@ def replace(file: Path) -> None:
     prepare(file)
 
 
-async def test_a_file_that_was_removed_is_a_failure_until_the_restart(file: Path) -> None:
+async def test_a_file_that_was_removed_is_a_failure_until_the_restart(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An empty one in its place would know no key: its order could be sent twice after the restart."""
+    monkeypatch.setattr(writer, "_LOOK_S", 3600.0)
     with capture_logs() as logs:
-        async with running_book(file, Keeping(3600.0, 10**8, look_s=3600.0)) as book:
+        async with running_book(file) as book:
             assert await book.intent(order(1))
             remove(file)
             assert not await book.intent(order(2)), "noticed before the order, not by and by"
@@ -557,16 +567,16 @@ async def test_one_that_is_moved_away_and_back_has_lost_nothing(file: Path) -> N
 
 
 def test_one_that_is_moved_away_takes_the_latest_orders_along(file: Path) -> None:
-    ledger = ledger_with(file, KEEPING, orders.sent_row(order(1)))
+    ledger = ledger_with(file, KEEPING, sent_row(order(1)))
     elsewhere = file.rename(file.with_name("elsewhere"))
     with pytest.raises(JournalMovedError):
-        ledger.write([orders.sent_row(order(2))])
+        ledger.write([sent_row(order(2))])
     ledger.close()
     assert read(elsewhere, "id") == [("a1-1",)]
 
 
 def test_nothing_else_makes_a_new_one_in_its_place(file: Path) -> None:
-    halts, limits = HaltsTable(file), Journal(file)
+    halts, limits = HaltsTable(file), LimitsTable(file)
     remove(file)
     with pytest.raises(JournalError, match="unable to open"):
         halts.write(Halts())
@@ -582,8 +592,8 @@ def ledger_with(file: Path, keeping: Keeping, *rows: Row) -> Ledger:
 
 
 def test_old_orders_are_pruned_but_never_one_in_doubt(file: Path) -> None:
-    rows = [orders.settled_row(order(number), DONE, number * 1000) for number in range(10)]
-    doubtful = [orders.sent_row(order(98)), orders.settled_row(order(99), UNKNOWN, 0)]
+    rows = [settled_row(order(number), DONE, number * 1000) for number in range(10)]
+    doubtful = [sent_row(order(98)), settled_row(order(99), UNKNOWN, 0)]
     ledger = ledger_with(file, Keeping(5.0, 10**8), *rows, *doubtful)
     ledger.look_after(wall=10.0)
     ledger.close()
@@ -597,8 +607,8 @@ def keyed(number: int, bot: str = "grid", *, is_keyed: bool = True) -> Order:
 
 
 def large_row(number: int) -> Row:
-    ending = Ending(Conclusion.DONE, 0, StoredReply(200, "OK", (), bytes(10_000)))
-    return orders.settled_row(keyed(number), ending, number)
+    ending = Ending(Conclusion.DONE, 0, BotReply(200, "OK", (), bytes(10_000)))
+    return settled_row(keyed(number), ending, number)
 
 
 def test_the_file_has_a_bound_for_which_the_oldest_replies_go(file: Path) -> None:
@@ -633,9 +643,9 @@ def names(file: Path) -> list[str]:
 
 def test_small_replies_give_room_too(file: Path) -> None:
     """What is in a page beside others is given back only when the page is."""
-    reply = StoredReply(200, "OK", (), b"x" * 900)
+    reply = BotReply(200, "OK", (), b"x" * 900)
     rows = [
-        orders.settled_row(keyed(number, bot), Ending(Conclusion.DONE, 0, reply), number)
+        settled_row(keyed(number, bot), Ending(Conclusion.DONE, 0, reply), number)
         for number in range(1000)
         for bot in ("one", "other")
     ]
@@ -645,7 +655,7 @@ def test_small_replies_give_room_too(file: Path) -> None:
 
 
 def test_a_key_whose_reply_went_is_still_spent(file: Path) -> None:
-    leave_behind(file, orders.settled_row(keyed(1), DONE, 1))
+    leave_behind(file, settled_row(keyed(1), DONE, 1))
     with closing(connect(file)) as database:
         orders.drop_replies(database, "grid", 100)
         (kept,) = orders.kept_replays(database, 0, 10, 1)
@@ -653,8 +663,8 @@ def test_a_key_whose_reply_went_is_still_spent(file: Path) -> None:
 
 
 def test_what_has_no_key_goes_before_what_has_one(file: Path) -> None:
-    keyless = [orders.settled_row(keyed(n, "calm", is_keyed=False), DONE, n) for n in range(2000)]
-    with_key = [orders.settled_row(keyed(n, "busy"), DONE, n) for n in range(2000, 3000)]
+    keyless = [settled_row(keyed(n, "calm", is_keyed=False), DONE, n) for n in range(2000)]
+    with_key = [settled_row(keyed(n, "busy"), DONE, n) for n in range(2000, 3000)]
     shed_to(file, 450_000, *keyless, *with_key)
     left = names(file)
     assert [name for name in left if name.startswith("busy")] == [f"busy-{n}" for n in range(2000, 3000)]
@@ -663,8 +673,8 @@ def test_what_has_no_key_goes_before_what_has_one(file: Path) -> None:
 
 def test_no_bot_makes_anothers_keys_forgotten(file: Path) -> None:
     """The calm one's are the oldest of all, and the busy one fills the file many times over."""
-    calm = [orders.settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
-    busy = [orders.settled_row(keyed(n, "busy"), DONE, n) for n in range(50, 5000)]
+    calm = [settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
+    busy = [settled_row(keyed(n, "busy"), DONE, n) for n in range(50, 5000)]
     shed_to(file, 200_000, *calm, *busy)
     left = names(file)
     assert left[:50] == [f"calm-{n}" for n in range(50)]
@@ -673,14 +683,14 @@ def test_no_bot_makes_anothers_keys_forgotten(file: Path) -> None:
 
 
 def test_nor_by_orders_in_doubt(file: Path) -> None:
-    calm = [orders.settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
-    busy = [orders.settled_row(keyed(n, "busy"), UNKNOWN, n) for n in range(50, 5000)]
+    calm = [settled_row(keyed(n, "calm"), DONE, n) for n in range(50)]
+    busy = [settled_row(keyed(n, "busy"), UNKNOWN, n) for n in range(50, 5000)]
     shed_to(file, 200_000, *calm, *busy)
     assert len(names(file)) == 5000
 
 
 def test_bots_that_fill_the_file_together_share_it(file: Path) -> None:
-    rows = [orders.settled_row(keyed(n, bot), DONE, n) for n in range(2000) for bot in ("one", "other")]
+    rows = [settled_row(keyed(n, bot), DONE, n) for n in range(2000) for bot in ("one", "other")]
     shed_to(file, 400_000, *rows)
     left = names(file)
     shares = [sum(name.startswith(f"{bot}-") for name in left) for bot in ("one", "other")]
@@ -688,7 +698,7 @@ def test_bots_that_fill_the_file_together_share_it(file: Path) -> None:
 
 
 def test_orders_in_doubt_may_exceed_the_bound(file: Path) -> None:
-    rows = [orders.settled_row(order(number), UNKNOWN, 0) for number in range(SHOWN + 20)]
+    rows = [settled_row(order(number), UNKNOWN, 0) for number in range(SHOWN + 20)]
     ledger = ledger_with(file, Keeping(1.0, most_bytes=1), *rows)
     ledger.look_after(wall=10.0)
     ledger.close()
@@ -699,7 +709,7 @@ def test_orders_in_doubt_may_exceed_the_bound(file: Path) -> None:
 def test_the_log_before_the_file_stays_small(file: Path) -> None:
     ledger = Ledger(file, KEEPING)
     for turn in range(4):
-        ledger.write([orders.sent_row(order(turn * 1000 + number)) for number in range(1000)])
+        ledger.write([sent_row(order(turn * 1000 + number)) for number in range(1000)])
         ledger.look_after(wall=0.0)
     size = Path(f"{file}-wal").stat().st_size
     ledger.close()

@@ -18,7 +18,7 @@ from rig.wire import OK, reply
 from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
 from sealgate.core.pacing.memory import Snapshot
-from sealgate.gateway.journal import Journal
+from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.reload import ReloadError
 from sealgate.gateway.pacing.turnstile import Turnstile
@@ -380,7 +380,7 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
     """It is read where a slow disk holds nobody up."""
     known: list[Snapshot] = []
 
-    def learned(_journal: Journal, subject: str, _wall: float) -> Snapshot:
+    def learned(_journal: LimitsTable, subject: str, _wall: float) -> Snapshot:
         assert subject == f"{upstream.base_url} ak-2"
         assert threading.current_thread() is not threading.main_thread()
         return [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
@@ -392,7 +392,7 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
 
     original = Turnstile.restore
     async with before_another_key(upstream, tmp_path) as site:
-        monkeypatch.setattr(Journal, "learned", learned)
+        monkeypatch.setattr(LimitsTable, "learned", learned)
         monkeypatch.setattr(Turnstile, "restore", restore)
         assert await site.reload() == ()
         assert len(known) == 1
@@ -407,7 +407,7 @@ async def test_a_journal_that_fails_changes_nothing(
 
     async with before_another_key(upstream, tmp_path) as site:
         before = site.gateway.pipeline
-        monkeypatch.setattr(Journal, "learned", fail)
+        monkeypatch.setattr(LimitsTable, "learned", fail)
         with pytest.raises(ReloadError, match="report it"):
             await site.reload()
         assert site.gateway.pipeline is before

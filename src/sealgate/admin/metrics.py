@@ -3,10 +3,10 @@
 What every request adds to is a plain number until a scrape; what few do is a counter of the library.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
@@ -96,7 +96,8 @@ class _StatusGauges(Collector):
         yield _plain("connections", "Open connections of bots", status.connections)
         yield _plain("orders_in_doubt", "Orders sent whose end is not known", status.journal.in_doubt)
         yield _plain("journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble))
-        yield _counts("reloads", "Reloads of the configuration, by how they ended", "result", status.reloads)
+        reloads: Values = {(result,): float(count) for result, count in status.reloads.items()}
+        yield _counter("reloads", "Reloads of the configuration, by how they ended", ("result",), reloads)
         yield from _clock_gauges(status)
         yield from _key_gauges(status)
         halts: Values = {(halt.bot or "", halt.key or ""): 1.0 for halt in status.halts}
@@ -108,14 +109,10 @@ Values = dict[tuple[str, ...], float]
 
 def _clock_gauges(status: Status) -> Iterator[Metric]:
     clock = status.clock
-    steps = Metric("sealgate_clock_steps", "Jumps of a clock that were noticed", "counter")
-    steps.add_sample("sealgate_clock_steps_total", {}, clock.steps)
-    yield steps
-    refusals = Metric(
-        "sealgate_clock_refusals", "Requests refused by the upstream for their timestamp", "counter"
-    )
-    refusals.add_sample("sealgate_clock_refusals_total", {}, clock.refusals)
-    yield refusals
+    steps: Values = {(): float(clock.steps)}
+    refusals: Values = {(): float(clock.refusals)}
+    yield _counter("clock_steps", "Jumps of a clock that were noticed", (), steps)
+    yield _counter("clock_refusals", "Requests refused by the upstream for their timestamp", (), refusals)
     if clock.offset_s is not None and clock.error_s is not None and clock.age_s is not None:
         yield _plain("clock_offset_seconds", "Upstream's clock minus this host's wall clock", clock.offset_s)
         yield _plain("clock_error_seconds", "How far off the offset can be at most", clock.error_s)
@@ -153,13 +150,6 @@ def _sharing_gauges(status: Status) -> Iterator[Metric]:
     yield _gauge("limit_sharing_degraded", "1 while the limit cannot be shared", ("key",), degraded)
 
 
-def _counts(name: str, text: str, label: str, counts: Mapping[str, int]) -> Metric:
-    family = Metric(f"sealgate_{name}", text, "counter")
-    for value, count in counts.items():
-        family.add_sample(f"sealgate_{name}_total", {label: value}, count)
-    return family
-
-
 def _window(seconds: float) -> str:
     """Return a window as a label: two digits, for a learned one may be any number."""
     return f"{float(f'{seconds:.1e}'):g}s"
@@ -170,7 +160,14 @@ def _plain(name: str, text: str, value: float) -> Metric:
 
 
 def _gauge(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
-    family = GaugeMetricFamily(f"sealgate_{name}", text, labels=labels)
+    return _filled(GaugeMetricFamily(f"sealgate_{name}", text, labels=labels), values)
+
+
+def _counter(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
+    return _filled(CounterMetricFamily(f"sealgate_{name}", text, labels=labels), values)
+
+
+def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
     for combination, value in values.items():
         family.add_metric(combination, value)
     return family

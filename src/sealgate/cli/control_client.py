@@ -7,13 +7,13 @@ import socket
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 
 from sealgate.cli.causes import plain_cause
 from sealgate.cli.colours import coloured
-from sealgate.cli.frame import config_option, fail
+from sealgate.cli.frame import config_option, fail, leave
 from sealgate.cli.progress import waiting_for
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
@@ -58,14 +58,14 @@ def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) ->
         except OSError as error:
             if error.errno in _ABSENT:
                 continue
-            _leave(f"{path}: {plain_cause(error)}")
+            leave(f"{path}: {plain_cause(error)}")
         except (HTTPException, ValueError):
-            _leave(f"{path}: what listens there is no gateway; see admin.unix")
+            leave(f"{path}: what listens there is no gateway; see admin.unix")
         if status != HTTPStatus.OK:
-            _leave(str(document.get("error", f"the gateway answered {status}")))
+            leave(str(document.get("error", f"the gateway answered {status}")))
         return document
     tried = " or ".join(map(str, places))
-    return _leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or give --socket")
+    return leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or give --socket")
 
 
 def places_of(
@@ -112,8 +112,3 @@ def _ask(path: Path, action: str, scope: dict[str, str | None]) -> tuple[int, di
     if not isinstance(document, dict):
         raise ValueError("no JSON object")  # noqa: TRY004 - as unreadable as no JSON
     return reply.status, document
-
-
-def _leave(text: str) -> NoReturn:
-    click.echo(f"sealgate: {text}", err=True)
-    raise click.exceptions.Exit(1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sealgate.cli.choosing import checked_target, chosen_alias
-from sealgate.cli.frame import config_option, fail
+from sealgate.cli.frame import config_option, fail, leave
 
 if TYPE_CHECKING:
     from sealgate.cli.discovery_words import Search
@@ -82,8 +82,7 @@ def _agree(*, is_agreed: bool) -> None:
     if not sys.stdin.isatty():
         fail("nobody can be asked here; give --yes to send them")
     if not click.confirm("Send them?", err=True):
-        click.echo("sealgate: nothing was sent", err=True)
-        raise click.exceptions.Exit(1)
+        leave("nothing was sent")
 
 
 def _search(config: "Config", discovery: "Discovery") -> "Search":

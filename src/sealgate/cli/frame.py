@@ -109,6 +109,12 @@ def fail(text: str) -> NoReturn:
     raise click.exceptions.Exit(2)
 
 
+def leave(text: str) -> NoReturn:
+    """Print to stderr why what was asked for did not come about, and leave with exit code 1."""
+    click.echo(f"sealgate: {text}", err=True)
+    raise click.exceptions.Exit(1)
+
+
 def _told_as_they_are() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
     # Python evaluates this only once something was raised, so --help does not pay for the imports.

@@ -6,10 +6,8 @@ from http import HTTPStatus
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
-import click
-
 from sealgate.cli.choosing import checked_target, known_alias, shortened
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import fail, leave
 from sealgate.cli.loop import run
 from sealgate.config import Config
 from sealgate.core.advice import REACH
@@ -20,7 +18,7 @@ from sealgate.core.findings import Level
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
 from sealgate.core.routes import KEY_LIST
-from sealgate.gateway.direct.read import direct_upstream, read
+from sealgate.gateway.direct.read import bearer_line, direct_upstream, read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.parts import read_session
@@ -53,15 +51,13 @@ class Account:
 
 
 def read_account(config: Config, options: KeysOptions) -> Account:
-    """Read what is options; leave with exit code 1 where the exchange does not give it."""
-    accounts: list[Account] = []
+    """Read what was asked for; leave with exit code 1 where the exchange does not give it."""
+    return run(_read_account(config, options))
 
-    async def main() -> None:
-        async with direct_upstream(config) as upstream:
-            accounts.append(await _Reading(config, upstream).account(options))
 
-    run(main())
-    return accounts[0]
+async def _read_account(config: Config, options: KeysOptions) -> Account:
+    async with direct_upstream(config) as upstream:
+        return await _Reading(config, upstream).account(options)
 
 
 def bots_may(config: Config, alias: str) -> frozenset[str]:
@@ -137,7 +133,7 @@ class _Reading:
         found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
         if len(found) != 1:
             cause = "several keys are written so" if found else "the list has no such key"
-            _leave(f"{given}: {cause}; give an alias, or a whole id of `sealgate keys list --json`")
+            leave(f"{given}: {cause}; give an alias, or a whole id of `sealgate keys list --json`")
         return found[0]
 
     async def _list(self, alias: str, session: Secret) -> list[ListedKey]:
@@ -153,15 +149,14 @@ class _Reading:
     async def _read(self, alias: str, session: Secret, path: str) -> bytes:
         prefix = self._config.upstream.prefix
         target = checked_target(prefix + path, prefix)
-        fields = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
-        answer = await read(self._upstream, target.raw, fields)
+        answer = await read(self._upstream, target.raw, bearer_line(session))
         if isinstance(answer, Failure):
-            _leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
+            leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
         if answer.status != HTTPStatus.OK:
             kind = find_kind(answer.status, answer.body)
             advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
             words = error_words(answer.status, answer.body, (session.reveal(),))
-            _leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
+            leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
 
 
@@ -175,9 +170,4 @@ _ADVICE = {
 
 
 def _not_a_list(path: str) -> NoReturn:
-    _leave(f"{path}: the answer is not what the exchange documents; check base_url and upstream.prefix")
-
-
-def _leave(text: str) -> NoReturn:
-    click.echo(f"sealgate: {text}", err=True)
-    raise click.exceptions.Exit(1)
+    leave(f"{path}: the answer is not what the exchange documents; check base_url and upstream.prefix")

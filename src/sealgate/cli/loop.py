@@ -5,17 +5,19 @@ import contextlib
 import os
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
+
+Result = TypeVar("Result")
 
 log = structlog.get_logger("sealgate.loop")
 
 
-def run(main: Coroutine[Any, Any, None]) -> None:
+def run(main: Coroutine[Any, Any, Result]) -> Result:
     """Run `main` to its end."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(main)
+        return runner.run(main)
 
 
 def _loop_factory() -> Any:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import config_option, fail
+from sealgate.cli.frame import config_option, fail, leave
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -73,14 +73,10 @@ def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
     found = by_id or [doubt for doubt in doubts if doubt.request_id == request_id]
     if len(found) == 1:
         return found
-    if found:
-        ids = ", ".join(doubt.id for doubt in found)
-        click.echo(
-            f"sealgate: {len(found)} orders have the request id {request_id}; give an ID: {ids}", err=True
-        )
-    else:
-        click.echo(f"sealgate: no order in doubt has the request id {request_id}", err=True)
-    raise click.exceptions.Exit(1)
+    if not found:
+        leave(f"no order in doubt has the request id {request_id}")
+    ids = ", ".join(doubt.id for doubt in found)
+    return leave(f"{len(found)} orders have the request id {request_id}; give an ID: {ids}")
 
 
 def _json(doubts: Sequence["Doubt"]) -> str:

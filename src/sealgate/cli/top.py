@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import config_option, fail
+from sealgate.cli.frame import config_option, fail, leave
 from sealgate.cli.own_address import own_address
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def command(config_file: Path | None, admin: str | None, *, once: bool, as_json:
         with closing(pictures(address, host_name)) as stream:
             _show(stream, once=once, as_json=as_json)
     except GoneError as error:
-        click.echo(f"sealgate: {error}", err=True)
-        raise click.exceptions.Exit(1) from None
+        leave(str(error))
     except KeyboardInterrupt:
         pass
 

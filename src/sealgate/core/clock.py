@@ -12,6 +12,7 @@ what was known is void.
 Times are seconds. "Ours" is a clock that counts suspend and is never set; `now` is read from it.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 DRIFT = 200e-6  # seconds per second: a quartz clock is within 100 ppm, and there are two
@@ -49,8 +50,8 @@ class ServerClock:
     ones.
     """
 
-    low: float = float("-inf")
-    high: float = float("inf")
+    low: float = -math.inf
+    high: float = math.inf
     last: float | None = None
     steps: int = 0
 

@@ -15,11 +15,9 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
+from sealgate.core.endings import LARGEST_BODY, BotReply, Ending, is_remembered
 from sealgate.core.outcome import Conclusion
-from sealgate.core.statuses import TOO_MANY_REQUESTS
 from sealgate.errors import Refusal
-
-LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
 _KEY = re.compile(r"[!-~]{1,255}")
 
@@ -29,35 +27,6 @@ class Name(NamedTuple):
 
     bot: str
     key: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoredReply:
-    """A reply as the bot got it; `fields` are without the gateway's own notes."""
-
-    status: int
-    phrase: str
-    fields: tuple[tuple[bytes, bytes], ...]
-    body: bytes
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes to keep, roughly."""
-        return len(self.body) + sum(len(name) + len(value) for name, value in self.fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a request ended: what its bot may conclude, and the reply, None where that was not kept.
-
-    `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
-    `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
-    """
-
-    conclusion: Conclusion
-    fence_ms: int = 0
-    reply: StoredReply | None = None
-    is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +48,7 @@ class Fresh:
 class Repeated:
     """Answered before: pass this reply on, with this conclusion and fence, and send nothing."""
 
-    reply: StoredReply
+    reply: BotReply
     conclusion: Conclusion
     fence_ms: int
 
@@ -141,19 +110,6 @@ def digest(method: str, target: str, key: str, body: bytes) -> str:
     and the second must be known all the same.
     """
     return sha256(f"{method} {target} {key}\n".encode() + body).hexdigest()
-
-
-def is_remembered(ending: Ending) -> bool:
-    """Ask whether a key is spent by such an ending.
-
-    It is not where nothing was sent, and not where the exchange refused for a moment only (429, or the time
-    ran out after such a refusal): a bot that comes back with the same key then wants it sent, and stored, the
-    refusal would be repeated for as long as keys are kept.
-    """
-    if ending.conclusion is Conclusion.REFUSED:
-        is_for_now = ending.reply is not None and ending.reply.status == TOO_MANY_REQUESTS
-        return not (ending.is_own or is_for_now)
-    return ending.conclusion is not Conclusion.NOT_SENT
 
 
 class Replays:

@@ -5,6 +5,7 @@ can do: after a step, a suspend or a run of slow replies. Then one sample a seco
 network itself is slow, it is not. In trouble the gap doubles, and what `Retry-After` states is kept to.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -33,7 +34,7 @@ class Sampling:
     """
 
     left: int = BURST
-    best_s: float = float("inf")
+    best_s: float = math.inf
     failures: int = 0
     stated_s: float = 0.0
 

@@ -43,6 +43,7 @@ def test_published_limits_are_not_kept() -> None:
     "wrong",
     [
         {"n": 0.0},
+        {"window": 0.0},
         {"window": -1.0},
         {"n": math.nan},
         {"seen": -1},

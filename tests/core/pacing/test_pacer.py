@@ -258,7 +258,7 @@ def test_the_fields_of_a_reply_beat_what_was_learned() -> None:
     desk.pacer.restore([{"n": 100.0, "window": 1.0, "scope": 0, "seen": 1, "age": 1.0}], 0.0)
     said = Reply(Fate.ACCEPTED, quotas=(Quota(5, 1.0),))
     desk.answer(0.1, desk.send(0.0, 2), said)
-    assert [(limit.n, limit.is_published) for limit in desk.pacer.status(0.1).limits] == [(5.0, True)]
+    assert [limit.words for limit in desk.pacer.status(0.1).limits] == ["5 per 1 s, published, not met yet"]
     assert len(desk.send(0.2, 9)) == 3
 
 

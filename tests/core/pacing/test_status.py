@@ -8,7 +8,10 @@ from sealgate.core.pacing.status import in_words, limit_status
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        (Limit(20.3, 1.0, seen=14, last_seen=820.0), "about 20.3 per 1 s, seen 14 times, last 429 3 min ago"),
+        (
+            Limit(20.34, 1.0, seen=14, last_seen=820.0),
+            "about 20.3 per 1 s, seen 14 times, last 429 3 min ago",
+        ),
         (Limit(1200.0, 60.0, most=1200.0), "1200 per 60 s, published, not met yet"),
         (Limit(1.0, 0.05, seen=1, last_seen=999.5), "about 1 per 0.05 s, seen once, last 429 0.5 s ago"),
         (Limit(10.0, 1.0, scope=Scope.READS), "about 10 per 1 s, reads only, not met yet"),
@@ -27,12 +30,3 @@ def test_a_recent_fall_is_shown_as_foreign_use() -> None:
     limit = Limit(20.0, 1.0, seen=1, last_seen=900.0, fell_at=900.0)
     assert limit_status(limit, 0.5, 1000.0).is_foreign_use
     assert not limit_status(limit, 0.5, 1600.0).is_foreign_use
-    assert limit_status(limit, 0.5, 1000.0).last_429_s == 100.0
-    assert limit_status(Limit(20.0, 1.0, most=20.0), 0.5, 1000.0).last_429_s is None
-
-
-@pytest.mark.parametrize(
-    ("limit", "is_published"), [(Limit(9.0, 1.0, most=9.0), True), (Limit(9.0, 1.0), False)]
-)
-def test_a_limit_that_was_learned_is_not_shown_as_published(limit: Limit, *, is_published: bool) -> None:
-    assert limit_status(limit, 0.5, 1000.0).is_published is is_published

@@ -25,7 +25,7 @@ from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.vetting import nothing_there, vet_clock, vet_listed
 from sealgate.gateway.direct.clock import CommandClock
-from sealgate.gateway.direct.read import read
+from sealgate.gateway.direct.read import bearer_line, read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.upstream.answer import Answer
@@ -129,8 +129,7 @@ class Exchange:
         """Ask for the list of keys with each session token, and yield a line for each key that has it."""
         tokens = {alias: one.key.session for alias, one in known.items() if one.key.session is not None}
         for session, aliases in by_session(tokens).items():
-            bearer = f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
-            answer = await self._ask(f"{self._config.upstream.prefix}{KEY_LIST}", bearer)
+            answer = await self._ask(f"{self._config.upstream.prefix}{KEY_LIST}", bearer_line(session))
             for alias in aliases:
                 yield self._listed_as(alias, answer, session)
 

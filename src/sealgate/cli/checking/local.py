@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,20 +147,26 @@ def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running:
                 if is_running
                 else _bindable(setting, address)
             )
-    if is_running:
-        return
+    if not is_running:
+        yield from _look_at_sockets(config, environ)
+
+
+def _look_at_sockets(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what is wrong with the place of a socket, and whether bots can have theirs."""
+    trouble = _trouble("admin.unix", lambda: check_admin(config.admin.unix, environ))
+    if trouble is not None:
+        yield trouble
+    if (place := config.listen.unix) is not None:
+        trouble = _trouble("listen.unix", lambda: check_place(place, "listen.unix"))
+        yield trouble or ok("listen.unix", f"{place} is free")
+
+
+def _trouble(setting: str, check: Callable[[], object]) -> Finding | None:
     try:
-        check_admin(config.admin.unix, environ)
+        check()
     except (StartError, OSError) as error:
-        yield told("admin.unix", str(error))
-    if config.listen.unix is None:
-        return
-    try:
-        check_place(config.listen.unix, "listen.unix")
-    except (StartError, OSError) as error:
-        yield told("listen.unix", str(error))
-    else:
-        yield ok("listen.unix", f"{config.listen.unix} is free")
+        return told(setting, str(error))
+    return None
 
 
 def _bindable(setting: str, address: Address) -> Finding:

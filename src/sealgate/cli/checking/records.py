@@ -13,7 +13,7 @@ from sealgate.core.vetting import vet_disk
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.insight import look_into
-from sealgate.gateway.life.assembly import subject
+from sealgate.gateway.life.memory import subject
 
 
 def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Finding]:

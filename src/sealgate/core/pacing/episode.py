@@ -4,6 +4,7 @@ In between, the window that was full gave way: an exact `Retry-After` says when,
 second, and without any it was between the last refusal and that acceptance.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 
@@ -16,8 +17,8 @@ class Episode:
     latest: float
     cost: float = 1.0
     is_read: bool = False
-    resumed: float = float("inf")  # when what was accepted after it was sent
-    mixed_until: float = float("-inf")  # what was sent up to then may have come before the first refusal
+    resumed: float = math.inf  # when what was accepted after it was sent
+    mixed_until: float = -math.inf  # what was sent up to then may have come before the first refusal
 
     @property
     def gave_way(self) -> float:
@@ -40,7 +41,7 @@ class Episode:
         if sent_at < self.earliest and stated_s is None:
             return replace(self, began=began)
         if stated_s is None:
-            return replace(self, began=began, earliest=sent_at, latest=float("inf"))
+            return replace(self, began=began, earliest=sent_at, latest=math.inf)
         earliest = max(sent_at, sent_at + stated_s - resolution_s)
         return replace(self, began=began, earliest=earliest, latest=sent_at + stated_s)
 

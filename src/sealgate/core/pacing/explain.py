@@ -24,9 +24,7 @@ from sealgate.core.pacing.sent_log import Tally
 CANDIDATES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3600.0)
 _BUCKET_EPISODES = 3  # two gaps between them, or there is nothing to agree
 _LEAST_EPISODES = 2  # where no window explains them
-_BUCKET_WAIT = (
-    8.0  # requests' time that a bucket may make wait: one, and those refused before that it counted
-)
+_BUCKET_WAIT = 8.0  # requests' time that a bucket may make wait: one, and refused ones that it counted
 _TELLABLE = 0.9  # of the blur
 _RATE_TOLERANCE = 1.02  # between the rates of a bucket: jitter moves them
 _IDLE_S = 0.3  # a pause that lasts so much longer than needed fills a small burst
@@ -96,7 +94,7 @@ def explain_window(evidence: Evidence) -> Reading | None:
 def _candidates(evidence: Evidence) -> Sequence[float]:
     """Return the windows that can be told apart: none that is shorter than what is unknown of its end."""
     blur_s = min(_LONGEST_BLUR_S, *(2 * one.blur_s for one in evidence.episodes))
-    return [window for window in CANDIDATES if window >= _TELLABLE * blur_s] or CANDIDATES[-1:]
+    return [window for window in CANDIDATES if window >= _TELLABLE * blur_s]
 
 
 def explain_last(evidence: Evidence, at_most: float = math.inf) -> Reading | None:

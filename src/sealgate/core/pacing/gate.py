@@ -19,7 +19,7 @@ _SPREAD_S = 0.005  # added at random to what is stated, so that several gateways
 class Gate:
     """Nothing is sent before `until`; the last pause took `length_s`. Immutable: `refused` gives the next."""
 
-    until: float = float("-inf")
+    until: float = -math.inf
     length_s: float = 0.0
 
     def left_s(self, now: float) -> float:

@@ -39,8 +39,7 @@ def learn(limits: list[Limit], episode: Episode, context: Context, now: float) -
     else:
         _lesson(limit, episode, context, now).correct()
     if limit is not None:
-        limit.seen += 1
-        limit.last_seen = now
+        limit.met(now)
     _classify(limits, episode, context, now)
     for one in limits:
         if one.scope.covers(is_read=episode.is_read):
@@ -113,7 +112,8 @@ def _classify(limits: list[Limit], episode: Episode, context: Context, now: floa
     for one in apart or learned:
         limits.remove(one)
     for scope, found in readings.items():
-        limit = Limit(found.n, found.window, scope=scope, kind=found.kind, seen=1, last_seen=now)
-        limit.episodes = [one for one in context.recent if scope.covers(is_read=one.is_read)]
+        episodes = [one for one in context.recent if scope.covers(is_read=one.is_read)]
+        limit = Limit(found.n, found.window, scope=scope, kind=found.kind, episodes=episodes)
+        limit.met(now)
         _lesson(limit, episode, context, now).take_up(found)
         limits.append(limit)

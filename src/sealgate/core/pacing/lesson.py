@@ -69,9 +69,7 @@ class Lesson:
         has_held = limit.is_proven or episode.began - resumed >= _HELD * limit.window + 1.0
         limit.heard(episode)
         if is_paced:
-            limit.is_soft = self._is_little
-            if limit.kind is Kind.SLIDING and not limit.is_soft and not self._is_blurred:
-                limit.kind = Kind.FIXED
+            limit.refused_paced(is_little=self._is_little, is_sharp=not self._is_blurred)
         if self._refill():
             return
         if limit.step and limit.paced_since is not None:
@@ -88,9 +86,10 @@ class Lesson:
     def take_up(self, found: Reading) -> None:
         """Believe what was read, and search for the true height from there."""
         limit, episode = self.limit, self.episode
-        limit.n, limit.window = found.n, found.window
-        # One end that is hardly known tells no kind from another.
-        limit.kind = Kind.UNKNOWN if self._is_blurred and len(limit.episodes) == 1 else found.kind
+        limit.become(found.kind, found.n, found.window)
+        if self._is_blurred and len(limit.episodes) == 1:
+            # One end that is hardly known tells no kind from another.
+            limit.become(Kind.UNKNOWN, found.n, found.window)
         # What a sliding window holds when it refuses needs no end to be known.
         blur_s = 0.0 if found.kind is Kind.SLIDING else episode.blur_s
         counted = self.log.count(self._cycle_start, episode.began)  # true to one
@@ -153,14 +152,13 @@ class Lesson:
     def _shrink(self) -> None:
         """Keep the rate, and take the burst that was accepted."""
         limit, began = self.limit, self.episode.began
-        rate = limit.rate
-        limit.n = max(1.0, min(limit.n, self.log.count(began - limit.window, began)))
-        limit.window = limit.n / rate
+        n = max(1.0, min(limit.n, self.log.count(began - limit.window, began)))
+        limit.become(limit.kind, n, n / limit.rate)
 
     def _read_again(self, *, is_paced: bool) -> None:
         limit = self.limit
         if is_paced and not self._is_little:
-            limit.failed_rate = min(limit.failed_rate, limit.rate)
+            limit.failed_evenly()
         evidence = self.evidence(limit.episodes)
         found = explain(evidence)
         if found is not None:
@@ -170,7 +168,7 @@ class Lesson:
             if is_same and is_paced and self._is_little:
                 self._slow()
             return
-        limit.kind = Kind.UNKNOWN
+        limit.become(Kind.UNKNOWN, limit.n, limit.window)
         if len(limit.episodes) > _UNEXPLAINED:
             limit.forget(self.episode.began)
         if is_paced:
@@ -191,8 +189,8 @@ class Lesson:
         # A burst that was seen before may come back, unless it is refused.
         failed_rate = limit.rate * (1 + limit.step)
         is_short_of = limit.step > 0 and found.rate < _SHORT_OF * limit.rate
-        limit.n = max(found.n, limit.n) if limit.kind is Kind.BUCKET else found.n
-        limit.window, limit.kind = limit.n / found.rate, found.kind
+        n = max(found.n, limit.n) if limit.kind is Kind.BUCKET else found.n
+        limit.become(found.kind, n, n / found.rate)
         if is_short_of:  # it was full for a while, at a pace below its rate
             limit.search(self.now, 0.0, failed_rate * limit.window)
             return True

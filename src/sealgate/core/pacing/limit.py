@@ -79,6 +79,24 @@ class Limit:
         """Remember an episode."""
         self.episodes = [*self.episodes[1 - _KEPT_EPISODES :], episode]
 
+    def met(self, now: float) -> None:
+        """Count an episode that this limit made."""
+        self.seen, self.last_seen = self.seen + 1, now
+
+    def become(self, kind: Kind, n: float, window: float) -> None:
+        """Be another limit; the search stays where it is."""
+        self.kind, self.n, self.window = kind, n, window
+
+    def refused_paced(self, *, is_little: bool, is_sharp: bool) -> None:
+        """Learn from a refusal at an even pace: `is_little` early, `is_sharp` if its end is known."""
+        self.is_soft = is_little
+        if self.kind is Kind.SLIDING and is_sharp and not is_little:
+            self.kind = Kind.FIXED
+
+    def failed_evenly(self) -> None:
+        """Remember that this rate was refused though it went at an even pace."""
+        self.failed_rate = min(self.failed_rate, self.rate)
+
     def forget(self, since: float) -> None:
         """Take nothing before `since` as evidence any more."""
         self.since, self.failed_rate = since, math.inf

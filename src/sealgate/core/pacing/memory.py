@@ -57,7 +57,6 @@ def _as_kept(one: Mapping[str, float], trust: float, now: float) -> Limit:
 
 def _restored(one: Mapping[str, float], now: float) -> Limit:
     limit = _as_kept(one, _TRUST, now)
-    limit.search(now, 0.0)
     # Twice as far as it held, as the search halves the bracket: its first step ends where it held.
-    limit.failed = limit.n * (2 / _TRUST - 1)
+    limit.search(now, 0.0, limit.n * (2 / _TRUST - 1))
     return limit

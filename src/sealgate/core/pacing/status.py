@@ -22,8 +22,6 @@ class LimitStatus:
     window_s: float
     used_ratio: float
     seen: int
-    last_429_s: float | None
-    is_published: bool
     is_foreign_use: bool
     words: str
 
@@ -55,14 +53,11 @@ class PacerStatus:
 
 def limit_status(limit: Limit, used_ratio: float, now: float) -> LimitStatus:
     """Return what there is to see of a limit."""
-    last_s = now - limit.last_seen if limit.seen else None
     return LimitStatus(
         limit.n,
         limit.window,
         used_ratio,
         limit.seen,
-        last_s,
-        is_published=limit.most < math.inf,
         is_foreign_use=now - limit.fell_at < _RECENTLY_S,
         words=in_words(limit, now),
     )

@@ -6,6 +6,7 @@ question: shared, it is what the lead grants and what credits are at hand; alone
 last known of the limit.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -57,7 +58,7 @@ class MemberPacer(Pacer):
         self._granted: list[str] = []
         self._credits: deque[tuple[str, float]] = deque()  # and until when each is good
         self._names: dict[str, str] = {}  # what the lead calls those that were let go
-        self._alone_since = float("-inf")  # what was sent since then the lead cannot know
+        self._alone_since = -math.inf  # what was sent since then the lead cannot know
 
     def share(self, now: float) -> None:
         """Go by a lead that is new to this pacer from now on: tell it everything."""
@@ -65,7 +66,7 @@ class MemberPacer(Pacer):
         self.is_shared = True
         self._asked = {claim.id: claim for claim in self._line.claims()}
         self.outbox.begin(list(self._asked.values()), self._spent(now), now)
-        self._alone_since = float("-inf")
+        self._alone_since = -math.inf
 
     def go_alone(self, now: float) -> None:
         """Go by oneself from now on, carefully."""
@@ -154,7 +155,7 @@ class MemberPacer(Pacer):
 
     def credit_ends_at(self) -> float:
         """Return when the oldest credit goes back unused, infinity without one."""
-        return self._credits[0][1] if self._credits else float("inf")
+        return self._credits[0][1] if self._credits else math.inf
 
     def return_credits(self, now: float) -> None:
         """Give back the credits that were not needed."""
@@ -248,5 +249,5 @@ class MemberPacer(Pacer):
 
 
 def _as_a_part(limit: LimitStatus) -> LimitStatus:
-    words = f"{limit.words.removesuffix(', published')}, the part of one gateway while they cannot share"
-    return replace(limit, is_published=False, words=words)
+    words = f"{limit.words.replace(', published', '')}, the part of one gateway while they cannot share"
+    return replace(limit, words=words)

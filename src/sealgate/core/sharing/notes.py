@@ -110,7 +110,7 @@ def _over(over: Over, now: float) -> list[Any]:
 def _quota(quota: Quota) -> list[float | None]:
     """Return it with None for what is infinite, which JSON does not have."""
     values = (quota.n, quota.window_s, quota.left, quota.reset_s)
-    return [None if value == float("inf") else value for value in values]
+    return [None if value == math.inf else value for value in values]
 
 
 def _read_over(values: Sequence[Any], now: float) -> Over:
@@ -128,7 +128,7 @@ def _read_claim(values: Sequence[Any], now: float) -> Claim:
 
 def _read_quota(values: Sequence[float | None]) -> Quota:
     n, window_s, left, reset_s = values
-    infinity = float("inf")
+    infinity = math.inf
     if n == 0 or window_s == 0:
         raise ValueError("no quota")
     return Quota(infinity if n is None else n, infinity if window_s is None else window_s, left, reset_s)

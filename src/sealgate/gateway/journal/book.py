@@ -7,15 +7,17 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.doubts import Doubt, JournalStatus
-from sealgate.core.replays import Ending, Kept
+from sealgate.core.endings import Ending
+from sealgate.core.replays import Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import orders
+from sealgate.gateway.journal import orders, rows
 from sealgate.gateway.journal.ages import Ages
-from sealgate.gateway.journal.file import Lock, check_made, connect, told
+from sealgate.gateway.journal.file import check_made, connect, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.orders import Order
-from sealgate.gateway.journal.writer import Item, Writer
+from sealgate.gateway.journal.lock import Lock
+from sealgate.gateway.journal.rows import Order
+from sealgate.gateway.journal.writer import HANGS_AFTER_S, Item, Writer
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
 MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
@@ -26,8 +28,8 @@ log = structlog.get_logger("sealgate.journal")
 class OrderBook:
     """The journal of orders of one running gateway. Made in a running loop, before the first request.
 
-    What an earlier run had under way is in doubt from now on, and told in the log. `kept` is what is known of
-    Idempotency-Keys, for `Replays.restore`. Raises JournalError; blocks while the file is checked.
+    What an earlier run had under way is in doubt from now on, and told in the log. Raises JournalError;
+    blocks while the file is checked.
     """
 
     def __init__(self, file: Path, keeping: Keeping, host: Host) -> None:
@@ -37,12 +39,17 @@ class OrderBook:
         self._lock = Lock(file)
         try:
             ledger = Ledger(file, keeping)
-            self.kept = self._recover(file, ledger)
+            self._kept = self._recover(file, ledger)
             self._writer = Writer(ledger, keeping, host, self._ages)
         except BaseException:
             self._lock.release()
             raise
         self._writer.start()
+
+    def recall(self) -> list[Kept]:
+        """Return what the file had of Idempotency-Keys, for `Replays.restore`; once, as it may be much."""
+        kept, self._kept = self._kept, []
+        return kept
 
     async def intent(self, order: Order) -> bool:
         """Write an order that is about to be sent; say whether it may be.
@@ -53,18 +60,23 @@ class OrderBook:
         was not sent after all or the call was cancelled.
         """
         may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
-        if self._writer.is_hanging():
+        if self._writer.is_hanging:
+            self._writer.tell_hang()
             return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
-        self._writer.put(Item(orders.sent_row(order), written))
-        timeout_s = _PATIENCE_S if may_go_without else self._keeping.hangs_after_s
-        await asyncio.wait((written,), timeout=timeout_s)
-        return may_go_without or (written.done() and written.result() is None)
+        self._writer.put(Item(rows.sent_row(order), written))
+        await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
+        if may_go_without:
+            return True
+        if not written.done():
+            self._writer.tell_hang()
+            return False
+        return written.result() is None
 
     def settle(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
         settled_ms = int(self._ages.written_at(self._host.wall(), self._host.now()) * 1000)
-        self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
+        self._writer.put(Item(rows.settled_row(order, ending, settled_ms)))
 
     @property
     def status(self) -> JournalStatus:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from sealgate.core.doubts import Doubt
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import JournalError, check_made, connect, is_in_use, told
+from sealgate.gateway.journal.file import JournalError, check_made, connect, told
+from sealgate.gateway.journal.lock import is_in_use
 
 
 class SettlingDesk:

@@ -1,11 +1,6 @@
-"""The journal's file: made readable by its owner only, checked before it is used, locked while it is written.
-
-The lock is a file of its own beside it. SQLite holds POSIX locks on the journal, and closing any other
-descriptor of the same file would drop those.
-"""
+"""The journal's file: made readable by its owner only, and checked before it is used."""
 
 import errno
-import fcntl
 import os
 import sqlite3
 import stat
@@ -13,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-VERSION = 3  # 1 had no orders, 2 no halts
+from sealgate.gateway.journal.tables import SCHEMA, VERSION
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
 _INCREMENTAL = 2
-_MODE = 0o600
+MODE = 0o600
 _OTHERS_WRITE = 0o002
 
 _PRIMARY = 0xFF  # of SQLite's extended error codes
@@ -28,20 +23,6 @@ _FIXES = {
     sqlite3.SQLITE_FULL: "free space there",
     sqlite3.SQLITE_BUSY: "end the program that holds it open",
 }
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS orders (
-    id TEXT PRIMARY KEY, request_id TEXT NOT NULL, bot TEXT NOT NULL, key TEXT NOT NULL, method TEXT NOT NULL,
-    route TEXT NOT NULL, lane TEXT NOT NULL, target TEXT NOT NULL, idempotency_key TEXT, digest TEXT,
-    timestamp_ms INTEGER NOT NULL, fence_ms INTEGER NOT NULL, attempts INTEGER NOT NULL,
-    sent_ms INTEGER NOT NULL, state TEXT NOT NULL, status INTEGER, settled_ms INTEGER, head TEXT, body BLOB
-) STRICT;
-CREATE TABLE IF NOT EXISTS halts (bot TEXT, key TEXT, since_ms INTEGER NOT NULL) STRICT;
-CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE state = 'unknown';
-CREATE INDEX IF NOT EXISTS orders_settled ON orders (
-    CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END, bot
-) WHERE state NOT IN ('sent', 'unknown');
-"""
 
 
 class JournalMovedError(Exception):
@@ -85,13 +66,13 @@ def prepare(file: Path) -> None:
     with told(file):
         _check_folder(file)
         with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
-            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _MODE))
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
         if file.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with closing(connect(file)) as database:
             check_sound(database, file)
             _make_tables(database)
-        file.chmod(_MODE)
+        file.chmod(MODE)
 
 
 @contextmanager
@@ -167,50 +148,5 @@ def _version(database: sqlite3.Connection) -> int:
 def _make_tables(database: sqlite3.Connection) -> None:
     if database.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
         database.execute("VACUUM")  # a file of version 1 can give space back only after this
-    database.executescript(_SCHEMA)
+    database.executescript(SCHEMA)
     database.execute(f"PRAGMA user_version = {VERSION}")
-
-
-class Lock:
-    """Held by the one gateway that uses a journal, until it ends in whatever way.
-
-    Raises JournalError where another has it.
-    """
-
-    def __init__(self, file: Path) -> None:
-        with told(file):
-            self._descriptor = os.open(lock_file(file), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _MODE)
-        if not _try_lock(self._descriptor, fcntl.LOCK_EX):
-            os.close(self._descriptor)
-            raise JournalError(
-                file, "another gateway uses it", "stop that one, or give each a file of its own"
-            )
-
-    def release(self) -> None:
-        """Let another have it."""
-        os.close(self._descriptor)
-
-
-def is_in_use(file: Path) -> bool:
-    """Ask whether a gateway has the journal at this moment."""
-    try:
-        descriptor = os.open(lock_file(file), os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        return not _try_lock(descriptor, fcntl.LOCK_SH)
-    finally:
-        os.close(descriptor)
-
-
-def lock_file(file: Path) -> Path:
-    """Return where the lock of a journal is."""
-    return file.with_name(f"{file.name}-lock")
-
-
-def _try_lock(descriptor: int, kind: int) -> bool:
-    try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -1,6 +1,5 @@
 """A look into a journal that changes nothing in it, whether a gateway runs or not: for `sealgate check`."""
 
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -8,8 +7,10 @@ from pathlib import Path
 
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import VERSION, check_sound, connect_to_look, is_in_use, told
-from sealgate.gateway.journal.learned import aged
+from sealgate.gateway.journal.file import check_sound, connect_to_look, told
+from sealgate.gateway.journal.learned import read_learned
+from sealgate.gateway.journal.lock import is_in_use
+from sealgate.gateway.journal.tables import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,4 @@ def look_into(file: Path, wall: float) -> Insight | None:
             return None
         in_use = is_in_use(file)
         doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not in_use)
-        rows = database.execute("SELECT subject, limits, at FROM learned").fetchall()
-    learned = {subject: aged(json.loads(limits), wall - at) for subject, limits, at in rows}
-    return Insight(len(doubts), in_use, learned)
+        return Insight(len(doubts), in_use, read_learned(database, wall))

@@ -23,7 +23,7 @@ _INTERVAL_S = 60.0
 log = structlog.get_logger("sealgate.journal")
 
 
-class Journal:
+class LimitsTable:
     """The table of limits in a file that `prepare` made. `subject` names what a limit belongs to.
 
     That is the exchange and the API key. Each call opens the file, as calls are rare and come from several
@@ -36,10 +36,7 @@ class Journal:
     def learned(self, subject: str, wall: float) -> Snapshot:
         """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds."""
         with closing(connect(self._file)) as database:
-            row = database.execute("SELECT limits, at FROM learned WHERE subject = ?", (subject,)).fetchone()
-        if row is None:
-            return []
-        return aged(json.loads(row[0]), wall - row[1])
+            return read_learned(database, wall).get(subject, [])
 
     def keep(self, learned: Mapping[str, Snapshot], wall: float) -> None:
         """Write what was learned, by subject."""
@@ -48,16 +45,21 @@ class Journal:
             database.executemany("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", rows)
 
 
-def aged(limits: Snapshot, seconds: float) -> Snapshot:
-    """Return limits as they are that many seconds after they were written."""
+def read_learned(database: sqlite3.Connection, wall: float) -> dict[str, Snapshot]:
+    """Return what was learned of each limit, by subject, aged by the time since."""
+    rows = database.execute("SELECT subject, limits, at FROM learned")
+    return {subject: _aged(json.loads(limits), wall - at) for subject, limits, at in rows}
+
+
+def _aged(limits: Snapshot, seconds: float) -> Snapshot:
     return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in limits]
 
 
-class Keeper:
+class LimitsKeeper:
     """Writes what is learned from time to time, and once more at the end."""
 
-    def __init__(self, journal: Journal, host: Host) -> None:
-        self._journal = journal
+    def __init__(self, table: LimitsTable, host: Host) -> None:
+        self._table = table
         self._subjects: Mapping[str, Turnstile] = {}
         self._host = host
 
@@ -74,7 +76,7 @@ class Keeper:
 
     def _learned(self, subject: str) -> Snapshot:
         try:
-            return self._journal.learned(subject, self._host.wall())
+            return self._table.learned(subject, self._host.wall())
         except sqlite3.Error as error:
             fix = "check journal.file; the limit is learned anew"
             log.warning("journal_not_read", cause=str(error), fix=fix)
@@ -90,6 +92,6 @@ class Keeper:
         """Write now; a disk that refuses is told in the log."""
         learned = {subject: turnstile.snapshot() for subject, turnstile in self._subjects.items()}
         try:
-            await asyncio.to_thread(self._journal.keep, learned, self._host.wall())
+            await asyncio.to_thread(self._table.keep, learned, self._host.wall())
         except sqlite3.Error as error:
             log.warning("journal_not_written", cause=str(error), fix="free space, or check journal.file")

@@ -16,7 +16,7 @@ from pathlib import Path
 from sealgate.core.doubts import Doubt
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import Identity, check_sound, connect, prepare
-from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.rows import Row, is_unknown
 from sealgate.gateway.journal.shedding import Shedding
 
 SHOWN = 100  # orders in doubt at hand
@@ -29,15 +29,12 @@ _PRUNES = 40  # each time that the file is looked after, so that no order waits 
 class Keeping:
     """How long settled orders are kept, how large the file may grow with them, and what a bad disk costs.
 
-    `must_be_written` refuses orders that cannot be journalled. Every `look_s` the file is looked after. A
-    disk that took `hangs_after_s` for one write counts as failed until it answers; no order waits for longer.
+    `must_be_written` refuses orders that cannot be journalled.
     """
 
     longest_s: float
     most_bytes: int
     must_be_written: bool = True
-    look_s: float = 1.0
-    hangs_after_s: float = 2.0
 
 
 class Ledger:
@@ -60,7 +57,7 @@ class Ledger:
         """Write rows; when this returns, they outlive the process."""
         database = self._database()
         orders.write(database, rows)
-        if any(orders.is_unknown(row) for row in rows):
+        if any(is_unknown(row) for row in rows):
             self.read_doubts(database)
 
     def look_after(self, wall: float) -> None:

@@ -1,31 +1,25 @@
-"""The table of orders. An order is whatever is not a read.
+"""What is done with the table of orders.
 
 A row is written whole each time: as `sent` before the first byte of each attempt, and with its ending after
-the last one. So a write that failed is simply done again later, and the same statement serves all.
-
-State `sent` is under way while its gateway lives; at the next start it is in doubt, as `unknown` is. Rows in
-doubt are never pruned; `looked_up` is what a person makes of them. Neither secrets nor bodies of requests are
-kept, and replies only where an Idempotency-Key may ask for them again.
+the last one. So a write that failed is simply done again later, and the same statement serves all. Rows in
+doubt are never pruned.
 """
 
-import json
+# ruff: noqa: S608 - the statements are put together of our own names alone
+
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from enum import IntEnum
-from typing import NamedTuple
 
 from sealgate.core.doubts import Doubt
+from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import LARGEST_BODY, Ending, Kept, Name, StoredReply, is_remembered
-from sealgate.core.routes import Lane
-
-SENT, LOOKED_UP = "sent", "looked_up"
-UNKNOWN = Conclusion.UNKNOWN.value
+from sealgate.core.replays import Kept, Name
+from sealgate.gateway.journal.rows import LOOKED_UP, SENT, UNKNOWN, Order, Row, read_reply
+from sealgate.gateway.journal.tables import IN_DOUBT, ORDERS, SETTLED, SHELF
 
 ALL = -1  # SQLite's LIMIT without a limit
-
-Row = tuple[str | int | bytes | None, ...]
 
 
 class Shelf(IntEnum):
@@ -36,58 +30,32 @@ class Shelf(IntEnum):
     KEYED = 2
 
 
-class Order(NamedTuple):
-    """An order as its latest attempt was signed; times are epoch ms.
-
-    `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
-    core/replays.py, None without an Idempotency-Key. `sent_ms` is by this host's clock, `timestamp_ms` and
-    `fence_ms` are by the exchange's.
-    """
-
-    id: str
-    request_id: str
-    bot: str
-    key: str
-    method: str
-    route: str
-    lane: Lane
-    target: str
-    idempotency_key: str | None
-    digest: str | None
-    timestamp_ms: int
-    fence_ms: int
-    attempts: int
-    sent_ms: int
-
-
-_COLUMNS = (*Order._fields, "state", "status", "settled_ms", "head", "body")
+_COLUMNS = tuple(ORDERS)
 _CHANGING = ("digest", "timestamp_ms", "fence_ms", "attempts", "sent_ms", *_COLUMNS[len(Order._fields) :])
-_STATE = _COLUMNS.index("state")
 _WRITE = (
-    f"INSERT INTO orders ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608 - ours
+    f"INSERT INTO orders ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _CHANGING)}"
 )
-# The states are literals, because only so does SQLite use the index of those in doubt.
 _DOUBTS = (
-    f"SELECT {', '.join(field.name for field in fields(Doubt))} FROM orders"  # noqa: S608 - our own names
-    " WHERE state = 'unknown' ORDER BY sent_ms LIMIT ?"
+    f"SELECT {', '.join(field.name for field in fields(Doubt))} FROM orders"
+    f" WHERE {IN_DOUBT} ORDER BY sent_ms LIMIT ?"
 )
-_ALL_DOUBTS = _DOUBTS.replace("state = 'unknown'", "state IN ('sent', 'unknown')")
-_PRUNE = """
+_ALL_DOUBTS = _DOUBTS.replace(IN_DOUBT, f"NOT {SETTLED}")
+_PRUNE = f"""
 DELETE FROM orders WHERE rowid IN (
     SELECT rowid FROM (
-        SELECT rowid, settled_ms FROM orders WHERE state NOT IN ('sent', 'unknown') ORDER BY rowid LIMIT ?
+        SELECT rowid, settled_ms FROM orders WHERE {SETTLED} ORDER BY rowid LIMIT ?
     ) WHERE settled_ms < ?
 )
 """
-_SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"
-_SETTLED = "state NOT IN ('sent', 'unknown')"
-_COUNTS = f"SELECT {_SHELF}, bot, count(*) FROM orders WHERE {_SETTLED} GROUP BY 1, 2"  # noqa: S608 - ours
-_OLDEST = f"SELECT rowid FROM orders WHERE {_SETTLED} AND {_SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"  # noqa: S608 - ours
-_DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"  # noqa: S608 - ours
+_DOUBTS_COUNT = f"SELECT count(*) FROM orders WHERE {IN_DOUBT}"
+_DOUBTS_BY_BOT = f"SELECT bot, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY bot"
+_COUNTS = f"SELECT {SHELF}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
+_OLDEST = f"SELECT rowid FROM orders WHERE {SETTLED} AND {SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"
+_DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"
 _LEAN = ", ".join(("rowid", *(name for name in _COLUMNS if name not in {"head", "body"})))
-_READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"  # noqa: S608 - ours
-_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * (len(_COLUMNS) - 1))})"  # noqa: S608 - ours
+_READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"
+_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * (len(_COLUMNS) - 1))})"
 _REPLAYS = """
 SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
 FROM orders WHERE rowid IN (
@@ -97,32 +65,6 @@ FROM orders WHERE rowid IN (
     ) WHERE place <= ?
 ) ORDER BY rowid DESC
 """
-
-
-def sent_row(order: Order) -> Row:
-    """Return the row of an order that is about to be sent."""
-    return (*order, SENT, None, None, None, None)
-
-
-def settled_row(order: Order, ending: Ending, settled_ms: int) -> Row:
-    """Return the row of an order that ended; one whose key is forgotten keeps no digest."""
-    if order.digest is not None and not is_remembered(ending):
-        order = order._replace(digest=None)
-    reply = ending.reply
-    status = reply.status if reply else None
-    is_kept = order.digest is not None and reply is not None and len(reply.body) <= LARGEST_BODY
-    head, body = (_head(reply), reply.body) if reply and is_kept else (None, None)
-    return (*order, ending.conclusion.value, status, settled_ms, head, body)
-
-
-def is_sent(row: Row) -> bool:
-    """Ask whether a row is an intent, and not an ending."""
-    return row[_STATE] == SENT
-
-
-def is_unknown(row: Row) -> bool:
-    """Ask whether a row puts its order in doubt."""
-    return row[_STATE] == UNKNOWN
 
 
 def write(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
@@ -145,7 +87,7 @@ def newest_s(database: sqlite3.Connection) -> float | None:
 
 def count_in_doubt(database: sqlite3.Connection) -> int:
     """Return how many orders are in doubt."""
-    (count,) = database.execute("SELECT count(*) FROM orders WHERE state = 'unknown'").fetchone()
+    (count,) = database.execute(_DOUBTS_COUNT).fetchone()
     return int(count)
 
 
@@ -179,7 +121,7 @@ def count_settled(database: sqlite3.Connection) -> Iterator[tuple[Shelf, str, in
 
 def doubts_by_bot(database: sqlite3.Connection) -> dict[str, int]:
     """Return how many orders in doubt each bot has."""
-    return dict(database.execute("SELECT bot, count(*) FROM orders WHERE state = 'unknown' GROUP BY bot"))
+    return dict(database.execute(_DOUBTS_BY_BOT))
 
 
 def drop(database: sqlite3.Connection, shelf: Shelf, bot: str, most: int) -> None:
@@ -223,18 +165,6 @@ def kept_replays(database: sqlite3.Connection, since_ms: int, most: int, wall_ms
         _REPLAYS, (since_ms, most)
     ):
         conclusion = Conclusion.UNKNOWN if state in (SENT, LOOKED_UP) else Conclusion(state)
-        reply = None if head is None else _reply(status, head, body)
+        reply = None if head is None else read_reply(status, head, body)
         age_s = max(0, wall_ms - at_ms) / 1000
         yield Kept(Name(bot, key), content, Ending(conclusion, fence_ms, reply), age_s)
-
-
-def _head(reply: StoredReply) -> str:
-    """Return phrase and fields as ASCII; a phrase may hold surrogates, which only JSON can escape."""
-    pairs = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in reply.fields]
-    return json.dumps([reply.phrase, pairs])
-
-
-def _reply(status: int, head: str, body: bytes) -> StoredReply:
-    phrase, pairs = json.loads(head)
-    encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs)
-    return StoredReply(status, phrase, encoded, body)

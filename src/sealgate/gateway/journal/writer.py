@@ -1,7 +1,7 @@
 """The one thread that writes orders.
 
 Whatever waits in its queue becomes one transaction (a group commit), so that many orders at once wait hardly
-longer than one. Between transactions, about once a second, it looks after the file.
+longer than one. Between transactions it looks after the file.
 
 A disk that refuses: the transaction's intents are told so at once, endings are owed and written later. It is
 tried again once a second and not for each order, so that a broken disk costs no more than that.
@@ -23,12 +23,14 @@ import structlog
 
 from sealgate.core.doubts import JournalStatus
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.orders import Row
+from sealgate.gateway.journal.rows import Row, is_sent, is_unknown
 
+HANGS_AFTER_S = 2.0  # in one write; no order waits for longer
+
+_LOOK_S = 1.0
 _MOST_AT_ONCE = 1000  # rows of one transaction
 _MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
 _STOP_S = 10.0
@@ -88,18 +90,21 @@ class Writer:
             log.error("journal_hangs", cause=_HANGS, fix="look after the disk")
         return not self._thread.is_alive()
 
+    @property
     def is_hanging(self) -> bool:
-        """Ask whether the disk does not answer; the first time it is told in the log."""
-        is_hanging = self._host.now() - self._busy_since >= self._keeping.hangs_after_s
-        if is_hanging and not self._is_hang_told:
+        """Whether the disk does not answer."""
+        return self._host.now() - self._busy_since >= HANGS_AFTER_S
+
+    def tell_hang(self) -> None:
+        """Say in the log that the disk does not answer; once until it does."""
+        if not self._is_hang_told:
             self._is_hang_told = True
             self._tell_failure(_HANGS, "look after the disk")
-        return is_hanging
 
     @property
     def status(self) -> JournalStatus:
         """The journal as of the latest transaction, or as a hang left it; from any thread."""
-        if self.is_hanging():
+        if self.is_hanging:
             return replace(self._status, trouble=_HANGS, is_refusing=self._keeping.must_be_written)
         return self._status
 
@@ -113,7 +118,7 @@ class Writer:
             if self._host.now() >= self._look_at or not is_running:
                 with self._timed():
                     self._attempt(self._look_after)
-                self._look_at = self._host.now() + self._keeping.look_s
+                self._look_at = self._host.now() + _LOOK_S
         if self._owed:
             log.error("journal_incomplete", orders=len(self._owed), fix="they are in doubt at the next start")
         self._ledger.close()
@@ -149,9 +154,9 @@ class Writer:
         self._answer([item.waiting for item in items if item.waiting is not None])
 
     def _owe(self, rows: Sequence[Row]) -> None:
-        owed = [row for row in rows if not orders.is_sent(row)][: _MOST_OWED - len(self._owed)]
+        owed = [row for row in rows if not is_sent(row)][: _MOST_OWED - len(self._owed)]
         self._owed += owed
-        self._owed_doubts += sum(map(orders.is_unknown, owed))
+        self._owed_doubts += sum(map(is_unknown, owed))
 
     def _answer(self, waiting: Sequence[asyncio.Future[str | None]]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more

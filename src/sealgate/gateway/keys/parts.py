@@ -10,22 +10,17 @@ from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.config.redis_url import check_redis_url, is_redis_url
-from sealgate.core.admission import Bot, Rules
-from sealgate.core.headers import HeaderRules
-from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits
 from sealgate.gateway.keys.key import Secret, SigningKey
-from sealgate.gateway.keys.roster import read_roster
+from sealgate.gateway.keys.roster import Roster, read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
-
-_LOCAL_MAY = frozenset({Permission.READ, Permission.TRADE})
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What takes reading files to make. `ca_digest` is of the content of `upstream.ca_file`."""
 
-    rules: Rules
+    roster: Roster
     keys: Mapping[str, SigningKey]
     ca_digest: bytes
     redis: Secret | None = None
@@ -37,7 +32,7 @@ def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
     ca_file = config.upstream.ca_file
     certificates = b"" if ca_file is None else ca_file.read_bytes()
     return Parts(
-        build_rules(config, environ),
+        read_roster(config, environ),
         keys,
         hashlib.sha256(certificates).digest(),
         read_redis(config.limits.redis, environ),
@@ -125,33 +120,3 @@ def read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
     finally:
         wipe(url)
     return Secret(text)
-
-
-def build_rules(config: Config, environ: Mapping[str, str]) -> Rules:
-    """Return what admission goes by. Raises SecretError where a bot's token cannot be had."""
-    roster = read_roster(config, environ)
-    return Rules(
-        prefix=config.upstream.prefix,
-        hosts=frozenset(config.listen.hosts),
-        bots=roster.tokens,
-        users=roster.users,
-        named=roster.named,
-        local_users=roster.local_users,
-        local=None if config.bots else Bot("local", tuple(config.keys), _LOCAL_MAY),
-        routes=RouteTable(_custom_routes(config)),
-        headers=HeaderRules(config.signing.header_prefix),
-        max_body=config.listen.max_body,
-    )
-
-
-def _custom_routes(config: Config) -> list[CustomRoute]:
-    return [
-        CustomRoute(
-            route.method,
-            route.path.removeprefix(config.upstream.prefix),
-            Permission(route.needs) if route.needs else None,
-            Lane(route.lane) if route.lane else None,
-            route.cost,
-        )
-        for route in config.routes
-    ]

@@ -55,7 +55,7 @@ class Gateway:
     @property
     def host(self) -> Host:
         """This machine's clocks."""
-        return self.site.around.host
+        return self.site.host
 
     @property
     def books(self) -> Bookkeeping:
@@ -143,7 +143,7 @@ class Gateway:
         self.doors.close()
         await self.server.wait_until_empty(self.config.listen.drain)
         limits = self.tree.limits
-        await self.site.around.under_way.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        await self.site.under_way.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
         await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
@@ -167,7 +167,7 @@ async def running_gateway(
     async with contextlib.AsyncExitStack() as ends:
         site, pipeline = build_site(config, environ, host, ends)
         reporter = Reporter(readers)
-        handler = Handler(pipeline, site.around.under_way, site.books, host, reporter.report)
+        handler = Handler(pipeline, site.under_way, site.books, host, reporter.report)
         ends.push_async_callback(_close_upstream, handler)
         reloader = Reloader(site, handler, load or (lambda: config))
         service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)

@@ -17,8 +17,9 @@ from sealgate.errors import Refusal
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.keys.watch import SecretWatch
-from sealgate.gateway.life.assembly import build_tree, restore, subjects
+from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.life.fixed_settings import waiting_for_restart, with_fixed
+from sealgate.gateway.life.memory import restore, subjects
 from sealgate.gateway.life.site import Site
 from sealgate.gateway.life.trial import Trial, TrialError
 from sealgate.gateway.request.handler import Handler
@@ -42,7 +43,7 @@ class Reloader:
         self._handler = handler
         self._load = load
         self._one_at_a_time = asyncio.Lock()
-        self._files = SecretWatch(lambda: handler.pipeline.tree.config, site.environ, site.around.host)
+        self._files = SecretWatch(lambda: handler.pipeline.tree.config, site.environ, site.host)
         self.results: Counter[str] = Counter(ok=0, failed=0)
 
     async def watch(self) -> None:
@@ -85,7 +86,8 @@ class Reloader:
         check_whole(config)
         seen = self._files.look(config)
         parts = await asyncio.to_thread(read_parts, config, self._site.environ)
-        new = self._site.pipeline(build_tree(config, parts, self._site.around, old.tree))
+        tree = build_tree(config, parts, self._site.host, self._site.under_way, old.tree)
+        new = self._site.pipeline(tree)
         try:
             await self._recall(new.tree)
             doubts = await self._prove(new, old)
@@ -108,7 +110,7 @@ class Reloader:
         # What the new tree brings, another clock, say, works already: signing takes it.
         self._site.background.follow({**self._site.work(old), **self._site.work(new)})
         doubts = await self._follow_clock(new, old)
-        doubts += await Trial(new, old.tree, self._site.around.host).run()
+        doubts += await Trial(new, old.tree, self._site.host).run()
         if old.is_draining:
             raise ReloadError("the gateway is shutting down; reload the next one")
         return doubts
@@ -120,7 +122,7 @@ class Reloader:
         """
         if new.tree.clock is old.tree.clock:
             return []
-        until = self._site.around.host.now() + _FIRST_SAMPLE_S
+        until = self._site.host.now() + _FIRST_SAMPLE_S
         recv_window_ms = min(key.recv_window_ms for key in new.tree.config.keys.values())
         try:
             await new.tree.clock.wait_until_good(until, recv_window_ms)
@@ -142,7 +144,7 @@ class Reloader:
     async def _retire(self, old: Pipeline) -> None:
         """Close the old connections when nobody needs them any more."""
         try:
-            await self._site.around.under_way.wait_until_idle(None, old.tree.upstream)
+            await self._site.under_way.wait_until_idle(None, old.tree.upstream)
         finally:
             await old.tree.upstream.close()
 

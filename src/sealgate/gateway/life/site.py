@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from sealgate.config import Config
 from sealgate.gateway.host.background import Background, Work
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import Keeper
+from sealgate.gateway.journal import LimitsKeeper
 from sealgate.gateway.keys.parts import read_parts
-from sealgate.gateway.life.assembly import Surroundings, build_books, build_halting, build_keeper, build_tree
+from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.life.key_care import KeyCare
+from sealgate.gateway.life.memory import build_books, build_halting, build_keeper
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.pipeline import Pipeline
@@ -22,23 +23,24 @@ from sealgate.gateway.request.under_way import UnderWay
 class Site:
     """The parts that stay."""
 
-    around: Surroundings
+    host: Host
+    under_way: UnderWay
     environ: Mapping[str, str] = field(repr=False)  # a traceback must not print it
     books: Bookkeeping
     halting: Halting
-    keeper: Keeper | None
+    keeper: LimitsKeeper | None
     background: Background
 
     def pipeline(self, tree: Tree) -> Pipeline:
         """Return a pipeline for a tree."""
-        return Pipeline(tree, self.books, self.halting, self.around.host)
+        return Pipeline(tree, self.books, self.halting, self.host)
 
     def work(self, pipeline: Pipeline) -> dict[object, Work]:
         """Return what goes on in the background for a pipeline, by part."""
         tree, keeper = pipeline.tree, self.keeper
         work: dict[object, Work] = {
             tree.clock_keeper: tree.clock_keeper.run,
-            pipeline: KeyCare(pipeline, self.around.host).run,
+            pipeline: lambda: KeyCare(pipeline, self.host).run(),
         }
         for desk in tree.desks.values():
             if (sharing := desk.turnstile.sharing) is not None:
@@ -55,13 +57,14 @@ def build_site(
 
     Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used.
     """
-    around = Surroundings(host, UnderWay())
-    tree = build_tree(config, read_parts(config, environ), around)
+    under_way = UnderWay()
+    tree = build_tree(config, read_parts(config, environ), host, under_way)
     ends.push_async_callback(tree.upstream.close)
     books = build_books(config, host)
     ends.push_async_callback(books.close)
     keeper = build_keeper(config, tree, host)
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
-    site = Site(around, environ, books, build_halting(config, around), keeper, Background())
+    halting = build_halting(config, under_way, host)
+    site = Site(host, under_way, environ, books, halting, keeper, Background())
     return site, site.pipeline(tree)

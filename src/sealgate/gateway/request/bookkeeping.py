@@ -6,8 +6,9 @@ Three calls of the pipeline: `begin` before anything waits, `intent` before the 
 
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Declined, Ending, Fresh, Name, Replays, StoredReply, digest
+from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import Order, OrderBook
@@ -88,11 +89,8 @@ class Bookkeeping:
             self._keep(journey, reply)
 
     def _keep(self, journey: Journey, reply: Reply | None) -> None:
-        stored = None
-        if reply is not None:
-            stored = StoredReply(reply.status, reply.phrase, tuple(reply.fields), reply.body)
         is_own = reply is None or journey.refusal is not None
-        ending = Ending(journey.conclusion, journey.fence_ms, stored, is_own=is_own)
+        ending = Ending(journey.conclusion, journey.fence_ms, reply, is_own=is_own)
         if journey.name is not None:
             self._replays.finish(journey.name, ending, self._host.now())
         if journey.order is not None and self._book is not None:

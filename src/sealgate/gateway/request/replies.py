@@ -3,21 +3,19 @@
 import asyncio
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
 
+from sealgate.core.endings import BotReply
 from sealgate.core.headers import content_length, header_lines
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
 from sealgate.gateway.upstream.answer import Answer, BrokenReplyError, Remainder
-
-Fields = Sequence[tuple[bytes, bytes]]
 
 _BODILESS = frozenset({204, 304})
 _HTTP_11 = (1, 1)
@@ -31,13 +29,9 @@ _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
 
 
 @dataclass(slots=True)
-class Reply:
+class Reply(BotReply):
     """A reply to write. `remainder` is what a large one still has to come, `length` its stated length."""
 
-    status: int
-    phrase: str
-    fields: Fields
-    body: bytes
     remainder: Remainder | None = None
     length: bytes | None = None
 

@@ -1,0 +1,51 @@
+"""How a request ended, as far as that is remembered: what its bot may conclude, and the reply."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sealgate.core.outcome import Conclusion
+from sealgate.core.statuses import TOO_MANY_REQUESTS
+
+LARGEST_BODY = 256 * 1024  # of a reply that is kept
+
+
+@dataclass(slots=True)
+class BotReply:
+    """A reply as a bot gets it; `fields` are without the gateway's own notes."""
+
+    status: int
+    phrase: str
+    fields: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes to keep, roughly."""
+        return len(self.body) + sum(len(name) + len(value) for name, value in self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a request ended: what its bot may conclude, and the reply, None where that was not kept.
+
+    `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
+    `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
+    """
+
+    conclusion: Conclusion
+    fence_ms: int = 0
+    reply: BotReply | None = None
+    is_own: bool = False
+
+
+def is_remembered(ending: Ending) -> bool:
+    """Ask whether a key is spent by such an ending.
+
+    It is not where nothing was sent, and not where the exchange refused for a moment only (429, or the time
+    ran out after such a refusal): a bot that comes back with the same key then wants it sent, and stored, the
+    refusal would be repeated for as long as keys are kept.
+    """
+    if ending.conclusion is Conclusion.REFUSED:
+        is_for_now = ending.reply is not None and ending.reply.status == TOO_MANY_REQUESTS
+        return not (ending.is_own or is_for_now)
+    return ending.conclusion is not Conclusion.NOT_SENT

@@ -1,0 +1,83 @@
+"""An order as a row of its table. An order is whatever is not a read.
+
+State `sent` is under way while its gateway lives; at the next start it is in doubt, as `unknown` is. Neither
+secrets nor bodies of requests are kept, and replies only where an Idempotency-Key may ask for them again.
+"""
+
+import json
+from typing import NamedTuple
+
+from sealgate.core.endings import LARGEST_BODY, BotReply, Ending, is_remembered
+from sealgate.core.outcome import Conclusion
+from sealgate.core.routes import Lane
+from sealgate.gateway.journal.tables import ORDERS
+
+SENT, LOOKED_UP = "sent", "looked_up"
+UNKNOWN = Conclusion.UNKNOWN.value
+
+_STATE = list(ORDERS).index("state")
+
+Row = tuple[str | int | bytes | None, ...]
+
+
+class Order(NamedTuple):
+    """An order as its latest attempt was signed; times are epoch ms.
+
+    `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
+    core/replays.py, None without an Idempotency-Key. `sent_ms` is by this host's clock, `timestamp_ms` and
+    `fence_ms` are by the exchange's.
+    """
+
+    id: str
+    request_id: str
+    bot: str
+    key: str
+    method: str
+    route: str
+    lane: Lane
+    target: str
+    idempotency_key: str | None
+    digest: str | None
+    timestamp_ms: int
+    fence_ms: int
+    attempts: int
+    sent_ms: int
+
+
+def sent_row(order: Order) -> Row:
+    """Return the row of an order that is about to be sent."""
+    return (*order, SENT, None, None, None, None)
+
+
+def settled_row(order: Order, ending: Ending, settled_ms: int) -> Row:
+    """Return the row of an order that ended; one whose key is forgotten keeps no digest."""
+    if order.digest is not None and not is_remembered(ending):
+        order = order._replace(digest=None)
+    reply = ending.reply
+    status = reply.status if reply else None
+    is_kept = order.digest is not None and reply is not None and len(reply.body) <= LARGEST_BODY
+    head, body = (_head(reply), reply.body) if reply and is_kept else (None, None)
+    return (*order, ending.conclusion.value, status, settled_ms, head, body)
+
+
+def is_sent(row: Row) -> bool:
+    """Ask whether a row is an intent, and not an ending."""
+    return row[_STATE] == SENT
+
+
+def is_unknown(row: Row) -> bool:
+    """Ask whether a row puts its order in doubt."""
+    return row[_STATE] == UNKNOWN
+
+
+def _head(reply: BotReply) -> str:
+    """Return phrase and fields as ASCII; a phrase may hold surrogates, which only JSON can escape."""
+    pairs = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in reply.fields]
+    return json.dumps([reply.phrase, pairs])
+
+
+def read_reply(status: int, head: str, body: bytes) -> BotReply:
+    """Return the reply that a row has."""
+    phrase, pairs = json.loads(head)
+    encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs)
+    return BotReply(status, phrase, encoded, body)

@@ -1,0 +1,62 @@
+"""What outlives every tree and, with a journal, the process: orders, keyed replies, halts, learned limits."""
+
+from collections.abc import Mapping
+
+from sealgate.config import Config
+from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.replays import Bounds, Replays
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderBook
+from sealgate.gateway.journal.book import MOST_REPLAYS
+from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.request.under_way import UnderWay
+
+_MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
+
+
+def build_books(config: Config, host: Host) -> Bookkeeping:
+    """Open the journal, if there is one, and take up what it kept. Raises JournalError."""
+    journal = config.journal
+    replays = Replays(Bounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    if journal.file is None:
+        return Bookkeeping(replays, None, host)
+    keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
+    book = OrderBook(journal.file, keeping, host)
+    replays.restore(book.recall(), host.now())
+    return Bookkeeping(replays, book, host)
+
+
+def build_halting(config: Config, under_way: UnderWay, host: Host) -> Halting:
+    """Take up the halts that stand; `build_books` made the file. Raises JournalError."""
+    table = None if config.journal.file is None else HaltsTable(config.journal.file)
+    return Halting(under_way, table, host)
+
+
+def build_keeper(config: Config, tree: Tree, host: Host) -> LimitsKeeper | None:
+    """Let each key's limit start from what the journal has of it; `build_books` made the file."""
+    if config.journal.file is None:
+        return None
+    keeper = LimitsKeeper(LimitsTable(config.journal.file), host)
+    followed = subjects(tree)
+    restore(followed, keeper.recall(followed))
+    keeper.follow(followed)
+    return keeper
+
+
+def restore(turnstiles: Mapping[str, Turnstile], kept: Mapping[str, Snapshot]) -> None:
+    """Let the turnstiles of these subjects start from what was kept."""
+    for subject, snapshot in kept.items():
+        turnstiles[subject].restore(snapshot)
+
+
+def subjects(tree: Tree) -> dict[str, Turnstile]:
+    """Return where what is to be remembered is learned."""
+    return {subject(tree.config, alias): desk.turnstile for alias, desk in tree.desks.items()}
+
+
+def subject(config: Config, alias: str) -> str:
+    """Return what a limit is remembered by: the exchange and the API key."""
+    return f"{config.base_url} {config.keys[alias].api_key}"
