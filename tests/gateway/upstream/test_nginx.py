@@ -16,8 +16,8 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from gateway.bad_requests import targets
-from gateway.bad_requests.case import lines
+from gateway.bots.bad_requests import targets
+from gateway.bots.bad_requests.case import lines
 from rig.bot import Bot, Reply, bot_at
 from rig.station import Station, running_station
 from rig.upstream import Upstream

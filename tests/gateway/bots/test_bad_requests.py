@@ -8,8 +8,8 @@ import contextlib
 
 import pytest
 
-from gateway.bad_requests import framing, heads, targets
-from gateway.bad_requests.case import ORDER, Bad, get, in_chunks, lines, post
+from gateway.bots.bad_requests import framing, heads, targets
+from gateway.bots.bad_requests.case import ORDER, Bad, get, in_chunks, lines, post
 from rig.bot import Bot, Reply, request
 from rig.station import Station, running_station
 from rig.upstream import Upstream
