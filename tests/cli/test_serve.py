@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from rig.command import ended_command
+from rig.ports import free_port
 from rig.program import Program, ended_program, running_program
 from rig.upstream import running_upstream
 
@@ -137,28 +138,25 @@ async def status(url: str, deadline_ms: int = 20_000) -> tuple[int, str | None]:
 
 async def test_an_upstream_that_comes_later(tmp_path: Path) -> None:
     """It starts, says why it is not ready, answers for the upstream, and needs no help once that is there."""
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
-        environ = BASE | {
-            "SEALGATE_BASE_URL": f"http://127.0.0.1:{port}",
-            "SEALGATE_CLOCK__GRACE": "0.1",
-        }
-        async with running_program("serve", environ=environ, folder=tmp_path) as program:
-            await program.line('"not_ready"')
-            assert "clock not synced: cannot connect" in event(program, "not_ready")["reasons"]
-            listening = event(program, "listening")
-            bots, ready = listening["bots"], f"{listening['admin']}/-/ready"
-            assert await status(f"{bots}{TARGET}", 50) == (503, "clock_unsynced")
-            assert await status(f"{bots}/v1/trade/time") == (502, "upstream_unreachable")
-            assert await status(ready) == (503, None)
-            reserved.close()
-            async with running_upstream(port=port):
-                await program.line('"clock_synced"')
-                assert await status(ready) == (200, None)
-                assert await status(f"{bots}{TARGET}") == (200, None)
-                program.tell(signal.SIGTERM)
-                assert await program.end() == 0
+    port = free_port()
+    environ = BASE | {
+        "SEALGATE_BASE_URL": f"http://127.0.0.1:{port}",
+        "SEALGATE_CLOCK__GRACE": "0.1",
+    }
+    async with running_program("serve", environ=environ, folder=tmp_path) as program:
+        await program.line('"not_ready"')
+        assert "clock not synced: cannot connect" in event(program, "not_ready")["reasons"]
+        listening = event(program, "listening")
+        bots, ready = listening["bots"], f"{listening['admin']}/-/ready"
+        assert await status(f"{bots}{TARGET}", 50) == (503, "clock_unsynced")
+        assert await status(f"{bots}/v1/trade/time") == (502, "upstream_unreachable")
+        assert await status(ready) == (503, None)
+        async with running_upstream(port=port):
+            await program.line('"clock_synced"')
+            assert await status(ready) == (200, None)
+            assert await status(f"{bots}{TARGET}") == (200, None)
+            program.tell(signal.SIGTERM)
+            assert await program.end() == 0
     assert "Traceback" not in program.output
     assert SECRET not in program.output
 
