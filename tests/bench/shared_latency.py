@@ -15,7 +15,8 @@ from bench.pages import table
 from bench.process import Program, Way, running
 from bench.programs import gateway_environ, running_upstream, serving, started
 from bench.programs import measure as load
-from rig.redis import command, free_port
+from rig.ports import free_port
+from rig.redis import command
 
 WITHOUT, ALONE, LEADS, IS_LED = WAYS = ("without Redis", "alone at Redis", "leads", "is led")
 _CONNECTIONS = (1, 8)

@@ -1,4 +1,4 @@
-"""`sealgate discover` as people use it. That it finds every scheme is in tests/gateway/test_discovery.py."""
+"""`sealgate discover` as people use it; gateway/direct/test_discovery.py sees that it finds every scheme."""
 
 import asyncio
 import json

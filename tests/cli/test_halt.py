@@ -11,7 +11,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from rig.program import Program, ended_program, running_program
+from rig.command import ended_command
+from rig.program import Program, running_program
 from rig.upstream import Upstream, running_upstream, say
 from rig.wire import reply
 
@@ -40,9 +41,8 @@ class Desk:
 
     async def tell(self, *arguments: str) -> tuple[int, str]:
         """Run a command; return its exit code and all that it printed."""
-        environ = {**ENVIRON, "SEALGATE_CONFIG": str(self.file)}
-        code, program = await ended_program(*arguments, environ=environ)
-        return code, program.output
+        result = await ended_command(*arguments, environ={**ENVIRON, "SEALGATE_CONFIG": str(self.file)})
+        return result.exit_code, (result.stdout + result.stderr).rstrip("\n")
 
     async def order(self) -> tuple[int, str | None]:
         """Place an order; return status and reason."""
@@ -110,18 +110,18 @@ async def test_a_resume_names_the_key_that_it_uses_again(tmp_path: Path) -> None
         assert (code, told.splitlines()[1:]) == (0, again)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("halt", "--bot", "gird"), "there is no bot gird; did you mean grid?"),
-        (("halt", "--key", "spot"), "there is no key spot; there are main"),
-        (("resume", "--bot", "gird"), "there is no bot gird; did you mean grid?"),
-    ],
-)
-async def test_a_name_that_is_not_known(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+UNKNOWN = {
+    ("halt", "--bot", "gird"): "there is no bot gird; did you mean grid?",
+    ("halt", "--key", "spot"): "there is no key spot; there are main",
+    ("resume", "--bot", "gird"): "there is no bot gird; did you mean grid?",
+}
+
+
+async def test_a_name_that_is_not_known(tmp_path: Path) -> None:
     async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
-        assert await desk.tell(*arguments) == (1, f"sealgate: {words}")
-        assert await desk.order() == (200, None)
+        for arguments, words in UNKNOWN.items():
+            assert await desk.tell(*arguments) == (1, f"sealgate: {words}")
+            assert await desk.order() == (200, None)
 
 
 async def test_json(tmp_path: Path) -> None:
@@ -153,16 +153,17 @@ async def test_reload(tmp_path: Path) -> None:
 
 async def test_no_gateway(tmp_path: Path) -> None:
     environ = {"XDG_RUNTIME_DIR": str(tmp_path), "SEALGATE_CONFIG": str(tmp_path / "none.toml")}
-    code, program = await ended_program(
-        "halt", "--socket", str(tmp_path / "no.sock"), environ=environ, folder=tmp_path
-    )
-    assert code == 1
+    result = await ended_command("halt", "--socket", str(tmp_path / "no.sock"), environ=environ)
+    assert result.exit_code == 1
     told = f"sealgate: no gateway listens at {tmp_path / 'no.sock'}; start it with `sealgate serve`"
-    assert program.err == [f"{told}, or give --socket"]
+    assert result.output == f"{told}, or give --socket\n"
 
 
-async def test_without_a_configuration_the_default_place_is_tried(tmp_path: Path) -> None:
+async def test_without_a_configuration_the_default_place_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In an emergency the shell at hand may have no configuration."""
+    monkeypatch.chdir(tmp_path)
     async with running_upstream() as upstream:
         environ = {
             **ENVIRON,
@@ -176,21 +177,23 @@ async def test_without_a_configuration_the_default_place_is_tried(tmp_path: Path
         async with running_program("serve", environ=environ, folder=tmp_path) as program:
             await program.line('"ready"')
             bare = {"XDG_RUNTIME_DIR": str(tmp_path)}
-            code, told = await ended_program("halt", environ=bare, folder=tmp_path)
-            assert code == 0
-            assert "halted: all orders" in told.out
-            assert told.err == ["sealgate: a restart forgets this: no journal.file is set"]
+            told = await ended_command("halt", environ=bare)
+            assert told.exit_code == 0
+            assert "halted: all orders\n" in told.stdout
+            assert told.stderr == "sealgate: a restart forgets this: no journal.file is set\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
-async def test_a_folder_of_another_user_is_not_trusted(tmp_path: Path) -> None:
+async def test_a_folder_of_another_user_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "sealgate"
     folder.mkdir(mode=0o700)
     os.chown(folder, 12345, -1)
-    environ = {"XDG_RUNTIME_DIR": str(tmp_path)}
-    code, program = await ended_program("halt", environ=environ, folder=tmp_path)
-    assert code == 2
-    assert "belongs to user 12345" in program.output
+    result = await ended_command("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert result.exit_code == 2
+    assert "belongs to user 12345" in result.output
 
 
 async def test_a_mistake_in_the_configuration_is_told_and_stops_no_halt(tmp_path: Path) -> None:
@@ -204,10 +207,12 @@ async def test_a_mistake_in_the_configuration_is_told_and_stops_no_halt(tmp_path
         assert await desk.order() == (503, "halted")
 
 
-async def test_a_configuration_that_is_no_toml_sends_no_halt_elsewhere(tmp_path: Path) -> None:
+async def test_a_configuration_that_is_no_toml_sends_no_halt_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The default socket may be another gateway's."""
-    file = tmp_path / "sealgate.toml"
-    file.write_text("[admin")
-    code, program = await ended_program("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)}, folder=tmp_path)
-    assert code == 2
-    assert program.err[0].startswith("sealgate: error: sealgate.toml: is not TOML")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sealgate.toml").write_text("[admin")
+    result = await ended_command("halt", environ={"XDG_RUNTIME_DIR": str(tmp_path)})
+    assert result.exit_code == 2
+    assert result.stderr.startswith("sealgate: error: sealgate.toml: is not TOML")

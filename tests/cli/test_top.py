@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from rig.bot import request
+from rig.ports import free_port
 from rig.program import ended_program, running_program
 from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, say
@@ -67,8 +67,7 @@ async def test_it_ends_with_the_gateway(upstream: Upstream, tmp_path: Path) -> N
 
 
 async def test_nobody_there(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    port = free_port()
     code, program = await ended_program("top", "--admin", f"127.0.0.1:{port}", folder=tmp_path)
     assert code == 1
     (line,) = program.err

@@ -2,7 +2,7 @@
 
 nginx is a small model of what its documentation of `location` and `merge_slashes` says: it decodes escapes,
 resolves `.` and `..`, and makes one slash of several, before it chooses a location. The real one is asked in
-tests/gateway/test_nginx.py.
+tests/gateway/upstream/test_nginx.py.
 """
 
 import posixpath

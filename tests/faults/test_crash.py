@@ -120,7 +120,7 @@ async def test_killed_twenty_times_it_loses_no_order(upstream: Upstream, tmp_pat
         receipts = {id_of(received) for received in upstream.received}
         assert len(receipts) >= KILLS * RECEIPTS
         left = {name for name, state in states(journal).items() if state not in SETTLED}
-        doubts = await orders_in_doubt(settings, tmp_path)
+        doubts = await orders_in_doubt(settings)
         assert {doubt["request_id"] for doubt in doubts} == left
         assert receipts <= left | told.replies.keys() | settled(journal)
         async with running_served(settings, tmp_path) as served:
@@ -155,11 +155,11 @@ async def test_an_order_under_way_is_in_doubt_afterwards(upstream: Upstream, tmp
     async with running_served(settings, tmp_path) as served, served.bot() as bot:
         await bot.send(order("mine"))
         await upstream.until_received(1)
-        assert await orders_in_doubt(settings, tmp_path) == [], "its gateway lives"
+        assert await orders_in_doubt(settings) == [], "its gateway lives"
         served.program.tell(signal.SIGKILL)
         await served.program.end()
     go.set()
-    (doubt,) = await orders_in_doubt(settings, tmp_path)
+    (doubt,) = await orders_in_doubt(settings)
     assert (doubt["request_id"], doubt["idempotency_key"]) == ("mine", "mine")
     assert doubt["fence_ms"] > doubt["timestamp_ms"]
     async with running_served(settings, tmp_path) as served:
@@ -177,7 +177,7 @@ async def test_a_look_at_the_orders_costs_the_running_gateway_nothing(
     """SQLite's locks are the process's; who loses them loses the log, too, to the next who closes."""
     settings = environ(upstream.base_url, tmp_path / "journal.db")
     async with running_served(settings, tmp_path) as served:
-        assert await orders_in_doubt(settings, tmp_path) == []
+        assert await orders_in_doubt(settings) == []
         assert (tmp_path / "journal.db-wal").exists()
         first = await served.ask(order("mine"))
         served.program.tell(signal.SIGKILL)
@@ -186,7 +186,7 @@ async def test_a_look_at_the_orders_costs_the_running_gateway_nothing(
         second = await served.ask(order("mine"))
         assert first.status == 200
         assert second.reason in (None, "upstream_broken"), "its ending may have come too late for the journal"
-        await orders_in_doubt(settings, tmp_path)
+        await orders_in_doubt(settings)
         served.program.tell(signal.SIGTERM)
         assert await served.program.end() == 0
     async with running_served(settings, tmp_path) as served:

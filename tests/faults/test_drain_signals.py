@@ -58,7 +58,7 @@ async def test_a_signal_lets_the_rest_be_done(
             assert (answer.status, answer.outcome) == (200, "done")
         assert await served.program.end() == 0
     assert served.events("stopped")
-    assert await orders_in_doubt(settings, tmp_path) == []
+    assert await orders_in_doubt(settings) == []
     assert [received.method for received in upstream.received] == [b"POST", b"DELETE"]
 
 
@@ -124,7 +124,7 @@ async def test_a_second_signal_ends_it_at_once(
         served.program.tell(second)
         assert await served.program.end() == 128 + second
         assert await bot.rest() == b""
-    (doubt,) = await orders_in_doubt(settings, tmp_path)
+    (doubt,) = await orders_in_doubt(settings)
     assert doubt["request_id"] == "mine"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rig import faults
-from rig.bot import Reply, request
+from rig.bot import request, told
 from rig.door import Welcome, ignore
 from rig.faults import Fault
 from rig.history import check_history
@@ -48,11 +48,6 @@ async def station(
         yield running
 
 
-def told(answer: Reply) -> Told:
-    assert answer.is_whole
-    return answer.status, answer.outcome, answer.reason
-
-
 def cases(table: Mapping[str, Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("fault", table.values(), ids=table)
 
@@ -62,7 +57,8 @@ async def check_orders(station: Station, act: Act, expected: Told) -> None:
     for order in ORDERS.values():
         station.upstream.answers.append(act)
         before = len(station.upstream.received)
-        assert told(await station.ask(order)) == expected
+        answer = await station.ask(order)
+        assert (told(answer), answer.attempts) == (expected, 1)
         assert len(station.upstream.received) == before + 1
     check_history(station.upstream.received, SECRET, API_KEY)
 
@@ -112,7 +108,8 @@ async def test_a_server_error(station: Station, fault: Fault) -> None:
 @cases(faults.LOST)
 async def test_a_lost_reply(station: Station, fault: Fault) -> None:
     station.upstream.answers.extend([fault(BODY), say(OK)])
-    assert told(await station.ask(READ)) == DONE
+    answer = await station.ask(READ)
+    assert (told(answer), answer.attempts) == (DONE, 2)
     await check_orders(station, fault(BODY), LOST)
 
 

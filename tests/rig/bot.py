@@ -76,6 +76,17 @@ class Reply:
         return document
 
 
+def told(answer: Reply) -> tuple[int, str | None, str | None]:
+    """Return what a bot concludes from: status, outcome, reason."""
+    assert answer.is_whole
+    return answer.status, answer.outcome, answer.reason
+
+
+def met(answer: Reply) -> tuple[int, str | None, str | None, int]:
+    """Return what a bot is told, and how often its request was sent."""
+    return *told(answer), answer.attempts
+
+
 class Bot:
     """One connection to the gateway."""
 

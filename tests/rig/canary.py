@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -12,6 +13,8 @@ import pytest
 
 from rig.wire import PATIENCE_S
 
+_PAGE = 4096
+_ZEROS = bytes(_PAGE)
 BYTES = 48
 START_BYTES = 16
 
@@ -63,4 +66,12 @@ def core_of(process: int, folder: Path) -> bytes:
     file = folder / f"core.{process}"
     if not file.exists():
         pytest.skip(f"gcore may not read other processes here: {done.stderr.strip()[-200:]}")
-    return file.read_bytes()
+    return b"".join(_used_pages(file.read_bytes()))
+
+
+def _used_pages(core: bytes) -> Iterator[bytes]:
+    """Leave out pages of zeros, which are most of a core: what is left is searched in a fifth of the time."""
+    for start in range(0, len(core), _PAGE):
+        page = core[start : start + _PAGE]
+        if page != _ZEROS[: len(page)]:
+            yield page

@@ -3,13 +3,13 @@
 import contextlib
 import re
 import shutil
-import socket
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rig.image import Image, mapped
+from rig.ports import free_port
 from rig.program import Program, running_program
 
 _PORT = re.compile(r":(\d{4,5})\b")
@@ -17,15 +17,7 @@ _PORT = re.compile(r":(\d{4,5})\b")
 
 def free_ports(*ports: int) -> dict[int, int]:
     """Return a free port for each."""
-    with contextlib.ExitStack() as stack:
-        return dict(zip(ports, (stack.enter_context(_bound()) for _ in ports), strict=True))
-
-
-@contextlib.contextmanager
-def _bound() -> Iterator[int]:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        yield sock.getsockname()[1]
+    return {port: free_port() for port in ports}
 
 
 @dataclass(frozen=True)

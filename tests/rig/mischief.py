@@ -81,6 +81,11 @@ class Mischief:
             "cut": faults.CUT_WHILE_PASSED_ON,
         }
 
+    @property
+    def kinds(self) -> set[str]:
+        """The kinds of what has gone wrong so far, such as "lost"."""
+        return {name.partition(":")[0] for name in self.seen}
+
     def calm_down(self) -> None:
         """Let nothing go wrong from now on, but answer what comes."""
         self._upstream.door.script = self._upstream.early = None

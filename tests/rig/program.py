@@ -59,8 +59,13 @@ class Program:
         return "\n".join((*self.out, *self.err))
 
 
+# Reading all authorities of the system is a fifth of what a start costs, and no test trusts one of them.
+_NO_AUTHORITIES = {"SSL_CERT_FILE": os.devnull, "SSL_CERT_DIR": os.devnull}
+
+
 def _inherited() -> dict[str, str]:
-    return {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    passed_on = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    return {**passed_on, **_NO_AUTHORITIES}
 
 
 @contextlib.asynccontextmanager

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import shutil
-import socket
 import tempfile
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
@@ -14,6 +13,7 @@ from typing import Any
 
 import aiohttp
 
+from rig.ports import free_port
 from rig.wire import PATIENCE_S, let_pass
 
 PROGRAM = shutil.which("prometheus")
@@ -54,7 +54,7 @@ class Prometheus:
 async def running_prometheus(port: int) -> AsyncIterator[Prometheus]:
     """Scrape a gateway's admin port four times a second as long as the block lasts."""
     assert PROGRAM is not None
-    own = _free_port()
+    own = free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = await asyncio.create_subprocess_exec(
             PROGRAM,
@@ -81,10 +81,3 @@ def _config(folder: Path, port: int) -> Path:
     file = folder / "prometheus.yml"
     file.write_text(json.dumps(document))
     return file
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port

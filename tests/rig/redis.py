@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import shutil
 import signal
-import socket
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
+from rig.ports import free_port
 from rig.wire import PATIENCE_S, let_pass
 
 _PROGRAM = "redis-server"
@@ -55,12 +55,6 @@ def command(port: int) -> tuple[str, ...]:
     program = shutil.which(_PROGRAM)
     assert program, f"{_PROGRAM} is missing; on Debian and Ubuntu: apt install redis-server"
     return (program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
-
-
-def free_port() -> int:
-    """Return a port that nobody listens at."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        return int(found.getsockname()[1])
 
 
 async def _answers(port: int) -> bool:

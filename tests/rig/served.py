@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rig.bot import Bot, Reply, bot_at
-from rig.program import WITHOUT_UVLOOP, Program, ended_program, running_program
+from rig.command import ended_command
+from rig.program import WITHOUT_UVLOOP, Program, running_program
 
 KEY = {
     "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
@@ -89,9 +90,9 @@ async def running_served(
         yield Served(program, told["bots"], told["admin"])
 
 
-async def orders_in_doubt(settings: Mapping[str, str], folder: Path) -> list[dict[str, Any]]:
+async def orders_in_doubt(settings: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what `sealgate orders --json` lists."""
-    code, program = await ended_program("orders", "--json", environ=settings, folder=folder)
-    assert code == 0, program.output
-    orders: list[dict[str, Any]] = json.loads("".join(program.out))["orders"]
+    result = await ended_command("orders", "--json", environ=settings)
+    assert result.exit_code == 0, result.output
+    orders: list[dict[str, Any]] = json.loads(result.stdout)["orders"]
     return orders

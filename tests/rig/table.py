@@ -1,4 +1,4 @@
-"""What table.lua does, in Python: for virtual time. test_table_script.py holds the two against each other."""
+"""What table.lua does, in Python, for virtual time; gateway/sharing/test_script.py holds the two together."""
 
 import json
 from collections.abc import Callable

@@ -11,7 +11,8 @@ from redis import Redis
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 
-from rig.redis import command, free_port
+from rig.ports import free_port
+from rig.redis import command
 from rig.table import Table
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Answer, Visit
 from sealgate.gateway.sharing.table import SCRIPT, arguments, read_answer

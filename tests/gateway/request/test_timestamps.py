@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rig.bot import Reply, request
+from rig.bot import met, request
 from rig.history import check_seal
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_close, say_and_stall
@@ -31,11 +31,6 @@ def strict(upstream: Upstream) -> Any:
         return say(OK if abs(received.at_ms - stamp) < 5000 else outside(upstream))
 
     return judge
-
-
-def met(answer: Reply) -> tuple[int, str | None, str | None, int]:
-    assert answer.is_whole
-    return answer.status, answer.outcome, answer.reason, answer.attempts
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)

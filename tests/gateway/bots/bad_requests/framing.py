@@ -1,6 +1,6 @@
 """Bodies whose end is open, and codings that nobody asked for (RFC 9112, sections 6 and 7)."""
 
-from gateway.bad_requests.case import Bad, in_chunks, post
+from gateway.bots.bad_requests.case import Bad, in_chunks, post
 
 _LONG = b"x" * 20_000
 

@@ -1,6 +1,6 @@
 """Targets that two servers could read differently, lead elsewhere, or are the app's."""
 
-from gateway.bad_requests.case import Bad, get, lines
+from gateway.bots.bad_requests.case import Bad, get, lines
 
 _AMBIGUOUS = {
     "dot segment": b"/v1/trade/./order",

@@ -5,10 +5,8 @@ It says back where a request ended, which path it saw and which target came.
 """
 
 import asyncio
-import contextlib
 import os
 import shutil
-import socket
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
@@ -16,9 +14,10 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 
-from gateway.bad_requests import targets
-from gateway.bad_requests.case import lines
+from gateway.bots.bad_requests import targets
+from gateway.bots.bad_requests.case import lines
 from rig.bot import Bot, Reply, bot_at
+from rig.ports import free_port
 from rig.station import Station, running_station
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, let_pass
@@ -90,13 +89,6 @@ def corpus() -> list[bytes]:
 
 
 TARGETS = list(dict.fromkeys((*corpus(), *random_targets(6_000))))
-
-
-def free_port() -> int:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture

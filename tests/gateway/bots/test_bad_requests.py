@@ -5,14 +5,16 @@ in two at every byte as well: where a piece ends must not change what is answere
 """
 
 import contextlib
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
-from gateway.bad_requests import framing, heads, targets
-from gateway.bad_requests.case import ORDER, Bad, get, in_chunks, lines, post
+from gateway.bots.bad_requests import framing, heads, targets
+from gateway.bots.bad_requests.case import ORDER, Bad, get, in_chunks, lines, post
 from rig.bot import Bot, Reply, request
 from rig.station import Station, running_station
-from rig.upstream import Upstream
+from rig.upstream import running_upstream
 from rig.wire import let_pass
 
 CASES: dict[str, Bad] = targets.CASES | framing.CASES | heads.CASES
@@ -23,8 +25,23 @@ CUT = SHORT[::12]
 SEAL = [b"X-SERVICE-APIKEY", b"X-SERVICE-TIMESTAMP", b"X-SERVICE-SIGNATURE"]
 SHORT_S = 0.1
 
+# One gateway has to bear them all: to start one for each costs more than what is looked at.
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-def test_the_corpus_is_large_and_no_case_comes_twice() -> None:
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def one_station() -> AsyncIterator[Station]:
+    async with running_upstream() as upstream, running_station(upstream) as station:
+        yield station
+
+
+@pytest.fixture
+def station(one_station: Station) -> Station:
+    one_station.upstream.received.clear()
+    return one_station
+
+
+async def test_the_corpus_is_large_and_no_case_comes_twice() -> None:
     assert len(CASES) > 150
     assert len(CASES) == len(targets.CASES) + len(framing.CASES) + len(heads.CASES)
     raws = [bad.raw for bad in CASES.values()]
@@ -126,15 +143,14 @@ UNFINISHED = {
 
 
 @pytest.mark.parametrize("raw", UNFINISHED.values(), ids=UNFINISHED)
-async def test_what_does_not_end_is_given_up(upstream: Upstream, raw: bytes) -> None:
-    async with running_station(
-        upstream, listen={"head_timeout": SHORT_S, "body_timeout": SHORT_S}
-    ) as station:
-        async with station.bot() as bot:
+async def test_what_does_not_end_is_given_up(station: Station, raw: bytes) -> None:
+    limits = {"head_timeout": SHORT_S, "body_timeout": SHORT_S}
+    async with running_station(station.upstream, listen=limits) as impatient:
+        async with impatient.bot() as bot:
             check_refused(await bot.ask(raw), Bad(raw, 408, "body_timeout"))
             assert await bot.rest() == b""
-        assert (await station.ask(GOOD)).status == 200
-    assert [received.target for received in upstream.received] == [GOOD_TARGET]
+        assert (await impatient.ask(GOOD)).status == 200
+    assert [received.target for received in station.upstream.received] == [GOOD_TARGET]
 
 
 @pytest.mark.parametrize("raw", UNFINISHED.values(), ids=UNFINISHED)

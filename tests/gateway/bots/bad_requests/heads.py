@@ -1,6 +1,6 @@
 """First lines and fields that are no HTTP/1.1, come from the wrong people, or ask for what is not given."""
 
-from gateway.bad_requests.case import Bad, get, lines, post
+from gateway.bots.bad_requests.case import Bad, get, lines, post
 
 _X = b"/v1/trade/x"
 _HOST = b"Host: localhost"

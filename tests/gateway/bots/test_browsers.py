@@ -14,7 +14,7 @@ from urllib.parse import parse_qs
 import pytest
 from aiohttp import web
 
-from gateway.browser_pages import (
+from gateway.bots.browser_pages import (
     CROSS_ORIGIN,
     REBINDING,
     WAYS_OF_AN_OWN_ORIGIN,

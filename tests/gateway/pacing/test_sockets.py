@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rig.bot import Reply, bot_at, request
+from rig.bot import Reply, bot_at, met, request
 from rig.herd import (
     ORDER,
     WEIGHTS,
@@ -266,10 +266,6 @@ def limited(retry_after: str) -> Act:
 
 def hurried(message: bytes, deadline_ms: int) -> bytes:
     return message.replace(b"Host:", b"X-Gateway-Deadline-Ms: %d\r\nHost:" % deadline_ms, 1)
-
-
-def met(answer: Reply) -> tuple[int, str | None, str | None, int]:
-    return answer.status, answer.outcome, answer.reason, answer.attempts
 
 
 def of_key(upstream: Upstream, api_key: bytes) -> list[Received]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rig.bot import Reply, request
+from rig.bot import met, request
 from rig.history import check_history, check_seal
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
@@ -41,11 +41,6 @@ def limited(retry_after: str | None) -> bytes:
 
 def by(bot: str, message: bytes) -> bytes:
     return message.replace(b"\r\n", f"\r\nAuthorization: Bearer token-of-{bot}\r\n".encode(), 1)
-
-
-def met(answer: Reply) -> tuple[int, str | None, str | None, int]:
-    assert answer.is_whole
-    return answer.status, answer.outcome, answer.reason, answer.attempts
 
 
 async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: Upstream) -> None:

@@ -14,6 +14,7 @@ import pytest
 from rig.admin import Admin
 from rig.bot import bot_at, request
 from rig.canary import core_of, forms, found_in, new_canary
+from rig.command import ended_command
 from rig.program import Program, ended_program, running_program
 from rig.upstream import running_upstream, say
 from rig.wire import reply
@@ -143,21 +144,38 @@ TROUBLES = {
         "SEALGATE_BOTS__A__TOKEN": "env:T",
     },
     "a folder in place of a socket": {"SEALGATE_LISTEN__UNIX": "."},
+    "the secret as a program": {"SEALGATE_KEYS__MAIN__SECRET": "cmd:/nowhere CANARY"},
+}
+# Told before anything is started.
+MISTAKEN = {
     "the secret as a bot's token": {"SEALGATE_BOTS__A__TOKEN": "CANARY"},
     "the secret as a base URL": {"SEALGATE_BASE_URL": "https://CANARY@exchange.example"},
-    "the secret as a program": {"SEALGATE_KEYS__MAIN__SECRET": "cmd:/nowhere CANARY"},
     "the secret as a path": {"SEALGATE_LISTEN__TLS_KEY": "CANARY"},
 }
 
 
+def troubled(canary: bytes, trouble: dict[str, str]) -> dict[str, str]:
+    given = {name: value.replace("CANARY", canary.decode()) for name, value in trouble.items()}
+    return environ("http://127.0.0.1:9", T="bot-token") | given
+
+
 @pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
 async def test_no_refusal_to_start_has_it(folder: Path, canary: bytes, trouble: dict[str, str]) -> None:
-    given = {name: value.replace("CANARY", canary.decode()) for name, value in trouble.items()}
-    given = environ("http://127.0.0.1:9", T="bot-token") | given
-    code, program = await ended_program("serve", environ=given, folder=folder)
+    code, program = await ended_program("serve", environ=troubled(canary, trouble), folder=folder)
     assert code == 2, program.output
     assert "sealgate: error: " in program.output
     assert found_in(program.output.encode(), canary) == Counter()
+
+
+@pytest.mark.parametrize("mistake", MISTAKEN.values(), ids=MISTAKEN)
+async def test_no_refusal_of_a_configuration_has_it(
+    folder: Path, canary: bytes, monkeypatch: pytest.MonkeyPatch, mistake: dict[str, str]
+) -> None:
+    monkeypatch.chdir(folder)
+    result = await ended_command("serve", environ=troubled(canary, mistake))
+    assert result.exit_code == 2, result.output
+    assert "sealgate: error: " in result.stderr
+    assert found_in(result.output.encode(), canary) == Counter()
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="cores are taken as Linux does")

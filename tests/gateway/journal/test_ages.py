@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.test_journal_orders import DONE, KEEPING, ORDER, order, until
+from gateway.journal.test_orders import DONE, KEEPING, ORDER, order, until
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import OrderBook, writer
 from sealgate.gateway.journal.ages import Ages
