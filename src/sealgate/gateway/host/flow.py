@@ -6,12 +6,26 @@ What aiohttp's parsers and streams call of their connection, or look at, has its
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
 
 from aiohttp.tcp_helpers import tcp_nodelay
 
-if TYPE_CHECKING:
-    from aiohttp.http_parser import HttpParser
+
+class Parser(Protocol):
+    """What is used of aiohttp's parsers; their messages are an empty tuple where a list is stated."""
+
+    def feed_data(self, data: bytes) -> tuple[Sequence[Any], bool, bytes]:
+        """Return the messages that began, whether another protocol was asked for, and what followed that."""
+
+    def message_consumed(self) -> None:
+        """Make room for one more message."""
+
+    def pause_reading(self) -> None:
+        """Keep what was fed and is not parsed yet."""
+
+    def set_upgraded(self, val: bool) -> None:  # noqa: FBT001 - aiohttp's interface
+        """Take what follows for HTTP, or not."""
 
 
 class Flow(asyncio.Protocol):
@@ -20,7 +34,7 @@ class Flow(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.transport: asyncio.Transport | None = None
-        self._parser: HttpParser[Any] | None = None
+        self._parser: Parser | None = None
         self._reading_paused = False  # by the parser, for a body that nobody reads
         self._is_full = False  # held by ourselves, for requests that nobody takes
         self._is_writable = True
