@@ -3,7 +3,7 @@
 import random
 
 from bench.limits_world import Answer, Job
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
 
@@ -39,7 +39,7 @@ class Gateway:
 
     def answered(self, job: Job, now: float, answer: Answer) -> bool:
         fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
-        self.pacer.answered(self.claim(job), now, Reply(fate, answer.retry_after_s, self.resolution_s))
+        self.pacer.answered(self.claim(job), now, LimitReply(fate, answer.retry_after_s, self.resolution_s))
         return answer.is_accepted or not self.enter(job, now)
 
     def due(self, now: float) -> tuple[list[Job], list[Job], float | None]:

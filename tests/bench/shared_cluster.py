@@ -13,7 +13,7 @@ from functools import partial
 
 from bench.limits_world import Answer, Job
 from rig.table import Table
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.member_pacer import MemberPacer
@@ -79,7 +79,7 @@ class Cluster:
         fate = Fate.ACCEPTED if answer.is_accepted else Fate.LIMITED
         if answer.retry_after_s:
             self._note_pause(node, now, now + answer.retry_after_s)
-        node.pacer.answered(_claim(job), now, Reply(fate, answer.retry_after_s, 0.0))
+        node.pacer.answered(_claim(job), now, LimitReply(fate, answer.retry_after_s, 0.0))
         self._wake(node, now)
         return answer.is_accepted or not self.enter(job, now)
 
@@ -104,7 +104,7 @@ class Cluster:
         if node.wakes_at != planned:
             return
         node.wakes_at = math.inf
-        node.seat.settle(now)
+        node.seat.catch_up(now)
         release = node.pacer.release(now)
         self._send(node, [node.jobs.pop(claim.id) for claim in release.go], now)
         self._dropped += [node.jobs.pop(refused.claim.id) for refused in release.refused]

@@ -9,7 +9,7 @@ from sealgate.core.attempts import (
     Again,
     Deliver,
     Failure,
-    Fate,
+    FailureKind,
     GiveUp,
     Replay,
     after_failure,
@@ -30,7 +30,7 @@ TIMESTAMP = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: 1
 AMPLE_S = 30.0
 
 
-def failed(fate: Fate, *, is_read: bool, resends: int = 0, left_s: float = AMPLE_S) -> Again | GiveUp:
+def failed(fate: FailureKind, *, is_read: bool, resends: int = 0, left_s: float = AMPLE_S) -> Again | GiveUp:
     failure = Failure(fate, "the network fell silent")
     return after_failure(failure, is_read=is_read, resends=resends, time_left_s=left_s)
 
@@ -41,33 +41,33 @@ def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
 
 
 def test_the_words_that_configuration_log_and_metrics_use() -> None:
-    assert [fate.value for fate in Fate] == ["unreachable", "connect_timeout", "lost", "late"]
+    assert [fate.value for fate in FailureKind] == ["unreachable", "connect_timeout", "lost", "late"]
     assert [*Replay] == ["all", "reads", "none"]
 
 
 @pytest.mark.parametrize(
     ("fate", "is_read", "conclusion"),
     [
-        pytest.param(Fate.UNREACHABLE, True, NOT_SENT, id="no connection, read"),
-        pytest.param(Fate.UNREACHABLE, False, NOT_SENT, id="no connection, order"),
-        pytest.param(Fate.CONNECT_TIMEOUT, True, NOT_SENT, id="no connection in time, read"),
-        pytest.param(Fate.CONNECT_TIMEOUT, False, NOT_SENT, id="no connection in time, order"),
-        pytest.param(Fate.LOST, True, UNKNOWN, id="reply lost, read"),
+        pytest.param(FailureKind.UNREACHABLE, True, NOT_SENT, id="no connection, read"),
+        pytest.param(FailureKind.UNREACHABLE, False, NOT_SENT, id="no connection, order"),
+        pytest.param(FailureKind.CONNECT_TIMEOUT, True, NOT_SENT, id="no connection in time, read"),
+        pytest.param(FailureKind.CONNECT_TIMEOUT, False, NOT_SENT, id="no connection in time, order"),
+        pytest.param(FailureKind.LOST, True, UNKNOWN, id="reply lost, read"),
     ],
 )
-def test_goes_again_after(fate: Fate, conclusion: Conclusion, *, is_read: bool) -> None:
+def test_goes_again_after(fate: FailureKind, conclusion: Conclusion, *, is_read: bool) -> None:
     assert failed(fate, is_read=is_read) == Again(fate.value, conclusion, 0.1)
 
 
 @pytest.mark.parametrize(
     ("fate", "is_read", "slug"),
     [
-        pytest.param(Fate.LOST, False, "upstream_broken", id="reply lost, order"),
-        pytest.param(Fate.LATE, False, "upstream_timeout", id="reply late, order"),
-        pytest.param(Fate.LATE, True, "upstream_timeout", id="reply late, read"),
+        pytest.param(FailureKind.LOST, False, "upstream_broken", id="reply lost, order"),
+        pytest.param(FailureKind.LATE, False, "upstream_timeout", id="reply late, order"),
+        pytest.param(FailureKind.LATE, True, "upstream_timeout", id="reply late, read"),
     ],
 )
-def test_is_given_up_at_once_after(fate: Fate, slug: str, *, is_read: bool) -> None:
+def test_is_given_up_at_once_after(fate: FailureKind, slug: str, *, is_read: bool) -> None:
     told = "The exchange gave no answer: the network fell silent."
     assert failed(fate, is_read=is_read) == GiveUp(slug, told, UNKNOWN)
 
@@ -75,15 +75,17 @@ def test_is_given_up_at_once_after(fate: Fate, slug: str, *, is_read: bool) -> N
 @pytest.mark.parametrize(
     ("fate", "slug", "status", "conclusion"),
     [
-        pytest.param(Fate.UNREACHABLE, "upstream_unreachable", 502, NOT_SENT, id="no connection"),
-        pytest.param(Fate.CONNECT_TIMEOUT, "upstream_timeout", 504, NOT_SENT, id="no connection in time"),
-        pytest.param(Fate.LOST, "upstream_broken", 502, UNKNOWN, id="reply lost"),
-        pytest.param(Fate.LATE, "upstream_timeout", 504, UNKNOWN, id="reply late"),
+        pytest.param(FailureKind.UNREACHABLE, "upstream_unreachable", 502, NOT_SENT, id="no connection"),
+        pytest.param(
+            FailureKind.CONNECT_TIMEOUT, "upstream_timeout", 504, NOT_SENT, id="no connection in time"
+        ),
+        pytest.param(FailureKind.LOST, "upstream_broken", 502, UNKNOWN, id="reply lost"),
+        pytest.param(FailureKind.LATE, "upstream_timeout", 504, UNKNOWN, id="reply late"),
     ],
 )
 @pytest.mark.parametrize("is_read", [pytest.param(True, id="read"), pytest.param(False, id="order")])
 def test_the_last_failure_is_told(
-    fate: Fate, slug: str, status: int, conclusion: Conclusion, *, is_read: bool
+    fate: FailureKind, slug: str, status: int, conclusion: Conclusion, *, is_read: bool
 ) -> None:
     verdict = failed(fate, is_read=is_read, resends=RESENDS)
     assert isinstance(verdict, GiveUp)
@@ -91,19 +93,19 @@ def test_the_last_failure_is_told(
     assert REASONS[verdict.slug].status == status
 
 
-@pytest.mark.parametrize("fate", Fate)
-def test_only_without_a_connection_nothing_was_sent(fate: Fate) -> None:
+@pytest.mark.parametrize("fate", FailureKind)
+def test_only_without_a_connection_nothing_was_sent(fate: FailureKind) -> None:
     verdict = failed(fate, is_read=True, resends=RESENDS)
     assert Failure(fate, "").is_unsent is (verdict.conclusion is NOT_SENT)
 
 
 def test_what_fails_three_times_in_a_row_is_down() -> None:
-    verdicts = [failed(Fate.UNREACHABLE, is_read=False, resends=resends) for resends in range(4)]
+    verdicts = [failed(FailureKind.UNREACHABLE, is_read=False, resends=resends) for resends in range(4)]
     assert [type(verdict) for verdict in verdicts] == [Again, Again, GiveUp, GiveUp]
 
 
 def test_each_failure_waits_twice_as_long() -> None:
-    verdicts = [failed(Fate.LOST, is_read=True, resends=resends) for resends in range(2)]
+    verdicts = [failed(FailureKind.LOST, is_read=True, resends=resends) for resends in range(2)]
     assert [getattr(verdict, "after_s", None) for verdict in verdicts] == [0.1, 0.2]
 
 
@@ -117,17 +119,17 @@ def test_each_failure_waits_twice_as_long() -> None:
     ],
 )
 def test_nothing_goes_again_past_the_deadline(left_s: float, verdict: type) -> None:
-    assert isinstance(failed(Fate.UNREACHABLE, is_read=True, left_s=left_s), verdict)
+    assert isinstance(failed(FailureKind.UNREACHABLE, is_read=True, left_s=left_s), verdict)
 
 
 @given(
-    st.sampled_from((Fate.LOST, Fate.LATE)),
+    st.sampled_from((FailureKind.LOST, FailureKind.LATE)),
     st.integers(0, 5),
     st.floats(allow_nan=False),
     st.text(max_size=5),
 )
 def test_an_order_that_was_written_never_goes_again(
-    fate: Fate, resends: int, left_s: float, detail: str
+    fate: FailureKind, resends: int, left_s: float, detail: str
 ) -> None:
     verdict = after_failure(Failure(fate, detail), is_read=False, resends=resends, time_left_s=left_s)
     assert isinstance(verdict, GiveUp)

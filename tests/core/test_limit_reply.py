@@ -2,7 +2,7 @@ import pytest
 
 from sealgate.core.headers import sort_reply
 from sealgate.core.limit_reply import limit_reply
-from sealgate.core.pacing.claims import Fate, Reply
+from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.core.pacing.stated import Quota
 
 NOW = 1_790_078_400.0  # Tue, 22 Sep 2026 12:00:00 GMT
@@ -12,27 +12,29 @@ TYPE = (b"Content-Type", b"application/json")
 @pytest.mark.parametrize(
     ("status", "fields", "reply"),
     [
-        pytest.param(200, [TYPE], Reply(Fate.ACCEPTED), id="accepted"),
-        pytest.param(503, [(b"Retry-After", b"5")], Reply(Fate.ACCEPTED), id="Retry-After without a 429"),
-        pytest.param(429, [TYPE], Reply(Fate.LIMITED), id="limited, nothing stated"),
-        pytest.param(429, [(b"retry-after", b"2")], Reply(Fate.LIMITED, 2.0, 1.0), id="whole seconds"),
-        pytest.param(429, [(b"RETRY-AFTER", b"0.25")], Reply(Fate.LIMITED, 0.25, 0.0), id="a fraction"),
+        pytest.param(200, [TYPE], LimitReply(Fate.ACCEPTED), id="accepted"),
+        pytest.param(
+            503, [(b"Retry-After", b"5")], LimitReply(Fate.ACCEPTED), id="Retry-After without a 429"
+        ),
+        pytest.param(429, [TYPE], LimitReply(Fate.LIMITED), id="limited, nothing stated"),
+        pytest.param(429, [(b"retry-after", b"2")], LimitReply(Fate.LIMITED, 2.0, 1.0), id="whole seconds"),
+        pytest.param(429, [(b"RETRY-AFTER", b"0.25")], LimitReply(Fate.LIMITED, 0.25, 0.0), id="a fraction"),
         pytest.param(
             429,
             [(b"Retry-After", b"Tue, 22 Sep 2026 12:00:07 GMT")],
-            Reply(Fate.LIMITED, 7.0, 1.0),
+            LimitReply(Fate.LIMITED, 7.0, 1.0),
             id="a date",
         ),
-        pytest.param(429, [(b"Retry-After", b"soon")], Reply(Fate.LIMITED), id="nonsense"),
+        pytest.param(429, [(b"Retry-After", b"soon")], LimitReply(Fate.LIMITED), id="nonsense"),
         pytest.param(
             200,
             [(b"RateLimit-Policy", b'"default";q=100;w=10')],
-            Reply(Fate.ACCEPTED, quotas=(Quota(100.0, 10.0),)),
+            LimitReply(Fate.ACCEPTED, quotas=(Quota(100.0, 10.0),)),
             id="a stated quota",
         ),
     ],
 )
-def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply: Reply) -> None:
+def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply: LimitReply) -> None:
     assert limit_reply(status, sort_reply(fields).told, lambda: NOW) == reply
 
 

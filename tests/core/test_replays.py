@@ -7,7 +7,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from sealgate.core.endings import BotReply, Ending, is_remembered
 from sealgate.core.outcome import Conclusion
-from sealgate.core.replays import Bounds, Declined, Fresh, Kept, Name, Repeated, Replays, digest, parse_key
+from sealgate.core.replays import (
+    Declined,
+    Fresh,
+    Kept,
+    Name,
+    Repeated,
+    ReplayBounds,
+    Replays,
+    digest,
+    parse_key,
+)
 from sealgate.errors import Refusal
 
 DONE, REFUSED, NOT_SENT, UNKNOWN = (
@@ -16,7 +26,7 @@ DONE, REFUSED, NOT_SENT, UNKNOWN = (
     Conclusion.NOT_SENT,
     Conclusion.UNKNOWN,
 )
-AMPLE = Bounds(most_count=100, most_bytes=1000, longest_s=60.0)
+AMPLE = ReplayBounds(most_count=100, most_bytes=1000, longest_s=60.0)
 K = Name("grid", "k-1")
 CONTENT = digest("POST", "/v1/trade/order", "ak-1", b"{}")
 FENCE_MS = 1_790_000_005_000
@@ -104,7 +114,7 @@ def test_a_key_is_spent_by(ending: Ending, *, is_kept: bool) -> None:
 
 
 def test_a_reply_that_is_too_large_is_settled_without_its_body() -> None:
-    replays = Replays(Bounds(100, 1 << 24, 60.0))
+    replays = Replays(ReplayBounds(100, 1 << 24, 60.0))
     settle(replays, name(1), done(bytes(256 * 1024)))
     settle(replays, name(2), done(bytes(256 * 1024 + 1)))
     assert replays._shelves["grid"]._size == reply(body=bytes(256 * 1024)).size
@@ -123,19 +133,19 @@ def test_what_was_never_signed_has_no_fence() -> None:
 
 
 def test_a_reply_above_the_bound_of_all_replies_still_spends_its_key() -> None:
-    replays = Replays(Bounds(100, 10, 60.0))
+    replays = Replays(ReplayBounds(100, 10, 60.0))
     settle(replays, K, done())
     assert isinstance(replays.begin(K, CONTENT, 1.0), Declined)
 
 
 def test_a_reply_that_just_fits_is_kept() -> None:
-    replays = Replays(Bounds(100, reply().size, 60.0))
+    replays = Replays(ReplayBounds(100, reply().size, 60.0))
     settle(replays, K, done())
     assert isinstance(replays.begin(K, CONTENT, 1.0), Repeated)
 
 
 def test_the_oldest_settled_goes_first_when_there_are_too_many() -> None:
-    replays = Replays(Bounds(3, 1000, 60.0))
+    replays = Replays(ReplayBounds(3, 1000, 60.0))
     replays.begin(name(0), CONTENT, 0.0)
     for number in (1, 2, 3):
         settle(replays, name(number), done(), float(number))
@@ -146,7 +156,7 @@ def test_the_oldest_settled_goes_first_when_there_are_too_many() -> None:
 
 
 def test_nothing_new_where_all_are_under_way() -> None:
-    replays = Replays(Bounds(2, 1000, 60.0))
+    replays = Replays(ReplayBounds(2, 1000, 60.0))
     for number in (1, 2):
         replays.begin(name(number), CONTENT, 0.0)
     told = "2 requests with an Idempotency-Key are under way, the most that are allowed."
@@ -157,7 +167,7 @@ def test_nothing_new_where_all_are_under_way() -> None:
 
 def test_no_bot_crowds_out_the_keys_of_another() -> None:
     """Neither by their number, nor by the bytes of their replies, nor by what is under way."""
-    replays = Replays(Bounds(3, 2 * reply().size, 60.0))
+    replays = Replays(ReplayBounds(3, 2 * reply().size, 60.0))
     settle(replays, K, done())
     for number in range(10):
         settle(replays, Name("maker", f"k-{number}"), done(), 1.0)
@@ -171,7 +181,7 @@ def test_no_bot_crowds_out_the_keys_of_another() -> None:
 
 
 def test_replies_have_a_bound_together_but_their_keys_stay_spent() -> None:
-    replays = Replays(Bounds(100, 100 + 2 * reply(body=b"").size, 60.0))
+    replays = Replays(ReplayBounds(100, 100 + 2 * reply(body=b"").size, 60.0))
     for number in (1, 2, 3):
         settle(replays, name(number), done(bytes(50)), float(number))
     assert isinstance(replays.begin(name(1), CONTENT, 4.0), Declined)
@@ -187,7 +197,7 @@ def test_a_key_is_forgotten_when_it_is_old() -> None:
 
 
 def test_what_the_journal_kept_comes_back() -> None:
-    replays = Replays(Bounds(2, 1000, 60.0))
+    replays = Replays(ReplayBounds(2, 1000, 60.0))
     kept = [Kept(name(age), CONTENT, done(), float(age)) for age in (5, 61, 20, 40)]
     replays.restore(kept, now=100.0)
     assert len(replays) == 2, "the youngest of them"
@@ -246,7 +256,7 @@ BOTS = ("grid", "maker")
 class AnyHistory(RuleBasedStateMachine):
     """Replays against the plain rule: what is sent is under way, or was forgotten for a reason that holds."""
 
-    bounds = Bounds(3, 200, 10.0)
+    bounds = ReplayBounds(3, 200, 10.0)
 
     def __init__(self) -> None:
         super().__init__()

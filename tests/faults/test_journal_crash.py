@@ -35,7 +35,7 @@ async def bot(book, first):
         assert await book.intent(order(number))
         print(number, flush=True)
         if number % 2:
-            book.settle(order(number), Ending(Conclusion.DONE))
+            book.ended(order(number), Ending(Conclusion.DONE))
 
 async def main():
     book = OrderBook(FILE, KEEPING, Host())

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from sealgate.core.sharing.seat import Answer, Visit
+from sealgate.core.sharing.seat import Visit, VisitAnswer
 
 
 @dataclass
@@ -20,7 +20,7 @@ class Table:
     leases: dict[str, int] = field(default_factory=dict)
     visits: int = 0
 
-    def visit(self, now: int, me: str, visit: Visit, lease: int, lead_lease: int) -> Answer:
+    def visit(self, now: int, me: str, visit: Visit, lease: int, lead_lease: int) -> VisitAnswer:
         """Make one visit."""
         self.visits += 1
         self.leases = {name: until for name, until in self.leases.items() if until > now}
@@ -38,7 +38,7 @@ class Table:
         is_lead = self.lead == me and visit.epoch == self.epoch
         if is_lead:
             self._tell_all(visit)
-        return Answer(
+        return VisitAnswer(
             self.lead,
             self.epoch,
             max(0, self.pause_until - now) / 1e6,
@@ -47,12 +47,12 @@ class Table:
             tuple(sorted(self.leases, key=lambda name: (self.leases[name], name))) if is_lead else (),
         )
 
-    def _leave(self, me: str) -> Answer:
+    def _leave(self, me: str) -> VisitAnswer:
         self.leases.pop(me, None)
         if self.lead == me:
             self.lead = ""
             self.tell("all", json.dumps({"epoch": self.epoch + 1}, separators=(",", ":")))
-        return Answer(self.lead, self.epoch, 0.0, len(self.leases))
+        return VisitAnswer(self.lead, self.epoch, 0.0, len(self.leases))
 
     def _pause(self, now: int, rest: int) -> None:
         if now + rest > max(now, self.pause_until):

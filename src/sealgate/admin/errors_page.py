@@ -5,7 +5,7 @@ docs/errors.md has the same lines.
 
 from html import escape
 
-from sealgate.core.catalogue import CATALOGUE, Row
+from sealgate.core.catalogue import CATALOGUE, ErrorRow
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -32,7 +32,7 @@ def errors_page() -> str:
     return _PAGE % "\n".join(_line(kind, row) for kind, row in CATALOGUE.items())
 
 
-def _line(kind: str, row: Row) -> str:
+def _line(kind: str, row: ErrorRow) -> str:
     statuses = ", ".join(map(str, row.statuses)) or "-"
     words = " / ".join(word.decode("ascii") for word in row.words) or "-"
     cells = (statuses, words, row.whose.value, row.advice)

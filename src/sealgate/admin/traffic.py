@@ -12,7 +12,7 @@ from sealgate.core.routes import Lane
 _FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
 _SLOW = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
-Row = tuple[str, str, str, str, int, Conclusion]  # bot, key, route, method, status and so on
+Labels = tuple[str, str, str, str, int, Conclusion]  # bot, key, route, method, status and so on
 
 
 class Durations:
@@ -43,7 +43,7 @@ class Traffic:
     """What the requests of known bots added up to."""
 
     def __init__(self) -> None:
-        self._rows: dict[Row, int] = {}
+        self._rows: dict[Labels, int] = {}
         self.added = Durations(_FAST)
         self.upstream = Durations(_SLOW)
         self._queued: dict[tuple[str, Lane], Durations] = {}
@@ -64,7 +64,7 @@ class Traffic:
             queued = self._queued[key, lane] = Durations(_SLOW)
         return queued
 
-    def rows(self) -> dict[Row, int]:
+    def rows(self) -> dict[Labels, int]:
         """Return how many requests there were of each kind."""
         return self._rows.copy()
 

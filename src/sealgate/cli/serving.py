@@ -46,7 +46,7 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
         if admin is not None and not admin.is_loopback:
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
-        _settle_memory()
+        _freeze_memory()
         first_steps = asyncio.create_task(_take_first_steps(gateway))
         await stop.wait()
         first_steps.cancel()
@@ -66,7 +66,7 @@ def _reload_on_hangup(gateway: Gateway) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: background.finish(reload()))
 
 
-def _settle_memory() -> None:
+def _freeze_memory() -> None:
     """Look through what start-up made no more: it stays for good.
 
     The collector's walks through all modules, again and again, took a fifth of a request and were its worst

@@ -13,7 +13,7 @@ from sealgate.core.outcome import Conclusion
 from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS, UNAUTHORIZED
 
 
-class Fate(Enum):
+class FailureKind(Enum):
     """How far an attempt came that brought no whole reply."""
 
     UNREACHABLE = "unreachable"  # no connection: no byte was written
@@ -37,14 +37,14 @@ class Failure:
     `told` is what the head of a 429 said of the limit (`ReplyHead.told`) before its body was cut.
     """
 
-    fate: Fate
+    kind: FailureKind
     detail: str
     told: Mapping[str, str] | None = None
 
     @property
     def is_unsent(self) -> bool:
         """Whether no byte was written."""
-        return self.fate in (Fate.UNREACHABLE, Fate.CONNECT_TIMEOUT)
+        return self.kind in (FailureKind.UNREACHABLE, FailureKind.CONNECT_TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,24 +81,24 @@ RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
-_FAILURES: dict[tuple[Fate, bool], tuple[bool, str, Conclusion]] = {
-    (Fate.UNREACHABLE, True): (True, "upstream_unreachable", Conclusion.NOT_SENT),
-    (Fate.UNREACHABLE, False): (True, "upstream_unreachable", Conclusion.NOT_SENT),
-    (Fate.CONNECT_TIMEOUT, True): (True, "upstream_timeout", Conclusion.NOT_SENT),
-    (Fate.CONNECT_TIMEOUT, False): (True, "upstream_timeout", Conclusion.NOT_SENT),
-    (Fate.LOST, True): (True, "upstream_broken", Conclusion.UNKNOWN),
-    (Fate.LOST, False): (False, "upstream_broken", Conclusion.UNKNOWN),
-    (Fate.LATE, True): (False, "upstream_timeout", Conclusion.UNKNOWN),
-    (Fate.LATE, False): (False, "upstream_timeout", Conclusion.UNKNOWN),
+_FAILURES: dict[tuple[FailureKind, bool], tuple[bool, str, Conclusion]] = {
+    (FailureKind.UNREACHABLE, True): (True, "upstream_unreachable", Conclusion.NOT_SENT),
+    (FailureKind.UNREACHABLE, False): (True, "upstream_unreachable", Conclusion.NOT_SENT),
+    (FailureKind.CONNECT_TIMEOUT, True): (True, "upstream_timeout", Conclusion.NOT_SENT),
+    (FailureKind.CONNECT_TIMEOUT, False): (True, "upstream_timeout", Conclusion.NOT_SENT),
+    (FailureKind.LOST, True): (True, "upstream_broken", Conclusion.UNKNOWN),
+    (FailureKind.LOST, False): (False, "upstream_broken", Conclusion.UNKNOWN),
+    (FailureKind.LATE, True): (False, "upstream_timeout", Conclusion.UNKNOWN),
+    (FailureKind.LATE, False): (False, "upstream_timeout", Conclusion.UNKNOWN),
 }
 
 
 def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s: float) -> Again | GiveUp:
     """Decide after an attempt without a whole reply; `resends` counts those for this same cause."""
-    may_repeat, slug, conclusion = _FAILURES[failure.fate, is_read]
+    may_repeat, slug, conclusion = _FAILURES[failure.kind, is_read]
     after_s = _BACKOFF_S * 2**resends
     if may_repeat and resends < RESENDS and after_s < time_left_s:
-        return Again(failure.fate.value, conclusion, after_s)
+        return Again(failure.kind.value, conclusion, after_s)
     return GiveUp(slug, f"The exchange gave no answer: {failure.detail}.", conclusion)
 
 

@@ -28,7 +28,7 @@ class Whose(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ErrorRow:
     """One kind: the statuses it comes with, lower-case words of its `detail` (any of them), the advice.
 
     Without words the status alone decides; without a status no reply is meant, but that none came.
@@ -51,106 +51,126 @@ class UpstreamError(NamedTuple):
 _BOT, _SETUP, _UPSTREAM = Whose.BOT, Whose.SETUP, Whose.UPSTREAM
 _IN_APP = "It happens in the app alone; bots cannot do it."
 
-CATALOGUE: dict[str, Row] = {
+CATALOGUE: dict[str, ErrorRow] = {
     # Key management
-    "invalid_permission": Row((400,), (b"invalid permission",), _BOT, _IN_APP),
-    "invalid_ip": Row((400,), (b"invalid ip", b"invalid cidr"), _BOT, _IN_APP),
-    "key_limit": Row((400,), (b"maximum key limit",), _BOT, "Revoke a key in the app: there may be 10."),
-    "passkey_failed": Row((403,), (b"passkey",), _BOT, _IN_APP),
-    "not_traded": Row((403,), (b"handshake not completed",), _SETUP, "Place one trade in the app first."),
-    "key_system_down": Row((503,), (b"api key system",), _UPSTREAM, "Wait; the exchange says so itself."),
+    "invalid_permission": ErrorRow((400,), (b"invalid permission",), _BOT, _IN_APP),
+    "invalid_ip": ErrorRow((400,), (b"invalid ip", b"invalid cidr"), _BOT, _IN_APP),
+    "key_limit": ErrorRow((400,), (b"maximum key limit",), _BOT, "Revoke a key in the app: there may be 10."),
+    "passkey_failed": ErrorRow((403,), (b"passkey",), _BOT, _IN_APP),
+    "not_traded": ErrorRow(
+        (403,), (b"handshake not completed",), _SETUP, "Place one trade in the app first."
+    ),
+    "key_system_down": ErrorRow(
+        (503,), (b"api key system",), _UPSTREAM, "Wait; the exchange says so itself."
+    ),
     # Authentication
-    "headers_missing": Row(
+    "headers_missing": ErrorRow(
         (401,), (b"missing api key",), _SETUP, "Set `signing.header_prefix` as the exchange documents it."
     ),
-    "key_invalid": Row(
+    "key_invalid": ErrorRow(
         (401,),
         (b"invalid api key",),
         _SETUP,
         "Compare `api_key` with the app; a revoked key never comes back.",
     ),
-    "signature_invalid": Row(
+    "signature_invalid": ErrorRow(
         (401,),
         (b"invalid hmac signature", b"invalid signature"),
         _SETUP,
         "Check that the secret is this key's. Then `sealgate discover` finds the `[signing]` settings.",
     ),
-    "timestamp_outside": Row(
+    "timestamp_outside": ErrorRow(
         (401,),
         (b"timestamp outside recv_window",),
         _SETUP,
         "The gateway syncs and sends once more. If it stays, set `recv_window_ms` as the exchange has it.",
     ),
-    "timestamp_invalid": Row(
+    "timestamp_invalid": ErrorRow(
         (401,),
         (b"invalid timestamp",),
         _SETUP,
         "The gateway syncs and sends once more. If it stays, look at the clock offset and at `clock.path`.",
     ),
-    "session_invalid": Row(
+    "session_invalid": ErrorRow(
         (401,), (b"session token",), _SETUP, "Store a new session token where `session` points, then reload."
     ),
-    "address_mismatch": Row(
+    "address_mismatch": ErrorRow(
         (403,), (b"address mismatch",), _BOT, "Use the address of the user whose key this is."
     ),
-    "permission_missing": Row(
+    "permission_missing": ErrorRow(
         (403,), (b"api key lacks",), _SETUP, "Give the key this permission in the app, or use another key."
     ),
-    "ip_refused": Row(
+    "ip_refused": ErrorRow(
         (403,), (b"not in api key whitelist",), _SETUP, "Add this machine's public address in the app."
     ),
     # Rate limiting
-    "handshake_limited": Row((429,), (b"handshake",), _BOT, "Wait 10 to 15 seconds."),
-    "rate_limited": Row(
+    "handshake_limited": ErrorRow((429,), (b"handshake",), _BOT, "Wait 10 to 15 seconds."),
+    "rate_limited": ErrorRow(
         (429,), (), _UPSTREAM, "Nothing to do: the key pauses, then requests go on below the learned limit."
     ),
     # Orders
-    "off_tick": Row((400,), (b"price must be divisible",), _BOT, "Round the price to the symbol's tick."),
-    "below_minimum": Row((400,), (b"order must have minimum value",), _BOT, "Order for $10 or more."),
-    "size_invalid": Row((400,), (b"order has invalid size",), _BOT, "Round to the symbol's size decimals."),
-    "price_invalid": Row((400,), (b"order has invalid price",), _BOT, "Send a price above zero."),
-    "symbol_unsupported": Row((400,), (b"is not supported",), _BOT, "Take a symbol from /symbols/list."),
-    "trading_halted": Row(
+    "off_tick": ErrorRow(
+        (400,), (b"price must be divisible",), _BOT, "Round the price to the symbol's tick."
+    ),
+    "below_minimum": ErrorRow((400,), (b"order must have minimum value",), _BOT, "Order for $10 or more."),
+    "size_invalid": ErrorRow(
+        (400,), (b"order has invalid size",), _BOT, "Round to the symbol's size decimals."
+    ),
+    "price_invalid": ErrorRow((400,), (b"order has invalid price",), _BOT, "Send a price above zero."),
+    "symbol_unsupported": ErrorRow((400,), (b"is not supported",), _BOT, "Take a symbol from /symbols/list."),
+    "trading_halted": ErrorRow(
         (400,), (b"trading is halted",), _UPSTREAM, "Wait: the exchange halted the symbol."
     ),
-    "margin_short": Row((400,), (b"insufficient margin",), _BOT, "Order less, or add USDC."),
-    "order_gone": Row(
+    "margin_short": ErrorRow((400,), (b"insufficient margin",), _BOT, "Order less, or add USDC."),
+    "order_gone": ErrorRow(
         (400,), (b"order was never placed",), _BOT, "After /order/modify only the new order ID is valid."
     ),
-    "needs_transfer": Row(
+    "needs_transfer": ErrorRow(
         (409, 449), (b"needs_transfer",), _BOT, "Make the one-time transfer for this market in the app."
     ),
     # Positions
-    "no_position": Row(
+    "no_position": ErrorRow(
         (404,), (b"no open position",), _BOT, "There is nothing to close: read the positions."
     ),
-    "size_exceeds": Row((400,), (b"size exceeds position",), _BOT, "Leave out the size to close it all."),
+    "size_exceeds": ErrorRow(
+        (400,), (b"size exceeds position",), _BOT, "Leave out the size to close it all."
+    ),
     # Leverage
-    "leverage_exceeds": Row(
+    "leverage_exceeds": ErrorRow(
         (400,), (b"leverage exceeds maximum",), _BOT, "Stay below the symbol's maxLeverage."
     ),
-    "cross_refused": Row((400,), (b"cross margin is not allowed",), _BOT, "Send `is_cross` false."),
+    "cross_refused": ErrorRow((400,), (b"cross margin is not allowed",), _BOT, "Send `is_cross` false."),
     # Deposit and withdrawal
-    "deposit_small": Row((400,), (b"below minimum deposit",), _BOT, _IN_APP),
-    "balance_short": Row((400,), (b"insufficient balance for withdrawal",), _BOT, _IN_APP),
-    "withdrawal_signature": Row((400,), (b"invalid withdrawal signature",), _BOT, _IN_APP),
+    "deposit_small": ErrorRow((400,), (b"below minimum deposit",), _BOT, _IN_APP),
+    "balance_short": ErrorRow((400,), (b"insufficient balance for withdrawal",), _BOT, _IN_APP),
+    "withdrawal_signature": ErrorRow((400,), (b"invalid withdrawal signature",), _BOT, _IN_APP),
     # Spot
-    "spot_unknown": Row((400,), (b"spot symbol not found",), _BOT, "Take a pair from /spot/symbols/list."),
-    "spot_short": Row((400,), (b"insufficient spot balance",), _BOT, "Sell less, or buy the token first."),
+    "spot_unknown": ErrorRow(
+        (400,), (b"spot symbol not found",), _BOT, "Take a pair from /spot/symbols/list."
+    ),
+    "spot_short": ErrorRow(
+        (400,), (b"insufficient spot balance",), _BOT, "Sell less, or buy the token first."
+    ),
     # General
-    "validation": Row((422,), (), _BOT, "Correct the fields that the reply's `detail` lists."),
-    "internal": Row(
+    "validation": ErrorRow((422,), (), _BOT, "Correct the fields that the reply's `detail` lists."),
+    "internal": ErrorRow(
         (500,), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
     ),
-    "other_4xx": Row((), (), _BOT, "Read the reply: the exchange's documents do not list it."),
-    "other_5xx": Row(
+    "other_4xx": ErrorRow((), (), _BOT, "Read the reply: the exchange's documents do not list it."),
+    "other_5xx": ErrorRow(
         (), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
     ),
-    # No reply at all; the slugs are those of core/attempts.py, Fate
-    "unreachable": Row((), (), _UPSTREAM, REASONS["upstream_unreachable"].advice),
-    "connect_timeout": Row((), (), _UPSTREAM, "Check the network, and whether a firewall drops packets."),
-    "lost": Row((), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."),
-    "late": Row((), (), _UPSTREAM, "Raise `upstream.total_timeout` if it is slow often; look orders up."),
+    # No reply at all; the slugs are those of core/attempts.py, FailureKind
+    "unreachable": ErrorRow((), (), _UPSTREAM, REASONS["upstream_unreachable"].advice),
+    "connect_timeout": ErrorRow(
+        (), (), _UPSTREAM, "Check the network, and whether a firewall drops packets."
+    ),
+    "lost": ErrorRow(
+        (), (), _UPSTREAM, "Look an order up before you send it again: it may have been executed."
+    ),
+    "late": ErrorRow(
+        (), (), _UPSTREAM, "Raise `upstream.total_timeout` if it is slow often; look orders up."
+    ),
 }
 
 # The refusals for the timestamp (spec.md, Authentication): what was refused so was certainly not executed.

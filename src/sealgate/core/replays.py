@@ -67,7 +67,7 @@ class Declined:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReplayBounds:
     """Of one bot: how many keys and bytes of replies are remembered, and how long after they were settled."""
 
     most_count: int
@@ -115,7 +115,7 @@ def digest(method: str, target: str, key: str, body: bytes) -> str:
 class Replays:
     """The keys of one gateway. `now` is a clock that nobody sets, in seconds."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
         self._shelves: dict[str, _Shelf] = {}
 
@@ -149,7 +149,7 @@ class Replays:
 class _Shelf:
     """The keys of one bot."""
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
         self._under_way: dict[str, _UnderWay] = {}
         self._settled: dict[str, _Settled] = {}  # in the order in which they were settled

@@ -1,4 +1,4 @@
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 
 
@@ -8,7 +8,7 @@ def test_a_claim_is_one_order_that_was_not_refused_unless_it_says_so() -> None:
 
 
 def test_a_stated_wait_is_of_whole_seconds_unless_it_says_so() -> None:
-    assert Reply(Fate.LIMITED, 3.0).resolution_s == 1.0
+    assert LimitReply(Fate.LIMITED, 3.0).resolution_s == 1.0
 
 
 def test_the_words_of_how_a_claim_ends() -> None:

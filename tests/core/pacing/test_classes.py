@@ -7,7 +7,7 @@ import pytest
 from sealgate.core.pacing.classes import read_apart, read_together
 from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.sent_log import Scope, SentLog
+from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 READS = (10, 3), (10, 6), (10, 1)  # reads and others sent before the refusal of a read
 MIXED = (10, 3), (4, 10), (10, 6)
@@ -35,18 +35,18 @@ def story(
 @pytest.mark.parametrize(
     ("rounds", "blur_s", "expected"),
     [
-        (MIXED, 0.0, {Scope.READS: 10.0, Scope.OTHERS: 10.0}),
-        (READS, 0.0, {Scope.READS: 10.0}),  # the others were never refused
+        (MIXED, 0.0, {LimitScope.READS: 10.0, LimitScope.OTHERS: 10.0}),
+        (READS, 0.0, {LimitScope.READS: 10.0}),  # the others were never refused
         (MIXED[:2], 0.0, {}),  # too few
         (MIXED, 0.15, {}),  # too few where their ends are not known
-        ((*MIXED, (2, 10), (10, 9), (7, 10)), 0.15, {Scope.READS: 10.0, Scope.OTHERS: 10.0}),
+        ((*MIXED, (2, 10), (10, 9), (7, 10)), 0.15, {LimitScope.READS: 10.0, LimitScope.OTHERS: 10.0}),
         (((10, 3), (4, 10), (8, 4)), 0.0, {}),  # reads fit no count of reads either
         (((4, 1), (1, 4), (4, 2)), 0.0, {}),  # so little that anything fits
         (((10, 3), (9, 4), (10, 3)), 0.0, {}),  # 13 together explain it
     ],
 )
 def test_apart_is_what_no_common_count_explains(
-    rounds: Sequence[tuple[int, int]], blur_s: float, expected: dict[Scope, float]
+    rounds: Sequence[tuple[int, int]], blur_s: float, expected: dict[LimitScope, float]
 ) -> None:
     found = read_apart(*story(rounds, blur_s), 0.005)
     assert {scope: reading.n for scope, reading in found.items()} == expected
@@ -63,10 +63,10 @@ def test_a_single_refusal_of_another_window_proves_nothing() -> None:
     ("more", "expected"),
     [
         pytest.param(0, {}, id="sixteen go between two refusals, always"),
-        pytest.param(4, {Scope.READS: 5.0}, id="once there are more"),
+        pytest.param(4, {LimitScope.READS: 5.0}, id="once there are more"),
     ],
 )
-def test_what_a_bucket_explains_is_not_split(more: int, expected: dict[Scope, float]) -> None:
+def test_what_a_bucket_explains_is_not_split(more: int, expected: dict[LimitScope, float]) -> None:
     """Five reads go in the fifth of a second before each refusal, and others before and beside them."""
     sends, episodes = [], []
     for end, late, extra in ((1.0, 0, 0), (1.8, 2, more), (2.6, 4, 0)):

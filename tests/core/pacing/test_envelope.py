@@ -9,7 +9,7 @@ from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 
@@ -140,7 +140,7 @@ def test_how_long_one_of_cost_1_waits_where_others_do() -> None:
     assert Envelope().wait_per_cost_s(ORDER) == 0.0
     envelope = Envelope((Quota(10, 1.0), Quota(30, 60.0)))
     assert envelope.wait_per_cost_s(ORDER) == pytest.approx(2.0, rel=0.001)
-    envelope.limits = [Limit(10.0, 1.0, scope=Scope.READS), Limit(5.0, 1.0, scope=Scope.OTHERS)]
+    envelope.limits = [Limit(10.0, 1.0, scope=LimitScope.READS), Limit(5.0, 1.0, scope=LimitScope.OTHERS)]
     waits = [envelope.wait_per_cost_s(claim) for claim in (READ, ORDER)]
     assert waits == pytest.approx([0.1, 0.2], rel=0.01)
 
@@ -257,7 +257,7 @@ def test_nothing_is_probed_while_patience_is_thin() -> None:
 def test_classes_count_apart_where_one_limit_is_of_a_class() -> None:
     envelope = Envelope((Quota(10, 1.0),))
     assert not envelope.counts_apart
-    envelope.limits.append(Limit(5.0, 1.0, scope=Scope.READS))
+    envelope.limits.append(Limit(5.0, 1.0, scope=LimitScope.READS))
     assert envelope.counts_apart
 
 

@@ -7,7 +7,7 @@ import pytest
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.learning import Context, _refuser, learn
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope, SentLog
+from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 
 def sent(rate: float, since: float, until: float) -> SentLog:
@@ -94,8 +94,8 @@ def test_refusals_that_fit_no_common_count_split_it() -> None:
     limits = [Limit(13.0, 1.0)]
     teach(limits, episodes[-1], log, episodes[:-1])
     assert [(one.scope, one.n, one.window) for one in limits] == [
-        (Scope.READS, 10.0, 1.0),
-        (Scope.OTHERS, 10.0, 1.0),
+        (LimitScope.READS, 10.0, 1.0),
+        (LimitScope.OTHERS, 10.0, 1.0),
     ]
     assert [one.episodes for one in limits] == [[episodes[0], episodes[2]], [episodes[1]]]
 
@@ -104,14 +104,14 @@ def test_stacked_limits_are_not_split() -> None:
     log, episodes = apart()
     limits = [Limit(13.0, 1.0), Limit(600.0, 60.0)]
     teach(limits, episodes[-1], log, episodes[:-1])
-    assert [one.scope for one in limits] == [Scope.ALL, Scope.ALL]
+    assert [one.scope for one in limits] == [LimitScope.ALL, LimitScope.ALL]
 
 
 def test_a_class_without_a_limit_gets_one_of_its_own() -> None:
     log, episodes = apart()
-    limits = [Limit(10.0, 1.0, scope=Scope.READS)]
+    limits = [Limit(10.0, 1.0, scope=LimitScope.READS)]
     teach(limits, episodes[1], log)
-    assert [(one.scope, one.n) for one in limits] == [(Scope.READS, 10.0), (Scope.OTHERS, 10.0)]
+    assert [(one.scope, one.n) for one in limits] == [(LimitScope.READS, 10.0), (LimitScope.OTHERS, 10.0)]
 
 
 def test_refusals_that_fit_a_common_count_only_join_it() -> None:
@@ -120,9 +120,9 @@ def test_refusals_that_fit_a_common_count_only_join_it() -> None:
         for index in range(20):
             log.add(start + index / 50, 1.0, is_read=index < reads)
         episodes.append(Episode(start + 0.41, start + 1.0, start + 1.0, is_read=True, resumed=start + 1.01))
-    limits = [Limit(10.0, 1.0, scope=Scope.READS), Limit(10.0, 1.0, scope=Scope.OTHERS)]
+    limits = [Limit(10.0, 1.0, scope=LimitScope.READS), Limit(10.0, 1.0, scope=LimitScope.OTHERS)]
     teach(limits, episodes[-1], log, episodes[:-1])
-    assert [(one.scope, one.n, one.window) for one in limits] == [(Scope.ALL, 20.0, 1.0)]
+    assert [(one.scope, one.n, one.window) for one in limits] == [(LimitScope.ALL, 20.0, 1.0)]
 
 
 @pytest.mark.parametrize(("wait_s", "is_its_own"), [(16.0, True), (16.1, False)])

@@ -5,7 +5,7 @@ import pytest
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 
 
 def searched(most: float = math.inf) -> Limit:
@@ -357,7 +357,10 @@ def test_a_fall_begins_a_new_search_and_forgets() -> None:
         pytest.param(Limit(20.0, 1.0, step=0.5, lifted=25.0), 30.0, 25.0, id="others as far as reads came"),
         pytest.param(Limit(20.0, 1.0, step=0.5, lifted=35.0), 30.0, 30.0, id="and not beyond the step"),
         pytest.param(
-            Limit(20.0, 1.0, step=0.5, scope=Scope.OTHERS), 30.0, 30.0, id="where no read counts, others do"
+            Limit(20.0, 1.0, step=0.5, scope=LimitScope.OTHERS),
+            30.0,
+            30.0,
+            id="where no read counts, others do",
         ),
     ],
 )
@@ -371,7 +374,7 @@ def test_what_a_limit_is_before_anything_is_known() -> None:
     assert (limit.last_seen, limit.fell_at, limit.since) == (-math.inf,) * 3
     assert (limit.cycle_start, limit.last_slot) == (-math.inf,) * 2
     assert (limit.scope, limit.kind, limit.seen, limit.step, limit.lifted) == (
-        Scope.ALL,
+        LimitScope.ALL,
         Kind.UNKNOWN,
         0,
         0.0,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.memory import kept_in_words, restore, snapshot
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 
 KEPT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3, "age": 5.0}
 
@@ -30,9 +30,9 @@ def test_the_first_step_after_a_restart_ends_where_it_held() -> None:
 
 def test_a_limit_on_reads_comes_back_as_one() -> None:
     (back,) = restore(
-        json.loads(json.dumps(snapshot([Limit(20.0, 1.0, scope=Scope.READS, last_seen=0.0)], 0.0))), 0.0
+        json.loads(json.dumps(snapshot([Limit(20.0, 1.0, scope=LimitScope.READS, last_seen=0.0)], 0.0))), 0.0
     )
-    assert back.scope is Scope.READS
+    assert back.scope is LimitScope.READS
 
 
 def test_published_limits_are_not_kept() -> None:

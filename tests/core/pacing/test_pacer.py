@@ -5,18 +5,18 @@ import math
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 
-ACCEPTED = Reply(Fate.ACCEPTED)
-LOST = Reply(Fate.LOST)
+ACCEPTED = LimitReply(Fate.ACCEPTED)
+LOST = LimitReply(Fate.LOST)
 YEARS_10_S = 10 * 365 * 86400.0
 
 
-def limited(retry_after_s: float | None = None, resolution_s: float = 0.0) -> Reply:
-    return Reply(Fate.LIMITED, retry_after_s, resolution_s)
+def limited(retry_after_s: float | None = None, resolution_s: float = 0.0) -> LimitReply:
+    return LimitReply(Fate.LIMITED, retry_after_s, resolution_s)
 
 
 class Desk:
@@ -45,7 +45,7 @@ class Desk:
         self.enter(now, count, lane)
         return self.go(now)
 
-    def answer(self, now: float, claims: list[Claim], reply: Reply = ACCEPTED) -> None:
+    def answer(self, now: float, claims: list[Claim], reply: LimitReply = ACCEPTED) -> None:
         for claim in claims:
             self.pacer.answered(claim, now, reply)
 
@@ -256,7 +256,7 @@ def test_published_limits_are_not_overwritten_by_memory() -> None:
 def test_the_fields_of_a_reply_beat_what_was_learned() -> None:
     desk = Desk()
     desk.pacer.restore([{"n": 100.0, "window": 1.0, "scope": 0, "seen": 1, "age": 1.0}], 0.0)
-    said = Reply(Fate.ACCEPTED, quotas=(Quota(5, 1.0),))
+    said = LimitReply(Fate.ACCEPTED, quotas=(Quota(5, 1.0),))
     desk.answer(0.1, desk.send(0.0, 2), said)
     assert [limit.words for limit in desk.pacer.status(0.1).limits] == ["5 per 1 s, published, not met yet"]
     assert len(desk.send(0.2, 9)) == 3
@@ -264,7 +264,7 @@ def test_the_fields_of_a_reply_beat_what_was_learned() -> None:
 
 def test_nothing_left_is_waited_for() -> None:
     desk = Desk()
-    said = Reply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=1.0, reset_s=10.0), Quota(math.inf)))
+    said = LimitReply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=1.0, reset_s=10.0), Quota(math.inf)))
     desk.answer(0.1, desk.send(0.0), said)
     assert len(desk.send(0.2, 3)) == 1
     assert desk.pacer.release(0.2).look_again_at == pytest.approx(10.1)
@@ -274,7 +274,7 @@ def test_nothing_left_is_waited_for() -> None:
 def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     """As a pause is; while something is under way, its reply may say otherwise."""
     desk = Desk()
-    said = Reply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=1.0, reset_s=10.0),))
+    said = LimitReply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=1.0, reset_s=10.0),))
     desk.answer(0.1, desk.send(0.0), said)
     last = desk.send(0.2)
     (waiting,) = desk.enter(0.2, give_up_at=9.0)

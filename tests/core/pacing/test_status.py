@@ -1,7 +1,7 @@
 import pytest
 
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 from sealgate.core.pacing.status import in_words, limit_status
 
 
@@ -14,8 +14,8 @@ from sealgate.core.pacing.status import in_words, limit_status
         ),
         (Limit(1200.0, 60.0, most=1200.0), "1200 per 60 s, published, not met yet"),
         (Limit(1.0, 0.05, seen=1, last_seen=999.5), "about 1 per 0.05 s, seen once, last 429 0.5 s ago"),
-        (Limit(10.0, 1.0, scope=Scope.READS), "about 10 per 1 s, reads only, not met yet"),
-        (Limit(10.0, 1.0, scope=Scope.OTHERS), "about 10 per 1 s, all but reads, not met yet"),
+        (Limit(10.0, 1.0, scope=LimitScope.READS), "about 10 per 1 s, reads only, not met yet"),
+        (Limit(10.0, 1.0, scope=LimitScope.OTHERS), "about 10 per 1 s, all but reads, not met yet"),
         (
             Limit(100.0, 3600.0, seen=2, last_seen=-9000.0),
             "about 100 per 60 min, seen 2 times, last 429 3 h ago",

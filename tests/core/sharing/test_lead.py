@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.round_trips import FIRST_S
@@ -10,7 +10,7 @@ from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S, Lead
 from sealgate.core.sharing.notes import Note, Over
 
-ACCEPTED = Reply(Fate.ACCEPTED)
+ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
 def claim(name: str, bot: str = "bot", lane: Lane = Lane.ORDER, give_up_at: float = 1000.0) -> Claim:
@@ -44,7 +44,7 @@ def test_the_budget_is_one() -> None:
 def test_a_pause_is_one() -> None:
     lead = ten()
     asks(lead, "a", "1")
-    lead.hear("a", Note(over=[Over("1", Reply(Fate.LIMITED, 3.0, 0.0), 0.0, 0.04)]), 0.05)
+    lead.hear("a", Note(over=[Over("1", LimitReply(Fate.LIMITED, 3.0, 0.0), 0.0, 0.04)]), 0.05)
     assert lead.pacer.paused_until > 3.0
     assert asks(lead, "b", "1", now=0.1) == []
     assert not lead.goes_at_once("c", claim("1"), 0.1)
@@ -176,7 +176,7 @@ def test_whose_time_is_over_is_dropped() -> None:
 def test_a_pause_found_in_its_own_process_is_obeyed() -> None:
     lead = ten()
     assert lead.goes_at_once("me", claim("1"), 0.0)
-    lead.hear("me", Note(over=[Over("1", Reply(Fate.LIMITED, 1.0, 0.0), 0.0, 0.01)]), 0.02)
+    lead.hear("me", Note(over=[Over("1", LimitReply(Fate.LIMITED, 1.0, 0.0), 0.0, 0.01)]), 0.02)
     assert not lead.goes_at_once("me", claim("2"), 0.5)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import LimitStatus
@@ -11,7 +11,7 @@ from sealgate.core.sharing.lead import CREDIT_S
 from sealgate.core.sharing.member_pacer import Common, MemberPacer
 from sealgate.core.sharing.notes import Grant, Note, Over
 
-ACCEPTED = Reply(Fate.ACCEPTED)
+ACCEPTED = LimitReply(Fate.ACCEPTED)
 SHOWN = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
 
 
@@ -119,7 +119,7 @@ def test_no_credit_outlives_a_pause(pacer: MemberPacer) -> None:
     pacer.hold(0.2)
     assert pacer.outbox.take().gone == ["+1"]
     pacer.take_grant(Grant(credits=["+2"]), 0.3)
-    pacer.answered(a, 0.3, Reply(Fate.LIMITED, 0.1, 0.0))
+    pacer.answered(a, 0.3, LimitReply(Fate.LIMITED, 0.1, 0.0))
     assert pacer.outbox.take().gone == ["+2"]
 
 
@@ -136,7 +136,7 @@ def test_no_credit_is_used(pacer: MemberPacer, case: str) -> None:
 def test_a_pause_begins_here_at_once_and_outlasts_the_sharing(pacer: MemberPacer) -> None:
     [a] = waiting(pacer, "a")
     granted(pacer, "a")
-    pacer.answered(a, 0.0, Reply(Fate.LIMITED, 3.0, 0.0))
+    pacer.answered(a, 0.0, LimitReply(Fate.LIMITED, 3.0, 0.0))
     assert pacer.is_paused(2.9)
     pacer.go_alone(0.1)
     assert pacer.is_paused(2.9)

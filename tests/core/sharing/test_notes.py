@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.stated import Quota
@@ -27,7 +27,7 @@ quotas = st.builds(
     st.none() | numbers,
 )
 replies = st.builds(
-    Reply,
+    LimitReply,
     st.sampled_from(Fate),
     st.none() | numbers,
     st.sampled_from([0.0, 1.0]),

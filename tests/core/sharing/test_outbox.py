@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.notes import Note, Over
 from sealgate.core.sharing.outbox import Outbox
 
-OVER = Over("x", Reply(Fate.ACCEPTED), 0.5, 1.0)
+OVER = Over("x", LimitReply(Fate.ACCEPTED), 0.5, 1.0)
 CLAIM = Claim("x", "bot", Lane.ORDER, 9.0)
 
 

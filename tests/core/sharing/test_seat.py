@@ -6,14 +6,14 @@ import math
 import pytest
 
 from rig.table import Table
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S
 from sealgate.core.sharing.member_pacer import Common, MemberPacer
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Answer, Seat
+from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, VisitAnswer
 
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
 
@@ -36,12 +36,12 @@ class Room:
             if channel in ("all", name):
                 seat.heard(message, self.now)
 
-    def visit(self, name: str, now: float) -> Answer:
+    def visit(self, name: str, now: float) -> VisitAnswer:
         self.now = now
         seat = self.seats[name]
         answer = self.table.visit(round(now * 1e6), name, seat.visit(now), *LEASES_US)
         seat.visited(answer, now)
-        seat.settle(now)
+        seat.catch_up(now)
         return answer
 
 
@@ -69,7 +69,7 @@ def test_who_waits_goes_over_the_lead(room: Room) -> None:
     b.pacer.enter(claim("x"), 101.0)
     assert b.visit_at(101.0) == 101.0
     room.visit("b", 101.0)
-    a.settle(101.0)
+    a.catch_up(101.0)
     assert a.visit_at(101.0) == 101.0
     room.visit("a", 101.0)
     assert [one.id for one in b.pacer.release(101.0).go] == ["x"]
@@ -78,19 +78,19 @@ def test_who_waits_goes_over_the_lead(room: Room) -> None:
 def test_the_leads_own_need_no_visit(room: Room) -> None:
     a = room.seats["a"]
     assert a.pacer.goes_at_once(claim("x"), 101.0)
-    a.pacer.answered(claim("x"), 101.0, Reply(Fate.ACCEPTED))
-    a.settle(101.0)
+    a.pacer.answered(claim("x"), 101.0, LimitReply(Fate.ACCEPTED))
+    a.catch_up(101.0)
     assert a.look_at() == math.inf
     assert room.seats["b"].look_at() == math.inf
-    room.seats["b"].settle(101.0)
+    room.seats["b"].catch_up(101.0)
 
 
 def test_what_a_lead_told_itself_waits_to_be_settled(room: Room) -> None:
     a = room.seats["a"]
-    before = a.is_unsettled
+    before = a.is_behind
     for seat in room.seats.values():
         seat.pacer.enter(claim("x"), 101.0)
-    assert (before, a.is_unsettled, room.seats["b"].is_unsettled) == (False, True, False)
+    assert (before, a.is_behind, room.seats["b"].is_behind) == (False, True, False)
 
 
 def test_the_lead_shows_what_it_learned_of_the_whole(room: Room) -> None:
@@ -183,10 +183,10 @@ def test_limits_go_from_lead_to_lead(room: Room) -> None:
 
 def test_what_is_said_to_a_lead_before_it_knows_that_it_is_one_is_kept() -> None:
     seat = seat_of("late")
-    seat.visited(Answer("other", 5, 0.0, 2), 1.0)
+    seat.visited(VisitAnswer("other", 5, 0.0, 2), 1.0)
     seat.heard(json.dumps({"from": "m", "epoch": 9, "note": [True, [], [], [], [], [], 3]}), 1.0)
     assert seat.visit_at(1.0) == 1.0
-    seat.visited(Answer("late", 9, 0.0, 1), 1.1)
+    seat.visited(VisitAnswer("late", 9, 0.0, 1), 1.1)
     assert seat.pacer.lead is not None
     assert seat.pacer.lead.members() == ("m",)
 

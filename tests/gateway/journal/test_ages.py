@@ -53,12 +53,12 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     during = ORDER._replace(id="a1-2", idempotency_key="k-2")
     book = OrderBook(file, KEEPING, host)
     await book.intent(ORDER)
-    book.settle(ORDER, DONE)
+    book.ended(ORDER, DONE)
     await book.intent(order(3))
     host.ahead_s = jump_s
     await looked_after(book, monkeypatch)
     await book.intent(during)
-    book.settle(during, DONE)
+    book.ended(during, DONE)
     await looked_after(book, monkeypatch)
     host.ahead_s = 0.0
     await looked_after(book, monkeypatch)

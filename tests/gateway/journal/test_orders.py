@@ -128,14 +128,14 @@ async def test_an_order_sent_again_keeps_its_row(file: Path) -> None:
 async def test_an_ending_is_the_state(file: Path, conclusion: Conclusion) -> None:
     async with running_book(file) as book:
         await book.intent(ORDER)
-        book.settle(ORDER, Ending(conclusion, ORDER.fence_ms, REPLY))
+        book.ended(ORDER, Ending(conclusion, ORDER.fence_ms, REPLY))
     assert read(file, "state, status") == [(conclusion.value, 201)]
 
 
 async def test_an_order_without_a_key_leaves_no_reply(file: Path) -> None:
     async with running_book(file) as book:
         await book.intent(order(1))
-        book.settle(order(1), DONE)
+        book.ended(order(1), DONE)
     assert read(file, "status, head, body") == [(201, None, None)]
 
 
@@ -159,7 +159,7 @@ async def test_all_that_waits_is_one_transaction_in_its_order(
             await until(lambda: [("a1-1", True)] in written)
             rest = [asyncio.ensure_future(book.intent(order(number))) for number in (2, 3)]
             await let_pass(0)
-            book.settle(order(2), DONE)
+            book.ended(order(2), DONE)
             assert not first.done()
             other.rollback()
         assert await asyncio.gather(first, *rest) == [True, True, True]
@@ -176,14 +176,14 @@ async def test_who_stops_waiting_leaves_the_others_unharmed(file: Path) -> None:
             gone.cancel()
             other.rollback()
         assert await stays
-        book.settle(order(1), Ending(Conclusion.NOT_SENT))
+        book.ended(order(1), Ending(Conclusion.NOT_SENT))
     assert read(file, "id, state") == [("a1-1", "not_sent"), ("a1-2", "sent")]
 
 
 async def test_an_unknown_outcome_is_in_doubt_at_once(file: Path) -> None:
     async with running_book(file) as book:
         await book.intent(ORDER)
-        book.settle(ORDER, UNKNOWN)
+        book.ended(ORDER, UNKNOWN)
         await book.intent(order(2))
         assert (book.status.in_doubt, book.status.doubts) == (1, (DOUBT,))
 
@@ -214,7 +214,7 @@ async def test_replies_come_back_after_a_restart(file: Path) -> None:
     async with running_book(file) as book:
         assert book.recall() == []
         await book.intent(ORDER)
-        book.settle(ORDER, DONE)
+        book.ended(ORDER, DONE)
     async with running_book(file) as book:
         (kept,) = book.recall()
     assert kept == Kept(Name("grid", "k-1"), "d" * 64, DONE, kept.age_s)
@@ -282,7 +282,7 @@ async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
 async def test_a_running_gateway_notices_what_is_settled_by_hand(file: Path) -> None:
     async with running_book(file) as book:
         await book.intent(order(2))
-        book.settle(ORDER, UNKNOWN)
+        book.ended(ORDER, UNKNOWN)
         await book.intent(order(3))
         with settling_desk(file) as desk:
             assert desk.doubts == (DOUBT,), "not those under way"
@@ -377,10 +377,10 @@ async def test_endings_are_written_when_the_disk_is_back(file: Path, disk: Disk)
             await book.intent(order(1))
             await book.intent(order(2))
             disk.trouble = FULL
-            book.settle(order(1), DONE)
-            book.settle(order(2), UNKNOWN)
+            book.ended(order(1), DONE)
+            book.ended(order(2), UNKNOWN)
             assert not await book.intent(order(3))
-            book.settle(order(3), Ending(Conclusion.NOT_SENT))
+            book.ended(order(3), Ending(Conclusion.NOT_SENT))
             await book.intent(order(4)._replace(lane=Lane.CANCEL))
             assert book.status.in_doubt == 1, "also while it is not written"
             disk.trouble = None
@@ -395,7 +395,7 @@ async def test_endings_that_were_never_written_are_told(file: Path, disk: Disk) 
         async with running_book(file) as book:
             await book.intent(order(1))
             disk.trouble = FULL
-            book.settle(order(1), DONE)
+            book.ended(order(1), DONE)
     assert [line["event"] for line in logs] == ["journal_failed", "journal_incomplete"]
     async with running_book(file) as book:
         disk.trouble = None
@@ -428,7 +428,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
                 assert await book.intent(order(4)._replace(lane=Lane.CANCEL)), "a cancel goes on"
             assert book._writer._queue.qsize() == queued
             for number in (2, 3):
-                book.settle(order(number), Ending(Conclusion.NOT_SENT))
+                book.ended(order(number), Ending(Conclusion.NOT_SENT))
             disk.answers.set()
             await until(lambda: book.status.trouble is None)
             assert await book.intent(order(5))
@@ -479,7 +479,7 @@ async def test_what_waits_for_a_disk_that_hangs_has_a_bound(
         disk.answers.clear()
         assert not await book.intent(order(1))
         for number in range(10):
-            book.settle(order(number), DONE)
+            book.ended(order(number), DONE)
         assert book._writer._queue.qsize() <= 3
         disk.answers.set()
 
@@ -492,7 +492,7 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
     book = OrderBook(file, KEEPING, Host())
     await book.intent(order(1))
     disk.answers.clear()
-    book.settle(order(1), DONE)
+    book.ended(order(1), DONE)
     with capture_logs() as logs:
         await book.close()
     assert [line["event"] for line in logs] == ["journal_hangs"]
@@ -558,7 +558,7 @@ async def test_one_that_is_moved_away_and_back_has_lost_nothing(file: Path) -> N
     async with running_book(file) as book:
         assert await book.intent(ORDER)
         move(file, elsewhere)
-        book.settle(ORDER, DONE)
+        book.ended(ORDER, DONE)
         await until(lambda: book.status.is_refusing)
         move(elsewhere, file)
         await until(lambda: book.status.trouble is None)

@@ -12,8 +12,7 @@ from rig.history import check_history, check_seal
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
-from sealgate.core.pacing.claims import Claim, Fate
-from sealgate.core.pacing.claims import Reply as LimitReply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.core.stamps import Stamps
 from sealgate.gateway.upstream.connection import UpstreamConnection
@@ -100,7 +99,7 @@ async def test_a_pause_that_begins_with_the_stamp_holds(
 
     def stamped(stamps: Stamps, now_ms: int, content: int) -> int:
         if not events:
-            other.settle(LimitReply(Fate.LIMITED, PAUSE_S, 0.0))
+            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0))
         events.append("stamp")
         loop.call_soon(events.append, "another task's turn")
         return stamp(stamps, now_ms, content)

@@ -33,8 +33,7 @@ from rig.herd import (
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
-from sealgate.core.pacing.claims import Claim, Fate
-from sealgate.core.pacing.claims import Reply as Learned
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.pacing.turnstile import Turnstile
@@ -153,7 +152,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     heard = Pauses([])
     host, answered = Host(), Turnstile.answered
 
-    def listen(turnstile: Turnstile, claim: Claim, learned: Learned) -> None:
+    def listen(turnstile: Turnstile, claim: Claim, learned: LimitReply) -> None:
         if learned.fate is Fate.LIMITED and learned.retry_after_s is not None:
             now = host.wall()
             heard.stated.append((now, now + learned.retry_after_s))

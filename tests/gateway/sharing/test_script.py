@@ -14,7 +14,7 @@ from redis.retry import Retry
 from rig.ports import free_port
 from rig.redis import command
 from rig.table import Table
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Answer, Visit
+from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Visit, VisitAnswer
 from sealgate.gateway.sharing.table import SCRIPT, arguments, read_answer
 
 NAME = "{sealgate:test}"
@@ -47,7 +47,7 @@ class Real:
         self._listener.psubscribe("*")
         self._listener.get_message(timeout=10.0)
 
-    def visit(self, now: int, me: str, visit: Visit, lease_s: float) -> tuple[Answer, Told]:
+    def visit(self, now: int, me: str, visit: Visit, lease_s: float) -> tuple[VisitAnswer, Told]:
         found = self._script(keys=[NAME, f"{NAME}:members"], args=arguments(str(now), me, visit, lease_s))
         self._redis.publish(END, "")
         return read_answer(found), list(self._told())

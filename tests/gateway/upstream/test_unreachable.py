@@ -12,7 +12,7 @@ from aiohttp.connector import Connection
 
 from rig.tls import Authority
 from rig.wire import PATIENCE_S, let_pass
-from sealgate.core.attempts import Failure, Fate
+from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.routes import Lane
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.pool import Upstream
@@ -25,7 +25,7 @@ async def failure_at(base_url: str, ca_file: Path | None = None) -> Failure:
     finally:
         await upstream.close()
     assert isinstance(failure, Failure)
-    assert failure.fate is Fate.UNREACHABLE
+    assert failure.kind is FailureKind.UNREACHABLE
     return failure
 
 

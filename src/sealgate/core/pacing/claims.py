@@ -52,7 +52,7 @@ class Fate(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class LimitReply:
     """What came back.
 
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a

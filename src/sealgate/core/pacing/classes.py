@@ -8,20 +8,22 @@ from collections.abc import Sequence
 
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Evidence, Reading, explain_bucket, explain_window
-from sealgate.core.pacing.sent_log import Scope, SentLog
+from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 KEPT = 8  # episodes that are looked at
 _LEAST = 3  # episodes, or too much fits them
 _LEAST_BLURRED = 6  # the same where it is not stated exactly when they end
 _SHARP_S = 0.1
 _FEW = 5  # requests: fits to less than that are what jitter makes of a bucket
-_ALONE = (Scope.READS, Scope.OTHERS)
+_ALONE = (LimitScope.READS, LimitScope.OTHERS)
 
 
-def read_apart(episodes: Sequence[Episode], log: SentLog, jitter_s: float) -> dict[Scope, Reading]:
+def read_apart(episodes: Sequence[Episode], log: SentLog, jitter_s: float) -> dict[LimitScope, Reading]:
     """Return what each class is limited to, as far as it was refused; nothing where they count together."""
     is_sharp = all(one.blur_s <= _SHARP_S for one in episodes)
-    if len(episodes) < (_LEAST if is_sharp else _LEAST_BLURRED) or _read(Scope.ALL, episodes, log, jitter_s):
+    if len(episodes) < (_LEAST if is_sharp else _LEAST_BLURRED) or _read(
+        LimitScope.ALL, episodes, log, jitter_s
+    ):
         return {}
     if explain_bucket(Evidence(episodes, log.all, jitter_s)):
         return {}
@@ -41,13 +43,13 @@ def read_together(episodes: Sequence[Episode], log: SentLog, jitter_s: float) ->
         return None
     if all(_read(scope, some, log, jitter_s) for scope, some in _by_class(episodes).items()):
         return None
-    return _read(Scope.ALL, episodes, log, jitter_s)
+    return _read(LimitScope.ALL, episodes, log, jitter_s)
 
 
-def _by_class(episodes: Sequence[Episode]) -> dict[Scope, list[Episode]]:
+def _by_class(episodes: Sequence[Episode]) -> dict[LimitScope, list[Episode]]:
     by_class = {scope: [one for one in episodes if scope.covers(is_read=one.is_read)] for scope in _ALONE}
     return {scope: some for scope, some in by_class.items() if some}
 
 
-def _read(scope: Scope, episodes: Sequence[Episode], log: SentLog, jitter_s: float) -> Reading | None:
+def _read(scope: LimitScope, episodes: Sequence[Episode], log: SentLog, jitter_s: float) -> Reading | None:
     return explain_window(Evidence(episodes, log.of(scope), jitter_s))

@@ -15,7 +15,7 @@ from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Evidence, Reading, explain, explain_last
 from sealgate.core.pacing.lesson import Lesson
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope, SentLog
+from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 _LONGER = 1.5  # a wait beyond this many windows (and a second, for rounding) is that of a longer, stacked one
 
@@ -81,9 +81,9 @@ def _widened(limits: Sequence[Limit], episode: Episode, context: Context, now: f
 
 
 def _new(limits: list[Limit], episode: Episode, context: Context, now: float) -> Limit | None:
-    scopes = {one.scope for one in limits} - {Scope.ALL}
-    own = Scope.READS if episode.is_read else Scope.OTHERS
-    scope = own if scopes else Scope.ALL
+    scopes = {one.scope for one in limits} - {LimitScope.ALL}
+    own = LimitScope.READS if episode.is_read else LimitScope.OTHERS
+    scope = own if scopes else LimitScope.ALL
     evidence = Evidence([episode], context.log.of(scope), context.jitter_s)
     found = explain(evidence) or explain_last(evidence)
     if found is None:
@@ -99,12 +99,12 @@ def _new(limits: list[Limit], episode: Episode, context: Context, now: float) ->
 def _classify(limits: list[Limit], episode: Episode, context: Context, now: float) -> None:
     """Put one limit on each class in the place of one on both, or the other way round."""
     learned = [one for one in limits if one.most == math.inf]
-    apart = [one for one in learned if one.scope is not Scope.ALL]
-    readings: dict[Scope, Reading] = {}
+    apart = [one for one in learned if one.scope is not LimitScope.ALL]
+    readings: dict[LimitScope, Reading] = {}
     if apart:
         together = read_together(context.recent, context.log, context.jitter_s)
         if together:
-            readings = {Scope.ALL: together}
+            readings = {LimitScope.ALL: together}
     elif len(learned) == 1:  # stacked limits do not fit one count either
         readings = read_apart(context.recent, context.log, context.jitter_s)
     if not readings:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.explain import Kind
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 
 _FIRST_STEP = 0.02  # of a limit that is well known: the least that the search can tell from jitter
 _LONGEST_STEP = 0.35  # more cannot be tried by the reads alone
@@ -43,7 +43,7 @@ class Limit:
     n: float
     window: float
     most: float = math.inf
-    scope: Scope = Scope.ALL
+    scope: LimitScope = LimitScope.ALL
     kind: Kind = Kind.UNKNOWN
     seen: int = 0
     last_seen: float = -math.inf
@@ -73,7 +73,9 @@ class Limit:
         """Return how many may go per window: reads probe, and others follow."""
         highest = self.n * (1 + self.step)
         # Where reads count apart, nothing but the others can try their limit.
-        return highest if is_read or self.scope is Scope.OTHERS else max(self.n, min(self.lifted, highest))
+        return (
+            highest if is_read or self.scope is LimitScope.OTHERS else max(self.n, min(self.lifted, highest))
+        )
 
     def heard(self, episode: Episode) -> None:
         """Remember an episode."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 from sealgate.core.pacing.status import in_words
 
 Snapshot = list[dict[str, float]]
@@ -47,11 +47,11 @@ def _is_plausible(one: Mapping[str, float]) -> bool:
     values = [one.get(name) for name in ("n", "window", "scope", "seen", "age")]
     numbers = [value for value in values if isinstance(value, int | float) and math.isfinite(value)]
     is_sound = len(numbers) == len(values) and min(numbers[:2]) > 0 and min(numbers) >= 0
-    return is_sound and one["scope"] in tuple(Scope)
+    return is_sound and one["scope"] in tuple(LimitScope)
 
 
 def _as_kept(one: Mapping[str, float], trust: float, now: float) -> Limit:
-    scope, seen, last_seen = Scope(int(one["scope"])), int(one["seen"]), now - one["age"]
+    scope, seen, last_seen = LimitScope(int(one["scope"])), int(one["seen"]), now - one["age"]
     return Limit(trust * one["n"], one["window"], scope=scope, seen=seen, last_seen=last_seen)
 
 

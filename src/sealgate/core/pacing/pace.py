@@ -11,7 +11,7 @@ from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.round_trips import RoundTrips
-from sealgate.core.pacing.sent_log import Scope, SentLog
+from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 _LONG_S = 2.0  # a window up to this may run full: nobody waits longer than it lasts
 _FREE_PART = 0.8  # of a long window that a flood may take freely; the rest is spread
@@ -32,7 +32,7 @@ class Pace:
     def __init__(self, log: SentLog, trips: RoundTrips) -> None:
         self._log = log
         self._trips = trips
-        self._spreads: dict[tuple[float, Scope], tuple[float, float]] = {}  # looked at when, seen what
+        self._spreads: dict[tuple[float, LimitScope], tuple[float, float]] = {}  # looked at when, seen what
 
     def length_s(self, limit: Limit) -> float:
         """Return the window with a margin for the jitter of what was sent."""

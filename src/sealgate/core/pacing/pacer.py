@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sealgate.core.pacing import memory
-from sealgate.core.pacing.claims import Claim, Fate, Refused, Release, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
 from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.gate import Gate, usable
 from sealgate.core.pacing.limit import Limit
@@ -109,7 +109,7 @@ class Pacer:
         ends = [at for at in (again_at, self._line.next_end()) if at is not None and at < math.inf]
         return Release(tuple(go), tuple(refused), min(ends, default=None))
 
-    def answered(self, claim: Claim, now: float, reply: Reply) -> None:
+    def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from what came back for a claim that was let go."""
         sent_at = self._sent.pop(claim.id)
         is_scout = self._take_scout_back(claim)
@@ -229,7 +229,9 @@ class Pacer:
             self._scout, self._scout_until = "", -math.inf
         return is_scout
 
-    def _refused(self, claim: Claim, sent_at: float, now: float, reply: Reply, *, is_scout: bool) -> None:
+    def _refused(
+        self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
+    ) -> None:
         stated_s = usable(reply.retry_after_s)
         self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
         self._envelope.refused(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)

@@ -8,7 +8,7 @@ _PRUNE_EVERY = 10_000  # entries; forgetting moves all of them, so it is done ra
 _MOST = 250_000  # entries, 8 MB: where more is sent within the horizon, that is known to be no limit
 
 
-class Scope(IntEnum):
+class LimitScope(IntEnum):
     """What is counted: everything, or one class alone. The values are kept over restarts."""
 
     ALL = 0
@@ -17,7 +17,7 @@ class Scope(IntEnum):
 
     def covers(self, *, is_read: bool) -> bool:
         """Whether a request of that class is counted."""
-        return self is Scope.ALL or (self is Scope.READS) == is_read
+        return self is LimitScope.ALL or (self is LimitScope.READS) == is_read
 
 
 class Tally:
@@ -79,7 +79,7 @@ class SentLog:
         self._reads = (self.all.totals, self.reads.totals)
         self._others = (self.all.totals, self.others.totals)
 
-    def of(self, scope: Scope) -> Tally:
+    def of(self, scope: LimitScope) -> Tally:
         """Return the costs that are counted."""
         return self._tallies[scope]
 

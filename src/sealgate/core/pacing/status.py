@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 from sealgate.core.routes import Lane
 from sealgate.core.spans import span
 
 _RECENTLY_S = 600.0  # for so long a fall counts as foreign use: by then the search has been there again
-_OF = {Scope.ALL: "", Scope.READS: ", reads only", Scope.OTHERS: ", all but reads"}
+_OF = {LimitScope.ALL: "", LimitScope.READS: ", reads only", LimitScope.OTHERS: ", all but reads"}
 
 
 @dataclass(frozen=True, slots=True)

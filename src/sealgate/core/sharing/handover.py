@@ -11,7 +11,7 @@ from typing import Any
 
 from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import Scope
+from sealgate.core.pacing.sent_log import LimitScope
 
 _CAREFUL = 0.8  # of a share, while nobody knows what the others do
 _TRY_AFTER_S = 10.0  # a new lead looks for a while before it probes
@@ -47,7 +47,7 @@ def read_limits(plain: Sequence[Mapping[str, Any]], now: float) -> list[Limit]:
             one["n"],
             one["window"],
             most=_height(one["most"]),
-            scope=Scope(one["scope"]),
+            scope=LimitScope(one["scope"]),
             kind=Kind(one["kind"]),
             seen=one["seen"],
             last_seen=now - one["age"],

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
@@ -85,7 +85,7 @@ class Lead:
                 self._give_back(held, name)
             else:
                 self._gone.remove(claim.id)
-                self.pacer.answered(claim, now, Reply(Fate.LOST))
+                self.pacer.answered(claim, now, LimitReply(Fate.LOST))
         self.grants.pop(member, None)
 
     def members(self) -> tuple[str, ...]:

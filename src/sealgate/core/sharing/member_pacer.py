@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sealgate.core.pacing import memory
-from sealgate.core.pacing.claims import Claim, Fate, Refused, Release, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
 from sealgate.core.pacing.gate import usable
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
@@ -130,7 +130,7 @@ class MemberPacer(Pacer):
             self._drop(refused.claim.id)
         return release
 
-    def answered(self, claim: Claim, now: float, reply: Reply) -> None:
+    def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Pass on what came back; a pause begins here at once."""
         if not self.is_shared:
             super().answered(claim, now, reply)

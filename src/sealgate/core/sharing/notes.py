@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sealgate.core.pacing.claims import Claim, Fate, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 
@@ -20,7 +20,7 @@ class Over(NamedTuple):
     """How one that was let go under `name`, and sent at `sent_at`, ended at `at`."""
 
     name: str
-    reply: Reply
+    reply: LimitReply
     sent_at: float
     at: float
 
@@ -115,7 +115,7 @@ def _quota(quota: Quota) -> list[float | None]:
 
 def _read_over(values: Sequence[Any], now: float) -> Over:
     name, fate, retry_after_s, resolution_s, quotas, sent_ago_s, over_ago_s = values
-    reply = Reply(Fate(fate), retry_after_s, resolution_s, tuple(map(_read_quota, quotas)))
+    reply = LimitReply(Fate(fate), retry_after_s, resolution_s, tuple(map(_read_quota, quotas)))
     return Over(name, reply, now - max(0.0, sent_ago_s), now - max(0.0, over_ago_s))
 
 

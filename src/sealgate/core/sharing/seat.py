@@ -49,7 +49,7 @@ class Visit:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class VisitAnswer:
     """What it finds. `members` are told to the lead alone, the last `beat` to who is new to the epoch."""
 
     lead: str
@@ -101,18 +101,18 @@ class Seat:
         return min(self._visit_at, *ends)
 
     @property
-    def is_unsettled(self) -> bool:
+    def is_behind(self) -> bool:
         """Whether this gateway leads, and has told itself something that has had no effect yet."""
         return self.is_lead and self.pacer.outbox.due_at < math.inf
 
     def look_at(self) -> float:
-        """Return when `settle` is due by itself."""
+        """Return when `catch_up` is due by itself."""
         return math.inf if self.pacer.lead is None else self.pacer.lead.look_at
 
-    def settle(self, now: float) -> None:
+    def catch_up(self, now: float) -> None:
         """Where this gateway leads, let its own note and the time that has passed have their effect."""
         lead, pacer = self.pacer.lead, self.pacer
-        if lead is None or not (self.is_unsettled or lead.is_due(now)):
+        if lead is None or not (self.is_behind or lead.is_due(now)):
             return
         lead.hear(pacer.name, pacer.outbox.take(), now)
         lead.advance(now)
@@ -135,7 +135,7 @@ class Seat:
         lead.grants.clear()
         return Visit(self._epoch, pause_s, beat=self._beat(lead, now), grants=grants)
 
-    def visited(self, answer: Answer, now: float) -> None:
+    def visited(self, answer: VisitAnswer, now: float) -> None:
         """Take in what Redis said."""
         self._hold(now + min(answer.pause_s, LONGEST_S) if answer.pause_s else -math.inf)
         if self.trouble is not None or answer.epoch != self._epoch:
@@ -189,7 +189,7 @@ class Seat:
         if self.pacer.lead is not None:
             self.pacer.lead.pacer.hold(until)
 
-    def _begin(self, answer: Answer, now: float) -> None:
+    def _begin(self, answer: VisitAnswer, now: float) -> None:
         """Sit down under a lead that is new here, which may be oneself."""
         limits = self.pacer.known()
         self._epoch, self._heard_at, self.trouble = answer.epoch, now, None

@@ -7,7 +7,7 @@ from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.line import BotLine
-from sealgate.gateway.bots.parser import Message
+from sealgate.gateway.bots.parser import RequestMessage
 
 _HTTP_11 = (1, 1)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -21,7 +21,7 @@ class Incoming:
 
     __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
 
-    def __init__(self, message: Message, content: StreamReader, connection: BotLine) -> None:
+    def __init__(self, message: RequestMessage, content: StreamReader, connection: BotLine) -> None:
         self.method = message.method
         self.target = message.path
         self.version = message.version

@@ -20,7 +20,7 @@ _FIELDS = 128
 _BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 
 
-class Message(Protocol):
+class RequestMessage(Protocol):
     """The head of a request, as far as it is used: aiohttp states a tuple, which its C class is not."""
 
     method: str
@@ -32,7 +32,7 @@ class Message(Protocol):
     upgrade: bool
 
 
-Messages = Sequence[tuple[Message, StreamReader]]
+Messages = Sequence[tuple[RequestMessage, StreamReader]]
 
 
 def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: int) -> HttpRequestParser:

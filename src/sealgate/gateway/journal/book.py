@@ -1,4 +1,4 @@
-"""The orders as the pipeline uses them: `intent` before the first byte, `settle` when all is over."""
+"""The orders as the pipeline uses them: `intent` before the first byte, `ended` when all is over."""
 
 import asyncio
 from contextlib import closing
@@ -56,7 +56,7 @@ class OrderBook:
 
         After True it is in the file, or need not be: a cancel is worth more than its record, and
         `journal.on_failure` may say the same of every order. A disk that hangs is waited for up to a bound,
-        then no more until it answers. Whoever called this calls `settle` in any case, also where the order
+        then no more until it answers. Whoever called this calls `ended` in any case, also where the order
         was not sent after all or the call was cancelled.
         """
         may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
@@ -73,7 +73,7 @@ class OrderBook:
             return False
         return written.result() is None
 
-    def settle(self, order: Order, ending: Ending) -> None:
+    def ended(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
         settled_ms = int(self._ages.written_at(self._host.wall(), self._host.now()) * 1000)
         self._writer.put(Item(rows.settled_row(order, ending, settled_ms)))

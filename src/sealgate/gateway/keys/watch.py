@@ -9,7 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from sealgate.config import Config
-from sealgate.core.settling import Settling
+from sealgate.core.debounce import Debounce
 from sealgate.gateway.host.host import Host
 
 _LOOK_S = 1.0
@@ -24,17 +24,17 @@ class SecretWatch:
         self._config = config
         self._environ = environ
         self._host = host
-        self._settling = Settling(self.look(config()))
+        self._debounce = Debounce(self.look(config()))
 
     def note(self, seen: State) -> None:
         """Take the files as they were seen for read."""
-        self._settling.accept(seen)
+        self._debounce.accept(seen)
 
     async def run(self, on_change: Callable[[], Awaitable[None]]) -> None:
         """Call once for each change, when it has come to rest."""
         while True:
             await self._host.sleep(_LOOK_S)
-            if self._settling.look(await asyncio.to_thread(self.look, self._config())):
+            if self._debounce.look(await asyncio.to_thread(self.look, self._config())):
                 await on_change()
 
     def look(self, config: Config) -> State:

@@ -22,7 +22,7 @@ from sealgate.gateway.life.memory import subject
 from sealgate.gateway.life.rules import build_rules
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.key_watch import KeyWatch
-from sealgate.gateway.request.tree import Desk, Limits, Tree
+from sealgate.gateway.request.tree import Desk, RequestLimits, Tree
 from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.destination import Destination, destination_of
 from sealgate.gateway.upstream.pool import Upstream
@@ -40,7 +40,7 @@ def build_tree(
     return Tree(
         config=config,
         rules=build_rules(config, parts.roster),
-        limits=Limits(
+        limits=RequestLimits(
             max_wait_s=config.limits.max_wait,
             total_timeout_s=config.upstream.total_timeout,
             body_timeout_s=config.listen.body_timeout,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sealgate.config import Config
 from sealgate.core.pacing.memory import Snapshot
-from sealgate.core.replays import Bounds, Replays
+from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderBook
 from sealgate.gateway.journal.book import MOST_REPLAYS
@@ -20,7 +20,7 @@ _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 def build_books(config: Config, host: Host) -> Bookkeeping:
     """Open the journal, if there is one, and take up what it kept. Raises JournalError."""
     journal = config.journal
-    replays = Replays(Bounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    replays = Replays(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
     if journal.file is None:
         return Bookkeeping(replays, None, host)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")

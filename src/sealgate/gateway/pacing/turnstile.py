@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 import structlog
 
-from sealgate.core.pacing.claims import Claim, Fate, Refused, Reply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.pacing.pacer import Pacer
 from sealgate.core.pacing.status import PacerStatus, SharingStatus
@@ -50,7 +50,7 @@ class Turn:
     def __init__(self, turnstile: "Turnstile", claim: Claim) -> None:
         self._turnstile = turnstile
         self._claim = claim
-        self._is_settled = False
+        self._is_answered = False
         self._is_used = False
 
     def goes(self, now: float) -> None:
@@ -63,9 +63,9 @@ class Turn:
         """Whether a pause has begun since, so that nothing may be sent at this moment."""
         return self._turnstile.is_paused
 
-    def settle(self, reply: Reply) -> None:
+    def answered(self, reply: LimitReply) -> None:
         """Tell how it ended."""
-        self._is_settled = True
+        self._is_answered = True
         self._turnstile.answered(self._claim, reply)
 
     def __enter__(self) -> Self:
@@ -74,9 +74,9 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._is_settled and self._is_used:
-            self.settle(Reply(Fate.LOST))
-        elif not self._is_settled:
+        if not self._is_answered and self._is_used:
+            self.answered(LimitReply(Fate.LOST))
+        elif not self._is_answered:
             self._turnstile.leave(self._claim)
 
 
@@ -124,7 +124,7 @@ class Turnstile:
         self._pacer.leave(claim)
         self.go_on()
 
-    def answered(self, claim: Claim, reply: Reply) -> None:
+    def answered(self, claim: Claim, reply: LimitReply) -> None:
         """Let the pacer learn from how a turn ended."""
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED

@@ -1,7 +1,7 @@
 """What is remembered of a request beyond its time: Idempotency-Keys, and orders in the journal.
 
 Three calls of the pipeline: `begin` before anything waits, `intent` before the first byte of an attempt,
-`settle` once at the end, whatever that is.
+`ended` once at the end, whatever that is.
 """
 
 from sealgate.core.admission import Ticket
@@ -78,11 +78,11 @@ class Bookkeeping:
         if not await self._book.intent(journey.order):
             raise Refusal("halted", "The journal cannot be written, and no order is sent without a record.")
 
-    def settle(self, journey: Journey, reply: Reply | None) -> None:
+    def ended(self, journey: Journey, reply: Reply | None) -> None:
         """Note how a request ended; `reply` is None where there is none to keep. The first call counts."""
-        if journey.is_settled:
+        if journey.is_over:
             return
-        journey.is_settled = True
+        journey.is_over = True
         if self._book is None and _is_in_doubt(journey):
             self._unknown += 1
         if journey.name is not None or journey.order is not None:
@@ -94,7 +94,7 @@ class Bookkeeping:
         if journey.name is not None:
             self._replays.finish(journey.name, ending, self._host.now())
         if journey.order is not None and self._book is not None:
-            self._book.settle(journey.order, ending)
+            self._book.ended(journey.order, ending)
 
     @property
     def status(self) -> JournalStatus:

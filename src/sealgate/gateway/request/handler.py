@@ -52,10 +52,10 @@ class Handler:
         try:
             reply = await self._answer(self.pipeline, request, journey)
             if reply.remainder is None:
-                self._books.settle(journey, reply)
+                self._books.ended(journey, reply)
             return await self._write(request, reply, journey)
         except (ConnectionError, asyncio.CancelledError):
-            if not journey.is_settled and reply is not None:
+            if not journey.is_over and reply is not None:
                 journey.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
             return False
         except BrokenReplyError as error:
@@ -63,7 +63,7 @@ class Handler:
             return False
         finally:
             bot.on_hang_up = None
-            self._books.settle(journey, None)
+            self._books.ended(journey, None)
             self._under_way.end(journey)
             self._report(journey, _GONE if reply is None else reply.status, self._host.now())
 

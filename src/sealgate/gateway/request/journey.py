@@ -53,7 +53,7 @@ class Journey:
     name: Name | None = None
     digest: str | None = None
     order: Order | None = None
-    is_settled = False
+    is_over = False
     is_under_way = False
     attempts = 0
     resends: tuple[str, ...] = ()

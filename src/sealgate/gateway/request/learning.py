@@ -24,7 +24,7 @@ from sealgate.gateway.upstream.answer import Answer
 def observe(answer: Answer, turn: Turn, journey: Journey, clock: KeptClock) -> None:
     """Let the pacer and the clock learn from a reply."""
     taught = limit_reply(answer.status, answer.head.told, clock.server_now)
-    turn.settle(taught)
+    turn.answered(taught)
     if answer.status >= BAD_REQUEST:
         kind = find_kind(answer.status, answer.body)
         journey.upstream_errors += (UpstreamError(kind, journey.sent_at, taught.retry_after_s),)
@@ -50,12 +50,12 @@ def judge_reply(answer: Answer, ticket: Ticket, journey: Journey, replay: Replay
 def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
     """Let the pacer learn from a 429 whose body was cut."""
     if failure.told is not None:
-        turn.settle(limit_reply(TOO_MANY_REQUESTS, failure.told, clock.server_now))
+        turn.answered(limit_reply(TOO_MANY_REQUESTS, failure.told, clock.server_now))
 
 
 def judge_failure(failure: Failure, ticket: Ticket, journey: Journey, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
-    journey.upstream_errors += (UpstreamError(failure.fate.value, now),)
-    resends = journey.resends.count(failure.fate.value)
+    journey.upstream_errors += (UpstreamError(failure.kind.value, now),)
+    resends = journey.resends.count(failure.kind.value)
     time_left_s = journey.give_up_at - now
     return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

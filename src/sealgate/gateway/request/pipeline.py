@@ -6,7 +6,7 @@ import structlog
 
 from sealgate.core import admission
 from sealgate.core.admission import Ticket
-from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, Fate, GiveUp
+from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
@@ -249,7 +249,7 @@ def _unsent(connection: UpstreamConnection, journey: Journey) -> Failure | None:
     if was_usable:
         return None
     journey.attempts += 1
-    return Failure(Fate.UNREACHABLE, "the connection was closed at once")
+    return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, journey: Journey, now: float) -> None:

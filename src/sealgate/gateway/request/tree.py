@@ -16,7 +16,7 @@ from sealgate.gateway.upstream.pool import Upstream
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """How long things may take, in seconds, and what is sent again after a 429."""
 
     max_wait_s: float
@@ -41,7 +41,7 @@ class Tree:
 
     config: Config
     rules: Rules
-    limits: Limits
+    limits: RequestLimits
     desks: Mapping[str, Desk]
     open_turnstile: Turnstile
     upstream: Upstream

@@ -44,7 +44,7 @@ class Sharer:
 
     def changed(self) -> None:
         """Let the seat take in what is new; once the turnstile has acted on it, see what is due."""
-        self._seat.settle(self._host.now())
+        self._seat.catch_up(self._host.now())
         if not self._is_looking:
             self._is_looking = True
             self._loop.call_soon(self._look)
@@ -52,7 +52,7 @@ class Sharer:
     def _look(self) -> None:
         self._is_looking = False
         now = self._host.now()
-        if self._seat.is_unsettled:
+        if self._seat.is_behind:
             self._turnstile.go_on()
         if self._seat.visit_at(now) < self._sleeps_until:
             self._wake.set()

@@ -17,7 +17,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Answer, Visit
+from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Visit, VisitAnswer
 
 TIMEOUT_S = 0.1
 TROUBLE = (RedisError, OSError, TimeoutError)
@@ -66,7 +66,7 @@ class Session:
         self._name = name
         self._me = me
 
-    async def visit(self, visit: Visit) -> Answer:
+    async def visit(self, visit: Visit) -> VisitAnswer:
         """Make a visit. Raises one of TROUBLE."""
         return await self._run(visit, MEMBER_LEASE_S)
 
@@ -80,7 +80,7 @@ class Session:
             if message["type"] == "message":
                 heard(message["data"])
 
-    async def _run(self, visit: Visit, lease_s: float) -> Answer:
+    async def _run(self, visit: Visit, lease_s: float) -> VisitAnswer:
         keys = [self._name, f"{self._name}:members"]
         async with asyncio.timeout(TIMEOUT_S):
             found = await self._script(keys=keys, args=arguments("", self._me, visit, lease_s))
@@ -94,11 +94,11 @@ def arguments(now: str, me: str, visit: Visit, lease_s: float) -> list[str | int
     return [now, me, visit.epoch, *leases, visit.note, visit.beat, *grants]
 
 
-def read_answer(found: list[Any]) -> Answer:
+def read_answer(found: list[Any]) -> VisitAnswer:
     """Return what table.lua returned."""
     lead, epoch, pause_us, replicas, beat, members = found
     names = tuple(member.decode() for member in members)
-    return Answer(lead.decode(), epoch, pause_us / _US, replicas, beat.decode(), names)
+    return VisitAnswer(lead.decode(), epoch, pause_us / _US, replicas, beat.decode(), names)
 
 
 def words(error: BaseException) -> str:

@@ -13,13 +13,13 @@ import aiohttp
 from aiohttp.connector import Connection
 from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
-from sealgate.core.attempts import Failure, Fate
+from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow
 from sealgate.gateway.upstream.answer import Answer, Hold, Remainder, read_held
-from sealgate.gateway.upstream.parser import Message, new_parser
+from sealgate.gateway.upstream.parser import ReplyMessage, new_parser
 from sealgate.gateway.upstream.tls import has_said_goodbye
 from sealgate.gateway.upstream.troubles import TROUBLE, words
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_INTERIM = 16  # 1xx replies to one request
 
-Head = tuple[Message, StreamReader]
+_Head = tuple[ReplyMessage, StreamReader]
 
 
 class UpstreamConnection(Flow):
@@ -49,9 +49,9 @@ class UpstreamConnection(Flow):
         self._connection = connection
         self._on_free = on_free
         self.is_wanted = is_wanted
-        self._head: asyncio.Future[Head] | None = None
+        self._head: asyncio.Future[_Head] | None = None
         self._content: StreamReader = EMPTY_PAYLOAD
-        self._message: Message | None = None
+        self._message: ReplyMessage | None = None
         self._interim = 0
         self._alarm = Alarm(loop, self._ring)
         self._adopt(connection)
@@ -77,9 +77,9 @@ class UpstreamConnection(Flow):
             head = _sorted(message)
             body = await read_held(content)
         except TimeoutError:
-            failure = Failure(Fate.LATE, "no whole reply in time", self._told())
+            failure = Failure(FailureKind.LATE, "no whole reply in time", self._told())
         except TROUBLE as error:
-            failure = Failure(Fate.LOST, words(error), self._told())
+            failure = Failure(FailureKind.LOST, words(error), self._told())
         except BaseException:  # the bot hung up
             self.close()
             raise
@@ -125,7 +125,7 @@ class UpstreamConnection(Flow):
         self._connection.close()
         self._on_free(self)
 
-    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[Head]":
+    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[_Head]":
         head = self._head = self._loop.create_future()
         self._interim = 0
         self._alarm.set(ends_at)
@@ -150,7 +150,7 @@ class UpstreamConnection(Flow):
         for message, content in messages:
             self._take(message, content)
 
-    def _take(self, message: Message, content: StreamReader) -> None:
+    def _take(self, message: ReplyMessage, content: StreamReader) -> None:
         if self._head is None or self._head.done():
             self._spoil()
         elif message.code >= OK:
@@ -212,7 +212,7 @@ class UpstreamConnection(Flow):
             self.transport.abort()
 
 
-def _sorted(message: Message) -> ReplyHead:
+def _sorted(message: ReplyMessage) -> ReplyHead:
     """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
@@ -223,6 +223,6 @@ def _sorted(message: Message) -> ReplyHead:
     return head
 
 
-def _is_ended_by_close(message: Message) -> bool:
+def _is_ended_by_close(message: ReplyMessage) -> bool:
     head = sort_reply(message.raw_headers)
     return head.length is None and head.coding is None

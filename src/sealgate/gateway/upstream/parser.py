@@ -15,7 +15,7 @@ _LINE_BYTES = 16 * 1024
 _BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 
 
-class Message(Protocol):
+class ReplyMessage(Protocol):
     """The head of a reply, as far as it is used: aiohttp states a tuple, which its C class is not."""
 
     code: int

@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp.client_reqrep import ClientRequest
 from yarl import URL
 
-from sealgate.core.attempts import Failure, Fate
+from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.routes import Lane
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
@@ -91,7 +91,7 @@ class Upstream:
         try:
             await self._room.enter(lane, timeout_s)
         except TimeoutError:
-            return Failure(Fate.CONNECT_TIMEOUT, "all connections are in use")
+            return Failure(FailureKind.CONNECT_TIMEOUT, "all connections are in use")
         connection: UpstreamConnection | Failure | None = None
         try:
             connection = self._take_idle() or await self._open(timeout_s)
@@ -116,13 +116,13 @@ class Upstream:
                 await self._connector.connect(self._where, [], timeout), self._take_back, self._is_wanted
             )
         except TimeoutError:
-            return Failure(Fate.CONNECT_TIMEOUT, "no connection in time")
+            return Failure(FailureKind.CONNECT_TIMEOUT, "no connection in time")
         except TROUBLE as error:
-            return Failure(Fate.UNREACHABLE, words(error))
+            return Failure(FailureKind.UNREACHABLE, words(error))
         if connection.is_usable:
             return connection
         connection.close()
-        return Failure(Fate.UNREACHABLE, "the connection was closed at once")
+        return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
 
     def _take_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection that is free again for the next request, if it can serve one."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.settling import Settling
+from sealgate.core.debounce import Debounce
 
 
 @pytest.mark.parametrize(
@@ -18,13 +18,13 @@ from sealgate.core.settling import Settling
     ],
 )
 def test_when_a_change_is_told(seen: str, told: list[bool]) -> None:
-    settling = Settling("a")
-    assert [settling.look(state) for state in seen] == told
+    debounce = Debounce("a")
+    assert [debounce.look(state) for state in seen] == told
 
 
 def test_what_was_acted_on_is_not_told_again() -> None:
-    settling = Settling("a")
-    settling.look("b")
-    settling.accept("b")
-    assert not settling.look("b")
-    assert not settling.look("b")
+    debounce = Debounce("a")
+    debounce.look("b")
+    debounce.accept("b")
+    assert not debounce.look("b")
+    assert not debounce.look("b")

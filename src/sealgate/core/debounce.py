@@ -5,7 +5,7 @@ was the last. So a change counts once two looks in a row saw the same.
 """
 
 
-class Settling:
+class Debounce:
     """Tells each change once. `baseline` is what was there at the start; states are compared by equality."""
 
     def __init__(self, baseline: object) -> None:
