@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sealgate.config.address import Address, parse_address, parse_optional_address
@@ -56,6 +56,7 @@ def test_nothing_is_no_address() -> None:
 hosts = st.ip_addresses().map(str) | st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
 
 
+@settings(deadline=None)
 @given(st.builds(Address, hosts, st.integers(0, 65535)))
 def test_what_is_written_parses_to_the_same(address: Address) -> None:
     assert parse_address(str(address)) == address

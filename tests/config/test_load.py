@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -315,6 +315,7 @@ def test_the_settings_debug_mode_is_refused() -> None:
         load_config(None, environ={**ONE_KEY, "PYDANTIC_SETTINGS_DEBUG": "1"})
 
 
+@settings(deadline=None)
 @given(canary=st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=16, max_size=64))
 def test_no_secret_pasted_anywhere_is_repeated(canary: str) -> None:
     environ = {

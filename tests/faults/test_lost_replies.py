@@ -104,28 +104,6 @@ async def test_a_read_is_given_up_after_three_lost_replies(station: Station) -> 
     assert outcome.resends == ("lost", "lost")
 
 
-LATE = {
-    "nothing": say_and_stall(),
-    "half a header": say_and_stall(b"HTTP/1.1 200 OK\r\nContent-Le"),
-    "half a body": say_and_stall(OK[:-1]),
-    "close-delimited and open": say_and_stall(CLOSE_DELIMITED),
-    "a header that drips": drip(b"HTTP/1.1 200 OK\r\n" + b"X-Slow: x\r\n" * 1000),
-    "a body that drips": drip(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000),
-    "interim replies that drip": drip(b"HTTP/1.1 102 Processing\r\n\r\n"),
-}
-
-
-@pytest.mark.parametrize("fault", LATE.values(), ids=LATE)
-async def test_a_late_reply(upstream: Upstream, fault: Act) -> None:
-    upstream.otherwise = fault
-    async with running_station(upstream, upstream={"total_timeout": 0.25}) as station:
-        answers = await asyncio.gather(*map(station.ask, (READ, *ORDERS.values())))
-        for answer in answers:
-            assert told(answer) == (504, "unknown", "upstream_timeout")
-            assert answer.attempts == 1
-        assert len(upstream.received) == 5
-
-
 async def test_a_deadline_ends_the_attempt_under_way(station: Station) -> None:
     station.upstream.otherwise = say_and_stall()
     answer = await station.ask(

@@ -223,7 +223,7 @@ SPENT: Mapping[str, tuple[Act, str]] = {
 @pytest.mark.parametrize(("act", "outcome"), SPENT.values(), ids=SPENT)
 async def test_a_key_whose_reply_is_not_kept(upstream: Upstream, act: Act, outcome: str) -> None:
     upstream.answers.append(act)
-    async with running_station(upstream, upstream={"total_timeout": 0.5}) as station:
+    async with running_station(upstream) as station:
         await station.ask(order())
         await station.until(lambda: station.gateway.handler.inflight == 0)
         answer = await station.ask(order())
