@@ -44,7 +44,7 @@ class Report:
 
     def summary(self) -> str:
         """Write the few figures that the README has of the same tables."""
-        ways = [way for way in (*RIVALS, GATEWAY) if way in self.ways]
+        ways = [way for way in (*RIVALS, GATEWAY, COMPILED) if way in self.ways]
         alone, many = CONNECTIONS
         rows = (
             (
