@@ -81,6 +81,7 @@ RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
+_DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 _FAILURES: dict[tuple[FailureKind, bool], tuple[bool, str, Conclusion]] = {
     (FailureKind.UNREACHABLE, True): (True, "upstream_unreachable", Conclusion.NOT_SENT),
     (FailureKind.UNREACHABLE, False): (True, "upstream_unreachable", Conclusion.NOT_SENT),
@@ -110,7 +111,7 @@ def after_reply(
         return Again(RATE_LIMITED, Conclusion.REFUSED)
     if is_timestamp_refusal(status, body) and not has_resynced:
         return Again(TIMESTAMP, Conclusion.REFUSED)
-    return Deliver(conclude(status, is_read=is_read))
+    return _DELIVER[conclude(status, is_read=is_read)]
 
 
 def is_timestamp_refusal(status: int, body: bytes) -> bool:

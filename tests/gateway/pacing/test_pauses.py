@@ -93,7 +93,8 @@ async def test_a_pause_that_begins_with_the_stamp_holds(
 ) -> None:
     """No later one can begin before the write: another task gets no turn between the two."""
     turnstile = station.gateway.tree.desks["main"].turnstile
-    other = await turnstile.pass_through(Claim("other", "other", Lane.READ, math.inf))
+    other = turnstile.pass_at_once(Claim("other", "other", Lane.READ, math.inf))
+    assert other is not None
     loop, stamp, write = asyncio.get_running_loop(), Stamps.take, UpstreamConnection._send
     events: list[str] = []
 

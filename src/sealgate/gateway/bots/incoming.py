@@ -31,20 +31,26 @@ class Incoming:
         self.connection = connection
 
 
+def whole_body(request: Incoming, max_body: int) -> bytes:
+    """Return a body that is there. Raises Refusal `body_too_large`, or `bad_request` as below."""
+    try:
+        body = request.content.read_nowait()
+    except RequestPayloadError:
+        raise _bad_body() from None
+    _check_size(len(body), max_body)
+    return body
+
+
 async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
-    """Return the body of at most `max_body` bytes.
+    """Return a body of at most `max_body` bytes that still comes.
 
     Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
     `bad_request` (cut, or framed wrongly), `headers_too_large` (the trailers).
     """
+    # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+    if expects_continue and request.version >= _HTTP_11:
+        request.connection.write(_CONTINUE)
     try:
-        if request.content.is_eof():
-            body = request.content.read_nowait()
-            _check_size(len(body), max_body)
-            return body
-        # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
-        if expects_continue and request.version >= _HTTP_11:
-            request.connection.write(_CONTINUE)
         async with asyncio.timeout(timeout_s):
             body = await _read_all(request, max_body)
             await request.connection.check_presence()
@@ -52,7 +58,7 @@ async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expec
     except TimeoutError:
         raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
     except RequestPayloadError:
-        raise Refusal("bad_request", "The body is cut short or framed wrongly.") from None
+        raise _bad_body() from None
 
 
 async def _read_all(request: Incoming, max_body: int) -> bytes:
@@ -68,3 +74,7 @@ async def _read_all(request: Incoming, max_body: int) -> bytes:
 def _check_size(size: int, max_body: int) -> None:
     if size > max_body:
         raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")
+
+
+def _bad_body() -> Refusal:
+    return Refusal("bad_request", "The body is cut short or framed wrongly.")

@@ -91,16 +91,19 @@ class Turnstile:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
 
+    def pass_at_once(self, claim: Claim) -> Turn | None:
+        """Return the claim's turn if it need not wait, else None."""
+        if not self._pacer.goes_at_once(claim, self._host.now()):
+            return None
+        self._tell()
+        return Turn(self, claim)
+
     async def pass_through(self, claim: Claim) -> Turn:
-        """Return the claim's turn, when it has come.
+        """Return the claim's turn, when it has come: it stands in line.
 
         Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
         """
-        now = self._host.now()
-        if self._pacer.goes_at_once(claim, now):
-            self._tell()
-            return Turn(self, claim)
-        refused = self._pacer.enter(claim, now)
+        refused = self._pacer.enter(claim, self._host.now())
         if refused is not None:
             raise _refusal(refused)
         waiting = asyncio.get_running_loop().create_future()

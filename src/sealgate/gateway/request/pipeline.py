@@ -10,7 +10,7 @@ from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Fail
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.incoming import Incoming, read_body
+from sealgate.gateway.bots.incoming import Incoming, read_body, whole_body
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.sealing import check_session, sealed_request
 from sealgate.gateway.pacing.turnstile import Turn
@@ -45,7 +45,10 @@ class Pipeline:
         The stamp comes after every wait, the one for a connection included.
         """
         ticket = self._admit(request, journey)
-        body = await self._read(ticket, request, journey)
+        if request.content.is_eof():
+            body = whole_body(request, self.tree.rules.max_body)
+        else:
+            body = await self._read(ticket, request, journey)
         if (known := self._recall(ticket, body, journey)) is not None:
             return known
         self._check_standing(ticket)
@@ -60,7 +63,8 @@ class Pipeline:
 
     async def _go_round(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer | None:
         with await self._wait(ticket, journey) as turn:
-            connection = await self._connect(ticket, turn, journey)
+            idle = self.tree.upstream.take(ticket.route.lane)
+            connection = idle or await self._connect(ticket, turn, journey)
             if connection is None:
                 return None
             attempt = await self._send(ticket, body, connection, turn, journey)
@@ -82,17 +86,14 @@ class Pipeline:
         return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, journey: Journey) -> bytes:
-        is_there = request.content.is_eof()
-        if not is_there:
-            journey.enter(BOT, self._host.now())
+        journey.enter(BOT, self._host.now())
         body = await read_body(
             request,
             self.tree.rules.max_body,
             self.tree.limits.body_timeout_s,
             expects_continue=b"expect" in ticket.head.kept,
         )
-        if not is_there:
-            journey.enter(OWN, self._host.now())
+        journey.enter(OWN, self._host.now())
         return body
 
     def _recall(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
@@ -122,7 +123,8 @@ class Pipeline:
             turnstile = desk.turnstile
             if journey.resends or not self.tree.clock.is_good_for(desk.key.recv_window_ms, now):
                 await self.tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
-        turn = await turnstile.pass_through(_claim(ticket, journey))
+        claim = _claim(ticket, journey)
+        turn = turnstile.pass_at_once(claim) or await turnstile.pass_through(claim)
         journey.enter(OWN, self._host.now())
         return turn
 
@@ -136,12 +138,9 @@ class Pipeline:
     async def _connect(
         self, ticket: Ticket, turn: Turn, journey: Journey
     ) -> UpstreamConnection | Failure | None:
-        """Return a connection, None where a pause began while there was none yet."""
-        lane, upstream = ticket.route.lane, self.tree.upstream
-        if (idle := upstream.take(lane)) is not None:
-            return idle
+        """Return a new connection, None where a pause began before there was one."""
         journey.enter(UPSTREAM, now := self._host.now())
-        connection = await upstream.connect(lane, self._time_left_s(journey, now))
+        connection = await self.tree.upstream.connect(ticket.route.lane, self._time_left_s(journey, now))
         journey.enter(OWN, self._host.now())
         if not turn.is_paused:
             return connection
@@ -161,7 +160,8 @@ class Pipeline:
             journey.attempts += 1
             return connection
         try:  # what fails in here was not sent, and the connection serves the next
-            is_fresh = await self._stamp(ticket, body, journey)
+            self._stamp(ticket, body, journey)
+            is_fresh = not self._books.must_record(ticket) or await self._record(ticket, journey)
             timeout_s = self._time_left_s(journey, now := self._host.now())
             data = self._sealed(ticket, body, journey)
         except BaseException:
@@ -173,28 +173,23 @@ class Pipeline:
         journey.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
 
-    async def _stamp(self, ticket: Ticket, body: bytes, journey: Journey) -> bool:
-        """Choose the timestamp and, for an order, write it down; say whether it is fresh.
-
-        A journal that was slow made it old.
-        """
-        now = self._host.now()
-        self._choose_timestamp(ticket, body, journey, now)
-        if not self._books.must_record(ticket):
-            return True
-        try:
-            async with asyncio.timeout(self._time_left_s(journey, now)):
-                await self._books.intent(ticket, journey)
-        except TimeoutError:
-            raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
-        return self._host.now() - now < _STALE_S
-
-    def _choose_timestamp(self, ticket: Ticket, body: bytes, journey: Journey, now: float) -> None:
-        desk, clock = self.tree.desks[ticket.key], self.tree.clock
+    def _stamp(self, ticket: Ticket, body: bytes, journey: Journey) -> None:
+        """Choose the timestamp."""
+        now, desk, clock = self._host.now(), self.tree.desks[ticket.key], self.tree.clock
         content = hash((ticket.method, ticket.target.raw, body))
         journey.timestamp_ms = desk.stamps.take(clock.timestamp_ms(now), content)
         journey.fence_ms = journey.timestamp_ms + desk.key.recv_window_ms + clock.error_ms(now)
         self._books.signed(journey)
+
+    async def _record(self, ticket: Ticket, journey: Journey) -> bool:
+        """Write an order down; say whether its timestamp is fresh still, which a slow journal makes old."""
+        since = self._host.now()
+        try:
+            async with asyncio.timeout(self._time_left_s(journey, since)):
+                await self._books.intent(ticket, journey)
+        except TimeoutError:
+            raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
+        return self._host.now() - since < _STALE_S
 
     def _sealed(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
         head = self.tree.upstream.head(ticket.method, ticket.target.raw)

@@ -71,9 +71,7 @@ class Answer:
 
 
 async def read_held(content: StreamReader) -> bytes:
-    """Read a body whole, or its first part if it is larger than what is held."""
-    if content.is_eof():
-        return content.read_nowait()
+    """Read a body that still comes: whole, or its first part if it is larger than what is held."""
     parts: list[bytes] = []
     size = 0
     while size < HELD_BYTES and (chunk := await content.readany()):

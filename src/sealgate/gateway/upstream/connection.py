@@ -75,7 +75,7 @@ class UpstreamConnection(Flow):
         try:
             message, content = await self._send(data, ends_at, is_head=is_head)
             head = _sorted(message)
-            body = await read_held(content)
+            body = content.read_nowait() if content.is_eof() else await read_held(content)
         except TimeoutError:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._told())
         except TROUBLE as error:
