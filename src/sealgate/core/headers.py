@@ -6,7 +6,7 @@ name or redirect the request at the upstream. Names are compared without case an
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -109,7 +109,7 @@ class Head:
     Equal fields give the same Head, so that what follows from one can be kept by it.
     """
 
-    kept: dict[bytes, bytes]
+    kept: dict[bytes, bytes] = field(repr=False)  # a bot's token is one of them
     passed: bytes
 
     def text(self, name: bytes) -> str | None:

@@ -83,12 +83,14 @@ class Signer:
 
     def __init__(self, scheme: Scheme, secret: bytearray) -> None:
         self.scheme = scheme
-        block = _key_block(_hmac_key(scheme.secret_is, secret))
+        key = _hmac_key(scheme.secret_is, secret)
+        block = _key_block(key)
         _flip(block, _INNER)
         self._inner = hashlib.sha256(block)
         _flip(block, _INNER ^ _OUTER)
         self._outer = hashlib.sha256(block)
-        block[:] = bytes(_BLOCK_BYTES)
+        for own in (block,) if key is secret else (block, key):
+            own[:] = bytes(len(own))
         self._write = _WRITERS[scheme.encoding]
 
     def sign(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> str:

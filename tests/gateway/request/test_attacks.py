@@ -201,3 +201,76 @@ async def test_reads_cannot_crowd_out_the_key_of_an_order(upstream: Upstream) ->
                     assert (await bot.reply(method)).status == 200
         assert (await station.ask(keyed)).outcome == "done" or (await station.ask(keyed)).reason
     assert upstream.receipts(b"/v1/trade/order") == 1
+
+
+async def test_requests_behind_a_body_in_two_pieces_are_all_parsed(upstream: Upstream) -> None:
+    """The parser counts one that was taken before its body was whole for ever."""
+    async with running_station(upstream) as station, station.bot() as bot:
+        await bot.send(ORDER[:-4])
+        await station.until(lambda: station.gateway.handler.inflight == 1)
+        await bot.send(ORDER[-4:])
+        assert (await bot.reply(b"POST")).status == 200
+        await bot.send(READ * 9)
+        for _ in range(9):
+            assert (await bot.reply()).status == 200
+
+
+@pytest.mark.parametrize("count", [4095, 4096, 4097, 4098])
+async def test_a_reply_in_thousands_of_chunks_ends_where_it_ends(upstream: Upstream, count: int) -> None:
+    """The parser is paused for their number, and once more after it went on."""
+    go = asyncio.Event()
+    begun = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * count
+
+    async def in_two_pieces(wire: Wire) -> None:
+        await wire.write(begun)
+        await go.wait()
+        await wire.write(b"1\r\ny\r\n0\r\n\r\n")
+
+    upstream.answers.append(in_two_pieces)
+    async with running_station(upstream) as station:
+        asked = asyncio.ensure_future(station.ask(ORDER))
+        await upstream.until_received(1)
+        await let_pass(0.05)  # the first piece has come; where it has not, the test shows nothing
+        go.set()
+        answer = await asked
+    assert (answer.status, answer.outcome, answer.body) == (200, "done", b"x" * count + b"y")
+
+
+@pytest.mark.parametrize("count", [4096, 4097, 4098])
+async def test_after_an_order_in_thousands_of_chunks_comes_the_next(upstream: Upstream, count: int) -> None:
+    long = request(b"POST", b"/v1/trade/order", b"Transfer-Encoding: chunked") + b"1\r\nx\r\n" * count
+    async with running_station(upstream) as station, station.bot() as bot:
+        await bot.send(long)
+        await station.until(lambda: station.gateway.handler.inflight == 1)
+        answer = await bot.ask(b"0\r\n\r\n")
+        assert answer.status == 200
+        if not answer.closes:
+            assert (await bot.ask(ORDER)).status == 200
+    assert upstream.received[0].body == b"x" * count
+
+
+@pytest.mark.parametrize("size", [10, 200_000, 400_000, 900_000])
+async def test_a_trailer_of_a_large_body_reaches_no_other_request(upstream: Upstream, size: int) -> None:
+    trailed = request(b"POST", b"/v1/trade/order", b"Transfer-Encoding: chunked") + (
+        b"%x\r\n%b\r\n0\r\nIdempotency-Key: planted\r\nX-Evil: 1\r\n\r\n" % (size, b"x" * size)
+    )
+    async with running_station(upstream) as station, station.bot() as bot:
+        await bot.send(trailed + READ)
+        assert (await bot.reply(b"POST")).status == 200
+        assert await bot.rest() == b""
+    assert [received.method for received in upstream.received] == [b"POST"]
+
+
+LENGTH = b"18446744073709551615"  # one that the parser takes for none
+
+
+async def test_a_length_that_the_parser_takes_for_none(upstream: Upstream) -> None:
+    upstream.answers.append(say(b"HTTP/1.1 200 OK\r\nContent-Length: " + LENGTH + b"\r\n\r\n"))
+    bad = request(b"POST", b"/v1/trade/order", b"Content-Length: " + LENGTH)
+    async with running_station(upstream) as station:
+        answer = await station.ask(ORDER)
+        assert (answer.status, answer.outcome, answer.reason) == (502, "unknown", "upstream_broken")
+        async with station.bot() as bot:
+            refused = await bot.ask(bad)
+            assert (refused.status, refused.closes) == (400, True)
+            assert await bot.rest() == b""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import math
 import ssl
 from collections.abc import AsyncIterator
@@ -120,6 +121,25 @@ async def test_one_that_is_cut_is_replaced() -> None:
         await server.opened.get()
         server.cut_all()
         assert await server.opened.get() is False
+
+
+async def test_an_upstream_that_closes_them_at_once_is_asked_rarely() -> None:
+    """It may be full, or down for maintenance; thousands of connections a second help nobody."""
+    opened: asyncio.Queue[float] = asyncio.Queue()
+
+    async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.put_nowait(asyncio.get_running_loop().time())
+        writer.close()
+
+    listener = await asyncio.start_server(close, "127.0.0.1", 0)
+    async with (
+        listener,
+        connections_to(listener.sockets[0].getsockname()[1]) as upstream,
+        kept_warm(upstream),
+    ):
+        times = [await opened.get() for _ in range(4)]
+    gaps_s = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert [gap > least for gap, least in zip(gaps_s, (0.05, 0.1, 0.3), strict=True)] == [True] * 3
 
 
 async def test_a_rest_does_not_leave_it_cold() -> None:

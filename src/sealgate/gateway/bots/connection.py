@@ -49,7 +49,8 @@ class BotConnection(BotLine):
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
-        self._parser = new_parser(self, loop, _PIPELINED)
+        # One more than we hold it at: what is taken before its body is whole stays counted there.
+        self._parser = new_parser(self, loop, _PIPELINED + 1)
         self._service = service
         self._connections = connections
         self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
@@ -101,7 +102,7 @@ class BotConnection(BotLine):
     def _line_up(self, messages: Messages, data: bytes, *, is_upgraded: bool) -> int:
         """Queue requests, and return how many: none that may have got a trailer of the body before it."""
         for taken, (message, content) in enumerate(messages):
-            if self._may_trail and not are_as_written(messages[taken:], data):
+            if self._may_trail and (self._was_paused or not are_as_written(messages[taken:], data)):
                 return taken
             self._latest = Incoming(message, content, self)
             self._queue.append(self._latest)
@@ -112,13 +113,13 @@ class BotConnection(BotLine):
     def _watch_for_trailers(self, data: bytes, *, is_followed: bool) -> None:
         """Let nothing follow a body with trailers: aiohttp's parser puts the last one into the next head.
 
-        Behind a large body in one piece (`data` is empty then, or begins within it) it is not looked for.
+        Nor a body that was held back: its end comes out of the parser, and not with `data`.
         """
         self._end = (self._end + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
         if self._latest is None or not self._latest.content.is_eof():
             return
         self._may_trail = False
-        is_plain = LAST_CHUNK.endswith(self._end) or LAST_CHUNK in data or not data
+        is_plain = not self._was_paused and (LAST_CHUNK.endswith(self._end) or LAST_CHUNK in data)
         if is_followed or not is_plain:
             self._latest.may_stay = False
             self._is_deaf = True

@@ -35,6 +35,7 @@ class Alarm:
         self._at = math.inf
         if self._timer is not None:
             self._timer.cancel()
+            self._timer, self._timer_at = None, math.inf
 
     def _sleep_until(self, at: float) -> None:
         if self._timer is not None:

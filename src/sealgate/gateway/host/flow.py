@@ -36,6 +36,7 @@ class Flow(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._parser: Parser | None = None
         self._reading_paused = False  # by the parser, for a body that nobody reads
+        self._was_paused = False  # since this parser was made
         self._is_full = False  # held by ourselves, for requests that nobody takes
         self._is_writable = True
         self._writable: asyncio.Future[None] | None = None
@@ -57,31 +58,31 @@ class Flow(asyncio.Protocol):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Let who waits to write go on, and fail."""
+        del exc
         self.transport = None
-        waiter = self._writable
-        if waiter is not None and not waiter.done():
-            error = ConnectionResetError("the connection is lost")
-            error.__cause__ = exc
-            waiter.set_exception(error)
+        self._wake_writers()
 
     def eof_received(self) -> None:
         """Let the transport close: who does not send any more looks the same as who was killed."""
 
     def pause_reading(self) -> None:
         """Hold back what comes, as the parser asks for."""
-        self._reading_paused = True
+        self._reading_paused = self._was_paused = True
         if self._parser is not None:
             self._parser.pause_reading()
         self._stop_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:  # noqa: FBT001, FBT002 - aiohttp's interface
-        """Read on, if reading was paused; aiohttp calls this at the end of every body."""
-        if not self._reading_paused:
+        """Read on, if reading was paused; aiohttp calls this whenever a body was read.
+
+        A parser that was paused may keep something back later, too, without another pause.
+        """
+        if not self._was_paused:
             return
-        self._reading_paused = False
+        was_paused, self._reading_paused = self._reading_paused, False
         if resume_parser:
             self.data_received(b"")  # parses what was fed; that may pause again
-        if self.is_read:
+        if was_paused and self.is_read:
             self._go_on_reading()
 
     def hold(self) -> None:
@@ -112,17 +113,21 @@ class Flow(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Hear that it does."""
         self._is_writable = True
-        if self._writable is not None and not self._writable.done():
+        self._wake_writers()
+
+    def _wake_writers(self) -> None:
+        if self._writable is not None:
             self._writable.set_result(None)
+            self._writable = None
 
     async def drain(self) -> None:
-        """Return when more may be written; one at a time. Raises ConnectionResetError if that is never."""
+        """Return when more may be written. Raises ConnectionResetError where the connection is lost."""
         if self._is_writable:
             return
         if self.transport is None:
             raise ConnectionResetError("the connection is lost")
-        self._writable = self._loop.create_future()
-        try:
-            await self._writable
-        finally:
-            self._writable = None
+        if self._writable is None:
+            self._writable = self._loop.create_future()
+        await asyncio.shield(self._writable)  # who gives up takes it from nobody else
+        if self.transport is None:
+            raise ConnectionResetError("the connection is lost")

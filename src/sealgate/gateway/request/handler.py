@@ -91,6 +91,8 @@ class Handler:
             return await pipeline.carry(request, journey)
         except Refusal as refusal:
             journey.refusal = refusal
+            # What is no proper request may end elsewhere than where the parser took it to end.
+            request.may_stay = request.may_stay and refusal.slug != "bad_request"
             await self._holding_back.serve(request, refusal)
         except asyncio.CancelledError:
             if journey.refusal is None or not journey.take_back_stop():

@@ -26,6 +26,7 @@ from sealgate.gateway.upstream.troubles import TROUBLE, words
 if TYPE_CHECKING:
     import ssl
 
+_LENGTH_DIGITS = 18
 _MOST_INTERIM = 16  # 1xx replies to one request
 
 _Head = tuple[ReplyMessage, StreamReader]
@@ -129,7 +130,7 @@ class UpstreamConnection(Flow):
         head = self._head = self._loop.create_future()
         self._interim = 0
         self._alarm.set(ends_at)
-        self._parser = new_parser(self, self._loop, is_head=is_head)
+        self._parser, self._was_paused = new_parser(self, self._loop, is_head=is_head), False
         if self.transport is None:
             head.set_exception(aiohttp.ServerDisconnectedError())
         else:
@@ -215,9 +216,12 @@ class UpstreamConnection(Flow):
 def _sorted(message: ReplyMessage) -> ReplyHead:
     """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
 
-    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
+    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read. Of the lengths
+    that no body has, the parser takes one for none.
     """
     head = sort_reply(message.raw_headers)
+    if head.length is not None and len(head.length) > _LENGTH_DIGITS:
+        raise aiohttp.ClientPayloadError("a length that no body has")
     if head.coding != (b"chunked" if message.chunked else None):
         raise aiohttp.ClientPayloadError("a transfer coding other than chunked")
     return head

@@ -24,6 +24,8 @@ from sealgate.gateway.upstream.tls import client_context
 from sealgate.gateway.upstream.troubles import TROUBLE, words
 
 _RENEW_AT = 0.8  # of that time: a new one is opened before the last one goes
+_SHORT_S = 2.0  # a connection that is closed unused before that is no use
+_GAP_S = 0.1  # from such a one to the next, at first
 _NO_CEILING = 86_400.0  # aiohttp rounds time-outs up to whole seconds above this threshold
 
 
@@ -40,6 +42,7 @@ class Upstream:
         self._lanes: dict[UpstreamConnection, Lane] = {}
         self._loop = asyncio.get_running_loop()
         self._used_at = -math.inf
+        self._served_at = self._gone_at = -math.inf
         self._has_gone = asyncio.Event()
         self._tls = client_context(destination.ca_file) if url.scheme == "https" else None
         self._connector = aiohttp.TCPConnector(
@@ -127,6 +130,8 @@ class Upstream:
     def _take_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection that is free again for the next request, if it can serve one."""
         lane = self._lanes.pop(connection, None)
+        if lane is not None:
+            self._served_at = self._loop.time()
         if connection.is_usable:
             self._idle.append(connection)
             self._used_at = self._loop.time()
@@ -144,17 +149,30 @@ class Upstream:
             self._idle.remove(connection)
         if self._tls is not None and connection.tls is not None:
             self._tls.remember(connection.tls)
+        self._gone_at = self._loop.time()
         self._has_gone.set()
 
     async def keep_warm(self) -> None:
-        """Open a connection before the last one goes, for ever: who comes after a rest pays no handshake."""
+        """Open a connection before the last one goes, for ever: who comes after a rest pays no handshake.
+
+        An upstream that closes them unused is asked more and more rarely.
+        """
         renew_s = self.destination.keep_alive_s * _RENEW_AT
+        opened_at, gap_s = -math.inf, _GAP_S
         while True:
-            left_s = self._used_at + renew_s - self._loop.time()
+            now = self._loop.time()
+            left_s = self._used_at + renew_s - now
+            was_short = self._served_at < opened_at <= self._gone_at < opened_at + _SHORT_S
             if left_s > 0 and (self._idle or self._lanes):
                 await self._one_goes(left_s)
-            elif not await self._open_idle():  # whoever sends a request is told; here it is only tried again
-                await self._one_goes(renew_s)
+            elif was_short and now < opened_at + gap_s:
+                await self._one_goes(opened_at + gap_s - now)
+            else:
+                opened_at, gap_s = now, min(2 * gap_s, renew_s) if was_short else _GAP_S
+                if (
+                    not await self._open_idle()
+                ):  # whoever sends a request is told; here it is only tried again
+                    await self._one_goes(renew_s)
 
     async def _open_idle(self) -> bool:
         """Open a connection for whoever comes; say whether there was room for it, and it could be made."""
