@@ -1,5 +1,8 @@
 """The journal's file before it is used: whose it is, what is in it, and who else has it."""
 
+import errno
+import fcntl
+import os
 import sqlite3
 import stat
 from contextlib import closing
@@ -131,3 +134,21 @@ def test_one_gateway_at_a_time(file: Path) -> None:
 def test_a_lock_that_cannot_be_made(file: Path) -> None:
     with pytest.raises(JournalError, match="no such file or directory; choose a writable path"):
         Lock(file / "journal.db")
+
+
+def test_a_disk_without_locks(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is one line, and nothing stays open."""
+    descriptors: list[int] = []
+
+    def flock(descriptor: int, _kind: int) -> None:
+        descriptors.append(descriptor)
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    for ask in (Lock, is_in_use):
+        with pytest.raises(JournalError) as raised:
+            ask(file)
+        cause = "it cannot be locked: no locks available"
+        assert str(raised.value) == f"journal.file {file}: {cause}; choose a path on a disk of this machine"
+        with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
+            os.fstat(descriptors.pop())

@@ -1,5 +1,6 @@
 """A look into a journal that a gateway has open, that it left in a crash, and that it closed."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ def test_one_that_is_open_is_read_with_what_is_not_in_the_file_yet(file: Path) -
     lock.release()
     assert found is not None
     assert (found.is_in_use, list(found.limits)) == (True, ["other key"])
+
+
+def test_a_bad_row_is_left_out(file: Path) -> None:
+    with closing(connect(file)) as database, database:
+        database.execute("INSERT INTO learned VALUES ('other key', '[{}]', 100.0)")
+    assert look_into(file, 105.0) == Insight(0, is_in_use=False, limits=LEARNED)
 
 
 def test_one_of_an_older_version_says_nothing(file: Path) -> None:

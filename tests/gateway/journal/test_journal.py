@@ -1,8 +1,10 @@
 """What outlives the process, and what a disk that refuses costs."""
 
 import asyncio
+import json
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
-from sealgate.gateway.journal import JournalError, LimitsTable, orders
-from sealgate.gateway.journal.file import prepare
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal import JournalError, LimitsKeeper, LimitsTable, orders
+from sealgate.gateway.journal.file import connect, prepare
 
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
 SUBJECT = "https://api.example.com ak-1"
@@ -42,6 +45,39 @@ def test_another_key_has_learned_nothing(tmp_path: Path) -> None:
     journal = made(tmp_path / "journal.db")
     journal.keep({SUBJECT: LEARNED}, wall=1000.0)
     assert journal.learned("https://api.example.com ak-2", wall=1000.0) == []
+
+
+def put(file: Path, subject: str, limits: str) -> None:
+    """Write a row as no gateway does; `limits` is an SQL expression."""
+    with closing(connect(file)) as database, database:
+        database.execute(f"INSERT INTO learned VALUES (?, {limits}, 1000.0)", (subject,))  # noqa: S608 - a test's
+
+
+BAD_ROWS = {
+    "no fields": "'[{}]'",
+    "no limits": "'[1]'",
+    "no list": "'{}'",
+    "a good one and a bad one": f"'{json.dumps([*LEARNED, {}])}'",
+    "a number beyond floats": f"'{json.dumps([{**LEARNED[0], 'n': 10**400}])}'",
+    "too deep": f"'{'[' * 100_000}'",
+    "no JSON": "'limits'",
+    "no text": "CAST(x'ff' AS TEXT)",
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS.values(), ids=BAD_ROWS)
+def test_a_bad_row_is_left_out_and_told_where_it_is_asked_for(tmp_path: Path, bad: str) -> None:
+    file = tmp_path / "journal.db"
+    journal = made(file)
+    journal.keep({SUBJECT: LEARNED}, wall=1000.0)
+    put(file, "bad", bad)
+    assert journal.learned(SUBJECT, wall=1000.0) == LEARNED, "the other row is not read"
+    with capture_logs() as logs:
+        kept = LimitsKeeper(journal, Host()).recall(["bad", SUBJECT])
+    assert (kept["bad"], len(kept[SUBJECT])) == ([], 1)
+    (told,) = logs
+    assert (told["event"], told["log_level"]) == ("journal_not_read", "warning")
+    assert told["fix"] == "check journal.file; the limit is learned anew"
 
 
 def test_a_file_that_is_no_journal(tmp_path: Path) -> None:

@@ -457,6 +457,29 @@ async def test_where_orders_go_on_without_a_record_no_hang_holds_them(file: Path
     assert (logs[0]["event"], logs[0]["orders"]) == ("journal_failed", "sent without a record")
 
 
+async def test_a_loop_that_was_held_is_no_disk_that_hangs(
+    file: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wait is over before the disk had its time: it gets a moment more."""
+    monkeypatch.setattr(book_module, "HANGS_AFTER_S", 0.0)
+    monkeypatch.setattr(book_module, "_PATIENCE_S", LONG_S)
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            disk.answers.clear()
+            asyncio.get_running_loop().call_later(0.01, disk.answers.set)
+            assert await book.intent(order(1))
+    assert logs == []
+
+
+async def test_a_full_queue_is_no_disk_that_hangs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_MOST_OWED", 0)
+    monkeypatch.setattr(book_module, "HANGS_AFTER_S", 0.0)
+    with capture_logs() as logs:
+        async with running_book(file) as book:
+            assert not await book.intent(order(1)), "nothing has it"
+    assert logs == []
+
+
 async def test_a_disk_that_hangs_and_then_refuses(file: Path, disk: Disk) -> None:
     with capture_logs() as logs:
         async with running_book(file) as book:

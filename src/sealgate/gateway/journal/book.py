@@ -69,6 +69,9 @@ class OrderBook:
         if may_go_without:
             return True
         if not written.done():
+            # The write began after the wait did, and after a loop that was held the disk had no time yet.
+            await asyncio.wait((written,), timeout=_PATIENCE_S)
+        if not written.done():
             self._writer.tell_hang()
             return False
         return written.result() is None

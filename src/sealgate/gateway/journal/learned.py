@@ -8,12 +8,12 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import structlog
 
-from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.pacing.memory import Snapshot, restore
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect
 from sealgate.gateway.pacing.turnstile import Turnstile
@@ -34,9 +34,13 @@ class LimitsTable:
         self._file = file
 
     def learned(self, subject: str, wall: float) -> Snapshot:
-        """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds."""
+        """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds.
+
+        Raises sqlite3.DataError where the row is nothing that `keep` writes.
+        """
         with closing(connect(self._file)) as database:
-            return read_learned(database, wall).get(subject, [])
+            row = database.execute("SELECT limits, at FROM learned WHERE subject = ?", (subject,)).fetchone()
+        return [] if row is None else _read_row(row[0], wall - row[1])
 
     def keep(self, learned: Mapping[str, Snapshot], wall: float) -> None:
         """Write what was learned, by subject."""
@@ -46,13 +50,28 @@ class LimitsTable:
 
 
 def read_learned(database: sqlite3.Connection, wall: float) -> dict[str, Snapshot]:
-    """Return what was learned of each limit, by subject, aged by the time since."""
-    rows = database.execute("SELECT subject, limits, at FROM learned")
-    return {subject: _aged(json.loads(limits), wall - at) for subject, limits, at in rows}
+    """Return what was learned of each limit, by subject, aged by the time since; bad rows are left out."""
+    found: dict[str, Snapshot] = {}
+    for subject, limits, at in database.execute("SELECT subject, limits, at FROM learned"):
+        with suppress(sqlite3.DataError):
+            found[subject] = _read_row(limits, wall - at)
+    return found
 
 
-def _aged(limits: Snapshot, seconds: float) -> Snapshot:
-    return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in limits]
+def _read_row(limits: str, seconds: float) -> Snapshot:
+    """Return the limits of a row, so much older. Raises sqlite3.DataError where it is bad."""
+    try:
+        kept = json.loads(limits)
+        is_sound = isinstance(kept, list) and all(map(_is_restorable, kept))
+    except (ValueError, RecursionError, OverflowError):  # no JSON, too deep for it, too large for a float
+        is_sound = False
+    if not is_sound:
+        raise sqlite3.DataError("a row of what was learned is damaged")
+    return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in kept]
+
+
+def _is_restorable(limit: object) -> bool:
+    return isinstance(limit, dict) and bool(restore([limit], 0.0))
 
 
 class LimitsKeeper:

@@ -96,8 +96,8 @@ class Writer:
         return self._host.now() - self._busy_since >= HANGS_AFTER_S
 
     def tell_hang(self) -> None:
-        """Say in the log that the disk does not answer; once until it does."""
-        if not self._is_hang_told:
+        """Say in the log that the disk does not answer, if it does not; once until it does."""
+        if self.is_hanging and not self._is_hang_told:
             self._is_hang_told = True
             self._tell_failure(_HANGS, "look after the disk")
 
