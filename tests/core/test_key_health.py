@@ -64,7 +64,7 @@ def test_one_refused_signature_of_the_gateways_own_read_is_trouble() -> None:
     health = KeyHealth().mismatched().confirmed()
     assert health.trouble == "the exchange refused its last signature"
     assert health.mismatched().trouble == "the exchange refused its last 2 signatures"
-    assert health.answered(200, 0.0, 1.0) == KeyHealth()
+    assert health.answered(200, 0.0, 1.0) == KeyHealth(is_proven=True)
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
 
 
@@ -92,7 +92,39 @@ def test_a_healthy_key_goes_always() -> None:
     assert health == KeyHealth(None, 0.0, 0.0, 0)
     assert health.may_go(0.0)
     assert health.tried(0.0) is health
-    assert health.answered(200, 0.0, 1.0) is health
+    assert health.answered(404, 0.0, 1.0) is health
+
+
+@pytest.mark.parametrize(
+    ("status", "is_proven"),
+    [
+        (200, True),
+        (302, True),
+        (400, False),
+        (401, False),
+        (403, False),
+        (404, False),
+        (429, False),
+        (503, False),
+    ],
+)
+def test_which_reply_proves_a_key(status: int, is_proven: bool) -> None:
+    for unproven in (KeyHealth(), KeyHealth().mismatched(), disabled(100.0)):
+        assert unproven.answered(status, 105.0, 106.0).is_proven is is_proven
+
+
+def test_a_key_is_unknown_until_it_is_proven_or_at_fault() -> None:
+    assert KeyHealth().is_unknown
+    assert KeyHealth().mismatched().is_unknown
+    assert not disabled().is_unknown
+    proven = KeyHealth().answered(200, 0.0, 1.0)
+    assert not proven.is_unknown
+    assert proven.answered(200, 2.0, 3.0) is proven
+    assert proven.answered(404, 2.0, 3.0) is proven
+    assert proven.mismatched().answered(404, 2.0, 3.0) == proven
+    refused = proven.refused(KeyFault.INVALID, 2.0, 3.0)
+    assert not refused.is_proven
+    assert refused.answered(404, 3.0, 4.0).is_unknown
 
 
 def test_a_refused_key_rests_then_one_trial_goes() -> None:

@@ -23,7 +23,6 @@ from sealgate.gateway.host.hardening import forbid_core_dumps
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.reload import ReloadError
 
-_FIRST_READS_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 
 log = structlog.get_logger("sealgate.serve")
@@ -47,9 +46,9 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
         _freeze_memory()
-        first_steps = asyncio.create_task(_take_first_steps(gateway))
+        ready = asyncio.create_task(_say_ready(gateway))
         await stop.wait()
-        first_steps.cancel()
+        ready.cancel()
         log.info("draining", inflight=gateway.handler.inflight)
         await gateway.drain()  # here, where the admin address still says so
     log.info("stopped")
@@ -75,12 +74,6 @@ def _freeze_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)
-
-
-async def _take_first_steps(gateway: Gateway) -> None:
-    await _say_ready(gateway)
-    await gateway.host.sleep(_FIRST_READS_S)
-    await gateway.try_keys()
 
 
 async def _say_ready(gateway: Gateway) -> None:

@@ -75,7 +75,9 @@ class KeyHealth:
     is when a trial may go. `failures` counts the refusals in a row; a key that comes back keeps them for as
     long as its last gap was, so that one that comes and goes is not hammered either. `mismatches` counts
     the signatures that were refused since one was taken; `is_confirmed`, that one of them was the gateway's
-    own read, in which nothing else can be wrong.
+    own read, in which nothing else can be wrong. `is_proven`: a request was answered as only one whose key
+    and secret are good is; one that is refused may not have been looked at that far. A
+    fault ends it.
     """
 
     fault: KeyFault | None = None
@@ -84,6 +86,12 @@ class KeyHealth:
     failures: int = 0
     mismatches: int = 0
     is_confirmed: bool = False
+    is_proven: bool = False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing has shown yet that the key is good, nor that it is at fault."""
+        return self.fault is None and not self.is_proven
 
     @property
     def trouble(self) -> str | None:
@@ -124,9 +132,12 @@ class KeyHealth:
         is_telling = status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _UNTELLING
         if sent_at < self.since or not is_telling:
             return self
-        if self.fault is None:
-            return replace(self, mismatches=0, is_confirmed=False) if self.mismatches else self
-        return KeyHealth(None, now, 0.0, self.failures)
+        is_proven = self.is_proven or status < HTTPStatus.BAD_REQUEST
+        if self.fault is not None:
+            return KeyHealth(None, now, 0.0, self.failures, is_proven=is_proven)
+        if self.mismatches == 0 and is_proven is self.is_proven:
+            return self
+        return replace(self, mismatches=0, is_confirmed=False, is_proven=is_proven)
 
     def mismatched(self) -> "KeyHealth":
         """Return the state after a reply that refused the signature."""

@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from rig.bot import request
 from rig.oracle import signature
 from rig.station import Outcomes, Station
 from rig.tls import Authority
-from rig.upstream import Received, Upstream, hold_until, running_upstream, say
-from rig.wire import OK, reply
+from rig.upstream import Received, Upstream, Wire, hold_until, running_upstream, say, say_and_stall
+from rig.wire import OK, PATIENCE_S, reply
 from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.life.key_care import KeyCare
 from sealgate.gateway.life.reload import ReloadError
 from sealgate.gateway.pacing.turnstile import Turnstile
 
@@ -397,6 +399,67 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
         assert await site.reload() == ()
         assert len(known) == 1
         assert site.gateway.status().keys[0].limits[0].window_s == 1.0
+
+
+@pytest.fixture
+def first_reads_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
+
+
+@pytest.mark.usefixtures("first_reads_at_once")
+async def test_what_the_first_read_was_to_tell_of_the_old_secret_is_not_heard(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """The trial of the new one has told enough."""
+    cut = asyncio.Event()
+
+    async def until_cut(wire: Wire) -> None:
+        await wire.peer_gone()
+        cut.set()
+
+    upstream.answers.append(until_cut)
+    with capture_logs() as logs:
+        async with running_site(upstream, tmp_path) as site:
+            await upstream.until_received(1)
+            write(site.secret, "second")
+            assert await site.reload() == ()
+            await asyncio.wait_for(cut.wait(), PATIENCE_S)
+            await site.station.until(lambda: not site.gateway.site.untried)
+    assert [signed_with(received) for received in upstream.received] == ["first", "second"]
+    assert [line["event"] for line in logs if line["event"].startswith(("key_", "signatures_"))] == []
+
+
+@pytest.mark.usefixtures("first_reads_at_once")
+async def test_a_first_read_that_a_reload_cuts_short_is_made_up_for(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    upstream.answers.extend([say_and_stall(), say(SIGNATURE)])
+    async with running_site(upstream, tmp_path) as site:
+        await upstream.until_received(1)
+        assert await site.reload() == ()
+        await site.station.until(lambda: not site.gateway.site.untried)
+        assert site.gateway.status().keys[0].trouble == "the exchange refused its last signature"
+    assert [received.target for received in upstream.received] == [PROBE] * 2
+
+
+async def test_keys_that_are_not_in_use_yet_are_not_looked_after(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(care: KeyCare) -> None:
+        looked_after.append(care._pipeline)
+
+    looked_after: list[object] = []
+    monkeypatch.setattr(KeyCare, "run", run)
+    go = asyncio.Event()
+    site.upstream.answers.append(hold_until(go, say(OK)))
+    write(site.secret, "second")
+    reload = asyncio.ensure_future(site.reload())
+    await site.upstream.until_received(1)
+    assert looked_after == []
+    go.set()
+    assert await reload == ()
+    await site.station.until(lambda: looked_after == [site.gateway.pipeline])
 
 
 async def test_a_journal_that_fails_changes_nothing(

@@ -18,7 +18,6 @@ from sealgate.gateway.doors.opening import Doors, open_doors
 from sealgate.gateway.host.descriptors import room_for_bots
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.host.start import StartError
-from sealgate.gateway.life.first_reads import try_keys
 from sealgate.gateway.life.reload import Reloader
 from sealgate.gateway.life.site import Site, build_site
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -130,10 +129,6 @@ class Gateway:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
         shortest_ms = min(key.recv_window_ms for key in self.config.keys.values())
         await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
-
-    async def try_keys(self) -> None:
-        """Learn whether the exchange takes the keys, by one read for each that no bot has used."""
-        await try_keys(self.pipeline, self.host)
 
     async def drain(self) -> None:
         """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""

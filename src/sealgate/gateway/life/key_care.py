@@ -1,19 +1,26 @@
-"""Looks after the keys of one tree beside the requests: tries disabled ones again, reads when they expire."""
+"""Looks after one key of a tree beside the requests: tries it once, or if disabled, reads when it expires.
+
+A key that no bot has had accepted yet is tried once after the start, so that a wrong secret is told before an
+order meets it. What the exchange answers is taken in as with any request of a bot. Nothing waits for it and
+nothing fails by it: an exchange that does not answer, or answers something else, says nothing of a key.
+"""
 
 from http import HTTPStatus
 
 import structlog
 
 from sealgate.core.advice import RENEW
+from sealgate.core.key_health import KeyVerdict, is_mismatch, judge_key, key_fault
 from sealgate.core.key_records import KeyRecord, KeyState, find_record
 from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.own_requests import ask
 from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.upstream.answer import Answer
 
 _LOOK_S = 1.0
-_FIRST_READ_S = 5.0  # those who start a gateway want to trade first
+_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
 _READ_AGAIN_S = 3600.0
 # What is logged, once an hour, of a key that is not good.
 _TROUBLES = {
@@ -26,64 +33,104 @@ log = structlog.get_logger("sealgate.keys")
 
 
 class KeyCare:
-    """Runs as long as its pipeline is the current one."""
+    """Runs as long as its pipeline is the current one.
 
-    def __init__(self, pipeline: Pipeline, host: Host) -> None:
+    `untried` are the aliases of the keys that are still to be tried since the start. It is shared with those
+    that look after the other keys, and with those that come after a reload.
+    """
+
+    def __init__(self, pipeline: Pipeline, alias: str, untried: set[str], host: Host) -> None:
         self._pipeline = pipeline
+        self._alias = alias
+        self._desk = pipeline.tree.desks[alias]
+        self._untried = untried
         self._host = host
-        self._due = dict.fromkeys(self._with_session(), host.now() + _FIRST_READ_S)
-
-    def _with_session(self) -> list[str]:
-        return [alias for alias, desk in self._pipeline.tree.desks.items() if desk.key.session is not None]
+        self._try_at = self._read_at = host.now() + _FIRST_READ_S
 
     async def run(self) -> None:
-        """Look once a second, and do at most one thing of each kind."""
+        """Look once a second."""
         while True:
             await self._host.sleep(_LOOK_S)
             await self._try_disabled()
+            await self._try_new()
             await self._read_due()
 
     async def _try_disabled(self) -> None:
-        """Send a signed read with each key that may be tried again; where bots came first, it is not due."""
-        for alias, desk in self._pipeline.tree.desks.items():
-            if desk.watch.health.fault is not None and desk.watch.health.may_go(self._host.now()):
-                desk.watch.pass_or_refuse()
-                await self._ask(alias, SIGNED_READ)
+        """Send a signed read if the key may be tried again; where bots came first, it is not due."""
+        watch = self._desk.watch
+        if watch.health.fault is not None and watch.health.may_go(self._host.now()):
+            watch.pass_or_refuse()
+            await self._ask(SIGNED_READ)
+
+    async def _try_new(self) -> None:
+        """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
+
+        One that a reload cuts short is sent by who comes next.
+        """
+        if self._alias not in self._untried:
+            return
+        if self._desk.watch.health.is_unknown:
+            if not self._may_try():
+                return
+            await self._try()
+        self._untried.remove(self._alias)
+
+    def _may_try(self) -> bool:
+        now = self._host.now()
+        if not self._pipeline.tree.clock.is_good_for(self._desk.key.recv_window_ms, now):
+            self._try_at = now + _FIRST_READ_S
+        return now >= self._try_at and not self._pipeline.is_draining
+
+    async def _try(self) -> None:
+        try:
+            answer = await self._answer(SIGNED_READ)
+        except Refusal as refusal:
+            log.info("key_not_proven", key=self._alias, cause=refusal.detail)
+            return
+        if is_mismatch(answer.status, answer.body):
+            self._desk.watch.confirm_mismatch()
+        elif key_fault(answer.status, answer.body) is None:  # which is told as with any request
+            is_good = judge_key(answer.status, answer.body) is KeyVerdict.ACCEPTED
+            event = "key_tried" if is_good else "key_not_proven"
+            log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
 
     async def _read_due(self) -> None:
         now = self._host.now()
-        alias = next((alias for alias, at in self._due.items() if at <= now), None)
-        if alias is not None:
-            self._due[alias] = now + _READ_AGAIN_S
-            await self.read_record(alias)
+        if self._desk.key.session is not None and now >= self._read_at:
+            self._read_at = now + _READ_AGAIN_S
+            await self._read_record()
 
-    async def read_record(self, alias: str) -> None:
-        """Take in what the exchange's list says of a key."""
-        desk = self._pipeline.tree.desks[alias]
-        body = await self._ask(alias, KEY_LIST)
-        record = None if body is None else find_record(body, desk.key.api_key)
+    async def _read_record(self) -> None:
+        """Take in what the exchange's list says of the key."""
+        body = await self._ask(KEY_LIST)
+        record = None if body is None else find_record(body, self._desk.key.api_key)
         if record is not None:
-            desk.watch.record = record
-            self._warn(alias, record)
+            self._desk.watch.record = record
+            self._warn(record)
         elif body is not None:
-            fix = f"check keys.{alias}.session: it must be of the user whose key it is"
-            log.warning("key_not_listed", key=alias, cause="the exchange's list does not have it", fix=fix)
+            fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"
+            cause = "the exchange's list does not have it"
+            log.warning("key_not_listed", key=self._alias, cause=cause, fix=fix)
 
-    async def _ask(self, alias: str, path: str) -> bytes | None:
+    async def _ask(self, path: str) -> bytes | None:
         """Return the body of a reply, None where it was refused, which is told."""
         try:
-            answer = await ask(self._pipeline, alias, path, Lane.READ, self._host)
+            answer = await self._answer(path)
         except Refusal as refusal:
-            log.warning("key_not_asked_about", key=alias, path=path, cause=refusal.detail)
+            log.warning("key_not_asked_about", key=self._alias, path=path, cause=refusal.detail)
             return None
         if answer.status != HTTPStatus.OK:
-            log.warning("key_not_asked_about", key=alias, path=path, cause=f"the answer was {answer.status}")
+            cause = f"the answer was {answer.status}"
+            log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
             return None
         return answer.body
 
-    def _warn(self, alias: str, record: KeyRecord) -> None:
+    async def _answer(self, path: str) -> Answer:
+        return await ask(self._pipeline, self._alias, path, Lane.READ, self._host)
+
+    def _warn(self, record: KeyRecord) -> None:
         now = self._pipeline.tree.clock.server_now()
         days = round(record.days_left(now), 1) if record.expires_at is not None else None
         event = _TROUBLES.get(record.state(now))
         if event is not None:
-            log.warning(event, key=alias, days=days, cause="the exchange's list says so", fix=RENEW)
+            log.warning(event, key=self._alias, days=days, cause="the exchange's list says so", fix=RENEW)

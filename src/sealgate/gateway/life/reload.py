@@ -108,7 +108,7 @@ class Reloader:
     async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
         """Try the keys that are not known to be good; return what is not known even so."""
         # What the new tree brings, another clock, say, works already: signing takes it.
-        self._site.background.follow({**self._site.work(old), **self._site.work(new)})
+        self._site.background.follow({**self._site.work(old), **self._site.upkeep(new.tree)})
         doubts = await self._follow_clock(new, old)
         doubts += await Trial(new, old.tree, self._site.host).run()
         if old.is_draining:

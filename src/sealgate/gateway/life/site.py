@@ -21,7 +21,7 @@ from sealgate.gateway.request.under_way import UnderWay
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The parts that stay."""
+    """The parts that stay. `untried` are the keys whose first read is still to come, see KeyCare."""
 
     host: Host
     under_way: UnderWay
@@ -30,18 +30,25 @@ class Site:
     halting: Halting
     keeper: LimitsKeeper | None
     background: Background
+    untried: set[str]
 
     def pipeline(self, tree: Tree) -> Pipeline:
         """Return a pipeline for a tree."""
         return Pipeline(tree, self.books, self.halting, self.host)
 
     def work(self, pipeline: Pipeline) -> dict[object, Work]:
-        """Return what goes on in the background for a pipeline, by part."""
-        tree, keeper = pipeline.tree, self.keeper
-        work: dict[object, Work] = {
-            tree.clock_keeper: tree.clock_keeper.run,
-            pipeline: lambda: KeyCare(pipeline, self.host).run(),
-        }
+        """Return what goes on in the background for the pipeline in use, by part."""
+        return {**self.upkeep(pipeline.tree), **self._care(pipeline)}
+
+    def _care(self, pipeline: Pipeline) -> dict[object, Work]:
+        desks = pipeline.tree.desks.items()
+        cares = {desk.watch: KeyCare(pipeline, alias, self.untried, self.host) for alias, desk in desks}
+        return {watch: care.run for watch, care in cares.items()}
+
+    def upkeep(self, tree: Tree) -> dict[object, Work]:
+        """Return what of it a tree needs even to be tried."""
+        keeper = self.keeper
+        work: dict[object, Work] = {tree.clock_keeper: tree.clock_keeper.run}
         for desk in tree.desks.values():
             if (sharing := desk.turnstile.sharing) is not None:
                 work[sharing] = sharing.run
@@ -66,5 +73,5 @@ def build_site(
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
     halting = build_halting(config, under_way, host)
-    site = Site(host, under_way, environ, books, halting, keeper, Background())
+    site = Site(host, under_way, environ, books, halting, keeper, Background(), set(tree.desks))
     return site, site.pipeline(tree)

@@ -23,8 +23,7 @@ log = structlog.get_logger("sealgate.keys")
 class KeyWatch:
     """The health of one key of one tree; a new tree begins with healthy ones.
 
-    `record` is what the exchange's list says of it, None as long as that is not known. `was_accepted`: a
-    request of it was answered otherwise than by a refusal.
+    `record` is what the exchange's list says of it, None as long as that is not known.
     """
 
     def __init__(self, alias: str, under_way: UnderWay, host: Host) -> None:
@@ -32,7 +31,6 @@ class KeyWatch:
         self._under_way = under_way
         self._host = host
         self.health = KeyHealth()
-        self.was_accepted = False
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
@@ -46,10 +44,10 @@ class KeyWatch:
 
     def observe(self, status: int, body: bytes, sent_at: float) -> None:
         """Take in a reply to a signed request."""
-        if status not in _SUSPECT and self.health.fault is None and not self.health.mismatches:
-            self.was_accepted = True
+        before = self.health
+        if status not in _SUSPECT and before.is_proven and not before.mismatches:
             return
-        now, before = self._host.now(), self.health
+        now = self._host.now()
         fault = key_fault(status, body)
         if fault is not None:
             self.health = before.refused(fault, sent_at, now)
