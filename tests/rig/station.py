@@ -100,13 +100,24 @@ class Station:
 
 @contextlib.asynccontextmanager
 async def running_station(
-    upstream: Upstream, environ: Mapping[str, str] = ENVIRON, /, *, synced: bool = True, **tables: Settings
+    upstream: Upstream,
+    environ: Mapping[str, str] = ENVIRON,
+    /,
+    *,
+    synced: bool = True,
+    tries_keys: bool = False,
+    **tables: Settings,
 ) -> AsyncIterator[Station]:
-    """Run a gateway before an upstream; return when its clock has a first sample."""
+    """Run a gateway before an upstream; return when its clock has a first sample.
+
+    Unless `tries_keys`, what arrives is what the test sends, on a slow machine, too.
+    """
     outcomes = Outcomes()
     config = make_config(upstream.base_url, **tables)
     async with running_gateway(config, (outcomes,), environ) as gateway:
         station = Station(gateway, upstream, outcomes)
+        if not tries_keys:
+            gateway.site.untried.clear()
         if synced:
             await station.until(lambda: gateway.status().clock.offset_s is not None)
         yield station

@@ -136,7 +136,7 @@ async def test_the_end_of_a_key_is_read_from_the_list(
     upstream.otherwise = say(reply(b"200 OK", listed))
     keys = {"main": {**KEY, "session": "env:SESSION"}}
     environ = {"EXCHANGE_SECRET": "s3cret", "SESSION": "session-1"}
-    async with running_station(upstream, environ, keys=keys) as station:
+    async with running_station(upstream, environ, tries_keys=True, keys=keys) as station:
         await station.until(lambda: station.gateway.status().keys[0].expires_at is not None)
         assert station.gateway.status().keys[0].expires_at == 1_927_627_200.0
     probe, asked = upstream.received

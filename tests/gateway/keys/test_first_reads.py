@@ -47,7 +47,7 @@ async def look_after(station: Station, seconds: int, alias: str = "main") -> Non
 
 
 async def test_it_is_tried_once_and_not_at_once(upstream: Upstream) -> None:
-    async with running_station(upstream) as station:
+    async with running_station(upstream, tries_keys=True) as station:
         await look_after(station, 4)
         assert upstream.received == []
         await look_after(station, 20)
@@ -61,7 +61,9 @@ async def test_each_key_is_tried_unless_a_bot_has_had_it_accepted(upstream: Upst
         "bots": {"grid": {"token": "env:GRID", "keys": ["main", "alt"]}},
     }
     fields = (b"Authorization: Bearer grid-token", b"X-Gateway-Key: main")
-    async with running_station(upstream, {**ENVIRON, "GRID": "grid-token"}, **tables) as station:
+    async with running_station(
+        upstream, {**ENVIRON, "GRID": "grid-token"}, tries_keys=True, **tables
+    ) as station:
         assert (await station.ask(request(b"GET", PROBE, *fields))).status == 200
         upstream.otherwise = say(INVALID)
         for alias in ("main", "alt"):
@@ -76,7 +78,7 @@ async def test_a_reply_that_may_come_before_the_signature_was_looked_at_leaves_i
     upstream: Upstream, line: bytes
 ) -> None:
     order = request(b"POST", b"/v1/trade/order", body=b"{}")
-    async with running_station(upstream) as station:
+    async with running_station(upstream, tries_keys=True) as station:
         upstream.answers.append(say(reply(line, b"{}")))
         assert (await station.ask(order)).status == int(line[:3])
         upstream.otherwise = say(SIGNATURE)
@@ -87,7 +89,7 @@ async def test_a_reply_that_may_come_before_the_signature_was_looked_at_leaves_i
 
 
 async def test_a_key_that_is_accepted_after_a_refusal_is_not_tried(upstream: Upstream) -> None:
-    async with running_station(upstream) as station:
+    async with running_station(upstream, tries_keys=True) as station:
         upstream.answers.append(say(SIGNATURE))
         assert [(await station.ask(READ)).status for _ in range(2)] == [401, 200]
         await look_after(station, 10)
@@ -96,14 +98,14 @@ async def test_a_key_that_is_accepted_after_a_refusal_is_not_tried(upstream: Ups
 
 async def test_it_waits_until_the_gateway_is_ready(upstream: Upstream) -> None:
     upstream.time = say(reply(b"503 Service Unavailable", b""))
-    async with running_station(upstream, synced=False) as station:
+    async with running_station(upstream, synced=False, tries_keys=True) as station:
         await look_after(station, 60)
         assert upstream.received == []
         assert station.gateway.site.untried == {"main"}
 
 
 async def test_it_is_not_tried_while_the_gateway_ends(upstream: Upstream) -> None:
-    async with running_station(upstream) as station:
+    async with running_station(upstream, tries_keys=True) as station:
         await station.gateway.drain()
         await look_after(station, 60)
     assert upstream.received == []
@@ -122,7 +124,7 @@ async def test_a_first_read_that_is_not_refused_changes_nothing(
     upstream: Upstream, act: Act, event: str, cause: str
 ) -> None:
     upstream.otherwise = act
-    async with running_station(upstream, limits={"max_wait": 0.1}) as station:
+    async with running_station(upstream, tries_keys=True, limits={"max_wait": 0.1}) as station:
         with capture_logs() as logs:
             await look_after(station, 10)
         assert station.gateway.status().keys[0].is_active
