@@ -213,7 +213,12 @@ async def test_the_usual_request_asks_nothing_of_the_kernel(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
-    monkeypatch.setattr(lookout, "has_left", asked.append)
+
+    def has_left(transport: object) -> bool:
+        asked.append(transport)
+        return False
+
+    monkeypatch.setattr(lookout, "has_left", has_left)
     async with station.bot() as bot:
         for message in (READ, *ORDERS.values()) * 3:
             assert (await bot.ask(message)).status == 200
