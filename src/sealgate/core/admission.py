@@ -239,7 +239,7 @@ def _credentials(authorization: str) -> tuple[str | None, bytes]:
     return name.decode("latin-1"), token
 
 
-@lru_cache(maxsize=512)  # as with `greet`
+@lru_cache(maxsize=1024)  # as with `greet`
 def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
     """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
     target = parse_target(raw_target, rules.prefix)

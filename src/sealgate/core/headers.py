@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sealgate.errors import Refusal
 
 MOST_BYTES = 64 * 1024  # of all names and values together
-_HEADS = 128  # kept at hand
+_HEADS = 1024  # kept at hand: as many as there may be bots that send the same again and again
 
 
 class Treatment(Enum):
