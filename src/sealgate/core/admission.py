@@ -97,7 +97,7 @@ def request_id(head: Head) -> str | None:
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
 
 
-@lru_cache(maxsize=256)  # bots send the same head again and again; a refusal is never kept
+@lru_cache(maxsize=1024)  # bots send the same head again and again; a refusal is never kept
 def greet(head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
     guard(head, method, version, rules)
