@@ -36,7 +36,7 @@ PARTS = {
     "bots___connection___BotConnection___data_received": "parsing the request",
     "pipeline___Pipeline____admit": "admission",
     "pipeline____wait_Pipeline": "pacing, clock",
-    "pipeline____stamp_Pipeline": "timestamp",
+    "pipeline___Pipeline____stamp": "timestamp",
     "pipeline___Pipeline____sealed": "signature, request's bytes",
     "upstream___connection___exchange_UpstreamConnection": "sending, sorting the reply",
     "upstream___connection___UpstreamConnection___data_received": "parsing the reply",
