@@ -10,6 +10,7 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, hold_until, say
 from rig.wire import OK, PATIENCE_S, reply
+from sealgate.core.outcome import Outcome
 from sealgate.gateway.bots import lookout
 
 READ = request()
@@ -66,36 +67,33 @@ async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
     assert [item.target for item in station.upstream.received] == [b"/v1/trade/first"] * 2
 
 
-@pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
-async def test_an_order_that_was_sent_is_finished(station: Station, message: bytes) -> None:
-    upstream, go = station.upstream, asyncio.Event()
-    upstream.answers.append(hold_until(go, say(OK)))
+async def outcome_after_hanging_up(station: Station, message: bytes, answer: bytes) -> Outcome:
+    """Hang up once the upstream has the request, let it answer then, and return what was reported."""
+    go = asyncio.Event()
+    station.upstream.answers.append(hold_until(go, say(answer)))
     async with station.bot() as bot:
         await bot.send(message)
-        await upstream.until_received(1)
+        await station.upstream.until_received(1)
         bot.hang_up()
     await station.until_all_hung_up()
     go.set()
-    outcome = await station.outcomes.until(1)
+    return await station.outcomes.until(1)
+
+
+@pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
+async def test_an_order_that_was_sent_is_finished(station: Station, message: bytes) -> None:
+    outcome = await outcome_after_hanging_up(station, message, OK)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.status) == (True, "done", 200)
-    assert len(upstream.received) == 1
+    assert len(station.upstream.received) == 1
     assert station.gateway.handler.inflight == 0
 
 
 @pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
 async def test_an_order_is_not_sent_again_for_a_bot_that_is_gone(station: Station, message: bytes) -> None:
-    upstream, go = station.upstream, asyncio.Event()
-    upstream.answers.append(hold_until(go, say(PAUSE)))
-    async with station.bot() as bot:
-        await bot.send(message)
-        await upstream.until_received(1)
-        bot.hang_up()
-    await station.until_all_hung_up()
-    go.set()
-    outcome = await station.outcomes.until(1)
+    outcome = await outcome_after_hanging_up(station, message, PAUSE)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.upstream_429s) == (True, "refused", 1)
     assert (await station.ask(READ)).status == 200  # waits for the end of the pause
-    assert len(upstream.received) == 2
+    assert len(station.upstream.received) == 2
 
 
 async def test_a_read_that_was_sent_is_dropped(upstream: Upstream) -> None:

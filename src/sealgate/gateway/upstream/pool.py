@@ -169,9 +169,8 @@ class Upstream:
                 await self._one_goes(opened_at + gap_s - now)
             else:
                 opened_at, gap_s = now, min(2 * gap_s, renew_s) if was_short else _GAP_S
-                if (
-                    not await self._open_idle()
-                ):  # whoever sends a request is told; here it is only tried again
+                # Where it cannot be had, whoever sends a request is told; here it is only tried again.
+                if not await self._open_idle():
                     await self._one_goes(renew_s)
 
     async def _open_idle(self) -> bool:
