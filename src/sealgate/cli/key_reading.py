@@ -18,10 +18,11 @@ from sealgate.core.findings import Level
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
 from sealgate.core.routes import KEY_LIST
-from sealgate.gateway.direct.read import bearer_line, direct_upstream, read
+from sealgate.gateway.direct.read import direct_upstream, read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.parts import read_session
+from sealgate.gateway.keys.sealing import bearer_line
 from sealgate.gateway.upstream.pool import Upstream
 
 

@@ -25,9 +25,10 @@ from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.vetting import nothing_there, vet_clock, vet_listed
 from sealgate.gateway.direct.clock import CommandClock
-from sealgate.gateway.direct.read import bearer_line, read
+from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
+from sealgate.gateway.keys.sealing import bearer_line
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from sealgate.config import Config
 from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
-from sealgate.gateway.keys.key import Secret
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.destination import destination_of
 from sealgate.gateway.upstream.pool import Upstream
@@ -37,8 +36,3 @@ async def read(upstream: Upstream, target: str, fields: bytes = b"") -> Answer |
     if isinstance(answer, Answer) and answer.remainder is not None:
         answer.remainder.abandon()
     return answer
-
-
-def bearer_line(session: Secret) -> bytes:
-    """Return the header line that proves a session."""
-    return f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")

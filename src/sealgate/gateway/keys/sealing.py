@@ -4,7 +4,7 @@ from sealgate.core.admission import Ticket
 from sealgate.core.headers import content_length
 from sealgate.core.routes import Auth
 from sealgate.errors import Refusal
-from sealgate.gateway.keys.key import SigningKey
+from sealgate.gateway.keys.key import Secret, SigningKey
 
 _SESSION, _SIGNED = Auth.SESSION, Auth.SIGNED
 # RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
@@ -26,8 +26,13 @@ def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> b
     if ticket.route.auth is _SIGNED:
         return key.signing_lines(timestamp_ms, ticket.method, ticket.target, body)
     if ticket.route.auth is _SESSION and key.session is not None:
-        return f"Authorization: Bearer {key.session.reveal()}\r\n".encode("ascii")
+        return bearer_line(key.session)
     return b""
+
+
+def bearer_line(session: Secret) -> bytes:
+    """Return the header line that proves a session."""
+    return f"Authorization: Bearer {session.reveal()}\r\n".encode("ascii")
 
 
 def check_session(ticket: Ticket, key: SigningKey) -> None:
