@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.headers import HeaderRules, header_lines, sort_reply
+from sealgate.core.headers import HeaderRules, content_length, header_lines, sort_reply
 from sealgate.errors import Refusal
 
 RULES = HeaderRules("X-SERVICE-")
@@ -296,3 +296,9 @@ def test_the_fields_are_bounded_together() -> None:
     with pytest.raises(Refusal) as caught:
         RULES.sort([*half, *half, (b"a", b"")])
     assert caught.value.slug == "headers_too_large"
+
+
+def test_fields_go_out_a_line_each() -> None:
+    assert header_lines([(b"X-A", b"1"), (b"x-b", b"")]) == b"X-A: 1\r\nx-b: \r\n"
+    assert content_length(0) == b"Content-Length: 0\r\n"
+    assert content_length(2**63) == b"Content-Length: 9223372036854775808\r\n"
