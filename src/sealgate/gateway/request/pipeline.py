@@ -62,15 +62,18 @@ class Pipeline:
         return answer
 
     async def _go_round(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer | None:
+        """Return the reply to pass on, None where it goes round once more."""
         with await self._wait(ticket, journey) as turn:
             idle = self.tree.upstream.take(ticket.route.lane)
             connection = idle or await self._connect(ticket, turn, journey)
             if connection is None:
                 return None
-            attempt = await self._send(ticket, body, connection, turn, journey)
-            if attempt is None:
-                return None
-            return self._learn(ticket, attempt, turn, journey)
+            attempt: Answer | Failure | None
+            if isinstance(connection, Failure):
+                attempt = _unreached(connection, journey)
+            else:
+                attempt = await self._send(ticket, body, connection, turn, journey)
+            return None if attempt is None else self._learn(ticket, attempt, turn, journey)
 
     def _admit(self, request: Incoming, journey: Journey) -> Ticket:
         rules = self.tree.rules
@@ -151,14 +154,11 @@ class Pipeline:
         self,
         ticket: Ticket,
         body: bytes,
-        connection: UpstreamConnection | Failure,
+        connection: UpstreamConnection,
         turn: Turn,
         journey: Journey,
     ) -> Answer | Failure | None:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
-        if isinstance(connection, Failure):
-            journey.attempts += 1
-            return connection
         try:  # what fails in here was not sent, and the connection serves the next
             self._stamp(ticket, body, journey)
             is_fresh = not self._books.must_record(ticket) or await self._record(ticket, journey)
@@ -243,8 +243,13 @@ def _unsent(connection: UpstreamConnection, journey: Journey) -> Failure | None:
     connection.release()
     if was_usable:
         return None
+    return _unreached(Failure(FailureKind.UNREACHABLE, "the connection was closed at once"), journey)
+
+
+def _unreached(failure: Failure, journey: Journey) -> Failure:
+    """Count an attempt that had no connection to be sent on."""
     journey.attempts += 1
-    return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
+    return failure
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, journey: Journey, now: float) -> None:
