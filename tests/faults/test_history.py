@@ -207,7 +207,7 @@ Sabotage = Callable[[Station, pytest.MonkeyPatch], None]
 SABOTAGE: Mapping[str, tuple[Sabotage, str]] = {
     "a hidden resend": (resend_by_itself, "received 2 times"),
     "lost called not_sent": (call_it_not_sent, "not_sent, but"),
-    # What comes of it hangs on what was cut: a reply that is passed on, or a 429 of an order that was executed.
+    # What is wrong then hangs on what was cut: a reply passed on, or a 429 of an order that was executed.
     "a part called whole": (
         take_the_part_for_the_whole,
         "(a reply that was not written|refused, but it is done)",
