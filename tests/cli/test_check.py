@@ -175,7 +175,8 @@ async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> 
     assert b"\x1b" not in out
 
 
-async def test_redis(tmp_path: Path) -> None:
+async def test_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealgate.gateway.sharing.table.TIMEOUT_S", 5.0)
     async with raw_setup(tmp_path) as setup, running_redis() as redis:
         setup.environ["SEALGATE_LIMITS__REDIS"] = redis.url
         found = await setup.check()

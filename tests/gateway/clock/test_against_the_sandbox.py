@@ -84,7 +84,7 @@ async def test_the_upstream_steps_while_orders_flow(step_ms: int) -> None:
 async def test_a_stopped_process() -> None:
     """Requests that arrive while it stands still are stamped when it goes on, not before."""
     async with exchange() as sandbox, aiohttp.ClientSession() as session:
-        window = {"recv_window_ms": 300}
+        window = {"recv_window_ms": 1000}
         url = f"{sandbox.base_url}/_sandbox/keys/{sandbox.api_key}"
         async with session.patch(url, json=window) as reply:
             assert reply.status == 200
