@@ -366,6 +366,7 @@ async def test_or_they_go_on_without_a_record(file: Path, disk: Disk) -> None:
         async with running_book(file, CARELESS) as book:
             disk.trouble = FULL
             assert await book.intent(order(1))
+            await until(lambda: book.status.trouble is not None)  # the order did not wait for it
             assert (book.status.trouble, book.status.is_refusing) == (str(FULL), False)
             disk.trouble = None
     assert logs[0]["orders"] == "sent without a record"
