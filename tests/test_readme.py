@@ -39,7 +39,7 @@ def recipes() -> Iterator[object]:
 
 
 def _needs(block: Fence) -> tuple[pytest.MarkDecorator, ...]:
-    """Leave out a missing Node, and what is too large to install for one recipe; test_fences.py compiles it."""
+    """Leave out what needs Node where there is none, and what is too large to install for one recipe."""
     has_no_ccxt = block.label == "ccxt" and importlib.util.find_spec("ccxt") is None
     has_no_node = block.language == "js" and shutil.which("node") is None
     return (
