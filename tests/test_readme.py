@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -38,9 +39,13 @@ def recipes() -> Iterator[object]:
 
 
 def _needs(block: Fence) -> tuple[pytest.MarkDecorator, ...]:
-    """Leave out what is too large to install for one recipe; tests/test_fences.py compiles it."""
-    is_missing = block.label == "ccxt" and importlib.util.find_spec("ccxt") is None
-    return (pytest.mark.skipif(is_missing, reason="ccxt is not installed"),)
+    """Leave out what needs Node where there is none, and what is too large to install for one recipe."""
+    has_no_ccxt = block.label == "ccxt" and importlib.util.find_spec("ccxt") is None
+    has_no_node = block.language == "js" and shutil.which("node") is None
+    return (
+        pytest.mark.skipif(has_no_ccxt, reason="ccxt is not installed"),
+        pytest.mark.skipif(has_no_node, reason="needs Node"),
+    )
 
 
 def shell_lines() -> list[str]:
