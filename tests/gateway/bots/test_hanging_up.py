@@ -18,7 +18,7 @@ ORDERS = {
     "POST": request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}'),
     "DELETE": request(b"DELETE", b"/v1/trade/order/1"),
 }
-PAUSE = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.3")
+PAUSE = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")
 
 
 @pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
