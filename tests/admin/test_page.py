@@ -8,9 +8,9 @@ import pytest
 from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.chromium import PROGRAM, Page, running_chromium
-from rig.page_states import STATES, running_feed
-from rig.station import Station
-from rig.upstream import say
+from rig.page_states import STATES, UNTRUE, running_feed
+from rig.station import Station, running_station
+from rig.upstream import Upstream, say
 from rig.wire import reply
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
@@ -44,13 +44,13 @@ def says(text: str) -> str:
 
 
 async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: Admin, page: Page) -> None:
-    assert await page.read(says("No request has come yet"))
-    assert await page.read(says("Nothing since the start"))
+    assert await page.read(says("No bot has asked for anything yet"))
+    assert await page.read(says("No bot has met an error of the exchange since the start"))
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
     await station.ask(request())
     await page.until(says("most likely the secret is another"))
     await page.until(says("1 in "))
-    assert not await page.read(says("No request has come yet"))
+    assert not await page.read(says("No bot has asked for anything yet"))
     assert await page.read("document.querySelectorAll('canvas').length") == 3
     assert await page.read("document.querySelector('#errors a').getAttribute('href')") == (
         "errors#signature_invalid"
@@ -101,8 +101,10 @@ async def test_a_gateway_that_goes_and_comes_back(station: Station) -> None:
 async def test_each_state_says_so_and_fits(station: Station) -> None:
     async with running_feed(station) as feed, running_chromium() as page:
         await page.open(feed.url)
-        for feed.change, words in STATES.values():
+        for state, (feed.change, words) in STATES.items():
             await page.until(" && ".join(map(says, words)))
+            for words_of_another in UNTRUE.get(state, ()):
+                assert not await page.read(says(words_of_another)), state
             for width in (1280, 390):
                 await page.show(width)
                 await page.until(f"document.documentElement.scrollWidth <= {width}")
@@ -120,6 +122,33 @@ async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
     station.upstream.door.reopen()
     assert (await station.ask(request())).status == 200
     await page.until("document.querySelector('#state').textContent !== 'exchange failing'")
+
+
+async def test_what_the_gateway_holds_back_is_not_said_to_be_sent(station: Station) -> None:
+    async with running_feed(station) as feed, running_chromium() as page:
+        station.upstream.door.shut()
+        station.upstream.cut_all()
+        assert (await station.ask(request())).reason == "upstream_unreachable"
+        await page.open(feed.url)
+        await page.until(f"{says('The exchange has failed since')} && {says('Requests are still taken')}")
+        feed.change, _ = STATES["halted"]
+        await page.until(f"{says('Orders are halted')} && !{says('Requests are still taken')}")
+
+
+async def test_a_read_of_the_gateways_own_that_is_refused(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No bot has met it, so that it stands in no list of errors, which says so."""
+    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
+    upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
+    async with (
+        running_station(upstream, tries_keys=True) as station,
+        running_feed(station) as feed,
+        running_chromium() as page,
+    ):
+        await page.open(feed.url)
+        await page.until("document.querySelector('#state')?.textContent === 'signatures refused'")
+        assert await page.read(says("No bot has met an error of the exchange since the start"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rig.upstream import say
 from sealgate.cli.checking.running import judge_running
 from sealgate.core.findings import Level
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal.file import prepare
+from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
 
 SIGNED_READ = b"/v1/trade/symbols/list"
@@ -108,6 +109,24 @@ async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     words = "keys.main: about 20 per 1 s, seen 14 times, last 429 3 min ago (from the journal)"
     assert words in result.stdout
     assert file.read_bytes() == before
+
+
+async def test_limits_in_the_journal_that_cannot_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    for alias in ("main", "alt", "new"):
+        setup.has_key(alias, f"ak-{alias}", "correct-horse-battery-staple")
+    setup.has(BOTS__GRID__UID="7", BOTS__GRID__KEYS='["main", "alt", "new"]')
+    with closing(connect(file)) as database, database:
+        for key in ("ak-main", "ak-alt", "of-nobody"):
+            database.execute(
+                "INSERT INTO learned VALUES (?, '[{}]', 1)", (f"https://exchange.example {key}",)
+            )
+    setup.has(JOURNAL__FILE=str(file), LISTEN__UNIX=str(tmp_path / "bots.sock"))
+    result = await setup.check("--offline")
+    (told,) = lines_of(result.stdout, "warn  journal")
+    assert "the limits learned of 2 of 3 keys cannot be read: main, alt; check journal.file; the" in told
 
 
 async def test_a_gateway_that_runs(tmp_path: Path) -> None:

@@ -127,6 +127,34 @@ def test_an_error_that_the_user_can_fix_is_told_without_a_traceback(
     assert fail(error) == (2, told)
 
 
+def in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run a command whose name is `$S`, as a shell redirects it."""
+    whole = ["sh", "-c", f'S="{sys.executable} -m sealgate"; {line}']
+    return subprocess.run(whole, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("arguments", ["--help", "--version", "token new", "sandbox --listen 127.0.0.1:0"])
+def test_output_that_finds_no_space_is_told_in_one_line(arguments: str) -> None:
+    done = in_a_shell(f"$S {arguments} > /dev/full")
+    assert done.returncode == 2
+    assert done.stderr == "sealgate: error: No space left on device; free space where its output goes\n"
+
+
+@pytest.mark.parametrize("arguments", ["--help", "token new", "config schema"])
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_lead_nowhere(arguments: str, closed: str) -> None:
+    done = in_a_shell(f"$S {arguments} {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_check_with_closed_standard_streams(closed: str) -> None:
+    """It opens sockets, files and an event loop, none of which may get their numbers."""
+    key = "SEALGATE_KEYS__MAIN__API_KEY=a SEALGATE_KEYS__MAIN__SECRET=env:X X=correct-horse-battery-staple"
+    done = in_a_shell(f"export SEALGATE_BASE_URL=http://127.0.0.1:9 {key}; $S check {closed}")
+    assert (done.returncode, done.stderr) == (1, ""), "the exchange is not there"
+
+
 def test_clicks_own_ways_out_stay_as_they_are(fail: Callable[[BaseException], tuple[int, str]]) -> None:
     assert fail(click.exceptions.Exit(0)) == (0, "")
     assert fail(click.exceptions.Exit(1)) == (1, "")
@@ -159,6 +187,8 @@ def test_the_configuration_option_hands_over_a_path() -> None:
         (["serve", "--prot"], "No such option '--prot'. There are --config, --listen, --admin, --base-url,"),
         (["serve", "--lsten"], "No such option '--lsten'. Did you mean '--listen'?"),
         (["sandbox", "--prot"], "No such option '--prot'.\n"),
+        (["keys", "--prot"], "No such option '--prot'.\n"),
+        (["completion", "--prot"], "No such option '--prot'.\n"),
     ],
 )
 def test_an_option_that_does_not_exist_names_those_that_do(arguments: list[str], told: str) -> None:

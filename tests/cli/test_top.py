@@ -43,7 +43,13 @@ async def test_one_picture_as_json(served: Served, upstream: Upstream) -> None:
 async def test_one_picture_for_people(served: Served, upstream: Upstream) -> None:
     code, program = await ended_program("top", "--once", "--admin", place(served))
     assert code == 0, program.output
-    for text in ("Sealgate ready", upstream.base_url, "Key main", "no limit met yet", "Nothing went wrong"):
+    for text in (
+        "Sealgate ready",
+        upstream.base_url,
+        "Key main",
+        "no limit met yet",
+        "No bot has met an error",
+    ):
         assert text in program.output.replace("\n", " ")
 
 
@@ -152,7 +158,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         "2 orders in doubt",
         "not ready: clock not synced",
         "the exchange has failed for 7 s: 9 attempts, the last was unreachable.",
-        "orders are halted for bot grid; go on with: sealgate resume",
+        "orders are halted for bot grid; go on with: sealgate resume --bot grid",
         "clock: no sample came",
         "the journal cannot be written: disk full",
         "disabled: the exchange calls it invalid",
@@ -188,7 +194,7 @@ def test_a_clock_that_fails_is_what_went_wrong_and_its_cause_comes_once() -> Non
     assert shown.count(trouble) == 1
     assert "not ready: clock not synced\n" in shown
     assert f"What went wrong\nclock: {trouble}" in shown
-    assert "Nothing went wrong" not in shown
+    assert "No bot has met an error" not in shown
 
 
 def test_what_is_printed_has_no_blanks_at_the_ends_of_lines_and_ages_of_one_kind() -> None:

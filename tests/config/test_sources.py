@@ -98,6 +98,13 @@ def test_a_file_that_is_no_toml(tmp_path: Path, content: bytes, told: str) -> No
     assert "\n" not in str(caught.value)
 
 
+def test_a_device_that_never_ends() -> None:
+    with pytest.raises(
+        ConfigError, match="/dev/zero: is larger than any configuration; correct the path given"
+    ):
+        read_file(Path("/dev/zero"))
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for file, cause in ((tmp_path / "no.toml", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(ConfigError, match=f"{file}: cannot be read: {cause}"):

@@ -75,11 +75,29 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),
         ("7 orders were sent and never answered",),
     ),
+    "one key of two": (
+        lambda status: replace(
+            status, keys=(replace(status.keys[0], disabled=_INVALID, is_active=False), status.keys[0])
+        ),
+        ("Key main is out of use", "a key refused"),
+    ),
+    "no journal": (
+        lambda status: replace(
+            status,
+            journal=JournalStatus(0, (), _DISK, is_refusing=True),
+            not_ready=(f"the journal cannot be written: {_DISK}",),
+        ),
+        (f"The journal cannot be written: {_DISK}. Orders are refused until it can; reads",),
+    ),
     "degraded": (
         lambda status: _clock(
             replace(status, journal=JournalStatus(0, (), _DISK, is_refusing=False)), trouble=_NO_WAY
         ),
-        ("The exchange's time cannot be read", "The journal cannot be written: database"),
+        (
+            "The exchange's time cannot be read",
+            f"{_DISK}. Orders are sent without a record.",
+            "journal failing",
+        ),
     ),
     "not ready": (
         lambda status: replace(
@@ -92,6 +110,18 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         lambda status: replace(status, is_draining=True, not_ready=("shutting down",)),
         ("Not ready: shutting down",),
     ),
+}
+# What a state must not say, because it says otherwise: on a page that no bot has used yet.
+UNTRUE: dict[str, tuple[str, ...]] = {
+    "paused": ("No request has come", "no limit met yet"),
+    "spent": ("go out at once",),
+    "halted": ("go out at once",),
+    "disabled": ("Nothing since the start", "Point a bot"),
+    "signatures refused": ("Nothing since the start",),
+    "no journal": ("Not ready: the journal", "Point a bot"),
+    "degraded": ("Nothing since the start",),
+    "not ready": ("go out at once", "Point a bot"),
+    "shutting down": ("Point a bot",),
 }
 
 

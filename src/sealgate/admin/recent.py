@@ -1,7 +1,8 @@
 """What the last seconds were like: who spent how much of which key, how fast it was, what was limited."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from sealgate.core.outcome import Conclusion, Outcome
@@ -26,7 +27,6 @@ class Tick:
 class Latency(NamedTuple):
     """Milliseconds that half and 99 of 100 stay under; None where nothing came."""
 
-    added_p50_ms: float | None
     added_p99_ms: float | None
     upstream_p50_ms: float | None
     upstream_p99_ms: float | None
@@ -89,13 +89,13 @@ class Recent:
     def latency(self, ticks: int = SPAN) -> Latency:
         """Return how long the latest ticks took."""
         latest = self._ended[-ticks:]
-        return Latency(*_two(latest, lambda tick: tick.added_s), *_two(latest, lambda tick: tick.upstream_s))
+        added = sorted(chain.from_iterable(tick.added_s for tick in latest))
+        upstream = sorted(chain.from_iterable(tick.upstream_s for tick in latest))
+        return Latency(
+            _percentile_ms(added, 0.99), _percentile_ms(upstream, 0.5), _percentile_ms(upstream, 0.99)
+        )
 
 
-def _two(ticks: Iterable[Tick], of: Callable[[Tick], Iterable[float]]) -> tuple[float | None, float | None]:
-    """Return the median and the 99th percentile, in ms."""
-    durations = sorted(seconds for tick in ticks for seconds in of(tick))
-    if not durations:
-        return None, None
-    last = len(durations) - 1
-    return tuple(round(durations[round(last * part)] * 1000, 3) for part in (0.5, 0.99))  # type: ignore[return-value] # two of them
+def _percentile_ms(durations_s: Sequence[float], part: float) -> float | None:
+    """Return what a part of the sorted durations stays under."""
+    return round(durations_s[round((len(durations_s) - 1) * part)] * 1000, 3) if durations_s else None

@@ -13,6 +13,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sealgate.cli.colours import coloured
+from sealgate.cli.streams import open_closed_streams
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -20,6 +21,7 @@ _FEW = 8  # options that fit into a line
 _FIXES = {
     errno.EADDRINUSE: "stop the program that has it, or choose another port",
     errno.EADDRNOTAVAIL: "choose an address of this machine",
+    errno.ENOSPC: "free space where its output goes",
     errno.EACCES: "choose a port above 1023, or give this user the permission",
 }
 
@@ -71,6 +73,16 @@ class Program(Suggesting):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run the program, whatever its standard streams are."""
+        open_closed_streams()
+        return super().main(*args, **options)
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Read the arguments; --help and --version print at once, which may fail."""
+        with told_in_one_line():
+            return super().make_context(*args, **options)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command inside the one place that reports errors."""
         with told_in_one_line(), _options_named():
@@ -83,8 +95,9 @@ def _options_named() -> Iterator[None]:
     try:
         yield
     except click.NoSuchOption as error:
-        known = [option for one in error.ctx.command.params for option in one.opts] if error.ctx else []
-        if error.possibilities or len(known) > _FEW:
+        params = error.ctx.command.params if error.ctx else []
+        known = [option for one in params if isinstance(one, click.Option) for option in one.opts]
+        if error.possibilities or not 0 < len(known) <= _FEW:
             raise
         raise click.UsageError(f"{error.message} There are {', '.join(known)}.", error.ctx) from None
 

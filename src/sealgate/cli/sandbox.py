@@ -5,6 +5,7 @@ imported when the command runs.
 """
 
 import asyncio
+import errno
 import json
 import math
 import signal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sealgate.sandbox.server import Sandbox
 
 MAX_COST = 10**6
+_OF_ITS_OUTPUT = (errno.EPIPE, errno.ENOSPC)
 
 
 class HostPort(click.ParamType[tuple[str, int]]):
@@ -130,6 +132,8 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
     except StoreError as error:
         fail(str(error))
     except OSError as error:
+        if error.errno in _OF_ITS_OUTPUT:
+            raise
         host, port = listen
         name = f"[{host}]" if ":" in host else host
         fail(f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT")

@@ -117,8 +117,10 @@ def _notices(picture: Picture) -> Iterator[str]:
     if (failing := picture["failing"]) is not None:
         yield _failing(failing, picture["at_ms"])
     for halt in picture["halts"]:
-        names = [f"{kind} {halt[kind]}" for kind in ("bot", "key") if halt[kind]]
-        yield f"orders are halted for {' and '.join(names) or 'all'}; go on with: sealgate resume"
+        named = [kind for kind in ("bot", "key") if halt[kind]]
+        names = " and ".join(f"{kind} {halt[kind]}" for kind in named) or "all"
+        options = "".join(f" --{kind} {halt[kind]}" for kind in named)
+        yield f"orders are halted for {names}; go on with: sealgate resume{options}"
 
 
 def _without_cause(reason: str, picture: Picture) -> str:
@@ -177,7 +179,7 @@ def _wrong(picture: Picture) -> Iterator[RenderableType]:
         yield Text("What went wrong", style="bold")
         yield from wrong
     else:
-        yield Text("Nothing went wrong since the start.", style="dim")
+        yield Text("No bot has met an error of the exchange since the start.", style="dim")
 
 
 def _troubles(picture: Picture) -> Iterator[RenderableType]:

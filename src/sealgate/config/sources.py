@@ -16,6 +16,7 @@ from sealgate.config.problems import ConfigError
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
 DEFAULT_FILE = "sealgate.toml"  # in the working directory
+_MOST_BYTES = 16 * 1024**2  # more is a mistake, or a device that never ends
 
 # A Kubernetes service (or a linked container) that is called sealgate puts these into every neighbour's
 # environment. They are addresses, not settings.
@@ -70,7 +71,10 @@ def read_file(file: File) -> Layer:
     """Read a TOML file; raise ConfigError when it cannot be read or is not TOML."""
     try:
         with file.open("rb") as stream:
-            return Layer(tomllib.load(stream), origin=f"{file}: ")
+            content = stream.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise ConfigError([f"{file}: is larger than any configuration; correct the path given"])
+        return Layer(tomllib.loads(content.decode()), origin=f"{file}: ")
     except OSError as error:
         raise ConfigError([f"{file}: cannot be read: {error.strerror}; correct the path given"]) from None
     except UnicodeDecodeError:

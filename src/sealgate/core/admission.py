@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
@@ -97,7 +96,6 @@ def request_id(head: Head) -> str | None:
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
 
 
-@lru_cache(maxsize=1024)  # bots send the same head again and again; a refusal is never kept
 def greet(head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY) -> Bot:
     """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
     guard(head, method, version, rules)
@@ -239,7 +237,6 @@ def _credentials(authorization: str) -> tuple[str | None, bytes]:
     return name.decode("latin-1"), token
 
 
-@lru_cache(maxsize=1024)  # as with `greet`
 def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) -> Ticket:
     """Return the ticket of a bot's request. Raises Refusal where target, route or key is not for it."""
     target = parse_target(raw_target, rules.prefix)

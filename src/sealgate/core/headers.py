@@ -146,6 +146,10 @@ class HeaderRules:
         """
         return self._sorted(tuple(fields))
 
+    def forget(self) -> None:
+        """Let go of the heads that are kept at hand: bots' tokens are in them."""
+        self._sorted.cache_clear()
+
     def _sort(self, fields: tuple[tuple[bytes, bytes], ...]) -> Head:
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []

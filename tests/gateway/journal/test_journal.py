@@ -18,6 +18,7 @@ from rig.wire import OK, PATIENCE_S, reply
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError, LimitsKeeper, LimitsTable, orders
 from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.insight import Insight, look_into
 
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
 SUBJECT = "https://api.example.com ak-1"
@@ -74,10 +75,30 @@ def test_a_bad_row_is_left_out_and_told_where_it_is_asked_for(tmp_path: Path, ba
     assert journal.learned(SUBJECT, wall=1000.0) == LEARNED, "the other row is not read"
     with capture_logs() as logs:
         kept = LimitsKeeper(journal, Host()).recall(["bad", SUBJECT])
-    assert (kept["bad"], len(kept[SUBJECT])) == ([], 1)
+    assert [(subject, len(limits)) for subject, limits in kept.items()] == [(SUBJECT, 1)]
     (told,) = logs
-    assert (told["event"], told["log_level"]) == ("journal_not_read", "warning")
-    assert told["fix"] == "check journal.file; the limit is learned anew"
+    assert (told["event"], told["log_level"], told["limits"]) == ("journal_not_read", "warning", 1)
+    assert told["fix"] == "check journal.file; the gateway learns them anew, and writes over what is there"
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS.values(), ids=BAD_ROWS)
+def test_a_look_says_which_rows_are_bad(tmp_path: Path, bad: str) -> None:
+    file = tmp_path / "journal.db"
+    made(file).keep({SUBJECT: LEARNED}, wall=1000.0)
+    put(file, "bad", bad)
+    found = look_into(file, ["bad", SUBJECT, "new"], wall=1000.0)
+    assert found == Insight(0, is_in_use=False, limits={SUBJECT: LEARNED, "new": []}, unread=("bad",))
+
+
+def test_many_bad_rows_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    journal = made(file)
+    subjects = [f"bad-{number}" for number in range(3)]
+    for subject in subjects:
+        put(file, subject, "'limits'")
+    with capture_logs() as logs:
+        assert LimitsKeeper(journal, Host()).recall(subjects) == {}
+    assert [(line["event"], line["limits"]) for line in logs] == [("journal_not_read", 3)]
 
 
 def test_a_file_that_is_no_journal(tmp_path: Path) -> None:

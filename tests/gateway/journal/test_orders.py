@@ -473,12 +473,15 @@ async def test_a_loop_that_was_held_is_no_disk_that_hangs(
     assert logs == []
 
 
-async def test_a_full_queue_is_no_disk_that_hangs(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_full_queue_is_no_disk_that_hangs_and_is_not_waited_for(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writer, "_MOST_OWED", 0)
-    monkeypatch.setattr(book_module, "HANGS_AFTER_S", 0.0)
+    monkeypatch.setattr(book_module, "HANGS_AFTER_S", PATIENCE_S)
     with capture_logs() as logs:
-        async with running_book(file) as book:
+        async with running_book(file) as book, asyncio.timeout(LONG_S):
             assert not await book.intent(order(1)), "nothing has it"
+            assert await book.intent(order(2)._replace(lane=Lane.CANCEL)), "a cancel goes on"
     assert logs == []
 
 

@@ -8,18 +8,21 @@ export function notices(now, stream) {
   if (stream === "reconnecting") add("", "The gateway does not answer: it was stopped, or the way to it is broken. What you see is the last state; this page goes on by itself.");
   if (stream === "stalled") add("", "No news for some seconds: the gateway is very busy, or this machine slept.");
   if (now === null) return found;
-  for (const reason of now.not_ready.filter((one) => !isOfKey(one, now.keys))) add("bad", `Not ready: ${reason}`);
-  if (now.failing) add("bad", failingWords(now.failing, now.at_ms));
-  else if (now.clock.trouble && !now.not_ready.length) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
+  for (const reason of now.not_ready.filter((one) => !hasOwnWords(one, now.keys))) add("bad", `Not ready: ${reason}`);
+  if (now.failing) add("bad", failingWords(now));
+  else if (now.clock.trouble && !now.not_ready.some(isOfClock)) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
   for (const halt of now.halts) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: \`sealgate resume${haltOptions(halt)}\``);
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
-  if (now.journal.trouble) add("bad", `The journal cannot be written: ${now.journal.trouble}`);
-  if (now.requests === 0) add("calm", "No request has come yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
+  if (now.journal.trouble) add("bad", journalWords(now.journal));
+  if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has asked for anything yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
   return found;
 }
 
-/** Keys have words of their own below. */
-const isOfKey = (reason, keys) => keys.some((key) => reason.startsWith(`the key ${key.alias} is disabled`));
+/** Keys and the journal are told of further down. */
+const hasOwnWords = (reason, keys) =>
+  reason.startsWith("the journal cannot be written") || keys.some((key) => reason.startsWith(`the key ${key.alias} is disabled`));
+
+const isOfClock = (reason) => reason.startsWith("clock ");
 
 const SOON_S = 7 * 86_400;
 
@@ -36,14 +39,19 @@ const named = (halt) => ["bot", "key"].filter((kind) => halt[kind]);
 const haltWords = (halt) => named(halt).map((kind) => `${kind} ${halt[kind]}`).join(" and ") || "all bots";
 const haltOptions = (halt) => named(halt).map((kind) => ` --${kind} ${halt[kind]}`).join("");
 
-/** The gateway goes on trying: what it can do does not depend on what the exchange does. */
-function failingWords({ kind, since_ms: since, attempts, cause, advice }, atMs) {
+const journalWords = ({ trouble, is_refusing: isRefusing }) =>
+  `The journal cannot be written: ${trouble}. ${isRefusing ? "Orders are refused until it can; reads and cancels pass." : "Orders are sent without a record."}`;
+
+/** The gateway goes on trying, unless something of its own keeps it from that. */
+function failingWords({ failing, at_ms: atMs, not_ready: notReady, halts }) {
+  const { kind, since_ms: since, attempts, cause, advice } = failing;
   const ago = `${new Date(since).toLocaleTimeString("en-GB")}, ${span((atMs - since) / 1000)} ago`;
-  return `The exchange has failed since ${ago}: ${countOf(attempts, "attempt", "attempts")}, the last was ${kind}. ${cause ?? ""} ${advice} Requests are still taken, and sent.`;
+  const goesOn = notReady.length || halts.length ? "" : " Requests are still taken, and sent.";
+  return `The exchange has failed since ${ago}: ${countOf(attempts, "attempt", "attempts")}, the last was ${kind}. ${cause ?? ""} ${advice}${goesOn}`;
 }
 
 export function errors(now) {
-  if (!now.errors.length) return el("p", "empty", "Nothing since the start.");
+  if (!now.errors.length) return el("p", "empty", "No bot has met an error of the exchange since the start.");
   const head = el("tr", "", ...["last", "what", "times", "cause and advice"].map((name) => el("th", "", name)));
   return el("table", "", el("thead", "", head), el("tbody", "", ...now.errors.slice(0, 12).map((error) => errorRow(error, now.at_ms))));
 }

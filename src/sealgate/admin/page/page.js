@@ -6,7 +6,7 @@ import { listen } from "./stream.js";
 import { countOf, span } from "./words.js";
 
 const MOST_POINTS = 600;
-const UNLIMITED = "No limit is known, so there is none to draw against. Requests go out at once.";
+const UNLIMITED = "No limit is known, so there is none to draw against.";
 const PAUSED = "A 429 came. The limit is learned from it and the next ones.";
 const byId = (id) => document.getElementById(id);
 
@@ -68,7 +68,9 @@ function state(now, stream) {
   if (now.halts.length) return ["bad", "halted"];
   if (now.keys.some((key) => key.trouble)) return ["bad", "signatures refused"];
   if (now.failing) return ["bad", "exchange failing"];
-  if (now.clock.trouble) return ["warn", "clock trouble"];
+  if (now.journal.trouble) return ["bad", "journal failing"];
+  if (now.keys.some((key) => key.disabled)) return ["bad", "a key refused"];
+  if (now.clock.trouble) return ["warn", "clock not read"];
   return now.keys.some((key) => key.pause_s > 0) ? ["warn", "paused"] : ["good", "ready"];
 }
 

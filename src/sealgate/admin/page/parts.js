@@ -45,13 +45,14 @@ function limitTile(key, isOneOfMany) {
 function nextTile(key) {
   const { in_s: inS, words } = key.next_429;
   if (inS !== null) return tile("Next 429", `≈ ${span(inS)}`, "at this pace", "warn");
+  if (key.spent_s === 0 && !tightest(key)) return tile("Next 429", "–", "no limit known yet");
   const [head, more = ""] = words.split(": ");
   return tile("Next 429", words.startsWith("held") ? "held off" : "none", more || head);
 }
 
 function clockTile(clock) {
   if (clock.offset_s === null) return tile("Clock", "–", "not synced yet", "bad");
-  return tile("Clock", signed(clock.offset_s * 1000), `± ${ms(clock.error_s * 1000)}, ${span(clock.age_s)} old`, clock.trouble ? "bad" : "");
+  return tile("Clock", signed(clock.offset_s * 1000), `± ${ms(clock.error_s * 1000)}, ${span(clock.age_s)} old`, clock.trouble ? "warn" : "");
 }
 
 export function keyHead(key) {

@@ -13,6 +13,7 @@ from sealgate.core.vetting import vet_disk
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.insight import look_into
+from sealgate.gateway.journal.learned import UNREAD_FIX
 from sealgate.gateway.life.memory import subject
 
 
@@ -23,7 +24,7 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
         yield ok("journal", "none is kept: a crash forgets which orders were under way (journal.file)")
         return
     try:
-        yield from _opened(file, learned) if file.exists() else _to_be_made(file)
+        yield from _opened(config, file, learned) if file.exists() else _to_be_made(file)
     except JournalError as error:
         yield told("journal", str(error))
     finding = vet_disk(str(file.parent), shutil.disk_usage(file.parent).free, config.journal.max_size)
@@ -38,8 +39,9 @@ def _to_be_made(file: Path) -> Iterator[Finding]:
         yield fail("journal", f"{file} cannot be made: its folder is not writable", "choose a writable path")
 
 
-def _opened(file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
-    insight = look_into(file, Host().wall())
+def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
+    aliases = {subject(config, alias): alias for alias in config.keys}
+    insight = look_into(file, aliases, Host().wall())
     if insight is None:
         yield ok("journal", f"{file} is of an older version, and will be taken over at the next start")
         return
@@ -50,6 +52,10 @@ def _opened(file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
         yield warn("journal", f"{file} is whole, {user}; orders in doubt: {insight.in_doubt}", fix)
     else:
         yield ok("journal", f"{file} is whole, {user}; no orders are in doubt")
+    if insight.unread:
+        keys = ", ".join(aliases[one] for one in insight.unread)
+        text = f"the limits learned of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
+        yield warn("journal", text, UNREAD_FIX)
 
 
 def remembered_limits(config: Config, learned: Mapping[str, Snapshot]) -> Iterator[Finding]:

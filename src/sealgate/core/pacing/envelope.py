@@ -27,7 +27,6 @@ _SURE = 1.5  # times the spread
 _LIE_LEAST_S = 1.0  # rounding, and refusals that count, move it by less
 _LIES = 2  # waits that contradict others, after which what is stated is obeyed, but not learned from
 _LIE = 0.5  # of a wait, by which two differ
-_LATE = 0.1  # of a slot that a timer may be late without losing it
 _HORIZON_S = 3600.0  # the longest window that is learned
 _FULL = 0.9  # of a window in use: with less, another limit holds the rate and nothing is tried of this one
 _PROBED_S = 2.0  # a step on the rate of a bucket, whose window is but its burst, is counted over
@@ -91,7 +90,7 @@ class Envelope:
         self._left -= claim.cost
         if not is_paced:
             for limit in self._counting(claim):
-                limit.paced_since, limit.last_slot = None, now
+                limit.goes_at_once(now)
             return
         slowness = self._patience.slowness(now)
         is_slow = slowness > 1 and self._episode is None
@@ -99,10 +98,7 @@ class Envelope:
             self._slow_until = now
         for limit in self._counting(claim):
             spacing = self.pace.spacing_s(limit, now) * slowness
-            limit.last_slot = max(limit.last_slot + spacing * claim.cost, now - _LATE * spacing)
-            if is_slow or limit.paced_since is None:
-                limit.paced_since = now
-            self._probe(limit, now, limit.paced_since)
+            self._probe(limit, now, limit.goes_paced(now, spacing, claim.cost, is_slow=is_slow))
 
     def _counting(self, claim: Claim) -> list[Limit]:
         if not self.limits or not self.counts_apart:
@@ -140,7 +136,7 @@ class Envelope:
     def _lift(self, sent_at: float) -> None:
         for limit in self.limits:
             if limit.step:
-                limit.lifted = max(limit.lifted, self._tally(limit).count(sent_at - limit.window, sent_at))
+                limit.lift(self._tally(limit).count(sent_at - limit.window, sent_at))
 
     def lost(self, claim: Claim) -> None:
         """Hear that no answer came: it stays counted."""

@@ -86,15 +86,15 @@ class Lesson:
     def take_up(self, found: Reading) -> None:
         """Believe what was read, and search for the true height from there."""
         limit, episode = self.limit, self.episode
-        limit.become(found.kind, found.n, found.window)
-        if self._is_blurred and len(limit.episodes) == 1:
-            # One end that is hardly known tells no kind from another.
-            limit.become(Kind.UNKNOWN, found.n, found.window)
+        is_blurred = self._is_blurred_for(found.window)
+        # One end that is hardly known tells no kind from another.
+        kind = Kind.UNKNOWN if is_blurred and len(limit.episodes) == 1 else found.kind
+        limit.become(kind, found.n, found.window)
         # What a sliding window holds when it refuses needs no end to be known.
         blur_s = 0.0 if found.kind is Kind.SLIDING else episode.blur_s
         counted = self.log.count(self._cycle_start, episode.began)  # true to one
         blur_s = max(blur_s, found.window / max(counted, 1.0))
-        failed = limit.failed_rate * limit.window if self._is_blurred else math.inf
+        failed = limit.failed_rate * limit.window if is_blurred else math.inf
         limit.search(self.now, blur_s, failed)
 
     def bounded(self, found: Reading) -> Reading:
@@ -139,7 +139,10 @@ class Lesson:
 
     @property
     def _is_blurred(self) -> bool:
-        return self.episode.blur_s > self.limit.window / 4
+        return self._is_blurred_for(self.limit.window)
+
+    def _is_blurred_for(self, window: float) -> bool:
+        return self.episode.blur_s > window / 4
 
     def _rate(self, since: float, until: float, end: float) -> float:
         return self.log.count(since, until) / max(end - since, CANDIDATES[0])

@@ -34,6 +34,7 @@ _LEAST_CUT, _MOST_CUT = 0.01, 0.15  # of what held before: a short cycle does no
 _MOST_LOWERED = 0.05  # at once: a 429 right after the last may still be of the same cause
 _LEAST_LOWERED = 0.003
 _KEPT_EPISODES = 8
+_LATE = 0.1  # of a slot that a timer may be late without losing it
 
 
 @dataclass(slots=True)
@@ -88,6 +89,24 @@ class Limit:
     def become(self, kind: Kind, n: float, window: float) -> None:
         """Be another limit; the search stays where it is."""
         self.kind, self.n, self.window = kind, n, window
+
+    def goes_at_once(self, now: float) -> None:
+        """Hear that a request goes that did not wait."""
+        self.paced_since, self.last_slot = None, now
+
+    def goes_paced(self, now: float, spacing_s: float, cost: float, *, is_slow: bool) -> float:
+        """Hear that one goes that waited, `spacing_s` for each cost; return since when it is paced.
+
+        `is_slow`: slower than the limit allows, which does not count as paced.
+        """
+        self.last_slot = max(self.last_slot + spacing_s * cost, now - _LATE * spacing_s)
+        if is_slow or self.paced_since is None:
+            self.paced_since = now
+        return self.paced_since
+
+    def lift(self, accepted: float) -> None:
+        """Let others follow up to what reads had accepted in a window of this step."""
+        self.lifted = max(self.lifted, accepted)
 
     def refused_paced(self, *, is_little: bool, is_sharp: bool) -> None:
         """Learn from a refusal at an even pace: `is_little` early, `is_sharp` if its end is known."""

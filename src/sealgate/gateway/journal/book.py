@@ -56,15 +56,16 @@ class OrderBook:
 
         After True it is in the file, or need not be: a cancel is worth more than its record, and
         `journal.on_failure` may say the same of every order. A disk that hangs is waited for up to a bound,
-        then no more until it answers. Whoever called this calls `ended` in any case, also where the order
-        was not sent after all or the call was cancelled.
+        then no more until it answers; for room in a full queue nobody waits. Whoever called this calls
+        `ended` in any case, also where the order was not sent after all or the call was cancelled.
         """
         may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
         if self._writer.is_hanging:
             self._writer.tell_hang()
             return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
-        self._writer.put(Item(rows.sent_row(order), written))
+        if not self._writer.put(Item(rows.sent_row(order), written)):
+            return may_go_without
         await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
         if may_go_without:
             return True

@@ -1,6 +1,7 @@
 """A look into a journal that changes nothing in it, whether a gateway runs or not: for `sealgate check`."""
 
-from collections.abc import Mapping
+import sqlite3
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,21 +16,32 @@ from sealgate.gateway.journal.tables import VERSION
 
 @dataclass(frozen=True, slots=True)
 class Insight:
-    """What a journal holds; `limits` by subject, aged to the moment of the look."""
+    """What a journal holds; `limits` by subject, aged to the moment of the look.
+
+    The limits of the `unread` are there, but damaged.
+    """
 
     in_doubt: int
     is_in_use: bool
     limits: Mapping[str, Snapshot]
+    unread: tuple[str, ...] = ()
 
 
-def look_into(file: Path, wall: float) -> Insight | None:
+def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | None:
     """Read a journal that is there, None where an older version made it; `wall` is epoch seconds.
 
-    Raises JournalError.
+    `subjects` are those whose limits are wanted. Raises JournalError.
     """
     with told(file), closing(connect_to_look(file)) as database:
         if check_sound(database, file) != VERSION:
             return None
         in_use = is_in_use(file)
         doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not in_use)
-        return Insight(len(doubts), in_use, read_learned(database, wall))
+        limits: dict[str, Snapshot] = {}
+        unread: list[str] = []
+        for subject in subjects:
+            try:
+                limits[subject] = read_learned(database, subject, wall)
+            except sqlite3.DataError:
+                unread.append(subject)
+        return Insight(len(doubts), in_use, limits, tuple(unread))

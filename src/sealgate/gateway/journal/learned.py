@@ -8,7 +8,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import structlog
@@ -18,7 +18,11 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect
 from sealgate.gateway.pacing.turnstile import Turnstile
 
+UNREAD_FIX = "check journal.file; the gateway learns them anew, and writes over what is there"
+
 _INTERVAL_S = 60.0
+# As bytes: whether they are text is found out with all else that may be wrong with them.
+_READ = "SELECT CAST(limits AS BLOB), at FROM learned WHERE subject = ?"
 
 log = structlog.get_logger("sealgate.journal")
 
@@ -34,13 +38,9 @@ class LimitsTable:
         self._file = file
 
     def learned(self, subject: str, wall: float) -> Snapshot:
-        """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds.
-
-        Raises sqlite3.DataError where the row is nothing that `keep` writes.
-        """
+        """Return what was learned of a limit, as `read_learned` does."""
         with closing(connect(self._file)) as database:
-            row = database.execute("SELECT limits, at FROM learned WHERE subject = ?", (subject,)).fetchone()
-        return [] if row is None else _read_row(row[0], wall - row[1])
+            return read_learned(database, subject, wall)
 
     def keep(self, learned: Mapping[str, Snapshot], wall: float) -> None:
         """Write what was learned, by subject."""
@@ -49,16 +49,16 @@ class LimitsTable:
             database.executemany("INSERT OR REPLACE INTO learned VALUES (?, ?, ?)", rows)
 
 
-def read_learned(database: sqlite3.Connection, wall: float) -> dict[str, Snapshot]:
-    """Return what was learned of each limit, by subject, aged by the time since; bad rows are left out."""
-    found: dict[str, Snapshot] = {}
-    for subject, limits, at in database.execute("SELECT subject, limits, at FROM learned"):
-        with suppress(sqlite3.DataError):
-            found[subject] = _read_row(limits, wall - at)
-    return found
+def read_learned(database: sqlite3.Connection, subject: str, wall: float) -> Snapshot:
+    """Return what was learned of a limit, aged by the time since; `wall` is epoch seconds.
+
+    Raises sqlite3.DataError where the row is nothing that `keep` writes.
+    """
+    row = database.execute(_READ, (subject,)).fetchone()
+    return [] if row is None else _read_row(row[0], wall - row[1])
 
 
-def _read_row(limits: str, seconds: float) -> Snapshot:
+def _read_row(limits: bytes, seconds: float) -> Snapshot:
     """Return the limits of a row, so much older. Raises sqlite3.DataError where it is bad."""
     try:
         kept = json.loads(limits)
@@ -89,17 +89,20 @@ class LimitsKeeper:
     def recall(self, subjects: Iterable[str]) -> dict[str, Snapshot]:
         """Return what was kept of those that are not followed yet; blocks.
 
-        They start from it, before their first request.
+        They start from it, before their first request. What cannot be read is told in the log.
         """
-        return {subject: self._learned(subject) for subject in subjects if subject not in self._subjects}
-
-    def _learned(self, subject: str) -> Snapshot:
-        try:
-            return self._table.learned(subject, self._host.wall())
-        except sqlite3.Error as error:
-            fix = "check journal.file; the limit is learned anew"
-            log.warning("journal_not_read", cause=str(error), fix=fix)
-            return []
+        kept: dict[str, Snapshot] = {}
+        refused: dict[str, sqlite3.Error] = {}
+        for subject in subjects:
+            if subject not in self._subjects:
+                try:
+                    kept[subject] = self._table.learned(subject, self._host.wall())
+                except sqlite3.Error as error:
+                    refused[subject] = error
+        if refused:
+            causes = ", ".join(sorted({str(error) for error in refused.values()}))
+            log.warning("journal_not_read", cause=causes, limits=len(refused), fix=UNREAD_FIX)
+        return kept
 
     async def run(self) -> None:
         """Write until cancelled."""

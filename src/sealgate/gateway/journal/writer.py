@@ -74,13 +74,15 @@ class Writer:
         """Begin to write."""
         self._thread.start()
 
-    def put(self, item: Item) -> None:
-        """Add to what is written next; rows of one order stay in their order.
+    def put(self, item: Item) -> bool:
+        """Add to what is written next, and say whether it was; rows of one order stay in their order.
 
         Behind a disk that hangs there is a bound; what goes beyond counts as endings do that are owed.
         """
-        if self._queue.qsize() < _MOST_OWED:
-            self._queue.put(item)
+        if self._queue.qsize() >= _MOST_OWED:
+            return False
+        self._queue.put(item)
+        return True
 
     def stop(self) -> bool:
         """Write what is left and end; say whether it did. Blocks for as long as that takes, within reason."""

@@ -137,6 +137,7 @@ class Reloader:
         if self._site.keeper is not None:
             self._site.keeper.follow(subjects(new.tree))
         self._handler.pipeline = new
+        old.retire()
         self._site.background.follow(self._site.work(new))
         if new.tree.upstream is not old.tree.upstream:
             self._site.background.finish(self._retire(old))

@@ -1,6 +1,7 @@
 """The pipeline: the way of one request, top to bottom, in `Pipeline.carry`."""
 
 import asyncio
+from functools import lru_cache
 
 import structlog
 
@@ -26,6 +27,7 @@ from sealgate.gateway.upstream.connection import UpstreamConnection
 log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in journey.py
+_HEADS = 1024  # kept at hand
 _STALE_S = 1.0  # a timestamp older than this is chosen anew
 
 
@@ -37,7 +39,19 @@ class Pipeline:
         self._books = books
         self._halting = halting
         self._host = host
+        # Bots send the same head again and again; a refusal is never kept.
+        self._greet = lru_cache(maxsize=_HEADS)(admission.greet)
+        self._authorise = lru_cache(maxsize=_HEADS)(admission.authorise)
         self.is_draining = False
+
+    def retire(self) -> None:
+        """Let go of the heads that are kept at hand; no request comes here any more.
+
+        Bots' tokens are in them, and what start-up made is looked at by no garbage collector.
+        """
+        self._greet.cache_clear()
+        self._authorise.cache_clear()
+        self.tree.rules.headers.forget()
 
     async def carry(self, request: Incoming, journey: Journey) -> Reply:
         """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
@@ -80,8 +94,8 @@ class Pipeline:
         head = rules.headers.sort(request.fields)
         journey.request_id = admission.request_id(head) or journey.request_id
         peer = request.connection.peer
-        journey.bot = admission.greet(head, request.method, request.version, rules, peer)
-        ticket = admission.authorise(journey.bot, request.method, request.target, head, rules)
+        journey.bot = self._greet(head, request.method, request.version, rules, peer)
+        ticket = self._authorise(journey.bot, request.method, request.target, head, rules)
         desk = self.tree.desks[ticket.key]
         check_session(ticket, desk.key)
         journey.watch = desk.watch

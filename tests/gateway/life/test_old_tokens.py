@@ -1,0 +1,46 @@
+"""A bot's token that was replaced is in nothing that the gateway still has."""
+
+import gc
+from pathlib import Path
+
+from gateway.life.test_reload import running_site, write
+from rig.bot import request
+from rig.upstream import Upstream
+from sealgate.gateway.host.host import random_token
+
+
+def holders_of(turned: str) -> list[str]:
+    """Return what has a token in this process."""
+    text = turned[::-1]
+    needle = text.encode()
+    found: list[str] = []
+    seen: set[int] = set()
+    gc.collect()
+    waiting = gc.get_objects()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or one is needle or one is text:
+            continue
+        seen.add(id(one))
+        if (isinstance(one, bytes | bytearray) and needle in one) or (isinstance(one, str) and text in one):
+            found.append(type(one).__name__)
+        waiting += gc.get_referents(one)
+    return found
+
+
+async def test_after_a_reload_with_another_token(upstream: Upstream, tmp_path: Path) -> None:
+    turned = random_token()[::-1]  # else the test itself would have it
+    file = tmp_path / "token"
+    write(file, turned[::-1])
+    async with running_site(
+        upstream, tmp_path, bots={"grid": {"token": f"file:{file}", "key": "main"}}
+    ) as site:
+        for method in (b"GET", b"POST"):
+            told = b"Authorization: Bearer " + file.read_bytes()
+            assert (await site.station.ask(request(method, b"/v1/trade/orders", told))).status == 200
+        del told
+        await site.station.until_all_hung_up()
+        assert holders_of(turned), "the search finds nothing at all"
+        write(file, random_token())
+        await site.reload()
+        assert holders_of(turned) == []
