@@ -43,7 +43,10 @@ class Exchange:
 
     async def connect(self, lane: Lane, timeout_s: float) -> "Exchange | Failure":
         assert (lane, timeout_s) == (Lane.CANCEL, 10.0)
-        return UNREACHED if self._replies[0] is UNREACHED and self._replies.pop(0) else self
+        if self._replies[0] is not UNREACHED:
+            return self
+        self._replies.pop(0)
+        return UNREACHED
 
     def head(self, method: str, target: str) -> bytes:
         return f"{method} {target} HTTP/1.1\r\n".encode()
