@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.seat import Seat, Visit, VisitAnswer
 from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.sharing import sharer as sharer_module
 from sealgate.gateway.sharing.sharer import Sharer
 
 GONE = RedisConnectionError("redis://:s3cret@localhost")
@@ -29,11 +31,23 @@ Answer = VisitAnswer | Exception
 Step = Exception | Sequence[Answer]  # Redis is not reached, or a session that answers so
 
 
+@pytest.fixture(autouse=True)
+def _sleeps_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharer_module, "_LONGEST_SLEEP_S", 0.0)
+
+
+class Ticking(HandHost):
+    """Each look at it takes a tenth of a second."""
+
+    def now(self) -> float:
+        self.move(0.1, 0.1, 0.1)
+        return self.boot
+
+
 class Redis:
     """A table whose sessions go by a script; when it is over, who sits there is stopped."""
 
-    def __init__(self, host: HandHost, script: Sequence[Step]) -> None:
-        self._host = host
+    def __init__(self, script: Sequence[Step]) -> None:
         self._script = [*script]
         self._answers: list[Answer] = []
         self.said: list[bytes] = []
@@ -44,7 +58,6 @@ class Redis:
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator["Redis"]:
-        self._host.move(10.0, 10.0, 10.0)
         if not self._script:
             raise asyncio.CancelledError
         step = self._script.pop(0)
@@ -54,7 +67,6 @@ class Redis:
         yield self
 
     async def visit(self, visit: Visit) -> VisitAnswer:
-        self._host.move(10.0, 10.0, 10.0)  # so that the next one is due
         self.visits.append(visit)
         if not self._answers:
             assert self.sitter is not None
@@ -80,13 +92,13 @@ class Scene:
     """A sharer of its own at a table that goes by a script."""
 
     def __init__(self, *script: Step) -> None:
-        self.host = HandHost()
-        self.redis = Redis(self.host, script)
+        host = Ticking()
+        self.redis = Redis(script)
         pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
-        turnstile = Turnstile(pacer, self.host)
+        turnstile = Turnstile(pacer, host)
         seat = Seat(pacer, PacerSettings(), lambda: 0.0)
         table: Any = self.redis
-        self.sharer = turnstile.sharing = Sharer("main", seat, table, turnstile, self.host)
+        self.sharer = turnstile.sharing = Sharer("main", seat, table, turnstile, host)
 
     async def run(self) -> list[tuple[str, object]]:
         """Share until the script is over; return what was logged."""
@@ -128,7 +140,7 @@ async def test_another_trouble_is_told_and_so_is_the_same_after_it_worked() -> N
 
 
 async def test_who_leads_is_told_when_it_changes() -> None:
-    one = Scene([FOLLOWS, FOLLOWS, LEADS, LEADS])
+    one = Scene([FOLLOWS, FOLLOWS, replace(LEADS, epoch=2), replace(LEADS, epoch=2)])
     assert await one.run() == [("limit_shared", False), ("limit_shared", True)]
 
 
