@@ -47,12 +47,8 @@ class Connection(UpstreamConnection):
 
     def __init__(self, reply: Answer, *, is_usable: bool = True) -> None:
         self._reply = reply
-        self._is_good = is_usable
+        self.is_usable = is_usable
         self.ends: list[str] = []
-
-    @property
-    def is_usable(self) -> bool:
-        return self._is_good
 
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer:
         del timeout_s, is_head
@@ -85,8 +81,8 @@ class Exchange:
 class Slow:
     """A journal that does not answer."""
 
-    async def intent(self, _: Order) -> bool:
-        return await asyncio.get_running_loop().create_future()
+    async def intent(self, _: Order) -> None:
+        await asyncio.Event().wait()
 
 
 @contextlib.asynccontextmanager
@@ -122,10 +118,11 @@ def _paused_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_paused_once")
-@pytest.mark.parametrize("first", [Connection(answer(500)), UNREACHED], ids=["a connection", "none"])
+@pytest.mark.parametrize("is_reached", [True, False])
 async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_more(
-    first: Connection | Failure,
+    *, is_reached: bool
 ) -> None:
+    first = Connection(answer(500)) if is_reached else UNREACHED
     async with pipeline_to(first, Connection(OK)) as pipeline:
         journey = admitted()
         assert await pipeline.deliver(ORDER, b"{}", journey) is OK

@@ -164,8 +164,8 @@ async def test_a_listener_that_fails_ends_the_sitting() -> None:
     async def listen(_: object) -> None:
         raise GONE
 
-    async def visit(_: object) -> VisitAnswer:
-        return await asyncio.get_running_loop().create_future()
+    async def visit(_: object) -> None:
+        await asyncio.Event().wait()
 
     one.redis.__dict__ |= {"listen": listen, "visit": visit}
     assert await one.run() == [("limit_sharing_degraded", "Redis cannot be reached")]
