@@ -16,7 +16,7 @@ from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.request.under_way import UnderWay
 
-URL = "https://api.example.com"
+URL = "http://127.0.0.1:9"
 PARTS = ("upstream", "clock", "clock_keeper", "open_turnstile", "turnstile", "stamps")
 
 
@@ -46,7 +46,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
         {"upstream", "clock", "clock_keeper"},
     ),
     "how the time is asked for": (URL, {"clock": {"interval": 5.0}}, {"clock", "clock_keeper"}),
-    "another exchange": ("https://other.example.com", {}, set(PARTS)),
+    "another exchange": ("http://localhost:9", {}, set(PARTS)),
 }
 
 

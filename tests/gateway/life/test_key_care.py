@@ -62,7 +62,7 @@ class Scene:
 async def scene(*answers: Answer | Exception, session: bool = True) -> AsyncIterator[Scene]:
     host = Leaping()
     key = {**KEY, "session": "env:SESSION"} if session else KEY
-    config = make_config("https://api.example.com", keys={"main": key})
+    config = make_config("http://127.0.0.1:9", keys={"main": key})
     async with tree_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
         yield Scene(Scripted(tree, host, answers), host)
 

@@ -20,7 +20,7 @@ from sealgate.gateway.request.journey import Journey
 from sealgate.gateway.request.replies import Reply
 from sealgate.gateway.request.under_way import UnderWay
 
-URL = "https://api.example.com"
+URL = "http://127.0.0.1:9"
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
 KEYED = ticket("POST /order", (b"Idempotency-Key", b"k-1"))
 

@@ -16,7 +16,7 @@ from sealgate.gateway.life.own_requests import ask
 from sealgate.gateway.request.journey import Journey
 from sealgate.gateway.upstream.answer import Answer, Hold, Remainder
 
-URL = "https://api.example.com"
+URL = "http://127.0.0.1:9"
 
 
 class Noting(Scripted):

@@ -13,7 +13,7 @@ from sealgate.gateway.journal.lock import is_in_use
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.life.site import build_site
 
-URL = "https://api.example.com"
+URL = "http://127.0.0.1:9"
 TWO = {"main": KEY, "alt": {**KEY, "api_key": "ak-2"}}
 
 WORK: dict[str, tuple[dict[str, Any], int, int]] = {

@@ -14,7 +14,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.life.trial import Trial, TrialError
 from sealgate.gateway.upstream.answer import Answer
 
-URL = "https://api.example.com"
+URL = "http://127.0.0.1:9"
 ENVIRON = {"ONE": "secret one", "TWO": "secret two", "S1": "tok-1", "S2": "tok-2"}
 READ, LIST = "/v1/trade/symbols/list", "/v1/trade/api-keys"
 OK = answer(200, b"{}")
@@ -53,7 +53,7 @@ TRIED: dict[str, tuple[Config, list[tuple[str, str]]]] = {
     "no session any more": (config_of(main=key()), []),
     "one more key": (config_of(main=key(session="S1"), alt=key(2)), [("alt", READ)]),
     "another exchange": (
-        config_of("https://other.example.com", main=key(session="S1"), alt=key(2)),
+        config_of("http://localhost:9", main=key(session="S1"), alt=key(2)),
         [("main", READ), ("alt", READ), ("main", LIST)],
     ),
 }

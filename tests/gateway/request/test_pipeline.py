@@ -88,7 +88,7 @@ class Slow:
 @contextlib.asynccontextmanager
 async def pipeline_to(*connections: Connection | Failure, book: Any = None) -> AsyncIterator[Pipeline]:
     host = Hasty()
-    async with tree_of(make_config("https://api.example.com"), host) as tree:
+    async with tree_of(make_config("http://127.0.0.1:9"), host) as tree:
         tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
         upstream: Any = Exchange(connections)
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), book, host)
