@@ -172,6 +172,17 @@ async def test_a_listener_that_fails_ends_the_sitting() -> None:
     assert one.redis.left == []
 
 
+async def test_a_subscription_that_ends_is_begun_again() -> None:
+    one = Scene([LEADS], [])
+
+    async def listen(_: object) -> None:
+        one.redis.__dict__.pop("listen", None)
+
+    one.redis.__dict__["listen"] = listen
+    assert await one.run() == [("limit_shared", True)]
+    assert one.redis._script == [], "there was a second sitting"
+
+
 async def test_a_message_that_makes_no_sense_is_told_and_passed_over() -> None:
     one = Scene([FOLLOWS, FOLLOWS])
     one.redis.said = [b"\xff", b"[1]", b"{}"]

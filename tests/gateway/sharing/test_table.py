@@ -1,5 +1,9 @@
 """What goes to Redis and comes back, and what is said of a Redis that is of no use."""
 
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
@@ -7,7 +11,7 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from sealgate.core.sharing.seat import Visit, VisitAnswer
 from sealgate.gateway.sharing.sharer import _NONSENSE
-from sealgate.gateway.sharing.table import SCRIPT, Table, arguments, read_answer, words
+from sealgate.gateway.sharing.table import SCRIPT, Session, Table, arguments, read_answer, words
 
 
 def test_a_visit_in_microseconds_with_its_grants_at_the_end() -> None:
@@ -79,3 +83,22 @@ def test_the_script_is_there() -> None:
 async def test_all_gateways_of_a_key_meet_at_one_name_in_one_slot() -> None:
     """Redis Cluster keeps together what has the same text between braces."""
     assert Table("redis://localhost", "tag", "me")._name == "{sealgate:tag}"
+
+
+class Channel:
+    """A subscription that hears this, and then ends."""
+
+    def __init__(self, *heard: dict[str, Any]) -> None:
+        self._heard = heard
+
+    async def listen(self) -> AsyncIterator[dict[str, Any]]:
+        for one in self._heard:
+            yield one
+
+
+async def test_only_what_was_said_is_passed_on() -> None:
+    client: Any = SimpleNamespace(register_script=lambda _: None)
+    channel: Any = Channel({"type": "subscribe", "data": 1}, {"type": "message", "data": b"said"})
+    heard: list[bytes] = []
+    await Session(client, channel, "{sealgate:tag}", "me").listen(heard.append)
+    assert heard == [b"said"]
