@@ -173,7 +173,7 @@ async def test_a_listener_that_fails_ends_the_sitting() -> None:
 
 
 async def test_a_subscription_that_ends_is_begun_again() -> None:
-    one = Scene([LEADS], [])
+    one = Scene([LEADS] * 50, [])
 
     async def listen(_: object) -> None:
         one.redis.__dict__.pop("listen", None)
