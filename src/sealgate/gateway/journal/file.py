@@ -16,6 +16,7 @@ _INCREMENTAL = 2
 MODE = 0o600
 _OTHERS_WRITE = 0o002
 
+_NO_UTF_8 = "Could not decode"  # what Python says of a text, and repeats it
 _PRIMARY = 0xFF  # of SQLite's extended error codes
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: "move it away, and look up the latest orders at the exchange",
@@ -81,6 +82,8 @@ def told(file: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.DataError) or str(error).startswith(_NO_UTF_8):
+            raise _damaged(file) from None
         code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
         raise JournalError(file, error, _FIXES.get(code, "choose a writable path of its own")) from None
     except OSError as error:
@@ -137,7 +140,11 @@ def check_sound(database: sqlite3.Connection, file: Path) -> int:
 def _check_damage(database: sqlite3.Connection, file: Path, pragma: str) -> None:
     (found,) = database.execute(f"PRAGMA {pragma}").fetchone()
     if found != "ok":
-        raise JournalError(file, "damaged", _FIXES[sqlite3.SQLITE_CORRUPT])
+        raise _damaged(file)
+
+
+def _damaged(file: Path) -> JournalError:
+    return JournalError(file, "damaged", _FIXES[sqlite3.SQLITE_CORRUPT])
 
 
 def _version(database: sqlite3.Connection) -> int:

@@ -16,7 +16,7 @@ from sealgate.core.doubts import Doubt
 from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Kept, Name
-from sealgate.gateway.journal.rows import LOOKED_UP, SENT, UNKNOWN, Order, Row, read_reply
+from sealgate.gateway.journal.rows import BAD_REPLY, LOOKED_UP, SENT, UNKNOWN, Order, Row, read_reply
 from sealgate.gateway.journal.tables import IN_DOUBT, ORDERS, SETTLED, SHELF
 
 ALL = -1  # SQLite's LIMIT without a limit
@@ -160,11 +160,20 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def kept_replays(database: sqlite3.Connection, since_ms: int, most: int, wall_ms: int) -> Iterator[Kept]:
-    """Return what is known of Idempotency-Keys since then, the newest first, of each bot at most so many."""
-    for bot, key, content, state, fence_ms, status, head, body, at_ms in database.execute(
-        _REPLAYS, (since_ms, most)
-    ):
-        conclusion = Conclusion.UNKNOWN if state in (SENT, LOOKED_UP) else Conclusion(state)
-        reply = None if head is None else read_reply(status, head, body)
-        age_s = max(0, wall_ms - at_ms) / 1000
-        yield Kept(Name(bot, key), content, Ending(conclusion, fence_ms, reply), age_s)
+    """Return what is known of Idempotency-Keys since then, the newest first, of each bot at most so many.
+
+    Raises sqlite3.DataError where a row is none that a gateway wrote.
+    """
+    for bot, key, content, *ended, at_ms in database.execute(_REPLAYS, (since_ms, most)):
+        try:
+            ending = _read_ending(*ended)
+        except BAD_REPLY:
+            raise sqlite3.DataError("a row of the orders is damaged") from None
+        yield Kept(Name(bot, key), content, ending, max(0, wall_ms - at_ms) / 1000)
+
+
+def _read_ending(
+    state: str, fence_ms: int, status: int | None, head: str | None, body: bytes | None
+) -> Ending:
+    conclusion = Conclusion.UNKNOWN if state in (SENT, LOOKED_UP) else Conclusion(state)
+    return Ending(conclusion, fence_ms, None if head is None else read_reply(status, head, body))

@@ -15,6 +15,9 @@ from sealgate.gateway.journal.tables import ORDERS
 SENT, LOOKED_UP = "sent", "looked_up"
 UNKNOWN = Conclusion.UNKNOWN.value
 
+# What reading raises of a reply that is damaged; SQLite has no check sums.
+BAD_REPLY = (ValueError, TypeError, AttributeError, RecursionError)
+
 _STATE = list(ORDERS).index("state")
 
 Row = tuple[str | int | bytes | None, ...]
@@ -76,8 +79,10 @@ def _head(reply: BotReply) -> str:
     return json.dumps([reply.phrase, pairs])
 
 
-def read_reply(status: int, head: str, body: bytes) -> BotReply:
-    """Return the reply that a row has."""
+def read_reply(status: int | None, head: str, body: bytes | None) -> BotReply:
+    """Return the reply that a row has. Raises one of BAD_REPLY where it is none that `settled_row` wrote."""
     phrase, pairs = json.loads(head)
+    if status is None or body is None or not isinstance(phrase, str):
+        raise ValueError
     encoded = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in pairs)
     return BotReply(status, phrase, encoded, body)

@@ -200,6 +200,5 @@ class Writer:
 
 
 def _resolve(waiting: Sequence[asyncio.Future[str | None]], trouble: str | None) -> None:
-    for one in waiting:
-        if not one.done():  # else whoever waited was stopped meanwhile
-            one.set_result(trouble)
+    for one in waiting:  # whoever stopped waiting has left it as it was
+        one.set_result(trouble)

@@ -30,19 +30,22 @@ def wipe(buffer: bytearray) -> None:
 def read_all(reference: str, descriptor: int) -> bytearray:
     """Read what is there, straight into memory that can be wiped, and drop one line end.
 
-    Raises SecretError where it is empty, blank or larger than MAX_BYTES.
+    Raises SecretError where it is empty, blank or larger than MAX_BYTES, or cannot be read.
     """
     buffer = bytearray(MAX_BYTES + 1)
     with memoryview(buffer) as view:
         length = 0
-        while count := _read_into(descriptor, view[length:]):
-            length += count
         try:
+            while count := _read_into(descriptor, view[length:]):
+                length += count
             if length > MAX_BYTES:
                 raise SecretError(
                     reference, f"is larger than {MAX_BYTES} bytes", "let it hold only the secret"
                 )
             return checked(reference, bytearray(view[: _end(buffer, length)]))
+        except OSError as error:
+            fix = "look after the disk, or name another file"
+            raise SecretError(reference, f"cannot be read: {error.strerror}", fix) from None
         finally:
             view[:] = bytes(len(view))
 

@@ -49,12 +49,13 @@ def _read_keyring(text: str, _environ: Mapping[str, str]) -> bytearray:
     service, name = split_entry(text)
     try:
         found = keyring.get_password(service, name)
+        secret = None if found is None else bytearray(found, "utf-8")
     except Exception as error:  # noqa: BLE001 - each backend has errors of its own
         cause = f"the keyring cannot be read ({type(error).__name__})"
         raise SecretError(reference, cause, "unlock it, and see what `keyring diagnose` says") from None
-    if found is None:
+    if secret is None:
         raise SecretError(reference, "the keyring has no such entry", f"keyring set {service} {name}")
-    return checked(reference, bytearray(found, "utf-8"))
+    return checked(reference, secret)
 
 
 _READERS: dict[str, Callable[[str, Mapping[str, str]], bytearray]] = {

@@ -106,7 +106,8 @@ def words(error: BaseException) -> str:
     if isinstance(error, TimeoutError | RedisTimeoutError):
         return f"Redis did not answer within {TIMEOUT_S * 1000:.0f} ms"
     if isinstance(error, ResponseError):
-        return f"Redis refuses ({str(error).splitlines()[0][:100]})"
+        said = "".join(str(error).splitlines()[:1])[:100]
+        return f"Redis refuses ({said or 'without a word'})"
     return "Redis cannot be reached"
 
 

@@ -1,0 +1,174 @@
+"""One moment as the page, the stream and `sealgate top` show it."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rig.outcome import ANSWERED
+from sealgate.admin.answering import Failing
+from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
+from sealgate.admin.recent import Recent
+from sealgate.admin.troubles import Trouble
+from sealgate.core.catalogue import CATALOGUE, Known, UpstreamError
+from sealgate.core.doubts import JournalStatus
+from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.status import ClockStatus, KeyStatus, Status
+
+SECOND = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
+MINUTE = LimitStatus(1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min")
+KEY = KeyStatus("main", 0.0, {"order": 0}, {}, (SECOND, MINUTE), None)
+STATUS = Status(
+    "1.0",
+    "https://api.example.com",
+    60.0,
+    (),
+    is_draining=False,
+    inflight=0,
+    connections=0,
+    clock=ClockStatus(-0.25, 0.002, 3.0, 0, 0, None),
+    keys=(KEY,),
+    journal=JournalStatus(0, (), None, is_refusing=False),
+)
+SENT = ANSWERED._replace(attempts=1, upstream_s=0.020, total_s=0.021)
+NOW, WALL = 500.0, 1_790_000_000.0
+
+
+def recent(*outcomes: Any, ticks: int = 1) -> Recent:
+    made = Recent()
+    made(outcomes)
+    for _ in range(ticks):
+        made.turn()
+    return made
+
+
+def picture(**parts: Any) -> Picture:
+    usual: dict[str, Any] = {
+        "status": STATUS,
+        "recent": recent(),
+        "troubles": (),
+        "weights": {},
+        "now": NOW,
+        "wall": WALL,
+        "tasks": 7,
+    }
+    return Picture(**usual | parts)
+
+
+def key_of(shown: Picture) -> dict[str, Any]:
+    key: dict[str, Any] = shown.document()["keys"][0]
+    return key
+
+
+def test_a_gateway_at_rest() -> None:
+    shown = picture().document()
+    assert (shown["at_ms"], shown["tasks"], shown["base_url"]) == (WALL * 1000, 7, STATUS.base_url)
+    assert (shown["requests"], shown["requests_per_s"], shown["errors"], shown["failing"]) == (
+        0,
+        0.0,
+        [],
+        None,
+    )
+    assert set(shown["latency"].values()) == {None}
+    assert key_of(picture())["bots"] == []
+
+
+def test_rates_are_those_of_the_ticks_that_ended() -> None:
+    shown = picture(recent=recent(SENT, SENT._replace(attempts=2), ticks=2))
+    assert shown.document()["requests_per_s"] == 2 / (2 * TICK_S)
+    assert key_of(shown)["sent_per_s"] == 3 / (2 * TICK_S)
+
+
+def test_before_the_first_tick_has_ended_nothing_is_divided_by_zero() -> None:
+    assert picture(recent=recent(SENT, ticks=0)).document()["requests_per_s"] == 0.0
+
+
+def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
+    """A bot that only waits has its part, too; one of another key has not."""
+    key = replace(KEY, waiting={"order": 4}, waiting_by_bot={"watch": 4})
+    sent = (SENT._replace(attempts=3), SENT._replace(key="alt", bot="other"))
+    shown = picture(
+        status=replace(STATUS, keys=(key,)),
+        recent=recent(*sent),
+        weights={"grid": 1.0, "watch": 3.0, "idle": 1.0},
+    )
+    assert key_of(shown)["bots"] == [
+        {"name": "grid", "per_s": 6.0, "share": 1.0, "due": 0.25, "waiting": 0},
+        {"name": "watch", "per_s": 0.0, "share": 0.0, "due": 0.75, "waiting": 4},
+    ]
+    assert shown.document()["idle_bots"] == ["idle"]
+
+
+def test_a_bot_that_is_configured_no_more_weighs_as_most_do() -> None:
+    shown = picture(recent=recent(SENT, SENT._replace(bot="gone")), weights={"grid": 3.0})
+    assert [bot["due"] for bot in key_of(shown)["bots"]] == [0.25, 0.75]
+    assert [bot["name"] for bot in key_of(shown)["bots"]] == ["gone", "grid"]
+
+
+def test_the_limit_that_is_nearest_to_being_full() -> None:
+    assert tightest(KEY) is MINUTE
+    assert tightest(replace(KEY, limits=())) is None
+    assert key_of(picture())["used"] == 960.0
+
+
+def test_without_a_limit_there_is_no_height() -> None:
+    key = replace(KEY, limits=(), pause_s=1.234)
+    shown = picture(status=replace(STATUS, keys=(key,)))
+    assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
+    assert shown.point(recent().turn())["keys"] == {"main": [None, None, 1.23]}
+
+
+def test_an_exchange_that_gives_no_answer() -> None:
+    failing = Failing("lost", NOW - 30.0, NOW - 1.0, 4, "the reply was cut short")
+    assert picture(failing=failing).document()["failing"] == {
+        "kind": "lost",
+        "since_ms": (WALL - 30) * 1000,
+        "attempts": 4,
+        "cause": "the reply was cut short",
+        "advice": CATALOGUE["lost"].advice,
+    }
+
+
+@pytest.mark.parametrize(
+    ("had_worked", "evidence"),
+    [(True, "it was accepted before"), (False, "it was not accepted since the start")],
+)
+def test_an_error_with_what_explains_it(*, had_worked: bool, evidence: str) -> None:
+    trouble = Trouble("main", "key_invalid", "grid", 3, NOW - 2.0, 0, 0.0, had_worked)
+    (shown,) = picture(troubles=(trouble,)).document()["errors"]
+    assert (shown["last_ms"], shown["count"], shown["whose"]) == ((WALL - 2) * 1000, 3, "setup")
+    assert shown["evidence"].startswith(evidence)
+
+
+def test_a_point_of_the_charts() -> None:
+    limited = Recent()
+    limited([SENT._replace(upstream_errors=(UpstreamError("rate_limited", NOW - 0.25),))])
+    ended = limited.turn()
+    assert picture(recent=limited).point(ended) == {
+        "t": WALL,
+        "keys": {"main": [960.0, 1200.0, 0.0]},
+        "limited": [["main", WALL - 0.25]],
+        "added": 1.0,
+        "upstream": 20.0,
+        "usual": 20.0,
+        "offset": -250.0,
+        "error": 2.0,
+    }
+
+
+def test_a_point_without_a_clock_has_no_offset() -> None:
+    clock = ClockStatus(None, None, None, 0, 0, "no sample yet")
+    point = picture(status=replace(STATUS, clock=clock)).point(recent().turn())
+    assert (point["offset"], point["error"]) == (None, None)
+
+
+KNOWN = {
+    "a key that worked": (STATUS, "main", {"main"}, Known(0.002, True, "about 1200 per 1 min", True)),
+    "one that did not": (STATUS, "main", set(), Known(0.002, False, "about 1200 per 1 min", True)),
+    "one that is no more": (STATUS, "gone", {"gone"}, Known(0.002, True)),
+}
+
+
+@pytest.mark.parametrize(("status", "alias", "worked", "known"), KNOWN.values(), ids=KNOWN)
+def test_what_is_known_of_a_key(status: Status, alias: str, worked: set[str], known: Known) -> None:
+    assert known_of(status, alias, worked) == known

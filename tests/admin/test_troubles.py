@@ -1,0 +1,97 @@
+"""What went wrong lately: one record for each key and kind, and at most one line a minute."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from structlog.testing import capture_logs
+
+from rig.outcome import ANSWERED
+from sealgate.admin import troubles as troubles_module
+from sealgate.admin.troubles import Troubles
+from sealgate.core.catalogue import CATALOGUE, Known, UpstreamError, Whose
+
+KNOWN = Known(0.002, has_worked=True)
+
+
+def met(
+    troubles: Troubles, *errors: tuple[str, float], bot: str | None = "grid"
+) -> Sequence[Mapping[str, Any]]:
+    """Take errors in, of a kind and at a time; return what was logged."""
+    with capture_logs() as logs:
+        errors_met = tuple(UpstreamError(*error) for error in errors)
+        troubles([ANSWERED._replace(bot=bot, upstream_errors=errors_met)])
+    return logs
+
+
+def test_a_kind_that_comes_up_is_told_with_what_explains_it() -> None:
+    (told,) = met(Troubles(lambda _: KNOWN), ("signature_invalid", 10.0))
+    assert told == {
+        "event": "upstream_error",
+        "log_level": "warning",
+        "kind": "signature_invalid",
+        "key": "main",
+        "bot": "grid",
+        "count": 1,
+        "evidence": "clock is fine (±2 ms), key is known and signed well before: most likely its secret was"
+        " replaced",
+        "advice": CATALOGUE["signature_invalid"].advice,
+        "see": "docs/errors.md#signature_invalid",
+    }
+
+
+def test_what_the_bot_asked_for_is_no_warning() -> None:
+    kinds = {"off_tick": "info", "internal": "warning"}
+    assert CATALOGUE["off_tick"].whose is Whose.BOT
+    for kind, level in kinds.items():
+        (told,) = met(Troubles(lambda _: KNOWN), (kind, 10.0))
+        assert (told["log_level"], told["evidence"]) == (level, None)
+
+
+def test_from_then_on_once_a_minute_with_the_number_since() -> None:
+    troubles = Troubles(lambda _: KNOWN)
+    assert len(met(troubles, ("lost", 10.0), ("lost", 11.0))) == 1
+    assert met(troubles, ("lost", 69.9)) == []
+    (told,) = met(troubles, ("lost", 70.0))
+    assert told["count"] == 3
+    (record,) = troubles.latest()
+    assert (record.count, record.last_at, record.unsaid) == (4, 70.0, 0)
+
+
+def test_another_key_or_kind_is_another_record_and_the_latest_stands_first() -> None:
+    troubles = Troubles(lambda _: KNOWN)
+    met(troubles, ("lost", 1.0), ("late", 2.0), ("lost", 3.0))
+    troubles([ANSWERED._replace(key="alt", upstream_errors=(UpstreamError("late", 4.0),))])
+    assert [(record.key, record.kind, record.count) for record in troubles.latest()] == [
+        ("alt", "late", 1),
+        ("main", "lost", 2),
+        ("main", "late", 1),
+    ]
+
+
+def test_whose_the_latest_was_and_whether_its_key_had_worked_by_then() -> None:
+    worked: set[str] = set()
+    troubles = Troubles(lambda _: KNOWN, worked)
+    met(troubles, ("key_invalid", 1.0))
+    assert not troubles.latest()[0].had_worked
+    worked.add("main")
+    met(troubles, ("key_invalid", 2.0), bot=None)
+    (record,) = troubles.latest()
+    assert (record.bot, record.had_worked) == ("", True)
+
+
+def test_the_records_have_a_bound_and_the_oldest_goes(monkeypatch: Any) -> None:
+    monkeypatch.setattr(troubles_module, "_MOST", 2)
+    troubles = Troubles(lambda _: KNOWN)
+    met(troubles, ("lost", 1.0), ("late", 2.0), ("lost", 3.0), ("internal", 4.0))
+    assert [record.kind for record in troubles.latest()] == ["internal", "lost"]
+
+
+def test_what_is_known_is_asked_for_only_where_something_is_said() -> None:
+    asked: list[str] = []
+
+    def known(key: str) -> Known:
+        asked.append(key)
+        return KNOWN
+
+    met(Troubles(known), ("lost", 1.0), ("lost", 2.0))
+    assert asked == ["main"]

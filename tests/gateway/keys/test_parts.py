@@ -1,0 +1,172 @@
+"""From a configuration's references to keys, tokens and digests: what is read, refused and wiped."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from rig.station import make_config
+from rig.tls import Authority
+from sealgate.config import Config
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget
+from sealgate.gateway.keys import parts as parts_module
+from sealgate.gateway.keys.key import Secret
+from sealgate.gateway.keys.parts import (
+    build_candidates,
+    build_key,
+    build_scheme,
+    read_parts,
+    read_redis,
+    read_session,
+)
+from sealgate.gateway.keys.sources import SecretError, read_secret
+
+URL = "https://api.example.com"
+HEX = "00ff" * 8
+ENVIRON = {"HEX": HEX, "TEXT": "correct horse", "SESSION": "tok-1", "TOKEN": "token-of-grid"}
+KEY = {"api_key": "ak-1", "secret": "env:HEX", "recv_window_ms": 4000}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[bytearray]:
+    """Return what was read, to be looked at later."""
+    seen: list[bytearray] = []
+
+    def noting(reference: str, environ: Mapping[str, str]) -> bytearray:
+        seen.append(read_secret(reference, environ))
+        return seen[-1]
+
+    monkeypatch.setattr(parts_module, "read_secret", noting)
+    return seen
+
+
+def is_wiped(secrets: list[bytearray]) -> bool:
+    return bool(secrets) and not any(map(any, secrets))
+
+
+def test_a_key_is_as_its_settings_say_and_its_secret_is_wiped(read: list[bytearray]) -> None:
+    config = make_config(URL, keys={"main": KEY}, signing={"header_prefix": "X-EX-"})
+    key = build_key(config, "main", ENVIRON)
+    assert (key.alias, key.api_key, key.header_prefix, key.recv_window_ms) == ("main", "ak-1", "X-EX-", 4000)
+    assert key.session is None
+    assert is_wiped(read)
+
+
+def test_the_scheme_is_that_of_the_settings() -> None:
+    signing = {"encoding": "base64", "secret_is": "hex", "target": "path_and_query"}
+    config = make_config(URL, signing=signing, upstream={"prefix": "/api"}, clock={"path": "/api/time"})
+    expected = Scheme("/api", Encoding.BASE64, SecretIs.HEX, SignedTarget.PATH_AND_QUERY)
+    assert build_scheme(config) == expected
+
+
+def test_a_secret_that_is_not_what_the_settings_say_is_wiped_and_not_told(read: list[bytearray]) -> None:
+    keys = {"main": KEY | {"secret": "env:TEXT"}}
+    with pytest.raises(
+        SecretError, match=r"^env:TEXT: .+; correct the secret or signing.secret_is$"
+    ) as refused:
+        build_key(make_config(URL, keys=keys, signing={"secret_is": "hex"}), "main", ENVIRON)
+    assert "horse" not in str(refused.value)
+    assert is_wiped(read)
+
+
+CANDIDATES = {
+    "may be hex, base64 or text": ("env:HEX", set(SecretIs)),
+    "is text alone": ("env:TEXT", {SecretIs.UTF8, SecretIs.SHA256HEX}),
+}
+
+
+@pytest.mark.parametrize(("reference", "kinds"), CANDIDATES.values(), ids=CANDIDATES)
+def test_a_key_for_each_scheme_that_the_secret_allows(
+    read: list[bytearray], reference: str, kinds: set[SecretIs]
+) -> None:
+    config = make_config(URL, keys={"main": KEY | {"secret": reference, "session": "env:SESSION"}})
+    keys = build_candidates(config, "main", ENVIRON)
+    assert {scheme.secret_is for scheme in keys} == kinds
+    assert len(keys) == len(kinds) * len(Encoding) * len(SignedTarget)
+    assert {scheme.prefix for scheme in keys} == {"/v1/trade"}
+    assert {scheme: key.signer.scheme for scheme, key in keys.items()} == {scheme: scheme for scheme in keys}
+    assert is_wiped(read)
+
+
+SESSIONS = {
+    "bytes that are no ASCII": "tök",
+    "a space": "a b",
+    "a tab": "a\tb",
+    "a line end": "a\r\nb",
+}
+
+
+@pytest.mark.parametrize("text", SESSIONS.values(), ids=SESSIONS)
+def test_a_session_that_could_not_be_a_header_line(text: str) -> None:
+    with pytest.raises(SecretError, match=r"^env:S: a session token is printable ASCII without spaces"):
+        read_session("env:S", {"S": text})
+
+
+def test_a_session_is_read_with_its_key() -> None:
+    config = make_config(URL, keys={"main": KEY | {"session": "env:SESSION"}})
+    assert build_key(config, "main", ENVIRON).session == Secret("tok-1")
+
+
+REDIS: dict[str, tuple[str, str | None]] = {
+    "none": ("", None),
+    "the URL itself": ("redis://localhost:6379/0", "redis://localhost:6379/0"),
+    "a reference": ("env:R", "redis://:s3cret@localhost:6379/0"),
+}
+
+
+@pytest.mark.parametrize(("setting", "url"), REDIS.values(), ids=REDIS)
+def test_where_gateways_meet(read: list[bytearray], setting: str, url: str | None) -> None:
+    found = read_redis(setting, {"R": "redis://:s3cret@localhost:6379/0"})
+    assert found == (None if url is None else Secret(url))
+    assert not any(map(any, read))
+
+
+NO_REDIS = {
+    "another scheme": "http://:s3cret@localhost",
+    "no host": "redis://",
+    "no port": "redis://:s3cret@localhost:port/0",
+    "bytes that are no ASCII": "redis://:s3crét@localhost",
+}
+
+
+@pytest.mark.parametrize("text", NO_REDIS.values(), ids=NO_REDIS)
+def test_what_is_no_redis_is_wiped_and_not_told(read: list[bytearray], text: str) -> None:
+    with pytest.raises(SecretError, match="env:R: there is no URL of a Redis; store ") as refused:
+        read_redis("env:R", {"R": text})
+    assert "s3cr" not in str(refused.value)
+    assert is_wiped(read)
+
+
+@pytest.fixture
+def ca_file(authority: Authority, tmp_path: Path) -> Path:
+    return Path(authority.write(tmp_path))
+
+
+def config_with_all(ca_file: Path) -> Config:
+    return make_config(
+        URL,
+        upstream={"ca_file": str(ca_file)},
+        keys={"main": KEY, "alt": KEY | {"api_key": "ak-2"}},
+        bots={"grid": {"token": "env:TOKEN", "key": "main"}},
+        limits={"redis": "redis://localhost/0"},
+    )
+
+
+def test_all_that_takes_reading_is_read_at_once(ca_file: Path) -> None:
+    parts = read_parts(config_with_all(ca_file), ENVIRON)
+    assert {alias: key.api_key for alias, key in parts.keys.items()} == {"main": "ak-1", "alt": "ak-2"}
+    assert list(parts.roster.named) == ["grid"]
+    assert parts.ca_digest == hashlib.sha256(ca_file.read_bytes()).digest()
+    assert parts.redis == Secret("redis://localhost/0")
+
+
+def test_without_certificates_of_its_own_it_has_the_digest_of_nothing() -> None:
+    assert read_parts(make_config(URL, keys={"main": KEY}), ENVIRON).ca_digest == hashlib.sha256().digest()
+
+
+def test_certificates_that_went_meanwhile_are_named(ca_file: Path) -> None:
+    config = config_with_all(ca_file)
+    ca_file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"ca\.pem"):
+        read_parts(config, ENVIRON)

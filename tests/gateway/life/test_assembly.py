@@ -1,0 +1,73 @@
+"""A tree after another: what stays, what starts anew, and what cannot be made."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from gateway.clock.test_kept import HandHost
+from rig.station import ENVIRON, KEY, make_config
+from rig.tree import tree_of
+from sealgate.gateway.host import redis_extra
+from sealgate.gateway.host.start import StartError
+from sealgate.gateway.keys.parts import read_parts
+from sealgate.gateway.life.assembly import build_tree
+from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.request.under_way import UnderWay
+
+URL = "http://127.0.0.1:9"
+PARTS = ("upstream", "clock", "clock_keeper", "open_turnstile", "turnstile", "stamps")
+
+
+@contextlib.asynccontextmanager
+async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Tree, Tree]]:
+    """Make a tree of the usual settings, and one of others that follows it."""
+    host = HandHost()
+    async with tree_of(make_config(URL), host) as old, contextlib.AsyncExitStack() as ends:
+        config = make_config(url, **tables)
+        new = build_tree(config, read_parts(config, ENVIRON), host, UnderWay(), old)
+        ends.push_async_callback(new.upstream.close)
+        ends.push_async_callback(new.clock_keeper._upstream.close)
+        yield old, new
+
+
+def part(tree: Tree, name: str) -> object:
+    return getattr(tree.desks["main"] if name in {"turnstile", "stamps"} else tree, name)
+
+
+CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
+    "nothing": (URL, {}, set()),
+    "what bots may": (URL, {"bots": {"grid": {"uid": 1001}}}, set()),
+    "another key": (URL, {"keys": {"main": {**KEY, "api_key": "ak-2"}}}, {"turnstile", "stamps"}),
+    "how long is waited": (
+        URL,
+        {"upstream": {"connect_timeout": 1.0}},
+        {"upstream", "clock", "clock_keeper"},
+    ),
+    "how the time is asked for": (URL, {"clock": {"interval": 5.0}}, {"clock", "clock_keeper"}),
+    "another exchange": ("http://localhost:9", {}, set(PARTS)),
+}
+
+
+@pytest.mark.parametrize(("url", "tables", "anew"), CHANGED.values(), ids=CHANGED)
+async def test_what_starts_anew(url: str, tables: dict[str, Any], anew: set[str]) -> None:
+    async with one_after_the_other(url, **tables) as (old, new):
+        assert {name for name in PARTS if part(new, name) is not part(old, name)} == anew
+        assert new.desks["main"].watch is not old.desks["main"].watch, "a new tree begins with healthy keys"
+
+
+async def test_aliases_of_one_key_share_its_line() -> None:
+    keys = {"alias": KEY, "other": {**KEY, "api_key": "ak-2"}}
+    async with one_after_the_other(URL, keys=keys) as (_, new):
+        main, alias, other = (new.desks[name] for name in ("main", "alias", "other"))
+        assert main.turnstile is alias.turnstile is not other.turnstile
+        assert main.stamps is alias.stamps is not other.stamps
+        assert main.watch is not alias.watch
+
+
+async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_extra, "is_installed", lambda: False)
+    with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or take it out$"):
+        async with one_after_the_other(URL, limits={"redis": "redis://localhost/0"}):
+            pass

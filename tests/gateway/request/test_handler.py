@@ -1,0 +1,125 @@
+"""One request from its head to its record, where something fails that no rule foresees."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.clock.test_kept import HandHost
+from gateway.request.test_replies import Scene, Wire, scene_on
+from sealgate.core.outcome import Conclusion
+from sealgate.core.replays import ReplayBounds, Replays
+from sealgate.errors import Refusal
+from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.request import handler as handler_module
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.handler import Handler
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.replies import Reply
+from sealgate.gateway.request.under_way import UnderWay
+
+
+class Carrying:
+    """A pipeline that ends each request in one way."""
+
+    is_draining = False
+    tree = SimpleNamespace(upstream="connections")
+
+    def __init__(self, end: Reply | Exception) -> None:
+        self._end = end
+
+    async def carry(self, request: Incoming, journey: Journey) -> Reply:
+        del request
+        if isinstance(self._end, Exception):
+            raise self._end
+        journey.conclusion = Conclusion.DONE
+        return self._end
+
+
+class Desk:
+    """A handler, and what it reported: of each request the reason and the status."""
+
+    def __init__(self, end: Reply | Exception) -> None:
+        self.reported: list[tuple[str | None, int, Conclusion]] = []
+        self.under_way = UnderWay()
+        host, pipeline = HandHost(), Carrying(end)
+        carrier: Any = pipeline
+        books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
+        self.handler = Handler(carrier, self.under_way, books, host, self._report)
+
+    def _report(self, journey: Journey, status: int, _: float) -> None:
+        reason = journey.refusal.slug if journey.refusal else None
+        self.reported.append((reason, status, journey.conclusion))
+
+
+@pytest.fixture
+async def scene() -> Scene:
+    return scene_on(Wire())
+
+
+def document(scene: Scene) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(scene.wire.written.partition(b"\r\n\r\n")[2])
+    return found
+
+
+async def test_a_reply_is_written_and_then_reported(scene: Scene) -> None:
+    desk = Desk(Reply(200, "OK", (), b"abc"))
+    assert await desk.handler.handle(scene.request())
+    assert scene.wire.written.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert desk.reported == [(None, 200, Conclusion.DONE)]
+    assert (len(desk.under_way), scene.bot.on_hang_up) == (0, None)
+
+
+async def test_a_fault_of_our_own_is_a_problem_and_a_line_in_the_log(scene: Scene) -> None:
+    desk = Desk(ZeroDivisionError("s3cret"))
+    with capture_logs() as logs:
+        assert await desk.handler.handle(scene.request())
+    assert (document(scene)["status"], document(scene)["reason"]) == (500, "internal_error")
+    assert b"s3cret" not in scene.wire.written
+    assert [line["event"] for line in logs] == ["internal_error"]
+    assert desk.reported == [("internal_error", 500, Conclusion.NOT_SENT)]
+
+
+async def test_it_is_answered_also_where_the_log_is_what_fails(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class FullDisk:
+        def exception(self, *_: object, **__: object) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(handler_module, "log", FullDisk())
+    assert await Desk(ZeroDivisionError()).handler.handle(scene.request())
+    assert document(scene)["reason"] == "internal_error"
+
+
+async def test_a_bot_that_is_gone_is_reported_as_such(scene: Scene) -> None:
+    scene.wire.abort()
+    desk = Desk(Reply(200, "OK", (), b"abc"))
+    assert not await desk.handler.handle(scene.request())
+    assert desk.reported == [(None, 200, Conclusion.DONE)]
+
+
+async def test_one_that_goes_before_there_is_a_reply_too(scene: Scene) -> None:
+    desk = Desk(ConnectionResetError())
+    assert not await desk.handler.handle(scene.request())
+    assert desk.reported == [(None, 499, Conclusion.NOT_SENT)]
+    assert scene.wire.written == b""
+
+
+@pytest.mark.parametrize(("slug", "stays"), [("bad_request", False), ("app_only", True)])
+async def test_after_what_is_no_proper_request_the_connection_ends(
+    scene: Scene, slug: str, *, stays: bool
+) -> None:
+    """It may end elsewhere than where the parser took it to end."""
+    assert await Desk(Refusal(slug, "x")).handler.handle(scene.request()) is stays
+    assert (b"Connection: close" in scene.wire.written) is not stays
+
+
+def test_what_could_not_be_parsed_is_answered_and_reported() -> None:
+    desk = Desk(ZeroDivisionError())
+    written = desk.handler.refuse_malformed(Refusal("headers_too_large", "A line is too long."))
+    assert written.startswith(b"HTTP/1.1 431 ")
+    assert b"Connection: close\r\n" in written
+    assert desk.reported == [("headers_too_large", 431, Conclusion.NOT_SENT)]

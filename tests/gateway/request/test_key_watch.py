@@ -1,0 +1,159 @@
+"""One key as the exchange takes it or not: who passes, who is refused, and what is told once."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway.clock.test_kept import HandHost
+from rig.admitted import ticket
+from rig.wire import let_pass
+from sealgate.core.key_health import FIRST_GAP_S, KeyFault
+from sealgate.errors import Refusal
+from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.key_watch import KeyWatch
+from sealgate.gateway.request.under_way import UnderWay
+
+INVALID = (401, b'{"detail": "Invalid API key"}')
+ADDRESS = (403, b"IP not in API key whitelist")
+MISMATCH = (401, b"Invalid HMAC signature")
+TAKEN = (200, b"{}")
+
+
+@pytest.fixture
+def host() -> HandHost:
+    return HandHost()
+
+
+@pytest.fixture
+def watch(host: HandHost) -> KeyWatch:
+    return KeyWatch("main", UnderWay(), host)
+
+
+def observe(watch: KeyWatch, reply: tuple[int, bytes], sent_at: float = 100.0) -> Sequence[Mapping[str, Any]]:
+    """Take a reply in; return what was logged."""
+    with capture_logs() as logs:
+        watch.observe(*reply, sent_at)
+    return logs
+
+
+FAULTS = {"an invalid key": (INVALID, KeyFault.INVALID), "a wrong address": (ADDRESS, KeyFault.ADDRESS)}
+
+
+@pytest.mark.parametrize(("reply", "fault"), FAULTS.values(), ids=FAULTS)
+def test_a_key_that_is_refused_rests(
+    host: HandHost, watch: KeyWatch, reply: tuple[int, bytes], fault: KeyFault
+) -> None:
+    watch.pass_or_refuse()
+    (told,) = observe(watch, reply)
+    assert (told["event"], told["key"], told["cause"]) == ("key_disabled", "main", fault.value)
+    host.move(2.0, 2.0, 2.0)
+    with pytest.raises(Refusal, match=f"key_disabled: The key main rests: {fault}") as refused:
+        watch.pass_or_refuse()
+    assert refused.value.retry_after_s == FIRST_GAP_S - 2.0
+
+
+def test_one_request_is_the_trial_and_the_next_waits_for_it(host: HandHost, watch: KeyWatch) -> None:
+    observe(watch, INVALID)
+    host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
+    watch.pass_or_refuse()
+    with pytest.raises(Refusal) as refused:
+        watch.pass_or_refuse()
+    assert refused.value.retry_after_s == FIRST_GAP_S
+
+
+def test_a_trial_that_is_taken_ends_the_rest(host: HandHost, watch: KeyWatch) -> None:
+    observe(watch, INVALID)
+    host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
+    assert observe(watch, TAKEN, host.boot) == [{"event": "key_enabled", "log_level": "info", "key": "main"}]
+    watch.pass_or_refuse()
+
+
+def test_a_second_refusal_is_not_told_again(host: HandHost, watch: KeyWatch) -> None:
+    observe(watch, INVALID)
+    host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
+    assert observe(watch, INVALID, host.boot) == []
+    assert watch.health.trial_at == host.boot + 2 * FIRST_GAP_S
+
+
+def test_a_late_reply_to_what_was_sent_before_ends_no_rest(host: HandHost, watch: KeyWatch) -> None:
+    observe(watch, INVALID)
+    assert observe(watch, TAKEN, host.boot - 1.0) == []
+    assert watch.health.fault is KeyFault.INVALID
+
+
+def test_a_key_that_is_proven_costs_nothing_to_watch(watch: KeyWatch) -> None:
+    observe(watch, TAKEN)
+    proven = watch.health
+    assert proven.is_proven
+    observe(watch, (500, b""))
+    assert watch.health is proven
+
+
+def test_refused_signatures_are_told_when_they_are_many(watch: KeyWatch) -> None:
+    logs = [observe(watch, MISMATCH) for _ in range(4)]
+    assert [len(one) for one in logs] == [0, 0, 1, 0]
+    (told,) = logs[2]
+    assert (told["event"], told["cause"]) == (
+        "signatures_refused",
+        "the exchange refused its last 3 signatures",
+    )
+    watch.pass_or_refuse()
+
+
+def test_one_that_is_taken_ends_the_count(watch: KeyWatch) -> None:
+    observe(watch, TAKEN)
+    observe(watch, MISMATCH)
+    observe(watch, TAKEN)
+    assert watch.health.mismatches == 0
+
+
+def test_the_gateways_own_read_tells_enough(watch: KeyWatch) -> None:
+    observe(watch, MISMATCH)
+    with capture_logs() as logs:
+        watch.confirm_mismatch()
+        watch.confirm_mismatch()
+    assert [one["cause"] for one in logs] == ["the exchange refused its last signature"]
+
+
+def test_a_confirmation_after_one_that_was_taken_means_nothing(watch: KeyWatch) -> None:
+    observe(watch, TAKEN)
+    with capture_logs() as logs:
+        watch.confirm_mismatch()
+    assert (logs, watch.health.trouble) == ([], None)
+
+
+def test_a_person_may_use_it_at_once(watch: KeyWatch) -> None:
+    observe(watch, INVALID)
+    with capture_logs() as logs:
+        assert watch.enable()
+        assert not watch.enable(), "it rests no more"
+    assert [one["event"] for one in logs] == ["key_enabled"]
+    watch.pass_or_refuse()
+
+
+async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHost) -> None:
+    under_way = UnderWay()
+    watch, other = KeyWatch("main", under_way, host), KeyWatch("alt", under_way, host)
+    waiting = {
+        "signed": ("POST /order", watch),
+        "by session": ("GET /api-keys", watch),
+        "another's": ("POST /order", other),
+        "not admitted yet": (None, watch),
+    }
+    tasks, journeys = [], {}
+    for name, (call, owner) in waiting.items():
+        tasks.append(asyncio.create_task(let_pass(3600.0)))
+        journey = journeys[name] = Journey(name, 0.0, "POST", tasks[-1])
+        journey.watch, journey.ticket = owner, None if call is None else ticket(call)
+        journey.enter(Stage.QUEUE, 0.0)
+        under_way.begin(journey, None)
+    (told,) = observe(watch, INVALID)
+    assert told["refused"] == 1
+    refused = {name: journey.refusal.slug for name, journey in journeys.items() if journey.refusal}
+    assert refused == {"signed": "key_disabled"}
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)

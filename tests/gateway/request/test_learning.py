@@ -1,0 +1,175 @@
+"""What an attempt teaches the pacer and the clock, and what follows from it."""
+
+import pytest
+
+from gateway.clock.test_kept import EPOCH, OUTSIDE, HandHost, synced
+from rig.admitted import answer, ticket
+from sealgate.core.admission import Ticket
+from sealgate.core.attempts import Again, Deliver, Failure, FailureKind, GiveUp, Replay
+from sealgate.core.catalogue import UpstreamError
+from sealgate.core.outcome import Conclusion
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.routes import Lane
+from sealgate.gateway.pacing.turnstile import Turn, Turnstile
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
+from sealgate.gateway.upstream.answer import Answer
+
+READ, ORDER = ticket("GET /symbols/list"), ticket("POST /order")
+LOST = Failure(FailureKind.LOST, "the reply was cut short")
+
+
+class Heard(Turn):
+    """A turn that keeps what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Turnstile(Pacer(PacerSettings(), lambda: 0.0), HandHost()), Claim("1", "grid", Lane.ORDER, 1.0)
+        )
+        self.replies: list[LimitReply] = []
+
+    def answered(self, reply: LimitReply) -> None:
+        self.replies.append(reply)
+
+
+def sent() -> Journey:
+    journey = Journey("r-1", 0.0, "POST")
+    journey.sends(99.95)
+    return journey
+
+
+LEARNED = {
+    "a good reply": (200, b"{}", (), LimitReply(Fate.ACCEPTED), ()),
+    "an error": (400, b"no", (), LimitReply(Fate.ACCEPTED), (UpstreamError("other_4xx", 99.95),)),
+    "a 429": (
+        429,
+        b"",
+        ((b"Retry-After", b"2"),),
+        LimitReply(Fate.LIMITED, 2.0, 1.0),
+        (UpstreamError("rate_limited", 99.95, 2.0),),
+    ),
+    "a 5xx": (503, b"", (), LimitReply(Fate.ACCEPTED), (UpstreamError("other_5xx", 99.95),)),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "fields", "taught", "errors"), LEARNED.values(), ids=LEARNED)
+def test_what_a_reply_teaches(
+    status: int,
+    body: bytes,
+    fields: tuple[tuple[bytes, bytes], ...],
+    taught: LimitReply,
+    errors: tuple[UpstreamError, ...],
+) -> None:
+    turn, journey, host = Heard(), sent(), HandHost()
+    observe(answer(status, body, *fields), turn, journey, synced(host))
+    assert turn.replies == [taught]
+    assert journey.upstream_errors == errors
+    assert journey.upstream_429s == (status == 429)
+
+
+def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
+    journey, clock = sent(), synced(HandHost())
+    observe(answer(429), Heard(), journey, clock)
+    observe(answer(422), Heard(), journey, clock)
+    assert [error.kind for error in journey.upstream_errors] == ["rate_limited", "validation"]
+    assert journey.upstream_429s == 1
+
+
+def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
+    host = HandHost()
+    clock = synced(host)
+    observe(answer(401, OUTSIDE), Heard(), sent(), clock)
+    assert clock.timestamp_ms(host.boot) == pytest.approx(EPOCH * 1000 + 60_000, abs=100)
+    assert clock.due.is_set()
+    assert clock.status().trouble is None
+
+
+def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> None:
+    clock, journey = synced(HandHost()), sent()
+    journey.resends = ("timestamp",)
+    observe(answer(401, OUTSIDE), Heard(), journey, clock)
+    assert clock.status().trouble == "a timestamp was refused right after a resync"
+    observe(answer(404), Heard(), journey, clock)
+    assert clock.status().trouble is not None, "an error shows nothing of the timestamp"
+    observe(answer(200), Heard(), journey, clock)
+    assert clock.status().trouble is None
+
+
+FOLLOWS: dict[str, tuple[Ticket, Answer, Replay, tuple[str, ...], Deliver | Again]] = {
+    "a good reply": (ORDER, answer(200), Replay.ALL, (), Deliver(Conclusion.DONE)),
+    "a 5xx to an order": (ORDER, answer(500), Replay.ALL, (), Deliver(Conclusion.UNKNOWN)),
+    "a 5xx to a read": (READ, answer(500), Replay.ALL, (), Deliver(Conclusion.REFUSED)),
+    "a 429 to an order": (ORDER, answer(429), Replay.ALL, (), Again("rate_limited", Conclusion.REFUSED)),
+    "a 429 where reads alone go again": (ORDER, answer(429), Replay.READS, (), Deliver(Conclusion.REFUSED)),
+    "a timestamp": (ORDER, answer(401, OUTSIDE), Replay.NONE, (), Again("timestamp", Conclusion.REFUSED)),
+    "a timestamp once more": (
+        ORDER,
+        answer(401, OUTSIDE),
+        Replay.NONE,
+        ("timestamp",),
+        Deliver(Conclusion.REFUSED),
+    ),
+}
+
+
+@pytest.mark.parametrize(("one", "reply", "replay", "resends", "verdict"), FOLLOWS.values(), ids=FOLLOWS)
+def test_what_follows_from_a_reply(
+    one: Ticket, reply: Answer, replay: Replay, resends: tuple[str, ...], verdict: Deliver | Again
+) -> None:
+    journey = sent()
+    journey.resends = resends
+    assert judge_reply(reply, one, journey, replay) == verdict
+
+
+def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
+    turn = Heard()
+    cut = Failure(FailureKind.LOST, "the reply was cut short", {"retry-after": "0.5"})
+    observe_failure(cut, turn, synced(HandHost()))
+    assert turn.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
+
+
+def test_nothing_else_that_was_lost_teaches() -> None:
+    turn = Heard()
+    observe_failure(LOST, turn, synced(HandHost()))
+    assert turn.replies == []
+
+
+UNREACHED = Failure(FailureKind.UNREACHABLE, "nobody there")
+FAILED: dict[str, tuple[Failure, Ticket, tuple[str, ...], float, Again | GiveUp]] = {
+    "no connection": (UNREACHED, ORDER, (), 5.0, Again("unreachable", Conclusion.NOT_SENT, 0.1)),
+    "no connection, again": (
+        UNREACHED,
+        ORDER,
+        ("rate_limited", "unreachable"),
+        5.0,
+        Again("unreachable", Conclusion.NOT_SENT, 0.2),
+    ),
+    "no time for another": (
+        UNREACHED,
+        ORDER,
+        (),
+        0.05,
+        GiveUp("upstream_unreachable", "The exchange gave no answer: nobody there.", Conclusion.NOT_SENT),
+    ),
+    "a read that was lost": (LOST, READ, (), 5.0, Again("lost", Conclusion.UNKNOWN, 0.1)),
+    "an order that was lost": (
+        LOST,
+        ORDER,
+        (),
+        5.0,
+        GiveUp(
+            "upstream_broken", "The exchange gave no answer: the reply was cut short.", Conclusion.UNKNOWN
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("failure", "one", "resends", "left_s", "verdict"), FAILED.values(), ids=FAILED)
+def test_what_follows_without_a_reply(
+    failure: Failure, one: Ticket, resends: tuple[str, ...], left_s: float, verdict: Again | GiveUp
+) -> None:
+    journey = sent()
+    journey.resends, journey.give_up_at = resends, 100.0 + left_s
+    assert judge_failure(failure, one, journey, now=100.0) == verdict
+    assert journey.upstream_errors == (UpstreamError(failure.kind.value, 100.0),)

@@ -1,0 +1,172 @@
+"""The way of a request where the time goes on in the middle of it: a pause, a slow journal, a lost bot."""
+
+import asyncio
+import contextlib
+import dataclasses
+import math
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from aiohttp.streams import EMPTY_PAYLOAD
+from structlog.testing import capture_logs
+
+from gateway.clock.test_kept import EPOCH, HandHost
+from rig.admitted import answer, ticket
+from rig.station import make_config
+from rig.tree import tree_of
+from sealgate.core.attempts import Failure, FailureKind
+from sealgate.core.clock import Sample
+from sealgate.core.replays import ReplayBounds, Replays
+from sealgate.errors import Refusal
+from sealgate.gateway.journal import Order
+from sealgate.gateway.pacing.turnstile import Turn
+from sealgate.gateway.request import pipeline as pipeline_module
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.upstream.answer import Answer, Hold, Remainder
+from sealgate.gateway.upstream.connection import UpstreamConnection
+
+ORDER = ticket("POST /order")
+OK = answer(201, b"{}")
+UNREACHED = Failure(FailureKind.UNREACHABLE, "nobody there")
+
+
+class Hasty(HandHost):
+    """Who would sleep goes on at once; the clocks go on by that much."""
+
+    async def sleep(self, seconds: float) -> None:
+        self.move(seconds, seconds, seconds)
+
+
+class Connection(UpstreamConnection):
+    """A connection that gives one answer; `ends` says how it was given back."""
+
+    def __init__(self, reply: Answer, *, is_usable: bool = True) -> None:
+        self._reply = reply
+        self.is_usable = is_usable
+        self.ends: list[str] = []
+
+    async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer:
+        del timeout_s, is_head
+        self.ends.append(data.split(b" ", 1)[0].decode())
+        return self._reply
+
+    def release(self) -> None:
+        self.ends.append("released")
+
+
+class Exchange:
+    """Connections in their order."""
+
+    def __init__(self, connections: Sequence[Connection | Failure]) -> None:
+        self._connections = [*connections]
+
+    def take(self, _: object) -> None:
+        return None
+
+    async def connect(self, *_: object) -> Connection | Failure:
+        return self._connections.pop(0)
+
+    def head(self, method: str, target: str) -> bytes:
+        return f"{method} {target} HTTP/1.1\r\n".encode()
+
+    async def close(self) -> None:
+        """End nothing."""
+
+
+class Slow:
+    """A journal that does not answer."""
+
+    async def intent(self, _: Order) -> None:
+        await asyncio.Event().wait()
+
+
+@contextlib.asynccontextmanager
+async def pipeline_to(*connections: Connection | Failure, book: Any = None) -> AsyncIterator[Pipeline]:
+    host = Hasty()
+    async with tree_of(make_config("http://127.0.0.1:9"), host) as tree:
+        tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
+        upstream: Any = Exchange(connections)
+        books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), book, host)
+        reached = dataclasses.replace(tree, upstream=upstream)
+        yield Pipeline(reached, books, Halting(UnderWay(), None, host), host)
+
+
+def admitted(one: Any = ORDER) -> Journey:
+    journey = Journey("r-1", 100.0, one.method)
+    journey.admitted(one, 30.0, 10.0)
+    return journey
+
+
+async def test_an_order_goes_once_on_the_connection_it_gets() -> None:
+    connection = Connection(OK)
+    async with pipeline_to(connection) as pipeline:
+        journey = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", journey) is OK
+    assert (connection.ends, journey.attempts, journey.conclusion) == (["POST"], 1, "done")
+
+
+@pytest.fixture
+def _paused_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a pause begin while the first connection is made."""
+    looks = iter([True])
+    monkeypatch.setattr(Turn, "is_paused", property(lambda _: next(looks, False)))
+
+
+@pytest.mark.usefixtures("_paused_once")
+@pytest.mark.parametrize("is_reached", [True, False])
+async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_more(
+    *, is_reached: bool
+) -> None:
+    first = Connection(answer(500)) if is_reached else UNREACHED
+    async with pipeline_to(first, Connection(OK)) as pipeline:
+        journey = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", journey) is OK
+    assert (journey.attempts, journey.resends) == (1, ())
+    if isinstance(first, Connection):
+        assert first.ends == ["released"]
+
+
+async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
+    closed = Connection(OK, is_usable=False)
+    async with pipeline_to(closed, Connection(OK)) as pipeline:
+        journey = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", journey) is OK
+    assert (journey.attempts, journey.resends, closed.ends) == (2, ("unreachable",), ["released"])
+
+
+async def test_a_journal_that_takes_longer_than_the_request_may() -> None:
+    one = ticket("POST /order", (b"X-Gateway-Deadline-Ms", b"5"))
+    connection = Connection(OK)
+    async with pipeline_to(connection, book=Slow()) as pipeline:
+        with pytest.raises(Refusal, match="deadline_exceeded: The journal did not take it in time"):
+            await pipeline.deliver(one, b"{}", admitted(one))
+    assert connection.ends == ["released"], "it serves the next"
+
+
+async def test_what_cannot_be_learned_from_a_reply_does_not_lose_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(pipeline_module, "observe", fail)
+    with capture_logs() as logs:
+        async with pipeline_to(Connection(OK)) as pipeline:
+            assert await pipeline.deliver(ORDER, b"{}", admitted()) is OK
+    assert [line["event"] for line in logs] == ["reply_not_learned_from"]
+
+
+async def test_for_a_bot_that_is_gone_nothing_is_sent_again() -> None:
+    """The rest of the refusal is not read either."""
+    ends: list[str] = []
+    hold = Hold(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
+    limited = answer(429, b"{}", remainder=Remainder(hold, EMPTY_PAYLOAD, math.inf))
+    async with pipeline_to(Connection(limited)) as pipeline:
+        journey = admitted()
+        journey.has_hung_up = True
+        with pytest.raises(asyncio.CancelledError):
+            await pipeline.deliver(ORDER, b"{}", journey)
+    assert (ends, journey.attempts, journey.conclusion) == (["closed"], 1, "refused")

@@ -1,0 +1,249 @@
+"""A seat's errands without Redis: each visit answers, or fails, from a script, and time goes on by hand."""
+
+import asyncio
+import contextlib
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+from structlog.testing import capture_logs
+
+from gateway.clock.test_kept import HandHost
+from rig.wire import PATIENCE_S, let_pass
+from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.sharing.member_pacer import MemberPacer
+from sealgate.core.sharing.seat import Seat, Visit, VisitAnswer
+from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.sharing import sharer as sharer_module
+from sealgate.gateway.sharing.sharer import Sharer
+
+GONE = RedisConnectionError("redis://:s3cret@localhost")
+FULL = ResponseError("OOM command not allowed")
+LEADS = VisitAnswer("me", 1, 0.0, 1)
+FOLLOWS = VisitAnswer("other", 1, 0.0, 2)
+
+Answer = VisitAnswer | Exception
+Step = Exception | Sequence[Answer]  # Redis is not reached, or a session that answers so
+
+
+@pytest.fixture(autouse=True)
+def _sleeps_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharer_module, "_LONGEST_SLEEP_S", 0.0)
+
+
+class Ticking(HandHost):
+    """Each look at it takes a tenth of a second."""
+
+    def now(self) -> float:
+        self.move(0.1, 0.1, 0.1)
+        return self.boot
+
+
+class Redis:
+    """A table whose sessions go by a script; when it is over, who sits there is stopped."""
+
+    def __init__(self, script: Sequence[Step]) -> None:
+        self._script = [*script]
+        self._answers: list[Answer] = []
+        self.said: list[bytes] = []
+        self.visits: list[Visit] = []
+        self.left: list[Exception | None] = []
+        self.leaving: Exception | None = None
+        self.sitter: asyncio.Task[None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def opened(self) -> AsyncIterator["Redis"]:
+        if not self._script:
+            raise asyncio.CancelledError
+        step = self._script.pop(0)
+        if isinstance(step, Exception):
+            raise step
+        self._answers = [*step]
+        yield self
+
+    async def visit(self, visit: Visit) -> VisitAnswer:
+        self.visits.append(visit)
+        if not self._answers:
+            assert self.sitter is not None
+            self.sitter.cancel()
+            await asyncio.Event().wait()
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def listen(self, heard: Callable[[bytes], None]) -> None:
+        for message in self.said:
+            heard(message)
+        await asyncio.Event().wait()
+
+    async def leave(self) -> None:
+        self.left.append(self.leaving)
+        if self.leaving is not None:
+            raise self.leaving
+
+
+class Scene:
+    """A sharer of its own at a table that goes by a script."""
+
+    def __init__(self, *script: Step) -> None:
+        host = Ticking()
+        self.redis = Redis(script)
+        pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
+        turnstile = Turnstile(pacer, host)
+        seat = Seat(pacer, PacerSettings(), lambda: 0.0)
+        table: Any = self.redis
+        self.sharer = turnstile.sharing = Sharer("main", seat, table, turnstile, host)
+
+    async def run(self) -> list[tuple[str, object]]:
+        """Share until the script is over; return what was logged."""
+        task = self.redis.sitter = asyncio.create_task(self.sharer.run())
+        with capture_logs() as logs:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.wait((task,))
+        assert task.cancelled()
+        return [(line["event"], line.get("cause", line.get("leads"))) for line in logs]
+
+
+TROUBLES: dict[str, tuple[Step, str]] = {
+    "not there": (GONE, "Redis cannot be reached"),
+    "slow": (TimeoutError(), "Redis did not answer within 100 ms"),
+    "full": ([FULL], "Redis refuses (OOM command not allowed)"),
+    "no UTF-8": (
+        [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")],
+        "what is kept in Redis makes no sense here",
+    ),
+    "of another version": ([IndexError()], "what is kept in Redis makes no sense here"),
+}
+
+
+@pytest.mark.parametrize(("step", "why"), TROUBLES.values(), ids=TROUBLES)
+async def test_what_fails_is_told_once_and_tried_again(step: Step, why: str) -> None:
+    one = Scene(step, step, step)
+    assert await one.run() == [("limit_sharing_degraded", why)]
+
+
+async def test_another_trouble_is_told_and_so_is_the_same_after_it_worked() -> None:
+    one = Scene(GONE, TimeoutError(), [LEADS, GONE], TimeoutError())
+    assert await one.run() == [
+        ("limit_sharing_degraded", "Redis cannot be reached"),
+        ("limit_sharing_degraded", "Redis did not answer within 100 ms"),
+        ("limit_shared", True),
+        ("limit_sharing_degraded", "Redis cannot be reached"),
+        ("limit_sharing_degraded", "Redis did not answer within 100 ms"),
+    ]
+
+
+async def test_who_leads_is_told_when_it_changes() -> None:
+    one = Scene([FOLLOWS, FOLLOWS, replace(LEADS, epoch=2), replace(LEADS, epoch=2)])
+    assert await one.run() == [("limit_shared", False), ("limit_shared", True)]
+
+
+async def test_who_is_stopped_takes_leave_and_goes_alone() -> None:
+    one = Scene([LEADS])
+    await one.run()
+    assert one.redis.left == [None]
+    assert one.sharer.status().degraded == "the gateway has stopped sharing"
+
+
+async def test_a_leave_that_fails_keeps_nobody() -> None:
+    one = Scene([LEADS])
+    one.redis.leaving = GONE
+    await one.run()
+    assert one.redis.left == [GONE]
+
+
+async def test_a_listener_that_fails_ends_the_sitting() -> None:
+    one = Scene([LEADS])
+
+    async def listen(_: object) -> None:
+        raise GONE
+
+    async def visit(_: object) -> None:
+        await asyncio.Event().wait()
+
+    one.redis.__dict__ |= {"listen": listen, "visit": visit}
+    assert await one.run() == [("limit_sharing_degraded", "Redis cannot be reached")]
+    assert one.redis.left == []
+
+
+async def test_a_subscription_that_ends_is_begun_again() -> None:
+    one = Scene([LEADS] * 50, [])
+
+    async def listen(_: object) -> None:
+        one.redis.__dict__.pop("listen", None)
+
+    one.redis.__dict__["listen"] = listen
+    assert await one.run() == [("limit_shared", True)]
+    assert one.redis._script == [], "there was a second sitting"
+
+
+async def test_a_message_that_makes_no_sense_is_told_and_passed_over() -> None:
+    one = Scene([FOLLOWS, FOLLOWS])
+    one.redis.said = [b"\xff", b"[1]", b"{}"]
+    told = await one.run()
+    assert ("limit_sharing_message_ignored", None) in told
+    assert ("limit_shared", False) in told
+
+
+async def test_a_cancellation_that_the_client_forgot_is_obeyed() -> None:
+    """redis-py loses one where a call succeeds in the same moment."""
+    one = Scene([LEADS])
+    opened = one.redis.opened
+
+    @contextlib.asynccontextmanager
+    async def forgetful() -> AsyncIterator[Redis]:
+        async with opened() as session:
+            assert one.redis.sitter is not None
+            one.redis.sitter.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.Event().wait()
+            yield session
+
+    one.redis.__dict__["opened"] = forgetful
+    await one.run()
+    assert one.redis.visits == []
+
+
+class Behind:
+    """A seat that leads and has told itself something, as often as that; a visit is due or not."""
+
+    def __init__(self, times: int, visit_at: float) -> None:
+        self._times = times
+        self._visit_at = visit_at
+        self.caught_up = 0
+
+    def catch_up(self, _: float) -> None:
+        self.caught_up += 1
+
+    @property
+    def is_behind(self) -> bool:
+        self._times -= 1
+        return self._times >= 0
+
+    def visit_at(self, _: float) -> float:
+        return self._visit_at
+
+    def look_at(self) -> float:
+        return math.inf
+
+
+@pytest.mark.parametrize(("times", "turns"), [(0, 0), (1, 1)])
+async def test_what_a_lead_told_itself_takes_effect_in_the_next_turn_of_the_loop(
+    times: int, turns: int
+) -> None:
+    seat: Any = Behind(times, math.inf)
+    went: list[str] = []
+    turnstile: Any = SimpleNamespace(go_on=lambda: went.append("on"))
+    table: Any = None
+    sharer = Sharer("main", seat, table, turnstile, HandHost())
+    sharer.changed()
+    sharer.changed()
+    assert went == []
+    await let_pass(0)
+    assert (len(went), seat.caught_up) == (turns, 2)

@@ -1,0 +1,34 @@
+"""What the middle of the pipeline works with, made without sockets: an admitted request, a key, a reply."""
+
+from sealgate.core.admission import Bot, Rules, Ticket, authorise
+from sealgate.core.headers import HeaderRules, sort_reply
+from sealgate.core.routes import Permission, RouteTable
+from sealgate.core.signing import Scheme, Signer
+from sealgate.gateway.keys.key import Secret, SigningKey
+from sealgate.gateway.upstream.answer import Answer, Remainder
+
+PREFIX = "/v1/trade"
+BOT = Bot("grid", ("main",), frozenset(Permission))
+_HEADERS = HeaderRules("X-SERVICE-")
+_RULES = Rules(PREFIX, frozenset(), {}, None, RouteTable(()), _HEADERS, max_body=1024)
+
+
+def ticket(call: str, *fields: tuple[bytes, bytes], bot: Bot = BOT) -> Ticket:
+    """Return the ticket of a call such as "POST /order", with the path behind the prefix."""
+    method, _, path = call.partition(" ")
+    return authorise(bot, method, PREFIX + path, _HEADERS.sort(fields), _RULES)
+
+
+def signing_key(session: str | None = None) -> SigningKey:
+    """Return the key `main`, with a session token if one is given."""
+    signer = Signer(Scheme(PREFIX), bytearray(b"correct horse battery staple"))
+    return SigningKey(
+        "main", "ak-public-1", "X-SERVICE-", 5000, signer, None if session is None else Secret(session)
+    )
+
+
+def answer(
+    status: int, body: bytes = b"", *fields: tuple[bytes, bytes], remainder: Remainder | None = None
+) -> Answer:
+    """Return a reply of the exchange."""
+    return Answer(status, "Phrase", sort_reply(fields), body, remainder)

@@ -1,0 +1,49 @@
+"""The tree of a configuration without sockets, and a pipeline over it that answers from a script."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+from rig.station import ENVIRON
+from sealgate.config import Config
+from sealgate.core.admission import Ticket
+from sealgate.core.replays import ReplayBounds, Replays
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.parts import read_parts
+from sealgate.gateway.life.assembly import build_tree
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.upstream.answer import Answer
+
+
+@contextlib.asynccontextmanager
+async def tree_of(config: Config, host: Host, environ: Mapping[str, str] = ENVIRON) -> AsyncIterator[Tree]:
+    """Make a tree; nothing of it runs."""
+    tree = build_tree(config, read_parts(config, environ), host, UnderWay())
+    try:
+        yield tree
+    finally:
+        await tree.upstream.close()
+        await tree.clock_keeper._upstream.close()
+
+
+class Scripted(Pipeline):
+    """A pipeline whose requests are answered, or refused, by these; `asked` are their targets."""
+
+    def __init__(self, tree: Tree, host: Host, answers: Sequence[Answer | Exception]) -> None:
+        books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
+        super().__init__(tree, books, Halting(UnderWay(), None, host), host)
+        self._answers = [*answers]
+        self.asked: list[tuple[str, str]] = []
+
+    async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
+        """Give the next answer."""
+        assert (ticket.method, body, journey.key) == ("GET", b"", ticket.key)
+        self.asked.append((ticket.key, ticket.target.raw))
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
