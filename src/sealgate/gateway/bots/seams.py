@@ -3,8 +3,8 @@
 In 3.14.5 it puts the last trailer of a chunked body into the head that comes next, and loses what follows an
 offer of another protocol (RFC 9110 section 7.8) in the same piece: then `may_lose` is said.
 
-A piece is what came at once; the last bytes `before` it stand in front where it begins with no request. What is
-found is an event: PART of a head, CUT where that cannot be told or may be wrong, None for nothing.
+A piece is what came at once; where it begins with no request, the last bytes `before` it stand in front.
+What is found is an event: PART of a head, CUT where that cannot be told or may be wrong, None for nothing.
 """
 
 from sealgate.gateway.bots.parser import Messages
