@@ -98,9 +98,6 @@ class BotConnection(BotLine):
         self._connections.add(self)
         self.task = self._loop.create_task(self._serve())
 
-    def _enter(self, event: Event) -> None:
-        self._state = after(self._state, event)
-
     def data_received(self, data: bytes) -> None:
         """Parse, and wake up who serves."""
         if self._state in DEAF or self._parser is None:
@@ -126,7 +123,7 @@ class BotConnection(BotLine):
         self._before = before_next(self._before, data)
 
     def _begin_head(self) -> None:
-        self._enter(PART)
+        self._state = after(self._state, PART)
         if self._arrival is not None:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
 
@@ -143,43 +140,45 @@ class BotConnection(BotLine):
             self._queue.append(latest)
             may_trail = latest.is_chunked
         if is_behind_body:
-            self._enter(END)
+            self._state = after(self._state, END)
         if not latest.content.is_eof():
-            self._enter(OPENED)
+            self._state = after(self._state, OPENED)
             self._behind_head = latest.content.total_bytes
             return
-        self._enter(REQUEST)
+        self._state = after(self._state, REQUEST)
         may_lose = loses and latest.is_offer
         if latest.is_chunked:
-            self._note(self._behind_chunks(piece, may_lose=may_lose))
+            behind = self._behind_chunks(piece, may_lose=may_lose)
         elif may_lose and (is_behind_body or len(messages) > 1 or self._was_paused or self._is_full):
-            self._note(CUT)  # the piece does not begin with it
+            behind = CUT  # the piece does not begin with it
         else:
-            self._note(behind_request(piece, latest.content.total_bytes, may_lose=may_lose))
+            behind = behind_request(piece, latest.content.total_bytes, may_lose=may_lose)
+        if behind is not None:
+            self._note(behind)
 
     def _go_on_with_body(self, data: bytes, *, loses: bool) -> None:
         latest = self._latest
         self._behind_head += len(data)
         if latest is None or not latest.content.is_eof():
             return
-        self._enter(END)
+        self._state = after(self._state, END)
         may_lose = loses and latest.is_offer
         if latest.is_chunked:
-            self._note(self._behind_chunks(self._before + data, may_lose=may_lose))
+            behind = self._behind_chunks(self._before + data, may_lose=may_lose)
         else:
-            self._note(behind_body(self._behind_head, latest.content.total_bytes, may_lose=may_lose))
+            behind = behind_body(self._behind_head, latest.content.total_bytes, may_lose=may_lose)
+        if behind is not None:
+            self._note(behind)
 
     def _behind_chunks(self, piece: bytes, *, may_lose: bool) -> Event | None:
         """Look behind a chunked body; of one that was held back, no piece has the end."""
         return CUT if self._was_paused else behind_chunks(piece, may_lose=may_lose)
 
-    def _note(self, behind: Event | None) -> None:
+    def _note(self, behind: Event) -> None:
         """Go by what is behind a request; the reply to one that nothing may follow says so."""
-        if behind is None:
-            return
         if behind is CUT and self._latest is not None:
             self._latest.may_stay = False
-        self._enter(behind)
+        self._state = after(self._state, behind)
 
     def _refuse_the_rest(self, error: HttpProcessingError) -> None:
         """Give up on what is no HTTP, once: its place is the body under way, or that of a next request.
@@ -191,11 +190,11 @@ class BotConnection(BotLine):
             self._wake()
         else:
             self._latest.content.set_exception(refusal_of(error, "The body is framed wrongly."))
-        self._enter(CUT)
+        self._state = after(self._state, CUT)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End what is served."""
-        self._enter(LOST)
+        self._state = after(self._state, LOST)
         self._connections.discard(self)
         self._alarm.stop()
         self._parser = None
@@ -216,7 +215,7 @@ class BotConnection(BotLine):
                 if not await self._service.handle(item):
                     break
                 if not self._queue:
-                    self._enter(ANSWERED)
+                    self._state = after(self._state, ANSWERED)
         except ConnectionResetError:
             pass
         except Exception:
@@ -231,7 +230,7 @@ class BotConnection(BotLine):
 
         A bot that asks on and does not read gets no more to read; what one asked that is gone is not served.
         """
-        if not self.is_writable:
+        if self._writable is not None:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             await self.drain()
         if not self._queue:
@@ -266,7 +265,7 @@ class BotConnection(BotLine):
         if self._state is HEAD and self._arrival is not None:
             timeout_s = self._service.head_timeout_s
             self._queue.append(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
-            self._enter(CUT)
+            self._state = after(self._state, CUT)
             self._wake()
         elif self.transport is not None:
             self.transport.abort()
@@ -274,8 +273,8 @@ class BotConnection(BotLine):
     def _end(self) -> None:
         """Close; a bot that still sends may read its reply first (RFC 9112 section 9.6)."""
         if self._queue and self._state not in DEAF:
-            self._enter(CUT)
-        self._enter(DONE)
+            self._state = after(self._state, CUT)
+        self._state = after(self._state, DONE)
         if self.transport is None:
             return
         if self._state is CLOSING:

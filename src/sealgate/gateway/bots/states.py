@@ -4,7 +4,6 @@ A request is under way from the last byte of its head until its reply is written
 with several of them: flow control (host/flow.py), and whether the gateway is about to stop.
 """
 
-from collections.abc import Mapping
 from enum import IntEnum
 
 
@@ -41,9 +40,15 @@ class Event(IntEnum):
 NEW, IDLE, HEAD, BODY, SERVING, NEXT, LAST, TURNED_AWAY, LINGERING, CLOSING, CLOSED = State
 PART, OPENED, REQUEST, END, CUT, ANSWERED, DONE, LOST = Event
 
-_NOTHING_UNDER_WAY = {OPENED: BODY, REQUEST: SERVING, CUT: LAST, DONE: CLOSING, LOST: CLOSED}
+_NOTHING_UNDER_WAY: dict[Event, State] = {
+    OPENED: BODY,
+    REQUEST: SERVING,
+    CUT: LAST,
+    DONE: CLOSING,
+    LOST: CLOSED,
+}
 
-TABLE: Mapping[State, Mapping[Event, State]] = {
+TABLE: dict[State, dict[Event, State]] = {
     NEW: {PART: HEAD, **_NOTHING_UNDER_WAY},
     IDLE: {PART: HEAD, **_NOTHING_UNDER_WAY},
     HEAD: _NOTHING_UNDER_WAY,

@@ -115,11 +115,6 @@ class Flow(asyncio.Protocol):
             with contextlib.suppress(RuntimeError):  # the same
                 self.transport.resume_reading()
 
-    @property
-    def is_writable(self) -> bool:
-        """Whether `drain` returns at once."""
-        return self._writable is None
-
     def pause_writing(self) -> None:
         """Hear that the other end does not read."""
         self._writable = self._loop.create_future()

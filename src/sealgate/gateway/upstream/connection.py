@@ -35,7 +35,6 @@ from sealgate.gateway.upstream.states import (
     SEND,
     SPOIL,
     WHOLE,
-    Event,
     after,
 )
 from sealgate.gateway.upstream.tls import has_said_goodbye
@@ -95,9 +94,6 @@ class UpstreamConnection(Flow):
         """Whether a request may be sent."""
         return self._state is IDLE
 
-    def _enter(self, event: Event) -> None:
-        self._state = after(self._state, event)
-
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
         """Send a request, once, and return its reply.
 
@@ -140,7 +136,7 @@ class UpstreamConnection(Flow):
         # Answered before it was sent, the next would wait behind the rest.
         is_sent = self.transport is None or not self.transport.get_write_buffer_size()
         if self._state in _FREE and self._may_stay and is_sent:
-            self._enter(RELEASE)
+            self._state = after(self._state, RELEASE)
             self._on_free(self)
         else:
             self.close()
@@ -151,7 +147,7 @@ class UpstreamConnection(Flow):
 
     def close(self) -> None:
         """Cut the connection."""
-        self._enter(CLOSE)
+        self._state = after(self._state, CLOSE)
         self._alarm.stop()
         if self.transport is not None:
             self.transport.abort()
@@ -164,7 +160,7 @@ class UpstreamConnection(Flow):
         self._alarm.set(ends_at)
         self._parser, self._was_paused = new_parser(self, self._loop, is_head=is_head), False
         if self._state is IDLE and self.transport is not None:
-            self._enter(SEND)
+            self._state = after(self._state, SEND)
             self.transport.write(data)
         else:
             head.set_exception(aiohttp.ServerDisconnectedError())
@@ -184,7 +180,7 @@ class UpstreamConnection(Flow):
         for message, content in messages:
             self._take(message, content)
         if self._state is BODY and self._content.is_eof():
-            self._enter(END)
+            self._state = after(self._state, END)
 
     def _take(self, message: ReplyMessage, content: StreamReader) -> None:
         if self._state is not ASKED or self._head is None or self._head.done():
@@ -193,7 +189,7 @@ class UpstreamConnection(Flow):
             self._content = content
             self._message = message
             self._may_stay = self._may_stay and not message.should_close
-            self._enter(REPLY if content.is_eof() else HEAD)
+            self._state = after(self._state, REPLY if content.is_eof() else HEAD)
             self._head.set_result((message, content))
         else:  # RFC 9110 section 15.2: interim replies are skipped; nobody asked to switch protocols
             self._interim += 1
@@ -204,7 +200,7 @@ class UpstreamConnection(Flow):
         """Use it no more: the upstream sends nothing after this."""
         self._may_stay = False
         if self._state is IDLE:
-            self._enter(SPOIL)
+            self._state = after(self._state, SPOIL)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Say how it ended to who waits for a reply."""
@@ -213,7 +209,7 @@ class UpstreamConnection(Flow):
             self.close()
             return
         if self._state is BODY and exc is None and self._is_whole_at_the_end():
-            self._enter(END)
+            self._state = after(self._state, END)
         self._fail(exc if isinstance(exc, Exception) else aiohttp.ServerDisconnectedError())
 
     def _is_whole_at_the_end(self) -> bool:
@@ -242,7 +238,7 @@ class UpstreamConnection(Flow):
 
     def _spoil(self) -> None:
         """Let nobody use the connection again."""
-        self._enter(SPOIL)
+        self._state = after(self._state, SPOIL)
         if self.transport is not None:
             self.transport.abort()
 

@@ -3,7 +3,6 @@
 Beside them there is flow control (host/flow.py), and whether the reply is the last on its connection.
 """
 
-from collections.abc import Mapping
 from enum import IntEnum
 
 
@@ -35,7 +34,7 @@ class Event(IntEnum):
 IDLE, ENDED, ASKED, BODY, WHOLE, SPOILED, CLOSED = State
 SEND, HEAD, REPLY, END, RELEASE, SPOIL, CLOSE = Event
 
-TABLE: Mapping[State, Mapping[Event, State]] = {
+TABLE: dict[State, dict[Event, State]] = {
     IDLE: {SEND: ASKED, RELEASE: IDLE, SPOIL: ENDED, CLOSE: CLOSED},
     ENDED: {SPOIL: ENDED, CLOSE: CLOSED},
     ASKED: {HEAD: BODY, REPLY: WHOLE, SPOIL: SPOILED, CLOSE: CLOSED},
