@@ -44,7 +44,7 @@ _MODULES = {
         "sent_log",
     ],
     "core/sharing": ["member_pacer"],  # inherits from the pacer
-    "gateway/bots": ["connection", "incoming", "line", "lookout", "parser", "trailers"],
+    "gateway/bots": ["connection", "incoming", "line", "lookout", "parser", "seams", "states"],
     "gateway/clock": ["kept"],
     "gateway/host": ["alarm", "flow"],
     "gateway/keys": ["key", "sealing"],
@@ -61,7 +61,7 @@ _MODULES = {
         "reporter",
         "under_way",
     ],
-    "gateway/upstream": ["answer", "connection", "parser", "pool", "room"],
+    "gateway/upstream": ["answer", "connection", "parser", "pool", "room", "states"],
     "admin": ["answering", "log", "recent", "traffic"],
 }
 

@@ -254,14 +254,16 @@ async def test_a_body_that_is_odd_but_plain_arrives_plain(station: Station, raw:
 
 
 TRAILED = in_chunks(b"2\r\n{}\r\n0\r\nX-Mine: 1\r\n\r\n")
+DISGUISED = in_chunks(b"7\r\n\r\n0\r\n\r\n\r\n0\r\nX-Mine: 1\r\n\r\n")  # a body like the end of chunks
 PLAIN = in_chunks(b"2\r\n{}\r\n0\r\n\r\n")
 
 
+@pytest.mark.parametrize("raw", [TRAILED, DISGUISED], ids=["plain", "disguised"])
 @pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_a_trailer_gets_into_no_other_request(station: Station, size: int) -> None:
+async def test_a_trailer_gets_into_no_other_request(station: Station, size: int, raw: bytes) -> None:
     """The parser puts the last trailer of a body into the next head, so there must be no next head."""
     async with station.bot() as bot:
-        await bot.send_in_pieces(TRAILED, size)
+        await bot.send_in_pieces(raw, size)
         answer = await bot.reply(b"POST")
         assert (answer.status, answer.closes) == (200, True)
         await bot.send(GOOD)

@@ -104,6 +104,141 @@ async def test_dripping_does_not_buy_time() -> None:
         drip.cancel()
 
 
+async def read_and_answer(incoming: Incoming) -> bool:
+    """Answer as the gateway does: the reply says whether it is the last."""
+    while not incoming.content.at_eof():
+        await incoming.content.readany()
+    incoming.connection.write(
+        OK if incoming.may_stay else OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
+    )
+    return incoming.may_stay
+
+
+GET = request()
+POST = request(b"POST", body=b"x" * 10)
+CHUNKED = request(b"POST", b"/v1/trade/x", b"Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n\r\n"
+TRAILED = CHUNKED[:-2] + b"A: 1\r\n\r\n"
+HALF_HEAD = GET[:20]
+# Pieces that end in half a head, behind requests.
+HALF_BEHIND = {
+    "a request under way": [GET, HALF_HEAD],
+    "a request": [GET + HALF_HEAD],
+    "a body": [POST + HALF_HEAD],
+    "the end of a body": [POST[:-5], POST[-5:] + HALF_HEAD],
+    "a body in two pieces": [POST[:-5], POST[-5:], HALF_HEAD],
+    "chunks": [CHUNKED + HALF_HEAD],
+    "the end of chunks": [CHUNKED[:-3], CHUNKED[-3:] + HALF_HEAD],
+    "half a head": [GET + HALF_HEAD[:5], HALF_HEAD[5:]],
+    "several requests": [GET + POST + HALF_HEAD],
+}
+
+
+@pytest.mark.parametrize("pieces", HALF_BEHIND.values(), ids=HALF_BEHIND)
+async def test_half_a_head_behind_a_request_has_no_longer_than_another(pieces: list[bytes]) -> None:
+    """Its time begins when the requests before it are answered, for nobody waits for it sooner."""
+    go = asyncio.Event()
+
+    async def wait_and_answer(incoming: Incoming) -> bool:
+        await go.wait()
+        return await read_and_answer(incoming)
+
+    service = replace(SERVICE, handle=wait_and_answer, head_timeout_s=10 * SHORT_S)
+    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+        for piece in pieces:
+            await bot.send(piece)
+            await let_pass(SHORT_S)
+        go.set()
+        for _ in range(b"".join(pieces).count(b" HTTP/1.1\r\n")):
+            assert (await bot.reply()).status == 200
+        answer = await bot.reply()
+        assert (answer.status, answer.reason) == (408, "body_timeout")
+        assert await bot.rest() == b""
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize("raw", [GET, POST, CHUNKED], ids=["no body", "body", "chunks"])
+async def test_after_whole_requests_it_may_rest(raw: bytes, size: int) -> None:
+    service = replace(SERVICE, handle=read_and_answer, head_timeout_s=10 * SHORT_S, idle_s=11 * SHORT_S)
+    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send_in_pieces(raw, size)
+        assert (await bot.reply()).status == 200
+        assert await bot.rest() == b"", "closed without a word"
+
+
+OFFER = (b"Connection: Upgrade", b"Upgrade: h2c")
+LIKE_A_REQUEST = b'{"note":"\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"}'
+OFFERS = {
+    "no body": request(b"GET", b"/v1/trade/x", *OFFER),
+    "a body like a request": request(b"POST", b"/v1/trade/x", *OFFER, body=LIKE_A_REQUEST),
+    "chunks like a request": request(b"POST", b"/v1/trade/x", b"Transfer-Encoding: chunked", *OFFER)
+    + b"%x\r\n%b\r\n0\r\n\r\n" % (len(LIKE_A_REQUEST), LIKE_A_REQUEST),
+}
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
+async def test_an_offer_of_another_protocol_leaves_the_connection_open(offer: bytes, size: int) -> None:
+    service = replace(SERVICE, handle=read_and_answer)
+    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+        for raw in (offer, offer, GET):
+            await bot.send_in_pieces(raw, size)
+            answer = await bot.reply()
+            assert (answer.status, answer.closes) == (200, False)
+
+
+# How many requests of a piece are answered. What follows an offer in one piece is lost in the parser.
+NOT_ALONE = {
+    "a request behind it": (OFFERS["no body"] + GET, 1),
+    "half a head behind it": (OFFERS["no body"] + HALF_HEAD, 1),
+    "a request behind its body": (OFFERS["a body like a request"] + GET, 1),
+    "a request behind its chunks": (OFFERS["chunks like a request"] + GET, 1),
+    "chunks behind its chunks": (OFFERS["chunks like a request"] + CHUNKED, 1),
+    "a request before it": (GET + OFFERS["a body like a request"], 2),
+}
+
+
+@pytest.mark.parametrize(("piece", "answered"), NOT_ALONE.values(), ids=NOT_ALONE)
+async def test_an_offer_that_is_not_alone_is_the_last_and_told_so(piece: bytes, answered: int) -> None:
+    async with (
+        running(replace(SERVICE, handle=read_and_answer)) as (_, port),
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        await bot.send(piece)
+        replies = [await bot.reply() for _ in range(answered)]
+        assert [answer.closes for answer in replies] == [False] * (answered - 1) + [True]
+        assert await bot.rest() == b""
+
+
+# What comes behind a request under way -> the statuses of its own replies.
+THE_LAST = {
+    "an offer that is not alone": (OFFERS["no body"] + GET, [200]),
+    "a body with trailers": (TRAILED + GET, [200]),
+    "no HTTP": (b"\x16\x03\x01 nonsense\r\n\r\n", [400]),
+}
+
+
+@pytest.mark.parametrize(("behind", "statuses"), THE_LAST.values(), ids=THE_LAST)
+async def test_what_is_the_last_is_answered_in_its_turn(behind: bytes, statuses: list[int]) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def wait_and_answer(incoming: Incoming) -> bool:
+        begun.set()
+        await go.wait()
+        return await read_and_answer(incoming)
+
+    service = replace(SERVICE, handle=wait_and_answer)
+    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(GET)
+        await begun.wait()
+        await bot.send(behind)
+        await let_pass(SHORT_S)
+        go.set()
+        replies = [await bot.reply() for _ in range(1 + len(statuses))]
+        assert [answer.status for answer in replies] == [200, *statuses]
+        assert [answer.closes for answer in replies] == [False, True]
+        assert await bot.rest() == b""
+
+
 async def test_one_connection_too_many_is_told_so() -> None:
     async with running(SERVICE, max_connections=2) as (server, port):
         async with bot_at("127.0.0.1", port) as first, bot_at("127.0.0.1", port) as second:

@@ -3,6 +3,8 @@
 aiohttp's C parser reads the requests. Its server takes no part: it makes a task, a request and a response
 object for each of them, which took longer than all of the gateway's own work; it repeats the header that it
 could not parse in its error page; and it leaves an idle connection open for an hour.
+
+What is under way is one state (states.py), whose table everything here obeys.
 """
 
 import asyncio
@@ -18,11 +20,39 @@ from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
 from sealgate.gateway.bots.parser import Messages, new_parser, refusal_of
-from sealgate.gateway.bots.trailers import LAST_CHUNK, are_as_written
+from sealgate.gateway.bots.seams import (
+    are_as_written,
+    before_next,
+    behind_body,
+    behind_chunks,
+    behind_request,
+)
+from sealgate.gateway.bots.states import (
+    ANSWERED,
+    BODY,
+    CLOSED,
+    CLOSING,
+    CUT,
+    DEAF,
+    DONE,
+    END,
+    HEAD,
+    IDLE,
+    LOST,
+    NEW,
+    OPENED,
+    PART,
+    REQUEST,
+    SERVING,
+    TURNED_AWAY,
+    Event,
+    after,
+)
 from sealgate.gateway.host.alarm import Alarm
 
 _PIPELINED = 8  # requests that may have come before the first is answered
 _LINGER_S = 2.0
+_AT_SEAM = frozenset({NEW, IDLE, SERVING})  # where the next byte is the first of a head
 
 log = structlog.get_logger("sealgate.bot_connection")
 
@@ -53,18 +83,14 @@ class BotConnection(BotLine):
         self._parser = new_parser(self, loop, _PIPELINED + 1)
         self._service = service
         self._connections = connections
+        self._state = TURNED_AWAY if turned_away else NEW
         self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
         self._latest: Incoming | None = None
-        self._may_trail = False  # whether its body is chunked, and not seen to end without trailers
-        self._end = b""  # of such a body, as far as it came
-        self._is_offer = False  # whether that request offers another protocol
+        self._before = b""  # the last bytes that came
+        self._behind_head = 0  # how many bytes came behind the latest head, as long as its body comes
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
-        self._patience_s = service.head_timeout_s  # for the next request to begin
-        self._has_head_begun = False
-        self._is_deaf = turned_away is not None  # what still comes is thrown away
-        self._is_turned_away = turned_away is not None
-        self._is_leaving = False
+        self._is_leaving = False  # whether the gateway stops
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
@@ -74,7 +100,7 @@ class BotConnection(BotLine):
 
     def data_received(self, data: bytes) -> None:
         """Parse, and wake up who serves."""
-        if self._is_deaf or self._parser is None:
+        if self._state in DEAF or self._parser is None:
             return
         try:
             messages, is_upgraded, following = self._parser.feed_data(data)
@@ -83,61 +109,92 @@ class BotConnection(BotLine):
             return
         if is_upgraded:  # it is refused, so what follows is HTTP still
             self._parser.set_upgraded(False)
-            self._is_deaf = bool(following)
-        taken = 0
         if messages:
-            taken = self._line_up(messages, data, is_upgraded=is_upgraded)
+            self._line_up(messages, data, loses=not is_upgraded)
             self._wake()
             if len(self._queue) >= _PIPELINED and not self._is_full:
                 self.hold()
-        elif (self._arrival is not None or self._latest is None) and not self._has_head_begun:
-            self._has_head_begun = True
+        elif self._state is BODY:
+            self._go_on_with_body(data, loses=not is_upgraded)
+        elif data and self._state in _AT_SEAM:
+            self._begin_head()
+        if following and self._state not in DEAF:
+            self._note(CUT)
+        self._before = before_next(self._before, data)
+
+    def _begin_head(self) -> None:
+        self._state = after(self._state, PART)
+        if self._arrival is not None:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
-        if self._may_trail:
-            self._watch_for_trailers(data, is_followed=taken < len(messages))
-        # The parser loses what follows the end of an offer to upgrade in the same piece.
-        if self._is_offer and data.count(b" HTTP/1.") > len(messages):
-            self._is_deaf = True
 
-    def _line_up(self, messages: Messages, data: bytes, *, is_upgraded: bool) -> int:
-        """Queue requests, and return how many: none that may have got a trailer of the body before it."""
+    def _line_up(self, messages: Messages, data: bytes, *, loses: bool) -> None:
+        """Queue requests, but none that may have got a trailer of the body before it."""
+        piece = data if self._state in _AT_SEAM else self._before + data
+        is_behind_body = self._state is BODY
+        may_trail = is_behind_body and self._latest is not None and self._latest.is_chunked
         for taken, (message, content) in enumerate(messages):
-            if self._may_trail and (self._was_paused or not are_as_written(messages[taken:], data)):
-                return taken
-            self._latest = Incoming(message, content, self)
-            self._queue.append(self._latest)
-            self._may_trail, self._end = message.chunked, b""
-            self._is_offer = message.upgrade and not is_upgraded
-        return len(messages)
-
-    def _watch_for_trailers(self, data: bytes, *, is_followed: bool) -> None:
-        """Let nothing follow a body with trailers: aiohttp's parser puts the last one into the next head.
-
-        Nor a body that was held back: its end comes out of the parser, and not with `data`.
-        """
-        self._end = (self._end + data[-len(LAST_CHUNK) :])[-len(LAST_CHUNK) :]
-        if self._latest is None or not self._latest.content.is_eof():
+            if may_trail and (self._was_paused or not are_as_written(messages[taken:], data)):
+                self._note(CUT)
+                return
+            latest = self._latest = Incoming(message, content, self)
+            self._queue.append(latest)
+            may_trail = latest.is_chunked
+        if is_behind_body:
+            self._state = after(self._state, END)
+        if not latest.content.is_eof():
+            self._state = after(self._state, OPENED)
+            self._behind_head = latest.content.total_bytes
             return
-        self._may_trail = False
-        is_plain = not self._was_paused and (LAST_CHUNK.endswith(self._end) or LAST_CHUNK in data)
-        if is_followed or not is_plain:
+        self._state = after(self._state, REQUEST)
+        may_lose = loses and latest.is_offer
+        if latest.is_chunked:
+            behind = self._behind_chunks(piece, may_lose=may_lose)
+        elif may_lose and (is_behind_body or len(messages) > 1 or self._was_paused or self._is_full):
+            behind = CUT  # the piece does not begin with it
+        else:
+            behind = behind_request(piece, latest.content.total_bytes, may_lose=may_lose)
+        if behind is not None:
+            self._note(behind)
+
+    def _go_on_with_body(self, data: bytes, *, loses: bool) -> None:
+        latest = self._latest
+        self._behind_head += len(data)
+        if latest is None or not latest.content.is_eof():
+            return
+        self._state = after(self._state, END)
+        may_lose = loses and latest.is_offer
+        if latest.is_chunked:
+            behind = self._behind_chunks(self._before + data, may_lose=may_lose)
+        else:
+            behind = behind_body(self._behind_head, latest.content.total_bytes, may_lose=may_lose)
+        if behind is not None:
+            self._note(behind)
+
+    def _behind_chunks(self, piece: bytes, *, may_lose: bool) -> Event | None:
+        """Look behind a chunked body; of one that was held back, no piece has the end."""
+        return CUT if self._was_paused else behind_chunks(piece, may_lose=may_lose)
+
+    def _note(self, behind: Event) -> None:
+        """Go by what is behind a request; the reply to one that nothing may follow says so."""
+        if behind is CUT and self._latest is not None:
             self._latest.may_stay = False
-            self._is_deaf = True
+        self._state = after(self._state, behind)
 
     def _refuse_the_rest(self, error: HttpProcessingError) -> None:
         """Give up on what is no HTTP, once: its place is the body under way, or that of a next request.
 
         Good requests in the same piece are lost with it: the parser does not give them out.
         """
-        self._is_deaf = True
         if self._latest is None or self._latest.content.is_eof():
             self._queue.append(refusal_of(error, "This is not HTTP/1.1."))
             self._wake()
         else:
             self._latest.content.set_exception(refusal_of(error, "The body is framed wrongly."))
+        self._state = after(self._state, CUT)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End what is served."""
+        self._state = after(self._state, LOST)
         self._connections.discard(self)
         self._alarm.stop()
         self._parser = None
@@ -154,12 +211,11 @@ class BotConnection(BotLine):
             while (item := await self._next()) is not None:
                 if isinstance(item, Refusal):
                     self.write(self._service.malformed(item))
-                    self._is_deaf = True
                     break
-                if not await self._service.handle(item) or self._is_deaf:
-                    self._is_deaf = self._is_deaf or not item.content.is_eof()
+                if not await self._service.handle(item):
                     break
-            self._close()
+                if not self._queue:
+                    self._state = after(self._state, ANSWERED)
         except ConnectionResetError:
             pass
         except Exception:
@@ -167,25 +223,21 @@ class BotConnection(BotLine):
             self.reset()
             log.exception("connection_failed")
         finally:
-            if self.transport is not None and not self._alarm.is_set:
-                self._is_deaf = True  # what is not read by then never will be
-                self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+            self._end()
 
     async def _next(self) -> Incoming | Refusal | None:
         """Return what is to be answered next, None at the end.
 
         A bot that asks on and does not read gets no more to read; what one asked that is gone is not served.
         """
-        if not self._is_writable:
+        if self._writable is not None:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue or self.transport is None or self._lookout.cut_if_gone():
+        if not self._queue or self._state is CLOSED or self._lookout.cut_if_gone():
             return None
         item = self._queue.popleft()
-        self._patience_s = self._service.idle_s
-        self._has_head_begun = False
         self._alarm.set(float("inf"))
         if isinstance(item, Incoming) and self._parser is not None:
             self._parser.message_consumed()
@@ -195,9 +247,10 @@ class BotConnection(BotLine):
         return item
 
     async def _wait(self) -> None:
-        if self.transport is None or self._is_leaving:
+        if self._state in DEAF or self._is_leaving:
             return
-        self._alarm.set(self._loop.time() + self._patience_s)
+        patience_s = self._service.idle_s if self._state is IDLE else self._service.head_timeout_s
+        self._alarm.set(self._loop.time() + patience_s)
         self._arrival = self._loop.create_future()
         try:
             await self._arrival
@@ -209,25 +262,27 @@ class BotConnection(BotLine):
             self._arrival.set_result(None)
 
     def _time_is_over(self) -> None:
-        if self.transport is None:
-            return
-        if self._has_head_begun and not self._is_deaf:
+        if self._state is HEAD and self._arrival is not None:
             timeout_s = self._service.head_timeout_s
             self._queue.append(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
+            self._state = after(self._state, CUT)
             self._wake()
-        else:
+        elif self.transport is not None:
             self.transport.abort()
 
-    def _close(self) -> None:
+    def _end(self) -> None:
         """Close; a bot that still sends may read its reply first (RFC 9112 section 9.6)."""
+        if self._queue and self._state not in DEAF:
+            self._state = after(self._state, CUT)
+        self._state = after(self._state, DONE)
         if self.transport is None:
             return
-        if self._is_turned_away or not (self._is_deaf or self._queue):
+        if self._state is CLOSING:
+            self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             self.transport.close()
             return
-        self._is_deaf = True
+        self._alarm.set(self._loop.time() + _LINGER_S)
         self._go_on_reading()
         if self.transport.can_write_eof():
             with contextlib.suppress(OSError):  # the bot is gone, which was not read yet
                 self.transport.write_eof()
-        self._alarm.set(self._loop.time() + _LINGER_S)

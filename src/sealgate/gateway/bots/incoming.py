@@ -16,10 +16,21 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Incoming:
     """A bot's request: the head, and the body as it comes in `content`.
 
-    `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request.
+    `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request, `is_offer`
+    whether the bot offers to go on with another protocol.
     """
 
-    __slots__ = ("connection", "content", "fields", "may_stay", "method", "target", "version")
+    __slots__ = (
+        "connection",
+        "content",
+        "fields",
+        "is_chunked",
+        "is_offer",
+        "may_stay",
+        "method",
+        "target",
+        "version",
+    )
 
     def __init__(self, message: RequestMessage, content: StreamReader, connection: BotLine) -> None:
         self.method = message.method
@@ -27,6 +38,8 @@ class Incoming:
         self.version = message.version
         self.fields = message.raw_headers
         self.may_stay = not message.should_close
+        self.is_chunked = message.chunked
+        self.is_offer = message.upgrade
         self.content = content
         self.connection = connection
 

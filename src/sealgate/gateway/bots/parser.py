@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol
 
 from aiohttp.http import HttpRequestParser
 from aiohttp.http_exceptions import HttpProcessingError, LineTooLong
@@ -10,14 +10,10 @@ from aiohttp.streams import StreamReader
 from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
-from sealgate.gateway.host.flow import Flow
-
-if TYPE_CHECKING:
-    from aiohttp.base_protocol import BaseProtocol
+from sealgate.gateway.host.flow import BUFFERED_BYTES, Flow
 
 _LINE_BYTES = 8190
 _FIELDS = 128
-_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 
 
 class RequestMessage(Protocol):
@@ -38,9 +34,9 @@ Messages = Sequence[tuple[RequestMessage, StreamReader]]
 def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: int) -> HttpRequestParser:
     """Return the parser of one connection; it gives out at most so many requests that are not consumed."""
     return HttpRequestParser(
-        cast("BaseProtocol", connection),
+        connection.for_aiohttp(),
         loop,
-        _BUFFERED_BYTES,
+        BUFFERED_BYTES,
         max_line_size=_LINE_BYTES,
         max_field_size=_LINE_BYTES,
         max_headers=_FIELDS,

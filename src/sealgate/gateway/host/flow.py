@@ -7,9 +7,14 @@ What aiohttp's parsers and streams call of their connection, or look at, has its
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from aiohttp.tcp_helpers import tcp_nodelay
+
+if TYPE_CHECKING:
+    from aiohttp.base_protocol import BaseProtocol
+
+BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 
 
 class Parser(Protocol):
@@ -34,12 +39,15 @@ class Flow(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.transport: asyncio.Transport | None = None
-        self._parser: Parser | None = None
+        self._parser: Parser | None = None  # none while nothing is parsed
         self._reading_paused = False  # by the parser, for a body that nobody reads
-        self._was_paused = False  # since this parser was made
+        self._was_paused = False  # since this parser was made, so that it may hold something back
         self._is_full = False  # held by ourselves, for requests that nobody takes
-        self._is_writable = True
-        self._writable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None  # done once the other end reads on, or is gone
+
+    def for_aiohttp(self) -> "BaseProtocol":
+        """Return this as what aiohttp's parsers state that they are given."""
+        return cast("BaseProtocol", self)
 
     @property
     def connected(self) -> bool:
@@ -60,7 +68,8 @@ class Flow(asyncio.Protocol):
         """Let who waits to write go on, and fail."""
         del exc
         self.transport = None
-        self._wake_writers()
+        if self._writable is not None:
+            self._writable.set_result(None)
 
     def eof_received(self) -> None:
         """Let the transport close: who does not send any more looks the same as who was killed."""
@@ -108,26 +117,18 @@ class Flow(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Hear that the other end does not read."""
-        self._is_writable = False
+        self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
         """Hear that it does."""
-        self._is_writable = True
-        self._wake_writers()
-
-    def _wake_writers(self) -> None:
         if self._writable is not None:
             self._writable.set_result(None)
             self._writable = None
 
     async def drain(self) -> None:
         """Return when more may be written. Raises ConnectionResetError where the connection is lost."""
-        if self._is_writable:
-            return
-        if self.transport is None:
-            raise ConnectionResetError("the connection is lost")
         if self._writable is None:
-            self._writable = self._loop.create_future()
+            return
         await asyncio.shield(self._writable)  # who gives up takes it from nobody else
         if self.transport is None:
             raise ConnectionResetError("the connection is lost")

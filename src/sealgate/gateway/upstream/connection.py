@@ -3,6 +3,8 @@
 aiohttp's connector makes the connection (DNS, happy eyeballs, TLS); then it belongs to this protocol. There
 is no `ClientSession`, on purpose: it sends a request again by itself when a connection breaks, follows
 redirects with our headers on, unpacks bodies, keeps cookies and listens to proxy variables.
+
+How far its request is, is one state (states.py), whose table everything here obeys.
 """
 
 import asyncio
@@ -20,6 +22,21 @@ from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow
 from sealgate.gateway.upstream.answer import Answer, Hold, Remainder, read_held
 from sealgate.gateway.upstream.parser import ReplyMessage, new_parser
+from sealgate.gateway.upstream.states import (
+    ASKED,
+    BODY,
+    CLOSE,
+    END,
+    ENDED,
+    HEAD,
+    IDLE,
+    RELEASE,
+    REPLY,
+    SEND,
+    SPOIL,
+    WHOLE,
+    after,
+)
 from sealgate.gateway.upstream.tls import has_said_goodbye
 from sealgate.gateway.upstream.troubles import TROUBLE, words
 
@@ -28,6 +45,9 @@ if TYPE_CHECKING:
 
 _LENGTH_DIGITS = 18
 _MOST_INTERIM = 16  # 1xx replies to one request
+
+_UNASKED = frozenset({IDLE, ENDED})
+_FREE = frozenset({IDLE, WHOLE})  # for the next request
 
 _Head = tuple[ReplyMessage, StreamReader]
 
@@ -60,12 +80,19 @@ class UpstreamConnection(Flow):
     def _adopt(self, connection: Connection) -> None:
         """Take the transport over, unless something came on it unasked: that must not pass for a reply."""
         transport, maker = connection.transport, connection.protocol
-        self.is_usable = transport is not None and maker is not None and not maker.should_close
+        is_sound = transport is not None and maker is not None and not maker.should_close
+        self._state = IDLE if is_sound else ENDED
+        self._may_stay = True  # whether the other end leaves it open behind the reply
         self.transport = transport
         self.tls: ssl.SSLObject | None = None
         if transport is not None:
             self.tls = transport.get_extra_info("ssl_object")
             transport.set_protocol(self)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a request may be sent."""
+        return self._state is IDLE
 
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
         """Send a request, once, and return its reply.
@@ -106,9 +133,10 @@ class UpstreamConnection(Flow):
         self._head, self._content, self._message = None, EMPTY_PAYLOAD, None
         # What came behind a message stays in aiohttp's parser, a trailer too; it must not reach the next.
         self._parser = None
-        if self.transport is not None and self.transport.get_write_buffer_size():
-            self.is_usable = False  # answered before it was sent: the next would wait behind the rest
-        if self.is_usable:
+        # Answered before it was sent, the next would wait behind the rest.
+        is_sent = self.transport is None or not self.transport.get_write_buffer_size()
+        if self._state in _FREE and self._may_stay and is_sent:
+            self._state = after(self._state, RELEASE)
             self._on_free(self)
         else:
             self.close()
@@ -119,7 +147,7 @@ class UpstreamConnection(Flow):
 
     def close(self) -> None:
         """Cut the connection."""
-        self.is_usable = False
+        self._state = after(self._state, CLOSE)
         self._alarm.stop()
         if self.transport is not None:
             self.transport.abort()
@@ -131,15 +159,16 @@ class UpstreamConnection(Flow):
         self._interim = 0
         self._alarm.set(ends_at)
         self._parser, self._was_paused = new_parser(self, self._loop, is_head=is_head), False
-        if self.transport is None:
-            head.set_exception(aiohttp.ServerDisconnectedError())
-        else:
+        if self._state is IDLE and self.transport is not None:
+            self._state = after(self._state, SEND)
             self.transport.write(data)
+        else:
+            head.set_exception(aiohttp.ServerDisconnectedError())
         return head
 
     def data_received(self, data: bytes) -> None:
         """Parse a reply; what nobody asked for spoils the connection."""
-        if self._head is None or self._parser is None:
+        if self._parser is None:
             if data:
                 self._spoil()
             return
@@ -150,14 +179,17 @@ class UpstreamConnection(Flow):
             return
         for message, content in messages:
             self._take(message, content)
+        if self._state is BODY and self._content.is_eof():
+            self._state = after(self._state, END)
 
     def _take(self, message: ReplyMessage, content: StreamReader) -> None:
-        if self._head is None or self._head.done():
+        if self._state is not ASKED or self._head is None or self._head.done():
             self._spoil()
         elif message.code >= OK:
             self._content = content
             self._message = message
-            self.is_usable = self.is_usable and not message.should_close
+            self._may_stay = self._may_stay and not message.should_close
+            self._state = after(self._state, REPLY if content.is_eof() else HEAD)
             self._head.set_result((message, content))
         else:  # RFC 9110 section 15.2: interim replies are skipped; nobody asked to switch protocols
             self._interim += 1
@@ -166,24 +198,22 @@ class UpstreamConnection(Flow):
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
-        self.is_usable = False
+        self._may_stay = False
+        if self._state is IDLE:
+            self._state = after(self._state, SPOIL)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Say how it ended to who waits for a reply."""
         super().connection_lost(exc)
-        is_idle = self._head is None
-        self._spoil()
-        if is_idle:
+        if self._state in _UNASKED:
             self.close()
-        elif exc is not None or not self._is_whole_at_the_end():
-            self._fail(exc if isinstance(exc, Exception) else aiohttp.ServerDisconnectedError())
+            return
+        if self._state is BODY and exc is None and self._is_whole_at_the_end():
+            self._state = after(self._state, END)
+        self._fail(exc if isinstance(exc, Exception) else aiohttp.ServerDisconnectedError())
 
     def _is_whole_at_the_end(self) -> bool:
         """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
-        if self._head is None or not self._head.done() or self._parser is None:
-            return False
-        if self._content.is_eof():
-            return True
         if self._reading_paused or self._message is None or not _is_ended_by_close(self._message):
             return False
         if self.tls is not None and not has_said_goodbye(self.tls):
@@ -193,7 +223,7 @@ class UpstreamConnection(Flow):
 
     def _ring(self) -> None:
         """End what took too long: the request, or the rest."""
-        if self._head is None:
+        if self._state in _UNASKED:
             self.close()
         else:
             self._fail(TimeoutError())
@@ -208,7 +238,7 @@ class UpstreamConnection(Flow):
 
     def _spoil(self) -> None:
         """Let nobody use the connection again."""
-        self.is_usable = False
+        self._state = after(self._state, SPOIL)
         if self.transport is not None:
             self.transport.abort()
 
@@ -221,7 +251,10 @@ def _sorted(message: ReplyMessage) -> ReplyHead:
     """
     head = sort_reply(message.raw_headers)
     if head.length is not None and len(head.length) > _LENGTH_DIGITS:
-        raise aiohttp.ClientPayloadError("a length that no body has")
+        length = head.length.lstrip(b"0")
+        if len(length) > _LENGTH_DIGITS:
+            raise aiohttp.ClientPayloadError("a length that no body has")
+        head = head._replace(length=length or b"0")
     if head.coding != (b"chunked" if message.chunked else None):
         raise aiohttp.ClientPayloadError("a transfer coding other than chunked")
     return head

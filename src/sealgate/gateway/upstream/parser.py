@@ -1,18 +1,14 @@
 """How the upstream's replies are parsed: by aiohttp's C parser within our bounds, and nothing unpacked."""
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol
 
 import aiohttp
 from aiohttp.http import HttpResponseParser
 
-from sealgate.gateway.host.flow import Flow
-
-if TYPE_CHECKING:
-    from aiohttp.base_protocol import BaseProtocol
+from sealgate.gateway.host.flow import BUFFERED_BYTES, Flow
 
 _LINE_BYTES = 16 * 1024
-_BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
 
 
 class ReplyMessage(Protocol):
@@ -28,9 +24,9 @@ class ReplyMessage(Protocol):
 def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, *, is_head: bool) -> HttpResponseParser:
     """Return the parser of one reply; that to a HEAD request has no body."""
     return HttpResponseParser(
-        cast("BaseProtocol", connection),
+        connection.for_aiohttp(),
         loop,
-        _BUFFERED_BYTES,
+        BUFFERED_BYTES,
         payload_exception=aiohttp.ClientPayloadError,
         response_with_body=not is_head,
         read_until_eof=True,
