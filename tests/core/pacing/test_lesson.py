@@ -163,7 +163,7 @@ def test_a_moment_without_a_count_does_not_bound_the_rate() -> None:
     episodes = [Episode(1.0, 1.0, 1.0, resumed=1.01), Episode(1.02, 1.03, 1.03)]
     limit = Limit(20.0, 1.0, episodes=episodes)
     lesson = Lesson(limit, episodes[-1], sent(100, 1.01, 1.02), 1.05, is_patience_thin=True)
-    assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4, 0.0)).rate == pytest.approx(40.0)
+    assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4)).rate == pytest.approx(40.0)
 
 
 SHARP = Episode(0.9, 1.0, 1.0)
@@ -190,7 +190,7 @@ def taken_up(found: Reading, episode: Episode, count: float, *, heard: int = 1) 
     ],
 )
 def test_the_search_from_what_was_read(kind: Kind, episode: Episode, count: float, step: float) -> None:
-    limit = taken_up(Reading(kind, 100.0, 1.0, 0.0), episode, count)
+    limit = taken_up(Reading(kind, 100.0, 1.0), episode, count)
     assert (limit.n, limit.window, limit.kind) == (100.0, 1.0, kind)
     assert limit.next_step == pytest.approx(step)
     assert (limit.failed, limit.probe_at) == (math.inf, 15.0)
@@ -198,13 +198,13 @@ def test_the_search_from_what_was_read(kind: Kind, episode: Episode, count: floa
 
 @pytest.mark.parametrize(("heard", "kind"), [(1, Kind.UNKNOWN), (2, Kind.FIXED)])
 def test_one_blurred_end_tells_no_kind_and_what_was_refused_bounds_it(heard: int, kind: Kind) -> None:
-    limit = taken_up(Reading(Kind.FIXED, 20.0, 1.0, 0.0), BLURRED, 90.0, heard=heard)
+    limit = taken_up(Reading(Kind.FIXED, 20.0, 1.0), BLURRED, 90.0, heard=heard)
     assert (limit.kind, limit.failed) == (kind, 30.0)
 
 
 @pytest.mark.parametrize(("window", "failed"), [(1.0, 30.0), (1.2, math.inf)])
 def test_an_end_is_blurred_beyond_a_quarter_of_the_window(window: float, failed: float) -> None:
-    limit = taken_up(Reading(Kind.FIXED, 20.0, window, 0.0), BLURRED, 90.0)
+    limit = taken_up(Reading(Kind.FIXED, 20.0, window), BLURRED, 90.0)
     assert limit.failed == failed
 
 
@@ -215,7 +215,7 @@ def test_a_lesson_is_taught_with_patience_unless_told() -> None:
 
 EARLY = Episode(1.0, 1.0, 1.0, resumed=2.0)
 LATE = Episode(3.0, 3.0, 3.5)
-SHORT = Reading(Kind.SLIDING, 5.0, 0.5, 0.0)
+SHORT = Reading(Kind.SLIDING, 5.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_what_was_read_is_no_less_than_was_delivered(
     episodes: list[Episode], found: float, n: float | None
 ) -> None:
     lesson = Lesson(Limit(20.0, 1.0, episodes=episodes), LATE, sent(20, 0.001, 3.001), 4.0)
-    read = Reading(Kind.SLIDING, found, 1.0, 0.0)
+    read = Reading(Kind.SLIDING, found, 1.0)
     bounded = lesson.bounded(read)
     assert (bounded is read) is (n is None)
     assert bounded.n == pytest.approx(n or found, abs=0.01)
@@ -257,7 +257,7 @@ def test_where_patience_is_thin_what_was_read_is_no_more_than_went(
 ) -> None:
     limit, log = Limit(20.0, 1.0, episodes=episodes), sent(20, 0.001, 3.001)
     lesson = Lesson(limit, episodes[-1], log, 4.0, slow_until=slow_until, is_patience_thin=True)
-    read = lesson.bounded(Reading(Kind.SLIDING, found / 2, 0.5, 0.0))
+    read = lesson.bounded(Reading(Kind.SLIDING, found / 2, 0.5))
     assert read.n == pytest.approx(n, abs=0.01)
     assert (read.kind, read.window) == (Kind.UNKNOWN, 1.0)
 
@@ -269,7 +269,7 @@ def test_where_nothing_went_nothing_bounds_what_was_read() -> None:
 
 def test_a_bucket_keeps_its_burst_when_its_rate_is_bounded() -> None:
     lesson = Lesson(Limit(20.0, 1.0, episodes=[EARLY, LATE]), LATE, sent(20, 0.001, 3.001), 4.0)
-    found = lesson.bounded(Reading(Kind.BUCKET, 5.0, 0.5, 0.0))
+    found = lesson.bounded(Reading(Kind.BUCKET, 5.0, 0.5))
     assert (found.kind, found.n) == (Kind.BUCKET, 5.0)
     assert found.window == pytest.approx(5.0 / 16)
 
