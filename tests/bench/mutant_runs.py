@@ -1,9 +1,9 @@
 """Runs of the core's tests in forked processes: one learns which test runs which line, then one per mutant.
 
-Most mutants change the code of one function, which nothing has called before the tests: they are forked
-from a process that has collected the tests, and given the other code there. For any other, such as that of
-a table, a process imports the core anew, so that it is in force from the first import. What does not belong
-to us is imported once, before the fork.
+Most mutants change the code of one function: they are forked from a process that has collected the tests,
+and given the other code there. For any other, such as that of a table, and for what no test noticed though it
+runs before them, a process imports the core anew, so that the mutant is in force from the first import. What
+does not belong to us is imported once, before the fork.
 """
 
 import ast
@@ -167,7 +167,7 @@ class _Stage(_Fewer):
 
     def _begin(self, mutant: Mutant, names: Sequence[str], items: list[pytest.Item]) -> None:
         mutant.apply()
-        if self._tests.is_imported(self._file, mutant.lines) or not self._swap.changed_to(self._tree):
+        if not self._swap.changed_to(self._tree):
             os._exit(_ANEW)
         _limit(self._tests, names)
         _choose(items, names)
@@ -263,7 +263,9 @@ def run_all(file: Path, tree: ast.Module, mutants: Sequence[Mutant], tests: Surv
         _run_apart(lambda: int(pytest.main([*_OPTIONS, "-x", *tests.files(file)], plugins=[stage])))
         statuses: list[int] = pickle.loads(notes.read_bytes())  # noqa: S301 - our own, a moment ago
     for mutant, status in zip(mutants, statuses, strict=True):
-        yield _verdict(file, _run_anew(file, tree, mutant, tests) if status == _ANEW else status)
+        if status == _ANEW or (status == 0 and tests.is_imported(file, mutant.lines)):
+            status = _run_anew(file, tree, mutant, tests)  # noqa: PLW2901 - the other run decides
+        yield _verdict(file, status)
 
 
 def _run_anew(file: Path, tree: ast.Module, mutant: Mutant, tests: Survey) -> int:
