@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import partial
+from functools import _lru_cache_wrapper, partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
@@ -178,10 +178,20 @@ class _Surveyor(_Fewer):
 
     def __init__(self, watch: coverage.Coverage) -> None:
         self._watch = watch
+        self._caches: list[_lru_cache_wrapper[object]] = []
         self.durations: dict[str, float] = {}
+
+    def pytest_collection_finish(self) -> None:
+        self._caches = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith("sealgate.")
+        ]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        for cache in self._caches:  # or a line would be reached by the first only of the tests that need it
+            cache.cache_clear()
         self._watch.switch_context(item.nodeid)
         began = time.process_time()
         result = yield
