@@ -26,7 +26,7 @@ Enums = Mapping[str, Sequence[str]]
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a module's mutants; `stale` are known survivors that were killed."""
+    """What became of a module's mutants; `stale` are known survivors that were killed, or are none at all."""
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     known: int = 0
@@ -71,8 +71,8 @@ def broken(file: Path, enums: Enums) -> tuple[ast.Module, list[Mutant]]:
 def judge_module(file: Path, numbers: Sequence[int], enums: Enums, tests: Survey) -> Tally:
     """Judge some mutants of a module, and print each unknown survivor."""
     known = known_survivors().get(_name(file), set())
-    tally = Tally()
     tree, every = broken(file, enums)
+    tally = Tally(stale=sorted(known - {told(one) for one in every}))
     mutants = [every[number] for number in numbers]
     for mutant, verdict in zip(mutants, run_all(file, tree, mutants, tests), strict=True):
         tally.verdicts[verdict] += 1
