@@ -123,16 +123,23 @@ def test_a_burst_that_was_taken_before_the_pace_is_remembered() -> None:
     assert 19.0 < limit.rate < 21.0
 
 
-def test_episodes_that_nothing_explains_are_forgotten() -> None:
+@pytest.mark.parametrize(
+    ("earlier", "kept"),
+    [
+        pytest.param((10.0, 11.0, 12.0, 13.0), 1, id="four"),
+        pytest.param((11.0, 12.0, 13.0), 4, id="three may be explained yet"),
+    ],
+)
+def test_episodes_that_nothing_explains_are_forgotten(earlier: tuple[float, ...], kept: int) -> None:
     log = SentLog(3600.0)
     for index in range(10):
         log.add(float(index), 1.0)
     for index in range(1000):
         log.add(20.0 + index / 100, 1.0)
     limit = Limit(10.0, 1.0, cycle_start=13.0)
-    limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
+    limit.episodes = [Episode(at, at, at + 0.4) for at in earlier]
     correct(limit, Episode(30.5, 30.5, 30.9), log.all)
-    assert len(limit.episodes) == 1
+    assert len(limit.episodes) == kept
 
 
 def test_the_rate_of_a_few_refusals_at_once_is_hardly_known() -> None:
@@ -164,6 +171,15 @@ def test_a_moment_without_a_count_does_not_bound_the_rate() -> None:
     limit = Limit(20.0, 1.0, episodes=episodes)
     lesson = Lesson(limit, episodes[-1], sent(100, 1.01, 1.02), 1.05, is_patience_thin=True)
     assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4)).rate == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize("look_s", [1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0])
+def test_the_rate_beside_a_burst_is_looked_for_over_several_spans(look_s: float) -> None:
+    log = SentLog(3600.0)
+    for _ in range(30):
+        log.add(20.01 - look_s, 1.0)
+    lesson = Lesson(Limit(10.0, 1.0, cycle_start=0.0), Episode(20.0, 20.0, 20.0), log.all, 20.1)
+    assert lesson._rate_beside(10.0) == pytest.approx(20 / look_s)
 
 
 SHARP = Episode(0.9, 1.0, 1.0)
@@ -348,16 +364,19 @@ def test_the_rate_to_go_on_with(cycle_start: float, slow_until: float, latest: f
 
 
 @pytest.mark.parametrize(
-    ("step", "window"),
+    ("step", "window", "rate"),
     [
-        pytest.param(0.2, 1.0, id="a step that was tried, at a rate that is found higher"),
-        pytest.param(0.0, 0.4, id="no step, at a rate that is found lower"),
+        pytest.param(0.2, 1.0, 20.0, id="a step that was tried, at a rate that is found higher"),
+        pytest.param(0.2, 1.0, 10.0, id="or hardly lower"),
+        pytest.param(0.0, 0.4, 20.0, id="no step, at a rate that is found lower"),
     ],
 )
-def test_a_bucket_that_was_not_full_in_between_has_no_rate_that_failed(step: float, window: float) -> None:
+def test_a_bucket_that_was_not_full_in_between_has_no_rate_that_failed(
+    step: float, window: float, rate: float
+) -> None:
     limit = Limit(10.0, window, kind=Kind.BUCKET, step=step, paced_since=0.0, cycle_start=4.0)
     limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 4.0)]
-    correct(limit, Episode(8.0, 8.0, 8.0), sent(20, 0.001, 8.0))
+    correct(limit, Episode(8.0, 8.0, 8.0), sent(rate, 0.001, 8.0))
     assert (limit.failed, limit.step) == (math.inf, 0.0)
 
 
