@@ -72,6 +72,12 @@ def test_a_burst_that_is_refused_at_a_rate_that_held_is_made_smaller() -> None:
     assert (limit.n, limit.window) == (10.0, 0.5)
 
 
+def test_a_burst_has_one_at_the_least() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.FIXED, is_proven=True)
+    correct(limit, Episode(0.34, 0.36, 0.36), sent(1, 0.001, 1.001))
+    assert (limit.n, limit.window) == (1.0, 0.05)
+
+
 def test_a_pace_that_is_explained_and_refused_is_slowed_down() -> None:
     limit = Limit(19.0, 1.0, kind=Kind.FIXED, paced_since=0.0, cycle_start=0.2)
     correct(limit, Episode(1.45, 1.46, 1.46), sent(20, 0.001, 1.44), jitter_s=0.0)
@@ -101,6 +107,7 @@ def test_a_young_bucket_is_searched() -> None:
     correct(limit, Episode(3.0, 3.0, 3.0), sent(15, 0.001, 3.0))
     assert 14.0 < limit.rate < 16.0
     assert limit.probe_at < 20.0
+    assert limit.next_step == pytest.approx(0.02)
 
 
 def test_a_bucket_that_had_time_to_fill_says_nothing_of_its_rate() -> None:
@@ -182,6 +189,13 @@ def test_the_rate_beside_a_burst_is_looked_for_over_several_spans(look_s: float)
     assert lesson._rate_beside(10.0) == pytest.approx(20 / look_s)
 
 
+@pytest.mark.parametrize(("cycle_start", "rate"), [(15.0, -10 / 3), (19.5, 0.0)])
+def test_and_not_beyond_what_gave_way_before(cycle_start: float, rate: float) -> None:
+    log = sent(30.0, 13.0, 14.0)
+    lesson = Lesson(Limit(10.0, 1.0, cycle_start=cycle_start), Episode(20.0, 20.0, 20.0), log, 20.1)
+    assert lesson._rate_beside(10.0) == pytest.approx(rate)
+
+
 SHARP = Episode(0.9, 1.0, 1.0)
 VAGUE = Episode(0.9, 0.6, 1.0)  # known to 0.2 s either way
 BLURRED = Episode(0.9, 0.4, 1.0)
@@ -218,7 +232,7 @@ def test_one_blurred_end_tells_no_kind_and_what_was_refused_bounds_it(heard: int
     assert (limit.kind, limit.failed) == (kind, 30.0)
 
 
-@pytest.mark.parametrize(("window", "failed"), [(1.0, 30.0), (1.2, math.inf)])
+@pytest.mark.parametrize(("window", "failed"), [(0.5, 15.0), (1.0, 30.0), (1.2, math.inf)])
 def test_an_end_is_blurred_beyond_a_quarter_of_the_window(window: float, failed: float) -> None:
     limit = taken_up(Reading(Kind.FIXED, 20.0, window), BLURRED, 90.0)
     assert limit.failed == failed
@@ -244,6 +258,9 @@ SHORT = Reading(Kind.SLIDING, 5.0, 0.5)
         pytest.param([LATE], 10.0, None, id="no other is known"),
         pytest.param([Episode(-7.0, -7.0, -7.0), LATE], 1.0, None, id="none of the ten seconds before"),
         pytest.param([Episode(-6.9, -6.9, -6.9), LATE], 1.0, 5.77, id="the first of them"),
+        pytest.param(
+            [Episode(-7.0, -7.0, -7.0), Episode(-6.9, -6.9, -6.9), LATE], 1.0, 5.77, id="and no older one"
+        ),
     ],
 )
 def test_what_was_read_is_no_less_than_was_delivered(
@@ -283,6 +300,21 @@ def test_where_nothing_went_nothing_bounds_what_was_read() -> None:
     assert Lesson(limit, LATE, log, 4.0, is_patience_thin=True).bounded(SHORT) is SHORT
 
 
+def test_a_rate_of_less_than_one_per_second_is_bounded_too() -> None:
+    log = SentLog(3600.0)
+    log.add(2.0, 1.0)
+    bounded = Lesson(Limit(20.0, 1.0, episodes=[EARLY, LATE]), LATE, log.all, 4.0).bounded(
+        Reading(Kind.SLIDING, 10.0, 50.0)
+    )
+    assert bounded == Reading(Kind.UNKNOWN, 20.0, 50.0)
+
+
+def test_what_was_counted_over_a_second_is_kept_though_patience_is_thin() -> None:
+    limit, found = Limit(20.0, 1.0, episodes=[LATE]), Reading(Kind.SLIDING, 30.0, 1.0)
+    lesson = Lesson(limit, LATE, sent(20, 0.001, 3.001), 4.0, is_patience_thin=True)
+    assert lesson.bounded(found) is found
+
+
 def test_a_bucket_keeps_its_burst_when_its_rate_is_bounded() -> None:
     lesson = Lesson(Limit(20.0, 1.0, episodes=[EARLY, LATE]), LATE, sent(20, 0.001, 3.001), 4.0)
     found = lesson.bounded(Reading(Kind.BUCKET, 5.0, 0.5))
@@ -310,6 +342,7 @@ def test_when_a_pace_has_held(began: float, *, is_proven: bool, has_held: bool) 
     [
         pytest.param(12, 10.1, id="less than seven tenths of it, and one"),
         pytest.param(13, -math.inf, id="as much"),
+        pytest.param(1, 10.1, id="even one"),
         pytest.param(0, -math.inf, id="nothing, which says nothing"),
     ],
 )
@@ -335,6 +368,12 @@ def test_what_a_refusal_of_the_pace_says_of_the_kind(
     limit = Limit(20.0, 1.0, kind=Kind.SLIDING, paced_since=0.0, cycle_start=0.0, is_proven=True)
     correct(limit, Episode(9.95, earliest, latest), sent(20, 0.001, 9.95))
     assert (limit.kind, limit.is_soft) == (kind, is_soft)
+
+
+def test_a_refusal_half_a_window_after_the_pace_began_is_of_the_pace() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.SLIDING, paced_since=9.25, cycle_start=0.0, is_proven=True)
+    correct(limit, Episode(9.75, 10.5, 10.5), sent(20, 0.001, 9.75))
+    assert limit.kind is Kind.FIXED
 
 
 def test_a_refusal_before_the_pace_was_kept_says_nothing_of_the_kind() -> None:
