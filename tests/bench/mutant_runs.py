@@ -1,7 +1,9 @@
 """Runs of the core's tests in forked processes: one learns which test runs which line, then one per mutant.
 
-Each process imports the core anew, so that a mutant of a table is in force from the first import. What does
-not belong to us is imported once, before the fork.
+Most mutants change the code of one function: they are forked from a process that has collected the tests,
+and given the other code there. For any other, such as that of a table, and for what no test noticed though it
+runs before them, a process imports the core anew, so that the mutant is in force from the first import. What
+does not belong to us is imported once, before the fork.
 """
 
 import ast
@@ -14,9 +16,10 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import _lru_cache_wrapper, partial
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
@@ -27,14 +30,18 @@ import coverage
 import pytest
 from hypothesis import Phase, settings
 
+from bench.mutant_swap import Swap, module_name
+from bench.mutants import Mutant
+
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "src/sealgate/core"
 TESTS = ROOT / "tests/core"
-# Of the plugins only the one that pyproject.toml sets up; what is left out takes time, and nobody reads it.
+# Of the plugins only the one that pyproject.toml sets up, and no conftest.py outside the core's tests, which
+# would import the whole gateway: what is left out takes time, and nobody reads it.
 _PLUGIN = "pytest_asyncio.plugin"
 _OPTIONS = (
     *("-p", _PLUGIN, "-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "no:threadexception"),
-    *("--assert=plain", "--tb=no"),
+    *("--assert=plain", "--tb=no", f"--confcutdir={TESTS}"),
 )
 # Simulations: minutes for one mutant, and a break that only they notice is one that a named case should tell.
 _WORLDS = ("*worlds.py", "*cold_start.py", "*clock_truth.py", "*differential.py")
@@ -43,6 +50,7 @@ _WARM = (_PLUGIN, "hypothesis", "hypothesis.stateful")  # imported once, before 
 _SLACK_S = 5.0
 _TIMES = 5.0  # as long as the same tests took with the code as it is, under coverage
 _BROKEN = 99  # no code of pytest's
+_ANEW = 98  # nor this: the mutant cannot be put into a core that is imported
 _MOST_BYTES = 2 << 30
 
 
@@ -54,12 +62,11 @@ class Verdict(Enum):
     SURVIVED = "survived"
 
 
-# A module that cannot be imported ends the collection, and before it the first conftest.py that needs it.
+# A module that cannot be imported ends the collection.
 _VERDICTS = {
     int(pytest.ExitCode.OK): Verdict.SURVIVED,
     int(pytest.ExitCode.TESTS_FAILED): Verdict.KILLED,
     int(pytest.ExitCode.INTERRUPTED): Verdict.KILLED,
-    int(pytest.ExitCode.USAGE_ERROR): Verdict.KILLED,
 }
 
 
@@ -76,11 +83,30 @@ class Survey:
         What runs at import is tested by whatever runs any line of the module, and by all of its own file;
         where there is neither, by all.
         """
-        by_line = self.tests_of.get(file, {})
-        here = set().union(*(by_line.get(line, set()) for line in lines))
-        found = here if here and "" not in here else set().union(*by_line.values(), self._own(file))
-        named = found - {""} or set(self.durations)
+        here = self._contexts(file, lines)
+        named = (here if here and "" not in here else self._of_module(file)) or set(self.durations)
         return sorted(named, key=lambda name: (not _is_own(file, name), self.durations.get(name, 0.0)))
+
+    def parts(self, file: Path, lines: range) -> list[list[str]]:
+        """Return the tests of a place in parts: those of the module's own file, and the others."""
+        names = self.tests(file, lines)
+        own = [name for name in names if _is_own(file, name)]
+        return [part for part in (own, names[len(own) :]) if part]
+
+    def files(self, file: Path) -> list[str]:
+        """Return the files of all tests that run any line of a module."""
+        return _files_of(self._of_module(file) or self.durations)
+
+    def is_imported(self, file: Path, lines: range) -> bool:
+        """Ask whether a place runs before any test does."""
+        return "" in self._contexts(file, lines)
+
+    def _contexts(self, file: Path, lines: range) -> set[str]:
+        by_line = self.tests_of.get(file, {})
+        return set().union(*(by_line.get(line, set()) for line in lines))
+
+    def _of_module(self, file: Path) -> set[str]:
+        return set().union(*self.tests_of.get(file, {}).values(), self._own(file)) - {""}
 
     def _own(self, file: Path) -> set[str]:
         return {name for name in self.durations if _is_own(file, name)}
@@ -105,12 +131,46 @@ class _Chosen(_Fewer):
     """A plugin: runs the named tests only, in the order of their names given."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._rank = {name: at for at, name in enumerate(names)}
+        self._names = names
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        chosen = [item for item in items if item.nodeid in self._rank]
-        items[:] = sorted(chosen, key=lambda item: self._rank[item.nodeid])
+        _choose(items, self._names)
+
+
+class _Stage(_Fewer):
+    """A plugin: with the tests collected, forks the processes that run some of them against a mutant."""
+
+    def __init__(
+        self, file: Path, tree: ast.Module, mutants: Sequence[Mutant], tests: Survey, notes: Path
+    ) -> None:
+        self._swap = Swap(file, tree)
+        self._file, self._tree, self._tests, self._notes = file, tree, tests, notes
+        self._mutants = mutants
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Return only in a fork, to run what is left of the items; the process itself ends here."""
+        statuses = []
+        for mutant in self._mutants:
+            for names in self._tests.parts(self._file, mutant.lines):
+                pid = os.fork()
+                if not pid:
+                    self._begin(mutant, names, items)
+                    return
+                status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                if status != 0:
+                    break
+            statuses.append(status)
+        self._notes.write_bytes(pickle.dumps(statuses))
+        os._exit(0)
+
+    def _begin(self, mutant: Mutant, names: Sequence[str], items: list[pytest.Item]) -> None:
+        mutant.apply()
+        if not self._swap.changed_to(self._tree):
+            os._exit(_ANEW)
+        _limit(self._tests, names)
+        _choose(items, names)
 
 
 class _Surveyor(_Fewer):
@@ -118,10 +178,20 @@ class _Surveyor(_Fewer):
 
     def __init__(self, watch: coverage.Coverage) -> None:
         self._watch = watch
+        self._caches: list[_lru_cache_wrapper[object]] = []
         self.durations: dict[str, float] = {}
+
+    def pytest_collection_finish(self) -> None:
+        self._caches = [
+            one
+            for one in gc.get_objects()
+            if isinstance(one, _lru_cache_wrapper) and one.__module__.startswith("sealgate.")
+        ]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        for cache in self._caches:  # or a line would be reached by the first only of the tests that need it
+            cache.cache_clear()
         self._watch.switch_context(item.nodeid)
         began = time.process_time()
         result = yield
@@ -162,11 +232,6 @@ def _is_own(file: Path, test: str) -> bool:
     return test.startswith(f"{mirror(file).relative_to(ROOT)}::")
 
 
-def module_name(file: Path) -> str:
-    """Return the dotted name of a module of ours."""
-    return ".".join(file.relative_to(ROOT / "src").with_suffix("").parts)
-
-
 def survey() -> Survey:
     """Run the tests of the core once and learn from it. Raises RuntimeError if one fails."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -200,33 +265,55 @@ def _survey_into(notes: Path) -> int:
     return int(code)
 
 
-def run(file: Path, tree: ast.Module, tests: Survey, lines: range) -> Verdict:
-    """Run the tests of some lines of a module against its changed tree: its own file's, then the others."""
-    code = compile(tree, str(file), "exec")
-    names = tests.tests(file, lines)
-    own = [name for name in names if _is_own(file, name)]
-    for part in (own, names[len(own) :]):
-        budget_s = sum(tests.durations[name] for name in part)
-        verdict = _run_some(file, code, part, budget_s) if part else Verdict.SURVIVED
-        if verdict is not Verdict.SURVIVED:
-            return verdict
-    return Verdict.SURVIVED
+def run_all(file: Path, tree: ast.Module, mutants: Sequence[Mutant], tests: Survey) -> Iterator[Verdict]:
+    """Run the tests of each mutant of a module, whose tree they change."""
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder, "notes")
+        stage = _Stage(file, tree, mutants, tests, notes)
+        _run_apart(lambda: int(pytest.main([*_OPTIONS, "-x", *tests.files(file)], plugins=[stage])))
+        statuses: list[int] = pickle.loads(notes.read_bytes())  # noqa: S301 - our own, a moment ago
+    for mutant, status in zip(mutants, statuses, strict=True):
+        if status == _ANEW or (status == 0 and tests.is_imported(file, mutant.lines)):
+            status = _run_anew(file, tree, mutant, tests)  # noqa: PLW2901 - the other run decides
+        yield _verdict(file, status)
 
 
-def _run_some(file: Path, code: CodeType, names: Sequence[str], budget_s: float) -> Verdict:
-    files = sorted({str(ROOT / name.partition("::")[0]) for name in names})
+def _run_anew(file: Path, tree: ast.Module, mutant: Mutant, tests: Survey) -> int:
+    """Run the tests of a mutant in processes that import the core with it."""
+    status = 0
+    for names in tests.parts(file, mutant.lines):
+        status = status or _run_apart(partial(_run_some, file, tree, mutant, tests, names))
+    return status
 
-    def work() -> int:
-        most_s = int(_SLACK_S + _TIMES * budget_s)
-        resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s + 1))
-        resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
-        sys.meta_path.insert(0, _Finder(file, code))
-        return int(pytest.main([*_OPTIONS, "-x", *files], plugins=[_Chosen(names)]))
 
-    status = _run_apart(work)
+def _run_some(file: Path, tree: ast.Module, mutant: Mutant, tests: Survey, names: Sequence[str]) -> int:
+    _limit(tests, names)
+    mutant.apply()
+    sys.meta_path.insert(0, _Finder(file, compile(tree, str(file), "exec")))
+    return int(pytest.main([*_OPTIONS, "-x", *_files_of(names)], plugins=[_Chosen(names)]))
+
+
+def _verdict(file: Path, status: int) -> Verdict:
     if status not in _VERDICTS and status >= 0:
         raise RuntimeError(f"the tests of {file.name} could not be run: pytest ended with {status}")
     return _VERDICTS.get(status, Verdict.TIMED_OUT)
+
+
+def _limit(tests: Survey, names: Sequence[str]) -> None:
+    """Have this process end when the tests take too long, or too much memory."""
+    most_s = int(_SLACK_S + _TIMES * sum(tests.durations[name] for name in names))
+    resource.setrlimit(resource.RLIMIT_CPU, (most_s, most_s + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+
+
+def _choose(items: list[pytest.Item], names: Sequence[str]) -> None:
+    """Keep the named tests only, in the order of the names."""
+    rank = {name: at for at, name in enumerate(names)}
+    items[:] = sorted((item for item in items if item.nodeid in rank), key=lambda item: rank[item.nodeid])
+
+
+def _files_of(names: Iterable[str]) -> list[str]:
+    return sorted({str(ROOT / name.partition("::")[0]) for name in names})
 
 
 def _run_apart(work: Callable[[], int]) -> int:

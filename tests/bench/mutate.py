@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.mutant_runs import CORE, ROOT, TESTS, Survey, Verdict, run, survey
+from bench.mutant_runs import CORE, ROOT, TESTS, Survey, Verdict, run_all, survey
 from bench.mutants import Mutant, enums_of, mutants_of
 
 KNOWN = TESTS / "survivors.toml"
@@ -26,7 +26,7 @@ Enums = Mapping[str, Sequence[str]]
 
 @dataclass(slots=True)
 class Tally:
-    """What became of a module's mutants; `stale` are known survivors that were killed."""
+    """What became of a module's mutants; `stale` are known survivors that were killed, or are none at all."""
 
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     known: int = 0
@@ -68,20 +68,13 @@ def broken(file: Path, enums: Enums) -> tuple[ast.Module, list[Mutant]]:
     return tree, mutants_of(tree, {**enums, **enums_of([source])})
 
 
-def judge(file: Path, number: int, enums: Enums, tests: Survey) -> tuple[Mutant, Verdict]:
-    """Break a module in one place, the one of that number, and run its tests."""
-    tree, mutants = broken(file, enums)
-    mutant = mutants[number]
-    mutant.apply()
-    return mutant, run(file, tree, tests, mutant.lines)
-
-
 def judge_module(file: Path, numbers: Sequence[int], enums: Enums, tests: Survey) -> Tally:
-    """Judge some mutants of a module, and print each unknown survivor as it is found."""
+    """Judge some mutants of a module, and print each unknown survivor."""
     known = known_survivors().get(_name(file), set())
-    tally = Tally()
-    for number in numbers:
-        mutant, verdict = judge(file, number, enums, tests)
+    tree, every = broken(file, enums)
+    tally = Tally(stale=sorted(known - {told(one) for one in every}))
+    mutants = [every[number] for number in numbers]
+    for mutant, verdict in zip(mutants, run_all(file, tree, mutants, tests), strict=True):
         tally.verdicts[verdict] += 1
         is_known = told(mutant) in known
         if verdict is not Verdict.SURVIVED:

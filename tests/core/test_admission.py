@@ -283,6 +283,10 @@ def test_where_no_bots_are_configured_everybody_is_the_local_one(fields: Fields)
     assert identify(head_of(fields), replace(RULES, bots={}, local=local)) is local
 
 
+def test_a_bot_has_a_share_of_one_unless_it_says_otherwise() -> None:
+    assert WATCH.weight == 1
+
+
 def ticket(bot: Bot, call: str, fields: Fields | None = None) -> Ticket:
     method, _, raw = call.partition(" ")
     return authorise(bot, method, raw, head_of(fields or {}), RULES)

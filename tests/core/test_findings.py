@@ -24,6 +24,12 @@ def test_a_line_is_as_good_as_its_kind_says_and_has_no_more_than_it_is_given() -
     assert fail("a", "b", "c") == Finding("a", Level.FAIL, "b", "c", ())
 
 
+def test_a_worse_one_that_comes_later_counts() -> None:
+    good, doubtful, bad = ok("a", "a"), warn("a", "a", "b"), fail("a", "a", "b")
+    assert worst([good, doubtful]) is Level.WARN
+    assert worst([doubtful, bad]) is Level.FAIL
+
+
 def test_causes_are_ranked_by_what_speaks_for_them() -> None:
     assert [weight.name for weight in sorted(Weight)] == ["UNLIKELY", "POSSIBLE", "LIKELY", "PROVEN"]
     assert PROVEN.evidence == ""

@@ -194,6 +194,10 @@ def test_several_lines_of_a_list_are_one_list(name: bytes) -> None:
     assert head.kept == {name: b"a, b, c"}
 
 
+def test_a_head_does_not_show_the_token_in_it() -> None:
+    assert "c4n4ry" not in repr(RULES.sort([(b"Authorization", b"Bearer c4n4ry")]))
+
+
 def test_the_text_of_a_field_is_latin_1_or_nothing() -> None:
     head = RULES.sort([(b"Host", b"caf\xe9")])
     assert head.text(b"host") == "café"

@@ -24,6 +24,8 @@ def test_the_words_that_log_and_metrics_use() -> None:
         pytest.param(later(3600.0, 5.0, 5.0), Jump.SUSPEND, id="closed, and the wall clock not yet set"),
         pytest.param(later(5.0, 5.0, 3605.0), Jump.WALL_STEP, id="set forward"),
         pytest.param(later(5.0, 5.0, -3595.0), Jump.WALL_STEP, id="set back"),
+        pytest.param(later(5.15, 5.0, 5.15), Jump.SUSPEND, id="a nap"),
+        pytest.param(later(5.0, 5.0, 5.15), Jump.WALL_STEP, id="set a little forward"),
     ],
 )
 def test_jumps(after: HostClocks, jump: Jump | None) -> None:

@@ -62,6 +62,18 @@ def test_one_key_explains_another() -> None:
     assert alt.level is Level.OK
     assert "the secrets of main, spot are swapped" in main.text
     assert "the secrets of spot, main are swapped" in spot.text
+    assert any(cause.evidence == "the same [signing] serves alt" for cause in main.causes)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [(300, "the exchange redirects to another address"), (400, "a signed read was refused")],
+)
+def test_what_is_no_success_is_told_and_no_witness(status: int, text: str) -> None:
+    alt = read(WholeReply(status, GOOD.body), "alt")
+    main, told = judged(read(refused("Invalid HMAC signature")), alt)
+    assert told.text.startswith(text)
+    assert not any("serves alt" in cause.evidence for cause in main.causes)
 
 
 def test_a_public_path_makes_no_witness() -> None:

@@ -3,6 +3,7 @@ import hashlib
 import hmac
 import json
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sealgate.core import signing
 from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits
 from sealgate.core.target import Target, parse_target
 
@@ -182,6 +184,30 @@ def test_the_signer_does_not_need_the_secret_again(secret_is: SecretIs) -> None:
     expected = hmac.digest(hmac_key, b"1POST/order{}", "sha256").hex()
     assert [signer.sign(1, "POST", target, b"{}") for _ in range(2)] == [expected] * 2
     assert "c4n4ry" not in repr(vars(signer))
+
+
+@pytest.mark.parametrize("secret_is", SecretIs)
+def test_the_signer_wipes_what_it_makes_of_the_secret_and_not_the_callers_buffer(
+    secret_is: SecretIs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[bytearray] = []
+
+    def watched(make: Callable[..., bytearray]) -> Callable[..., bytearray]:
+        def watch(*given: object) -> bytearray:
+            made.append(make(*given))
+            return made[-1]
+
+        return watch
+
+    for name in ("_hmac_key", "_key_block"):
+        monkeypatch.setattr(signing, name, watched(getattr(signing, name)))
+    secret, _ = stored(secret_is, b"c4n4ry-0123456789abcdef")
+    buffer = bytearray(secret)
+    Signer(Scheme(PREFIX, secret_is=secret_is), buffer)
+    assert buffer == secret
+    assert [any(own) for own in made if own is not buffer] == [False] * (
+        1 if secret_is is SecretIs.UTF8 else 2
+    )
 
 
 @pytest.mark.parametrize(

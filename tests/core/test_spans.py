@@ -8,6 +8,7 @@ from sealgate.core.spans import span
     [
         (-3.0, "0 s"),
         (0.051, "0.05 s"),
+        (1.5, "2 s"),
         (11.6, "12 s"),
         (60.0, "60 s"),
         (622.0, "10 min"),

@@ -13,6 +13,11 @@ def test_equal_requests_of_one_millisecond_get_earlier_ones() -> None:
     assert [stamps.take(1001, 7) for _ in range(2)] == [1001, 997]
 
 
+def test_a_clock_that_goes_back_by_one_gives_no_stamp_twice() -> None:
+    stamps = Stamps()
+    assert [stamps.take(now_ms, 7) for now_ms in (1000, 999, 1000)] == [1000, 999, 998]
+
+
 def test_different_requests_share_a_millisecond() -> None:
     stamps = Stamps()
     assert [stamps.take(1000, content) for content in range(3)] == [1000] * 3

@@ -125,7 +125,7 @@ class KeyHealth:
         is_forgotten = self.fault is None and now > self.since + self.gap_s
         failures = 1 if is_forgotten else self.failures + 1
         since = now if self.fault is None else self.since
-        return KeyHealth(fault, since, 0.0, failures).tried(now)
+        return KeyHealth(fault, since, failures=failures).tried(now)
 
     def answered(self, status: int, sent_at: float, now: float) -> "KeyHealth":
         """Return the state after any other reply: one that shows that the key was taken ends the matter."""

@@ -382,9 +382,11 @@ def test_what_may_have_come_before_the_first_refused(trips: list[float], mixed_u
 def test_windows_that_are_stated_without_end_are_not_kept() -> None:
     """An exchange that writes the seconds left in the day publishes another window with each reply."""
     envelope = Envelope((Quota(100.0, 5.0),))
+    lengths = []
     for window_s in range(1000, 1100):
         envelope.stated((Quota(50.0, float(window_s)),), 0.0)
-        assert len(envelope.limits) <= 9
+        lengths.append(len(envelope.limits))
+    assert lengths[:8] == [2, 3, 4, 5, 6, 7, 8, 2]
     assert {5.0, 1099.0} <= {limit.window for limit in envelope.limits}
 
 
@@ -394,3 +396,49 @@ def test_of_several_states_the_least_counts(*, is_first: bool) -> None:
     states = [Quota(math.inf, left=0.0, reset_s=10.0), Quota(math.inf, left=500.0, reset_s=3000.0)]
     envelope.stated(tuple(states if is_first else reversed(states)), 100.0)
     assert envelope.ready_at(READ, 100.0, is_paced=False) == 110.0
+
+
+def test_patience_that_is_worn_halves_the_pace_and_what_is_delivered_says_nothing() -> None:
+    envelope = Envelope((Quota(10, 1.0),))
+    for index in range(5):
+        envelope._patience.refused(1.0 + 0.1 * index, 1.04 + 0.1 * index, is_burst=False)
+    envelope.took(READ, 2.0, is_paced=True)
+    [limit] = envelope.limits
+    assert (envelope._slow_until, limit.paced_since) == (2.0, 2.0)
+    assert limit.last_slot == pytest.approx(2.0 - 0.1 * 0.201)
+    dear = ORDER._replace(cost=2.0)
+    assert envelope.ready_at(dear, 2.0, is_paced=False) == pytest.approx(limit.last_slot + 0.402)
+
+
+def test_refusals_wear_patience() -> None:
+    envelope = Envelope()
+    for index in range(3):
+        claim = READ._replace(id=str(index))
+        envelope.took(claim, 1.0, is_paced=False)
+        envelope.refused(claim, 1.0, 1.5, None, 0.0)
+    assert envelope._patience.is_thin(2.0)
+
+
+def test_the_jitter_is_that_of_the_trips() -> None:
+    envelope = Envelope()
+    for index in range(20):
+        claim = READ._replace(id=str(index))
+        envelope.took(claim, 1.0 + index, is_paced=False)
+        envelope.accepted(claim, 1.0 + index, 1.04 + index + 0.02 * (index % 2), is_scout=False)
+    assert envelope._jitter_s() == pytest.approx(0.03)
+
+
+@pytest.mark.parametrize(("claim", "lifted"), [(READ, 1.0), (ORDER, 0.0)])
+def test_reads_alone_lift_a_limit_that_is_probed(claim: Claim, lifted: float) -> None:
+    envelope = Envelope((Quota(5, 1.0),))
+    envelope.limits[0].step = 0.1
+    envelope.took(claim, 1.0, is_paced=False)
+    envelope.accepted(claim, 1.0, 1.04, is_scout=False)
+    assert envelope.limits[0].lifted == lifted
+
+
+@pytest.mark.parametrize(("left", "spent_s"), [(0.0, 10.0), (1.0, 0.0)])
+def test_one_that_is_left_is_not_nothing(left: float, spent_s: float) -> None:
+    envelope = Envelope()
+    envelope.stated((Quota(math.inf, left=left, reset_s=10.0),), 0.0)
+    assert envelope.spent_s(0.0) == spent_s

@@ -79,3 +79,7 @@ def test_what_was_sent_beside_the_first_refused_may_have_come_before_it() -> Non
     assert first.refused_again(1.004, None, 0.0).began == 1.004
     assert first.refused_again(1.006, 0.5, 0.0).began == 1.0
     assert first.refused_again(0.9, 0.5, 0.0).began == 1.0
+
+
+def test_an_episode_is_not_of_reads_unless_it_says_so() -> None:
+    assert not Episode(1.0, 1.0, 1.0).is_read

@@ -48,19 +48,19 @@ OF_BUCKET = [Episode(at - 0.05, at, at, resumed=at) for at in (0.1, 2.1, 4.1)]
 
 
 def test_twice_as_many_around_an_edge_are_of_a_fixed_window() -> None:
-    assert explain(seen(OF_FIXED, FIXED)) == Reading(Kind.FIXED, 20.0, 1.0, 20.0)
+    assert explain(seen(OF_FIXED, FIXED)) == Reading(Kind.FIXED, 20.0, 1.0)
 
 
 def test_the_kind_is_left_open_while_both_explain_all() -> None:
-    assert explain_window(seen(OF_FIXED[:2], FIXED)) == Reading(Kind.SLIDING, 20.0, 1.0, 20.0)
+    assert explain_window(seen(OF_FIXED[:2], FIXED)) == Reading(Kind.SLIDING, 20.0, 1.0)
 
 
 def test_ends_that_no_edges_repeat_are_of_a_sliding_window() -> None:
-    assert explain(seen(OF_SLIDING, SLIDING)) == Reading(Kind.SLIDING, 20.0, 1.0, 20.0)
+    assert explain(seen(OF_SLIDING, SLIDING)) == Reading(Kind.SLIDING, 20.0, 1.0)
 
 
 def test_a_burst_and_an_even_rate_are_of_a_bucket() -> None:
-    assert explain_bucket(seen(OF_BUCKET[:2], BUCKET), 2) == Reading(Kind.BUCKET, 6.0, 0.6, 0.0)
+    assert explain_bucket(seen(OF_BUCKET[:2], BUCKET), 2) == Reading(Kind.BUCKET, 6.0, 0.6)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_tells_no_bucket(episodes: list[Episode]) -> None:
     ],
 )
 def test_what_the_last_episode_says_alone(at_most: float, n: float, window: float) -> None:
-    assert explain_last(seen(OF_FIXED, FIXED), at_most) == Reading(Kind.UNKNOWN, n, window, 0.0)
+    assert explain_last(seen(OF_FIXED, FIXED), at_most) == Reading(Kind.UNKNOWN, n, window)
 
 
 def test_an_episode_before_which_nothing_went_says_nothing() -> None:
@@ -168,7 +168,7 @@ def test_what_windows_that_ended_about_then_have_held(
     """Two seconds to between 9 and 10, so ten surely and fourteen maybe."""
     episode = Episode(9.9, 9.0, 10.0, cost)
     found = _agreed(seen([episode], BETWEEN, failed_rate), 2.0, Kind.FIXED, 0.0, [(9.0, 10.0)])
-    assert found == (n and Reading(Kind.FIXED, n, 2.0, 10.0))
+    assert found == (n and Reading(Kind.FIXED, n, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ OF_EVEN = [Episode(at, at, at, resumed=at) for at in (1.0, 3.0, 5.0)]
 
 
 def test_a_bucket_of_an_even_pace_has_a_burst_of_one() -> None:
-    assert explain_bucket(seen(OF_EVEN, EVEN)) == Reading(Kind.BUCKET, 1.0, 0.125, 0.0)
+    assert explain_bucket(seen(OF_EVEN, EVEN)) == Reading(Kind.BUCKET, 1.0, 0.125)
 
 
 @pytest.mark.parametrize(("slow_until", "is_told"), [(0.9, True), (1.0, False)])

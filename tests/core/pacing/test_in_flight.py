@@ -42,8 +42,16 @@ def test_what_is_accepted_right_after_a_refusal_shows_it() -> None:
     under_way.accepted("11")
     assert under_way.cap is None
     under_way.accepted("12", is_interleaved=True)
+    assert under_way.cap is None
     under_way.accepted("13", is_interleaved=True)
     assert under_way.cap == 10
+
+
+def test_nothing_is_suspected_before_an_episode_nor_with_few_under_way() -> None:
+    under_way = InFlight()
+    assert not under_way.is_suspected
+    episode(under_way, 2)
+    assert not under_way.is_suspected
 
 
 def test_a_burst_that_goes_through_refutes_it() -> None:

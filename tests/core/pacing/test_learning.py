@@ -1,5 +1,6 @@
 """Which limit an episode speaks of, and when one is added, widened or split."""
 
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -27,6 +28,18 @@ def test_the_first_episode_finds_a_limit() -> None:
     assert [(limit.n, limit.window, limit.seen, limit.cycle_start) for limit in limits] == [
         (20.0, 1.0, 1, 1.0)
     ]
+    assert limits[0].probe_at < 20.0  # its true height is searched for
+
+
+def test_the_limit_that_refused_is_corrected() -> None:
+    limit = Limit(20.0, 1.0, step=0.1, paced_since=0.0, cycle_start=0.0)
+    teach([limit], Episode(9.9, 10.0, 10.0), sent(22, 0, 9.9))
+    assert limit.failed == 22.0
+
+
+def test_a_context_is_of_little_jitter_and_much_patience_unless_told() -> None:
+    context = Context(SentLog(3600.0), [])
+    assert (context.jitter_s, context.slow_until, context.is_patience_thin) == (0.005, -math.inf, False)
 
 
 def test_an_episode_without_anything_accepted_teaches_nothing() -> None:
@@ -53,7 +66,7 @@ def test_a_much_longer_wait_that_explains_all_is_that_of_another_window() -> Non
     limit.episodes = [Episode(25.0, 28.0, 30.0, resumed=30.0)]
     limits = [limit]
     teach(limits, Episode(55.0, 80.0, 98.0), log)
-    assert [(one.n, one.window) for one in limits] == [(1200.0, 60.0)]
+    assert [(one.n, one.window, len(one.episodes)) for one in limits] == [(1200.0, 60.0, 2)]
 
 
 def test_a_published_limit_is_not_widened() -> None:
@@ -66,6 +79,12 @@ def test_of_several_limits_the_fullest_is_the_one_that_refused() -> None:
     short, long = Limit(40.0, 1.0, paced_since=0.0), Limit(600.0, 30.0, paced_since=0.0)
     teach([short, long], Episode(30.5, 31.0, 31.0), sent(20, 0.001, 30.5))
     assert (short.n, short.seen, long.seen) == (40.0, 0, 1)
+
+
+def test_the_fullest_is_that_of_which_the_most_is_used_not_the_largest() -> None:
+    episode, log = Episode(10.0, 10.5, 10.5), sent(10, 0.001, 10.0)
+    small, large = Limit(10.0, 1.0), Limit(100.0, 2.0)
+    assert _refuser([small, large], episode, Context(log, [episode])) is small
 
 
 def test_a_burst_of_nothing_is_still_seen() -> None:
@@ -98,6 +117,14 @@ def test_refusals_that_fit_no_common_count_split_it() -> None:
         (LimitScope.OTHERS, 10.0, 1.0),
     ]
     assert [one.episodes for one in limits] == [[episodes[0], episodes[2]], [episodes[1]]]
+    assert [(one.seen, one.probe_at < 40.0) for one in limits] == [(1, True), (1, True)]
+
+
+def test_a_published_limit_is_not_split() -> None:
+    log, episodes = apart()
+    limits = [Limit(13.0, 1.0, most=13.0)]
+    teach(limits, episodes[-1], log, episodes[:-1])
+    assert [one.scope for one in limits] == [LimitScope.ALL]
 
 
 def test_stacked_limits_are_not_split() -> None:
@@ -112,6 +139,13 @@ def test_a_class_without_a_limit_gets_one_of_its_own() -> None:
     limits = [Limit(10.0, 1.0, scope=LimitScope.READS)]
     teach(limits, episodes[1], log)
     assert [(one.scope, one.n) for one in limits] == [(LimitScope.READS, 10.0), (LimitScope.OTHERS, 10.0)]
+
+
+def test_limits_stay_sorted_by_window() -> None:
+    log, episodes = apart()
+    limits = [Limit(10.0, 60.0, scope=LimitScope.OTHERS)]
+    teach(limits, episodes[0], log)
+    assert [(one.scope, one.window) for one in limits] == [(LimitScope.READS, 1.0), (LimitScope.OTHERS, 60.0)]
 
 
 def test_refusals_that_fit_a_common_count_only_join_it() -> None:

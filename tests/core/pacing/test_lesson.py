@@ -72,6 +72,12 @@ def test_a_burst_that_is_refused_at_a_rate_that_held_is_made_smaller() -> None:
     assert (limit.n, limit.window) == (10.0, 0.5)
 
 
+def test_a_burst_has_one_at_the_least() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.FIXED, is_proven=True)
+    correct(limit, Episode(0.34, 0.36, 0.36), sent(1, 0.001, 1.001))
+    assert (limit.n, limit.window) == (1.0, 0.05)
+
+
 def test_a_pace_that_is_explained_and_refused_is_slowed_down() -> None:
     limit = Limit(19.0, 1.0, kind=Kind.FIXED, paced_since=0.0, cycle_start=0.2)
     correct(limit, Episode(1.45, 1.46, 1.46), sent(20, 0.001, 1.44), jitter_s=0.0)
@@ -101,6 +107,7 @@ def test_a_young_bucket_is_searched() -> None:
     correct(limit, Episode(3.0, 3.0, 3.0), sent(15, 0.001, 3.0))
     assert 14.0 < limit.rate < 16.0
     assert limit.probe_at < 20.0
+    assert limit.next_step == pytest.approx(0.02)
 
 
 def test_a_bucket_that_had_time_to_fill_says_nothing_of_its_rate() -> None:
@@ -123,16 +130,23 @@ def test_a_burst_that_was_taken_before_the_pace_is_remembered() -> None:
     assert 19.0 < limit.rate < 21.0
 
 
-def test_episodes_that_nothing_explains_are_forgotten() -> None:
+@pytest.mark.parametrize(
+    ("earlier", "kept"),
+    [
+        pytest.param((10.0, 11.0, 12.0, 13.0), 1, id="four"),
+        pytest.param((11.0, 12.0, 13.0), 4, id="three may be explained yet"),
+    ],
+)
+def test_episodes_that_nothing_explains_are_forgotten(earlier: tuple[float, ...], kept: int) -> None:
     log = SentLog(3600.0)
     for index in range(10):
         log.add(float(index), 1.0)
     for index in range(1000):
         log.add(20.0 + index / 100, 1.0)
     limit = Limit(10.0, 1.0, cycle_start=13.0)
-    limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
+    limit.episodes = [Episode(at, at, at + 0.4) for at in earlier]
     correct(limit, Episode(30.5, 30.5, 30.9), log.all)
-    assert len(limit.episodes) == 1
+    assert len(limit.episodes) == kept
 
 
 def test_the_rate_of_a_few_refusals_at_once_is_hardly_known() -> None:
@@ -163,7 +177,23 @@ def test_a_moment_without_a_count_does_not_bound_the_rate() -> None:
     episodes = [Episode(1.0, 1.0, 1.0, resumed=1.01), Episode(1.02, 1.03, 1.03)]
     limit = Limit(20.0, 1.0, episodes=episodes)
     lesson = Lesson(limit, episodes[-1], sent(100, 1.01, 1.02), 1.05, is_patience_thin=True)
-    assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4, 0.0)).rate == pytest.approx(40.0)
+    assert lesson.bounded(Reading(Kind.BUCKET, 20.0, 0.4)).rate == pytest.approx(40.0)
+
+
+@pytest.mark.parametrize("look_s", [1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0])
+def test_the_rate_beside_a_burst_is_looked_for_over_several_spans(look_s: float) -> None:
+    log = SentLog(3600.0)
+    for _ in range(30):
+        log.add(20.01 - look_s, 1.0)
+    lesson = Lesson(Limit(10.0, 1.0, cycle_start=0.0), Episode(20.0, 20.0, 20.0), log.all, 20.1)
+    assert lesson._rate_beside(10.0) == pytest.approx(20 / look_s)
+
+
+@pytest.mark.parametrize(("cycle_start", "rate"), [(15.0, -10 / 3), (19.5, 0.0)])
+def test_and_not_beyond_what_gave_way_before(cycle_start: float, rate: float) -> None:
+    log = sent(30.0, 13.0, 14.0)
+    lesson = Lesson(Limit(10.0, 1.0, cycle_start=cycle_start), Episode(20.0, 20.0, 20.0), log, 20.1)
+    assert lesson._rate_beside(10.0) == pytest.approx(rate)
 
 
 SHARP = Episode(0.9, 1.0, 1.0)
@@ -190,7 +220,7 @@ def taken_up(found: Reading, episode: Episode, count: float, *, heard: int = 1) 
     ],
 )
 def test_the_search_from_what_was_read(kind: Kind, episode: Episode, count: float, step: float) -> None:
-    limit = taken_up(Reading(kind, 100.0, 1.0, 0.0), episode, count)
+    limit = taken_up(Reading(kind, 100.0, 1.0), episode, count)
     assert (limit.n, limit.window, limit.kind) == (100.0, 1.0, kind)
     assert limit.next_step == pytest.approx(step)
     assert (limit.failed, limit.probe_at) == (math.inf, 15.0)
@@ -198,13 +228,13 @@ def test_the_search_from_what_was_read(kind: Kind, episode: Episode, count: floa
 
 @pytest.mark.parametrize(("heard", "kind"), [(1, Kind.UNKNOWN), (2, Kind.FIXED)])
 def test_one_blurred_end_tells_no_kind_and_what_was_refused_bounds_it(heard: int, kind: Kind) -> None:
-    limit = taken_up(Reading(Kind.FIXED, 20.0, 1.0, 0.0), BLURRED, 90.0, heard=heard)
+    limit = taken_up(Reading(Kind.FIXED, 20.0, 1.0), BLURRED, 90.0, heard=heard)
     assert (limit.kind, limit.failed) == (kind, 30.0)
 
 
-@pytest.mark.parametrize(("window", "failed"), [(1.0, 30.0), (1.2, math.inf)])
+@pytest.mark.parametrize(("window", "failed"), [(0.5, 15.0), (1.0, 30.0), (1.2, math.inf)])
 def test_an_end_is_blurred_beyond_a_quarter_of_the_window(window: float, failed: float) -> None:
-    limit = taken_up(Reading(Kind.FIXED, 20.0, window, 0.0), BLURRED, 90.0)
+    limit = taken_up(Reading(Kind.FIXED, 20.0, window), BLURRED, 90.0)
     assert limit.failed == failed
 
 
@@ -215,7 +245,7 @@ def test_a_lesson_is_taught_with_patience_unless_told() -> None:
 
 EARLY = Episode(1.0, 1.0, 1.0, resumed=2.0)
 LATE = Episode(3.0, 3.0, 3.5)
-SHORT = Reading(Kind.SLIDING, 5.0, 0.5, 0.0)
+SHORT = Reading(Kind.SLIDING, 5.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -228,13 +258,16 @@ SHORT = Reading(Kind.SLIDING, 5.0, 0.5, 0.0)
         pytest.param([LATE], 10.0, None, id="no other is known"),
         pytest.param([Episode(-7.0, -7.0, -7.0), LATE], 1.0, None, id="none of the ten seconds before"),
         pytest.param([Episode(-6.9, -6.9, -6.9), LATE], 1.0, 5.77, id="the first of them"),
+        pytest.param(
+            [Episode(-7.0, -7.0, -7.0), Episode(-6.9, -6.9, -6.9), LATE], 1.0, 5.77, id="and no older one"
+        ),
     ],
 )
 def test_what_was_read_is_no_less_than_was_delivered(
     episodes: list[Episode], found: float, n: float | None
 ) -> None:
     lesson = Lesson(Limit(20.0, 1.0, episodes=episodes), LATE, sent(20, 0.001, 3.001), 4.0)
-    read = Reading(Kind.SLIDING, found, 1.0, 0.0)
+    read = Reading(Kind.SLIDING, found, 1.0)
     bounded = lesson.bounded(read)
     assert (bounded is read) is (n is None)
     assert bounded.n == pytest.approx(n or found, abs=0.01)
@@ -257,7 +290,7 @@ def test_where_patience_is_thin_what_was_read_is_no_more_than_went(
 ) -> None:
     limit, log = Limit(20.0, 1.0, episodes=episodes), sent(20, 0.001, 3.001)
     lesson = Lesson(limit, episodes[-1], log, 4.0, slow_until=slow_until, is_patience_thin=True)
-    read = lesson.bounded(Reading(Kind.SLIDING, found / 2, 0.5, 0.0))
+    read = lesson.bounded(Reading(Kind.SLIDING, found / 2, 0.5))
     assert read.n == pytest.approx(n, abs=0.01)
     assert (read.kind, read.window) == (Kind.UNKNOWN, 1.0)
 
@@ -267,9 +300,24 @@ def test_where_nothing_went_nothing_bounds_what_was_read() -> None:
     assert Lesson(limit, LATE, log, 4.0, is_patience_thin=True).bounded(SHORT) is SHORT
 
 
+def test_a_rate_of_less_than_one_per_second_is_bounded_too() -> None:
+    log = SentLog(3600.0)
+    log.add(2.0, 1.0)
+    bounded = Lesson(Limit(20.0, 1.0, episodes=[EARLY, LATE]), LATE, log.all, 4.0).bounded(
+        Reading(Kind.SLIDING, 10.0, 50.0)
+    )
+    assert bounded == Reading(Kind.UNKNOWN, 20.0, 50.0)
+
+
+def test_what_was_counted_over_a_second_is_kept_though_patience_is_thin() -> None:
+    limit, found = Limit(20.0, 1.0, episodes=[LATE]), Reading(Kind.SLIDING, 30.0, 1.0)
+    lesson = Lesson(limit, LATE, sent(20, 0.001, 3.001), 4.0, is_patience_thin=True)
+    assert lesson.bounded(found) is found
+
+
 def test_a_bucket_keeps_its_burst_when_its_rate_is_bounded() -> None:
     lesson = Lesson(Limit(20.0, 1.0, episodes=[EARLY, LATE]), LATE, sent(20, 0.001, 3.001), 4.0)
-    found = lesson.bounded(Reading(Kind.BUCKET, 5.0, 0.5, 0.0))
+    found = lesson.bounded(Reading(Kind.BUCKET, 5.0, 0.5))
     assert (found.kind, found.n) == (Kind.BUCKET, 5.0)
     assert found.window == pytest.approx(5.0 / 16)
 
@@ -294,6 +342,7 @@ def test_when_a_pace_has_held(began: float, *, is_proven: bool, has_held: bool) 
     [
         pytest.param(12, 10.1, id="less than seven tenths of it, and one"),
         pytest.param(13, -math.inf, id="as much"),
+        pytest.param(1, 10.1, id="even one"),
         pytest.param(0, -math.inf, id="nothing, which says nothing"),
     ],
 )
@@ -319,6 +368,12 @@ def test_what_a_refusal_of_the_pace_says_of_the_kind(
     limit = Limit(20.0, 1.0, kind=Kind.SLIDING, paced_since=0.0, cycle_start=0.0, is_proven=True)
     correct(limit, Episode(9.95, earliest, latest), sent(20, 0.001, 9.95))
     assert (limit.kind, limit.is_soft) == (kind, is_soft)
+
+
+def test_a_refusal_half_a_window_after_the_pace_began_is_of_the_pace() -> None:
+    limit = Limit(20.0, 1.0, kind=Kind.SLIDING, paced_since=9.25, cycle_start=0.0, is_proven=True)
+    correct(limit, Episode(9.75, 10.5, 10.5), sent(20, 0.001, 9.75))
+    assert limit.kind is Kind.FIXED
 
 
 def test_a_refusal_before_the_pace_was_kept_says_nothing_of_the_kind() -> None:
@@ -348,16 +403,19 @@ def test_the_rate_to_go_on_with(cycle_start: float, slow_until: float, latest: f
 
 
 @pytest.mark.parametrize(
-    ("step", "window"),
+    ("step", "window", "rate"),
     [
-        pytest.param(0.2, 1.0, id="a step that was tried, at a rate that is found higher"),
-        pytest.param(0.0, 0.4, id="no step, at a rate that is found lower"),
+        pytest.param(0.2, 1.0, 20.0, id="a step that was tried, at a rate that is found higher"),
+        pytest.param(0.2, 1.0, 10.0, id="or hardly lower"),
+        pytest.param(0.0, 0.4, 20.0, id="no step, at a rate that is found lower"),
     ],
 )
-def test_a_bucket_that_was_not_full_in_between_has_no_rate_that_failed(step: float, window: float) -> None:
+def test_a_bucket_that_was_not_full_in_between_has_no_rate_that_failed(
+    step: float, window: float, rate: float
+) -> None:
     limit = Limit(10.0, window, kind=Kind.BUCKET, step=step, paced_since=0.0, cycle_start=4.0)
     limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 4.0)]
-    correct(limit, Episode(8.0, 8.0, 8.0), sent(20, 0.001, 8.0))
+    correct(limit, Episode(8.0, 8.0, 8.0), sent(rate, 0.001, 8.0))
     assert (limit.failed, limit.step) == (math.inf, 0.0)
 
 

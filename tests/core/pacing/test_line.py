@@ -40,6 +40,36 @@ def test_no_lane_starves() -> None:
     assert lanes.count(CANCEL) >= 79
 
 
+@pytest.mark.parametrize(
+    ("cost", "order"),
+    [
+        pytest.param(1.0, ["c", "c1", "c2", "o", "o1"], id="a tenth of a request"),
+        pytest.param(9.0, ["c", "c1", "o", "c2", "o1"], id="nine tenths, and one more with the next"),
+        pytest.param(10.0, ["c", "o", "c1", "c2", "o1"], id="a request"),
+        pytest.param(20.0, ["c", "o", "o1", "c1", "c2"], id="two"),
+    ],
+)
+def test_a_lower_lane_is_owed_a_tenth_of_what_goes_while_it_waits(cost: float, order: list[str]) -> None:
+    line = Line()
+    for name, lane in (("o", ORDER), ("o1", ORDER), ("c1", CANCEL), ("c2", CANCEL)):
+        line.add(claim(name, lane, is_again=name == "o"))
+    line.add(claim("c", CANCEL, cost=cost, is_again=True))
+    assert [one.id for one in served(line, 5)] == order
+
+
+def test_a_lane_that_gave_up_is_owed_nothing_any_more() -> None:
+    line = Line()
+    line.add(claim("o"))
+    line.add(claim("c", CANCEL, cost=10.0))
+    served(line, 1)
+    line.remove(claim("o"))
+    line.add(claim("c1", CANCEL))
+    served(line, 1)
+    line.add(claim("o1"))
+    line.add(claim("c2", CANCEL))
+    assert [one.id for one in served(line, 2)] == ["c2", "o1"]
+
+
 def test_reads_get_more_while_the_limit_is_probed() -> None:
     line = Line()
     for index in range(100):
@@ -125,6 +155,15 @@ def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: flo
     for index, (its_lane, its_bot) in enumerate(waiting):
         line.add(claim(str(index), its_lane, its_bot))
     assert line.cost_ahead(claim("x", lane, bot)) == expected
+
+
+def test_a_bot_of_twice_the_weight_waits_for_half_as_much() -> None:
+    line = Line()
+    for index in range(2):
+        line.add(claim(f"a{index}", weight=2.0))
+    for index in range(4):
+        line.add(claim(f"b{index}", bot="b"))
+    assert line.cost_ahead(claim("x", weight=2.0)) == 3.0
 
 
 def test_a_bot_that_comes_after_an_empty_line_waits_for_its_own_share_alone() -> None:

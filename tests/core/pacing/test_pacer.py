@@ -294,6 +294,14 @@ def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     assert len(desk.go(10.2)) == 1
 
 
+def test_who_can_wait_just_until_something_is_left_is_taken() -> None:
+    desk = Desk()
+    said = LimitReply(Fate.ACCEPTED, quotas=(Quota(math.inf, left=0.0, reset_s=10.0),))
+    desk.answer(1.0, desk.send(0.0), said)
+    desk.enter(1.0, give_up_at=11.0)
+    assert desk.pacer.enter(desk.claim(give_up_at=10.9), 1.0) is not None
+
+
 def desk_of_four_at_a_time() -> Desk:
     """Return a desk at 3.1 that has learned, of five at once, that the fifth is too many."""
     desk = Desk()
@@ -438,6 +446,7 @@ def test_a_cheap_one_does_not_pass_a_dear_one_that_waits() -> None:
     dear = desk.claim(Lane.CANCEL)._replace(cost=5.0)
     assert [desk.pacer.enter(claim, 0.1) for claim in (dear, desk.claim())] == [None, None]
     assert desk.go(0.1) == []
+    assert desk.go(2.0) == []  # when the cheap one alone could go
 
 
 def test_the_end_of_a_pause_and_of_a_scout_leave_the_limit_in_force() -> None:

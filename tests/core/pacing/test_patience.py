@@ -41,6 +41,14 @@ def test_the_volley_lasts_as_long_as_somebody_may_not_have_heard_of_its_pause() 
     assert patience.slowness(2.0) == 1
 
 
+def test_what_was_sent_just_as_the_pause_ended_is_of_the_volley() -> None:
+    patience = Patience()
+    for at in (1.0, 1.0, 1.5, 1.5):
+        patience.refused(at, 1.5, is_burst=True)
+    patience.refused(2.0, 2.0, is_burst=False)
+    assert patience.slowness(3.0) == 1
+
+
 def test_several_volleys_do() -> None:
     twice = [1.0] * 9 + [2.0] * 9
     assert refused(*twice, is_burst=True).slowness(4.0) == 1

@@ -64,6 +64,24 @@ def test_what_is_told_late_counts_where_it_was_sent(
         assert counts == [reads + others, reads, others]
 
 
+@given(ENTRIES, st.integers(1, 20), st.integers(-1, 40), st.integers(-1, 60))
+def test_the_most_that_went_within_a_window(
+    steps: list[tuple[int, int]], window: int, since: int, until: int
+) -> None:
+    log, entries = filled(steps)
+    inside = [(at, cost) for at, cost in entries if since < at <= until]
+    sums = [sum(cost for at, cost in inside if end - window < at <= end) for end, _ in inside]
+    assert log.all.most(window, since, until) == max(sums, default=0.0)
+
+
+def test_what_is_taken_back_leaves_the_other_class_as_it_was() -> None:
+    log = SentLog(1e9)
+    for at, is_read in ((1.0, False), (2.0, True), (3.0, False)):
+        log.add(at, 1.0, is_read=is_read)
+    log.remove(1.0, 1.0)
+    assert [log.reads.count(since) for since in (1.0, 2.0)] == [1.0, 0.0]
+
+
 def test_in_no_time_there_is_one() -> None:
     """Jitter may leave nothing of a short window that is sure."""
     log, _ = filled([(1, 1), (1, 1)])
@@ -90,7 +108,9 @@ def test_it_has_a_bound_however_much_is_sent_within_the_horizon(monkeypatch: pyt
     monkeypatch.setattr(sent_log, "_MOST", 100)
     monkeypatch.setattr(sent_log, "_PRUNE_EVERY", 10)
     log = SentLog(1e9)
+    lengths = []
     for second in range(1000):
         log.add(float(second), 2.0, is_read=second % 2 == 0)
-        assert len(log._times) <= 100 + 10
+        lengths.append(len(log._times))
+    assert max(lengths) == 100 + 10  # as forgetting is done rarely
     assert log.all.count(999.0 - 50.0) == 2 * log.reads.count(999.0 - 50.0) == 100.0

@@ -20,6 +20,14 @@ FIELDS = [
     ({"ratelimit-policy": f'"a";q=1;w={86_400 * 31 + 1}'}, ()),
     ({"ratelimit": '"a";r=50;t=30'}, (LEFT,)),
     ({"ratelimit": '"a";r=50'}, ()),
+    ({"ratelimit": f'"a";r=50;t={86_400 * 31}'}, (Quota(math.inf, left=50.0, reset_s=86_400.0 * 31),)),
+    ({"ratelimit": f'"a";r=50;t={86_400 * 31 + 1}'}, ()),
+    ({"ratelimit-policy": '"a";q=123456789;w=60'}, (Quota(123456789, 60.0),)),
+    ({"ratelimit-policy": '"a";q=1234567890;w=60'}, ()),
+    (
+        {"ratelimit-remaining": "50", "ratelimit-reset": str(86_400 * 31)},
+        (Quota(math.inf, left=50.0, reset_s=86_400.0 * 31),),
+    ),
     ({"ratelimit-remaining": "50", "ratelimit-reset": "30"}, (LEFT,)),
     ({"x-ratelimit-remaining": "50", "x-ratelimit-reset": "1700000030"}, (LEFT,)),
     (

@@ -2,7 +2,7 @@ import pytest
 
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.sent_log import LimitScope
-from sealgate.core.pacing.status import in_words, limit_status
+from sealgate.core.pacing.status import PacerStatus, in_words, limit_status
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,7 @@ def test_a_recent_fall_is_shown_as_foreign_use() -> None:
     limit = Limit(20.0, 1.0, seen=1, last_seen=900.0, fell_at=900.0)
     assert limit_status(limit, 0.5, 1000.0).is_foreign_use
     assert not limit_status(limit, 0.5, 1600.0).is_foreign_use
+
+
+def test_nothing_is_spent_unless_it_is_said() -> None:
+    assert PacerStatus(0.0, {}, (), None).spent_s == 0

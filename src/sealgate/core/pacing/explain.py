@@ -62,12 +62,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A limit of `n` per `window`, true within `low` and `high`."""
+    """A limit of `n` per `window` seconds."""
 
     kind: Kind
     n: float
     window: float
-    low: float
 
     @property
     def rate(self) -> float:
@@ -103,7 +102,7 @@ def explain_last(evidence: Evidence, at_most: float = math.inf) -> Reading | Non
     counts = (
         (evidence.log.count(last.gave_way - window, last.began), window) for window in _candidates(evidence)
     )
-    fitting = [Reading(Kind.UNKNOWN, n, window, 0.0) for n, window in counts if n > 0]
+    fitting = [Reading(Kind.UNKNOWN, n, window) for n, window in counts if n > 0]
     slow_enough = [one for one in fitting if one.rate <= at_most * _RATE_TOLERANCE]
     return max(slow_enough or fitting[-1:], key=lambda one: one.rate, default=None)
 
@@ -171,7 +170,7 @@ def _agreed(
         high = math.ceil(evidence.failed_rate * window) - 1.0
     if high < max(low, 1.0):
         return None
-    return Reading(kind, max(low, 1.0, (low + high) // 2) if is_bounded else high, window, low)
+    return Reading(kind, max(low, 1.0, (low + high) // 2) if is_bounded else high, window)
 
 
 def explain_bucket(evidence: Evidence, least: int = _BUCKET_EPISODES) -> Reading | None:
@@ -191,7 +190,7 @@ def explain_bucket(evidence: Evidence, least: int = _BUCKET_EPISODES) -> Reading
         if rate and all(one.wait_s <= _BUCKET_WAIT / rate for one in evidence.episodes):
             seen_s = math.inf if len(latest) == len(evidence.episodes) else _BURST_S
             burst = max(1.0, math.floor(_burst(evidence, rate, seen_s) + 0.5))
-            return Reading(Kind.BUCKET, burst, burst / rate, 0.0)
+            return Reading(Kind.BUCKET, burst, burst / rate)
     return None
 
 

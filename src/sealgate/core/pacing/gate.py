@@ -41,7 +41,7 @@ class Gate:
 
     def held(self, until: float) -> "Gate":
         """Return the gate that stays closed until then at the least: another gateway was told so."""
-        return replace(self, until=until) if until > self.until else self
+        return replace(self, until=max(self.until, until))
 
 
 def usable(stated_s: float | None) -> float | None:

@@ -11,6 +11,8 @@ What is refused is not under way for the server, so it counts for none of those 
 sent right after a request may overtake it on the way.
 """
 
+import sys
+
 _EPISODES = 2  # that must agree before it is believed
 _INTERLEAVED = 2  # accepted between a refusal and the end of the stated wait
 _FEW = 8  # a cap up to this is tried after one episode: if it is none, few are refused
@@ -26,7 +28,7 @@ class InFlight:
         self._sent: dict[str, tuple[float, int]] = {}
         self._episodes = 0
         self._interleaved = 0
-        self._least = 1 << 30
+        self._least = sys.maxsize
         self._most = 0
         self.cap: int | None = None
 

@@ -114,9 +114,9 @@ class Lesson:
         if rate <= 0 or abs(rate / found.rate - 1) < _SAME:
             return found
         if found.kind is Kind.BUCKET:
-            return Reading(found.kind, found.n, found.n / rate, 0.0)
+            return Reading(found.kind, found.n, found.n / rate)
         window = max(found.window, _AT_LEAST_S)
-        return Reading(Kind.UNKNOWN, rate * window, window, 0.0)
+        return Reading(Kind.UNKNOWN, rate * window, window)
 
     def evidence(self, episodes: Sequence[Episode]) -> Evidence:
         """Return the episodes with all that is known of the limit."""
@@ -188,7 +188,7 @@ class Lesson:
         if found is None:
             return False
         if limit.kind is Kind.BUCKET and (rate := self._rate_beside(limit.n)) > found.rate:
-            found = Reading(found.kind, limit.n, limit.n / rate, 0.0)
+            found = Reading(found.kind, limit.n, limit.n / rate)
         # A burst that was seen before may come back, unless it is refused.
         failed_rate = limit.rate * (1 + limit.step)
         is_short_of = limit.step > 0 and found.rate < _SHORT_OF * limit.rate

@@ -116,9 +116,8 @@ class Line:
         if claim.lane is Lane.CANCEL:
             return everything
         mine = sum(lane.cost_of(claim.bot) for lane in lanes)
-        weights = self._weights if claim.bot in self._claims_of else self._weights + claim.weight
         # By its share, a bot with `mine` before it waits for as much as all bots get meanwhile.
-        return float(min(everything, mine * weights / claim.weight))
+        return float(min(everything, mine * self._weights / claim.weight))
 
     def depths(self) -> Counter[tuple[Lane, str]]:
         """Return how many wait, by lane and bot."""
