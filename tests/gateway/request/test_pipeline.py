@@ -29,6 +29,7 @@ from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import Answer, Hold, Remainder
 from sealgate.gateway.upstream.connection import UpstreamConnection
+from sealgate.gateway.upstream.states import ENDED, IDLE
 
 ORDER = ticket("POST /order")
 OK = answer(201, b"{}")
@@ -47,7 +48,7 @@ class Connection(UpstreamConnection):
 
     def __init__(self, reply: Answer, *, is_usable: bool = True) -> None:
         self._reply = reply
-        self.is_usable = is_usable
+        self._state = IDLE if is_usable else ENDED
         self.ends: list[str] = []
 
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer:
