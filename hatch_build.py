@@ -53,7 +53,7 @@ _MODULES = {
         "bookkeeping",
         "halting",
         "handler",
-        "journey",
+        "context",
         "key_watch",
         "learning",
         "pipeline",

@@ -13,8 +13,8 @@ from sealgate.core.admission import (
     Peer,
     Rules,
     Ticket,
+    authenticate,
     authorise,
-    greet,
     guard,
     identify,
     request_id,
@@ -298,12 +298,15 @@ def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
     return caught.value
 
 
-def test_a_head_is_greeted_by_the_guard_first() -> None:
+def test_a_head_meets_the_guard_first() -> None:
     stranger = head_of({"Host": "evil.example", "Authorization": "Bearer nobody"})
     with pytest.raises(Refusal, match="host_refused"):
-        greet(stranger, "GET", (1, 1), RULES)
+        authenticate(stranger, "GET", (1, 1), RULES)
     local = Bot("local", ("main",), frozenset(Permission))
-    assert greet(head_of({"Host": "localhost"}), "GET", (1, 1), replace(RULES, bots={}, local=local)) is local
+    assert (
+        authenticate(head_of({"Host": "localhost"}), "GET", (1, 1), replace(RULES, bots={}, local=local))
+        is local
+    )
 
 
 def test_the_ticket_has_all_that_the_pipeline_needs() -> None:

@@ -258,7 +258,7 @@ def test_what_the_gateway_reads_of_a_reply() -> None:
             (b"Date", b"d"),
         ]
     )
-    assert head.told == {"retry-after": "3600", "x-ratelimit-limit": "20"}
+    assert head.limit_fields == {"retry-after": "3600", "x-ratelimit-limit": "20"}
     assert head.length == b"5"
     assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None)
     codings = [(b"Transfer-Encoding ", b"GZIP"), (b"transfer-encoding", b"chunked")]

@@ -5,7 +5,7 @@ import hashlib
 
 import pytest
 
-from sealgate.core.admission import Bot, Peer, Rules, greet, identify
+from sealgate.core.admission import Bot, Peer, Rules, authenticate, identify
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.routes import Permission, RouteTable
 from sealgate.errors import Refusal
@@ -80,8 +80,8 @@ def test_who_is_local_without_bots(peer: Peer, users: frozenset[int] | None, bot
 
 def test_what_is_kept_of_a_head_is_kept_for_its_peer_alone() -> None:
     same, known = head(), rules()
-    assert greet(same, "GET", (1, 1), known, Peer(uid=1001)) is GRID
+    assert authenticate(same, "GET", (1, 1), known, Peer(uid=1001)) is GRID
     for peer in (Peer(uid=1002), Peer(), Peer(name="")):
         with pytest.raises(Refusal, match="bot_unauthenticated"):
-            greet(same, "GET", (1, 1), known, peer)
-    assert greet(same, "GET", (1, 1), known, Peer(name="watch")) is WATCH
+            authenticate(same, "GET", (1, 1), known, peer)
+    assert authenticate(same, "GET", (1, 1), known, Peer(name="watch")) is WATCH

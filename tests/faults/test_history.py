@@ -25,7 +25,7 @@ from sealgate.core.attempts import Failure
 from sealgate.core.outcome import Conclusion
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal.file import connect
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import UpstreamConnection
 
@@ -186,10 +186,10 @@ def resend_by_itself(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
 def call_it_not_sent(_: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     """Report what was lost as a failure that is safe to repeat."""
 
-    def concludes(self: Journey, conclusion: Conclusion) -> None:
+    def concludes(self: RequestContext, conclusion: Conclusion) -> None:
         self.conclusion = Conclusion.NOT_SENT if conclusion is Conclusion.UNKNOWN else conclusion
 
-    monkeypatch.setattr(Journey, "concludes", concludes)
+    monkeypatch.setattr(RequestContext, "concludes", concludes)
 
 
 def take_the_part_for_the_whole(_: Station, monkeypatch: pytest.MonkeyPatch) -> None:

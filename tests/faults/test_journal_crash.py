@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.journal.desk import settling_desk
 from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.in_doubt import orders_in_doubt
 
 # Both run as programs of their own: the first is killed, the second has a limit that would hit pytest too.
 START = """
@@ -19,7 +19,7 @@ from sealgate.core.outcome import Conclusion
 from sealgate.core.endings import Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import Keeping, Order, OrderBook, writer
+from sealgate.gateway.journal import Keeping, Order, OrderJournal, writer
 
 FILE = Path(sys.argv[1])
 KEEPING = Keeping(3600.0, 10**8)
@@ -38,14 +38,14 @@ async def bot(book, first):
             book.ended(order(number), Ending(Conclusion.DONE))
 
 async def main():
-    book = OrderBook(FILE, KEEPING, Host())
+    book = OrderJournal(FILE, KEEPING, Host())
     await asyncio.gather(*(bot(book, first) for first in range(8)))
 
 asyncio.run(main())
 """
 FILLS_ITS_DISK = f"""{START}
 async def main():
-    book = OrderBook(FILE, KEEPING, Host())
+    book = OrderJournal(FILE, KEEPING, Host())
     assert await book.intent(order(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))
@@ -88,14 +88,14 @@ def test_what_was_under_way_when_it_was_killed_can_be_settled(tmp_path: Path) ->
         assert program.stdout is not None
         while int(program.stdout.readline()):
             pass  # until the even number 0 is told, which is never settled
-        with settling_desk(file) as desk:
-            assert desk.doubts == (), "its gateway lives"
+        with orders_in_doubt(file) as in_doubt:
+            assert in_doubt.doubts == (), "its gateway lives"
         program.kill()
-    with settling_desk(file) as desk:
-        assert "a1-0" in {doubt.id for doubt in desk.doubts}
-        desk.settle(desk.doubts, 1_700_000_000_000)
-    with settling_desk(file) as desk:
-        assert desk.doubts == ()
+    with orders_in_doubt(file) as in_doubt:
+        assert "a1-0" in {doubt.id for doubt in in_doubt.doubts}
+        in_doubt.settle(in_doubt.doubts, 1_700_000_000_000)
+    with orders_in_doubt(file) as in_doubt:
+        assert in_doubt.doubts == ()
 
 
 def test_a_file_that_may_grow_no_more(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.journey import Journey
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.request.under_way import UnderWay
@@ -39,9 +39,9 @@ class Scripted(Pipeline):
         self._answers = [*answers]
         self.asked: list[tuple[str, str]] = []
 
-    async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Give the next answer."""
-        assert (ticket.method, body, journey.key) == ("GET", b"", ticket.key)
+        assert (ticket.method, body, context.key) == ("GET", b"", ticket.key)
         self.asked.append((ticket.key, ticket.target.raw))
         answer = self._answers.pop(0)
         if isinstance(answer, Exception):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from sealgate.core.doubts import Doubt
-    from sealgate.gateway.journal.desk import SettlingDesk
+    from sealgate.gateway.journal.in_doubt import OrdersInDoubt
 
 _HEADINGS = (
     "request id",
@@ -45,23 +45,23 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")
     from sealgate.config import load_config
-    from sealgate.gateway.journal.desk import settling_desk
+    from sealgate.gateway.journal.in_doubt import orders_in_doubt
 
     file = load_config(config_file).journal.file
     if file is None:
         fail("journal.file is not set, so no order is recorded; name a file there and restart the gateway")
-    with settling_desk(file) as desk:
+    with orders_in_doubt(file) as in_doubt:
         if request_id is not None or settle_all:
-            click.echo(_settle(desk, request_id, as_json=as_json))
+            click.echo(_settle(in_doubt, request_id, as_json=as_json))
         else:
-            click.echo(_json(desk.doubts) if as_json else _table(desk.doubts))
+            click.echo(_json(in_doubt.doubts) if as_json else _table(in_doubt.doubts))
 
 
-def _settle(desk: "SettlingDesk", request_id: str | None, *, as_json: bool) -> str:
+def _settle(in_doubt: "OrdersInDoubt", request_id: str | None, *, as_json: bool) -> str:
     from sealgate.gateway.host.host import Host
 
-    chosen = desk.doubts if request_id is None else _find(desk.doubts, request_id)
-    desk.settle(chosen, int(Host().wall() * 1000))
+    chosen = in_doubt.doubts if request_id is None else _find(in_doubt.doubts, request_id)
+    in_doubt.settle(chosen, int(Host().wall() * 1000))
     if as_json:
         return _json(chosen)
     return "\n".join(f"settled {doubt.request_id}" for doubt in chosen) or "no orders in doubt"

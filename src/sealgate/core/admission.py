@@ -1,8 +1,8 @@
 """Admission: who asks, and whether the rules let it through, before the body is read.
 
-Each rule is one function that returns or raises a Refusal; their order is `greet` (`guard`, then `identify`)
-and `authorise`. Everything is decided on the raw target and fields that arrived, the same that are signed and
-sent.
+Each rule is one function that returns or raises a Refusal; their order is `authenticate` (`guard`, then
+`identify`) and `authorise`. Everything is decided on the raw target and fields that arrived, which are those
+that are signed and sent.
 """
 
 import base64
@@ -96,7 +96,9 @@ def request_id(head: Head) -> str | None:
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
 
 
-def greet(head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY) -> Bot:
+def authenticate(
+    head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY
+) -> Bot:
     """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
     guard(head, method, version, rules)
     return identify(head, rules, peer)

@@ -34,12 +34,12 @@ class Replay(StrEnum):
 class Failure:
     """An attempt without a whole reply; `detail` is for people and has no secret.
 
-    `told` is what the head of a 429 said of the limit (`ReplyHead.told`) before its body was cut.
+    `limit_fields` is what the head of a 429 said of the limit before its body was cut, as in `ReplyHead`.
     """
 
     kind: FailureKind
     detail: str
-    told: Mapping[str, str] | None = None
+    limit_fields: Mapping[str, str] | None = None
 
     @property
     def is_unsent(self) -> bool:

@@ -182,13 +182,13 @@ def content_length(size: int) -> bytes:
 class ReplyHead(NamedTuple):
     """A reply's fields, sorted: `passed` in their order and spelling, and what the gateway reads itself.
 
-    `told` is what speaks of the rate limit, by lower-case name; of several lines the first counts, as no
-    later one may shorten what it says. `length` is the stated Content-Length, `coding` what Transfer-Encoding
-    says, in lower case.
+    `limit_fields` are those that speak of the rate limit, by lower-case name; of several lines the first
+    counts, as no later one may shorten what it says. `length` is the stated Content-Length, `coding` what
+    Transfer-Encoding says, in lower case.
     """
 
     passed: list[tuple[bytes, bytes]]
-    told: dict[str, str]
+    limit_fields: dict[str, str]
     length: bytes | None
     coding: bytes | None = None
 
@@ -196,20 +196,22 @@ class ReplyHead(NamedTuple):
 def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
     """Sort the raw fields of an upstream's reply."""
     passed: list[tuple[bytes, bytes]] = []
-    told: dict[str, str] = {}
+    limit_fields: dict[str, str] = {}
     read: dict[bytes, list[bytes]] = {}
     for name, value in fields:
-        passes, is_told, lower = _reply_treatment(name)
+        passes, is_of_limit, lower = _reply_treatment(name)
         if passes:
             passed.append((name, value))
-        if is_told:
-            told.setdefault(lower.decode("latin-1"), value.decode("latin-1"))
+        if is_of_limit:
+            limit_fields.setdefault(lower.decode("latin-1"), value.decode("latin-1"))
         elif lower in _REPLY_READ:
             read.setdefault(lower, []).append(value)
     if b"connection" in read:
         passed = _without(passed, b",".join(read[b"connection"]))
     coding = b",".join(read[b"transfer-encoding"]).lower() if b"transfer-encoding" in read else None
-    return ReplyHead(passed, told, read[b"content-length"][0] if b"content-length" in read else None, coding)
+    return ReplyHead(
+        passed, limit_fields, read[b"content-length"][0] if b"content-length" in read else None, coding
+    )
 
 
 @lru_cache(maxsize=1024)

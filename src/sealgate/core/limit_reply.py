@@ -11,7 +11,7 @@ _ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
 def limit_reply(status: int, told: Mapping[str, str], server_now: Callable[[], float]) -> LimitReply:
-    """Read what a reply's status and fields tell of the limit (`ReplyHead.told`).
+    """Read what a reply's status and fields tell of the limit (`ReplyHead.limit_fields`).
 
     `server_now` returns epoch seconds by the server's clock; it is asked only where a field needs it.
 

@@ -8,7 +8,7 @@ from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import CREDIT_S
-from sealgate.core.sharing.member_pacer import Common, MemberPacer
+from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
 from sealgate.core.sharing.notes import Grant, Note, Over
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
@@ -180,7 +180,7 @@ def test_who_waits_is_told_to_a_new_lead(pacer: MemberPacer) -> None:
 
 
 def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None:
-    pacer.know(Common((Limit(20.0, 1.0),), (SHOWN,), None, replicas=4))
+    pacer.know(SharedLimit((Limit(20.0, 1.0),), (SHOWN,), None, replicas=4))
     assert pacer.status(0.0).limits == (SHOWN,)
     pacer.go_alone(0.0)
     [limit] = pacer.status(0.0).limits
@@ -191,7 +191,7 @@ def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None
     pacer.leave(claim("0"))
     pacer.sent(claim("1"), 0.1)
     pacer.answered(claim("1"), 0.1, ACCEPTED)
-    pacer.know(Common((Limit(8.0, 1.0),), replicas=1))  # what is heard meanwhile is for later
+    pacer.know(SharedLimit((Limit(8.0, 1.0),), replicas=1))  # what is heard meanwhile is for later
     assert pacer.limits[0].n == 4.0
     assert pacer.outbox.take() == Note()
 
@@ -254,7 +254,7 @@ def test_how_many_credits_it_asks_for(pacer: MemberPacer, at_hand: int, before: 
 def test_what_was_spent_is_told_in_parts(
     pacer: MemberPacer, limits: tuple[Limit, ...], spent: list[tuple[float, float]]
 ) -> None:
-    pacer.know(Common(limits))
+    pacer.know(SharedLimit(limits))
     pacer.recall([(10.0, 4.0), (67.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
     pacer.share(100.0)
     assert pacer.outbox.take().spent == spent

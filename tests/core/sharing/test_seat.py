@@ -12,7 +12,7 @@ from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S
-from sealgate.core.sharing.member_pacer import Common, MemberPacer
+from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, VisitAnswer
 
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
@@ -218,7 +218,7 @@ def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
 def test_alone_from_the_start_it_knows_of_one_replica() -> None:
     seat = seat_of("alone")
     seat.failed("no Redis", 1.0)
-    seat.pacer.know(Common())
+    seat.pacer.know(SharedLimit())
     assert seat.replicas == 1
 
 

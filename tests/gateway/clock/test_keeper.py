@@ -17,7 +17,7 @@ from sealgate.core.routes import Lane
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource, time_in
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
-from sealgate.gateway.upstream.answer import Answer, Hold, Remainder
+from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 
 PATH = "/v1/trade/time"
 ROUND_TRIP_S = 0.02
@@ -177,8 +177,8 @@ async def test_the_field_that_is_set_is_read() -> None:
 
 async def test_of_a_reply_that_is_far_too_large_the_rest_is_not_read() -> None:
     ends: list[str] = []
-    hold = Hold(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    large = answer(200, b"{", remainder=Remainder(hold, EMPTY_PAYLOAD, math.inf))
+    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
+    large = answer(200, b"{", remainder=Remainder(lease, EMPTY_PAYLOAD, math.inf))
     kept = await Kept(large).run()
     assert ends == ["closed"]
     assert kept.clock.error_s() is None

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.journal.test_orders import DONE, KEEPING, ORDER, order, until
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import OrderBook, writer
+from sealgate.gateway.journal import OrderJournal, writer
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger
 from sealgate.gateway.journal.rows import settled_row
@@ -29,7 +29,7 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_LOOK_S", 0.005)
 
 
-async def looked_after(book: OrderBook, monkeypatch: pytest.MonkeyPatch) -> None:
+async def looked_after(book: OrderJournal, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for a round of pruning that began from now on."""
     rounds: list[float] = []
     look_after = Ledger.look_after
@@ -51,7 +51,7 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     """What was settled before the jump is there, and what was settled while the clock was wrong."""
     file, host = tmp_path / "journal.db", JumpyHost()
     during = ORDER._replace(id="a1-2", idempotency_key="k-2")
-    book = OrderBook(file, KEEPING, host)
+    book = OrderJournal(file, KEEPING, host)
     await book.intent(ORDER)
     book.ended(ORDER, DONE)
     await book.intent(order(3))
@@ -63,7 +63,7 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     host.ahead_s = 0.0
     await looked_after(book, monkeypatch)
     await book.close()
-    book = OrderBook(file, KEEPING, host)
+    book = OrderJournal(file, KEEPING, host)
     assert {kept.name.key for kept in book.recall()} == {"k-1", "k-2"}
     await book.close()
 
@@ -76,11 +76,11 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
     ledger.write([settled_row(ORDER, DONE, int(host.wall() * 1000))])
     ledger.close()
     host.ahead_s = DAY_S
-    book = OrderBook(file, KEEPING, host)
+    book = OrderJournal(file, KEEPING, host)
     await looked_after(book, monkeypatch)
     await book.close()
     host.ahead_s = 0.0
-    book = OrderBook(file, KEEPING, host)
+    book = OrderJournal(file, KEEPING, host)
     assert [kept.name.key for kept in book.recall()] == ["k-1"]
     await book.close()
 

@@ -27,13 +27,13 @@ from sealgate.gateway.journal import (
     Keeping,
     LimitsTable,
     Order,
-    OrderBook,
+    OrderJournal,
     orders,
     writer,
 )
-from sealgate.gateway.journal import book as book_module
-from sealgate.gateway.journal.desk import settling_desk
+from sealgate.gateway.journal import order_journal as book_module
 from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
+from sealgate.gateway.journal.in_doubt import orders_in_doubt
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
 from sealgate.gateway.journal.rows import Row, is_sent, sent_row, settled_row
 
@@ -89,8 +89,8 @@ def order(number: int) -> Order:
 
 
 @contextlib.asynccontextmanager
-async def running_book(file: Path, keeping: Keeping = KEEPING) -> AsyncIterator[OrderBook]:
-    book = OrderBook(file, keeping, Host())
+async def running_book(file: Path, keeping: Keeping = KEEPING) -> AsyncIterator[OrderJournal]:
+    book = OrderJournal(file, keeping, Host())
     try:
         yield book
     finally:
@@ -272,8 +272,8 @@ async def test_of_each_bot_the_latest_come_back(file: Path, monkeypatch: pytest.
 
 async def test_a_settled_doubt_still_has_its_key(file: Path) -> None:
     leave_behind(file, sent_row(RECENT))
-    with settling_desk(file) as desk:
-        desk.settle(desk.doubts, now_ms())
+    with orders_in_doubt(file) as in_doubt:
+        in_doubt.settle(in_doubt.doubts, now_ms())
     async with running_book(file) as book:
         assert [kept.ending for kept in book.recall()] == [UNKNOWN]
         assert book.status.in_doubt == 0
@@ -284,9 +284,9 @@ async def test_a_running_gateway_notices_what_is_settled_by_hand(file: Path) -> 
         await book.intent(order(2))
         book.ended(ORDER, UNKNOWN)
         await book.intent(order(3))
-        with settling_desk(file) as desk:
-            assert desk.doubts == (DOUBT,), "not those under way"
-            desk.settle(desk.doubts, now_ms())
+        with orders_in_doubt(file) as in_doubt:
+            assert in_doubt.doubts == (DOUBT,), "not those under way"
+            in_doubt.settle(in_doubt.doubts, now_ms())
         await until(lambda: book.status.in_doubt == 0)
         assert book.status.doubts == ()
 
@@ -294,7 +294,7 @@ async def test_a_running_gateway_notices_what_is_settled_by_hand(file: Path) -> 
 async def test_two_gateways_cannot_share_a_file(file: Path) -> None:
     async with running_book(file):
         with pytest.raises(JournalError, match="another gateway uses it"):
-            OrderBook(file, KEEPING, Host())
+            OrderJournal(file, KEEPING, Host())
     async with running_book(file):
         pass
 
@@ -307,14 +307,14 @@ async def test_a_file_that_cannot_be_used_is_not_left_locked(file: Path) -> None
     write_something_else(file)
     for _ in range(2):
         with pytest.raises(JournalError, match="file is not a database"):
-            OrderBook(file, KEEPING, Host())
+            OrderJournal(file, KEEPING, Host())
 
 
 async def test_orders_in_doubt_that_damage_hides_are_noticed_at_the_start(file: Path) -> None:
     leave_behind(file, settled_row(ORDER, UNKNOWN, 0))
     empty_index(file, "orders_in_doubt")
     with pytest.raises(JournalError, match="damaged; move it away"):
-        OrderBook(file, KEEPING, Host())
+        OrderJournal(file, KEEPING, Host())
 
 
 class Disk:
@@ -517,7 +517,7 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
 ) -> None:
     """It may write yet. Here the disk answers in the end; else the lock goes with the process."""
     monkeypatch.setattr(writer, "_STOP_S", 0.05)
-    book = OrderBook(file, KEEPING, Host())
+    book = OrderJournal(file, KEEPING, Host())
     await book.intent(order(1))
     disk.answers.clear()
     book.ended(order(1), DONE)
@@ -525,7 +525,7 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
         await book.close()
     assert [line["event"] for line in logs] == ["journal_hangs"]
     with pytest.raises(JournalError, match="another gateway uses it"):
-        OrderBook(file, KEEPING, Host())
+        OrderJournal(file, KEEPING, Host())
     disk.answers.set()
     await until(lambda: not book._writer._thread.is_alive())
     await book.close()

@@ -98,7 +98,7 @@ async def test_an_order_that_is_halted_is_no_trial(
 ) -> None:
     monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 3600.0)
     async with running_station(upstream) as station:
-        watch = station.gateway.tree.desks["main"].watch
+        watch = station.gateway.tree.live_keys["main"].watch
         watch.health = due = KeyHealth(KeyFault.INVALID)
         await station.gateway.halt(Scope())
         assert (await station.ask(ORDER)).reason == "halted"

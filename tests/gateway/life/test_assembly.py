@@ -33,7 +33,7 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Tr
 
 
 def part(tree: Tree, name: str) -> object:
-    return getattr(tree.desks["main"] if name in {"turnstile", "stamps"} else tree, name)
+    return getattr(tree.live_keys["main"] if name in {"turnstile", "stamps"} else tree, name)
 
 
 CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
@@ -54,13 +54,15 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
 async def test_what_starts_anew(url: str, tables: dict[str, Any], anew: set[str]) -> None:
     async with one_after_the_other(url, **tables) as (old, new):
         assert {name for name in PARTS if part(new, name) is not part(old, name)} == anew
-        assert new.desks["main"].watch is not old.desks["main"].watch, "a new tree begins with healthy keys"
+        assert new.live_keys["main"].watch is not old.live_keys["main"].watch, (
+            "a new tree begins with healthy keys"
+        )
 
 
 async def test_aliases_of_one_key_share_its_line() -> None:
     keys = {"alias": KEY, "other": {**KEY, "api_key": "ak-2"}}
     async with one_after_the_other(URL, keys=keys) as (_, new):
-        main, alias, other = (new.desks[name] for name in ("main", "alias", "other"))
+        main, alias, other = (new.live_keys[name] for name in ("main", "alias", "other"))
         assert main.turnstile is alias.turnstile is not other.turnstile
         assert main.stamps is alias.stamps is not other.stamps
         assert main.watch is not alias.watch

@@ -45,7 +45,7 @@ class Scene:
         self.pipeline = pipeline
         self.host = host
         self.untried: set[str] = set()
-        self.watch = pipeline.tree.desks["main"].watch
+        self.watch = pipeline.tree.live_keys["main"].watch
         self._care = KeyCare(pipeline, "main", self.untried, host)
         # Known to a second: good enough for as long as these tests look.
         pipeline.tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))

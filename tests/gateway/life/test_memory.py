@@ -16,7 +16,7 @@ from sealgate.core.outcome import Conclusion
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import JournalError, LimitsTable
 from sealgate.gateway.life.memory import build_books, build_halting, build_keeper, subject, subjects
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 from sealgate.gateway.request.under_way import UnderWay
 
@@ -47,14 +47,14 @@ async def test_without_a_journal_nothing_is_written_and_nothing_kept() -> None:
 
 async def test_a_reply_is_known_after_a_restart(config: Config) -> None:
     host = HandHost()
-    books, journey = build_books(config, host), Journey("r-1", host.now(), "POST")
-    assert books.begin(KEYED, b"{}", journey) is None
-    await books.intent(KEYED, journey)
-    journey.attempts, journey.conclusion = 1, Conclusion.DONE
-    books.ended(journey, Reply(201, "Created", (), b"abc"))
+    books, context = build_books(config, host), RequestContext("r-1", host.now(), "POST")
+    assert books.begin(KEYED, b"{}", context) is None
+    await books.intent(KEYED, context)
+    context.attempts, context.conclusion = 1, Conclusion.DONE
+    books.ended(context, Reply(201, "Created", (), b"abc"))
     await books.close()
     again = build_books(config, host)
-    known = again.begin(KEYED, b"{}", Journey("r-2", host.now(), "POST"))
+    known = again.begin(KEYED, b"{}", RequestContext("r-2", host.now(), "POST"))
     await again.close()
     assert known is not None
     assert (known.status, known.body) == (201, b"abc")
@@ -77,7 +77,7 @@ async def test_a_key_starts_from_what_was_learned_and_goes_on_to_be_kept(config:
     async with tree_of(config, host) as tree:
         keeper = build_keeper(config, tree, host)
         assert keeper is not None
-        turnstile = tree.desks["main"].turnstile
+        turnstile = tree.live_keys["main"].turnstile
         assert [limit["window"] for limit in turnstile.snapshot()] == [1.0]
         assert subjects(tree) == {subject(config, "main"): turnstile}
         host.move(60.0, 60.0, 60.0)
@@ -105,7 +105,7 @@ async def test_what_a_failure_of_the_disk_means_is_a_setting(
 
     monkeypatch.setattr("sealgate.gateway.journal.orders.write", fail)
     with expected:
-        await books.intent(ticket("POST /order"), Journey("r-1", 0.0, "POST"))
+        await books.intent(ticket("POST /order"), RequestContext("r-1", 0.0, "POST"))
     await books.close()
 
 

@@ -13,8 +13,8 @@ from sealgate.core.admission import Ticket
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.life.own_requests import ask
-from sealgate.gateway.request.journey import Journey
-from sealgate.gateway.upstream.answer import Answer, Hold, Remainder
+from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 
 URL = "http://127.0.0.1:9"
 
@@ -22,11 +22,11 @@ URL = "http://127.0.0.1:9"
 class Noting(Scripted):
     """It keeps what it was given."""
 
-    given: tuple[Ticket, Journey]
+    given: tuple[Ticket, RequestContext]
 
-    async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
-        self.given = ticket, journey
-        return await super().deliver(ticket, body, journey)
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
+        self.given = ticket, context
+        return await super().deliver(ticket, body, context)
 
 
 @pytest.mark.parametrize(("max_wait_s", "waits_s"), [(0.0, 10.0), (60.0, 60.0)])
@@ -35,21 +35,21 @@ async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits
     async with tree_of(make_config(URL, limits={"max_wait": max_wait_s}), host) as tree:
         pipeline = Noting(tree, host, [answer(200)])
         assert (await ask(pipeline, "main", "/symbols/list", Lane.CANCEL, host)).status == 200
-    ticket, journey = pipeline.given
+    ticket, context = pipeline.given
     assert (ticket.bot.name, ticket.key, ticket.target.raw) == (
         "(gateway)",
         "main",
         "/v1/trade/symbols/list",
     )
     assert (ticket.route.lane, ticket.route.auth, ticket.is_read) == (Lane.CANCEL, Auth.SIGNED, True)
-    assert journey.give_up_at == host.boot + waits_s
-    assert journey.ends_at == journey.give_up_at + 10.0
+    assert context.give_up_at == host.boot + waits_s
+    assert context.ends_at == context.give_up_at + 10.0
 
 
 async def test_the_rest_of_a_large_reply_is_not_read() -> None:
     ends: list[str] = []
-    hold = Hold(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    large = answer(200, b"first part", remainder=Remainder(hold, EMPTY_PAYLOAD, math.inf))
+    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
+    large = answer(200, b"first part", remainder=Remainder(lease, EMPTY_PAYLOAD, math.inf))
     host = HandHost()
     async with tree_of(make_config(URL), host) as tree:
         found = await ask(Scripted(tree, host, [large]), "main", "/api-keys", Lane.READ, host)

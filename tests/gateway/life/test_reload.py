@@ -113,8 +113,8 @@ async def test_the_same_secret_is_not_tried(site: Site) -> None:
     assert after is not before
     kept = ("upstream", "clock", "clock_keeper", "open_turnstile")
     assert all(getattr(after, name) is getattr(before, name) for name in kept)
-    assert after.desks["main"].turnstile is before.desks["main"].turnstile
-    assert after.desks["main"].stamps is before.desks["main"].stamps
+    assert after.live_keys["main"].turnstile is before.live_keys["main"].turnstile
+    assert after.live_keys["main"].stamps is before.live_keys["main"].stamps
 
 
 @pytest.mark.parametrize(
@@ -313,19 +313,19 @@ async def test_a_waiting_order_goes_with_the_key_it_came_for(site: Site) -> None
 
 
 async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site: Site) -> None:
-    before = site.gateway.tree.desks["main"]
+    before = site.gateway.tree.live_keys["main"]
     key = {"api_key": "ak-1", "secret": f"file:{site.secret}"}
     site.tables["keys"] = {"renamed": key}
     await site.reload()
-    after = site.gateway.tree.desks["renamed"]
+    after = site.gateway.tree.live_keys["renamed"]
     assert (after.turnstile, after.stamps) == (before.turnstile, before.stamps)
 
 
 async def test_other_pacing_settings_start_from_what_was_learned(site: Site) -> None:
-    before = site.gateway.tree.desks["main"].turnstile
+    before = site.gateway.tree.live_keys["main"].turnstile
     site.tables["limits"] = {"queue": 7}
     await site.reload()
-    assert site.gateway.tree.desks["main"].turnstile is not before
+    assert site.gateway.tree.live_keys["main"].turnstile is not before
 
 
 async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:
@@ -549,9 +549,9 @@ async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
     token = f"file:{site.secret.with_name('token')}"
     site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
     await site.reload()
-    desks = site.gateway.tree.desks
-    assert desks["main"].turnstile is desks["again"].turnstile
-    assert desks["main"].turnstile is not desks["other"].turnstile
+    live_keys = site.gateway.tree.live_keys
+    assert live_keys["main"].turnstile is live_keys["again"].turnstile
+    assert live_keys["main"].turnstile is not live_keys["other"].turnstile
 
 
 async def test_an_order_that_is_repeated_after_a_rotation_is_not_sent_again(site: Site) -> None:

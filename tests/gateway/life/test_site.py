@@ -38,7 +38,7 @@ async def test_what_goes_on_beside_the_requests(
         ends.push_async_callback(pipeline.tree.clock_keeper._upstream.close)
         assert len(site.upkeep(pipeline.tree)) == upkeep
         assert len(site.work(pipeline)) == upkeep + care
-        assert site.untried == set(pipeline.tree.desks)
+        assert site.untried == set(pipeline.tree.live_keys)
         assert site.work(pipeline).keys() == site.work(site.pipeline(pipeline.tree)).keys(), (
             "a tree that stays is not begun anew"
         )

@@ -47,7 +47,7 @@ async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: 
     async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS) as station:
         first = asyncio.ensure_future(station.ask(by("one", ORDER)))
         await upstream.until_received(1)
-        turnstile = station.gateway.tree.desks["main"].turnstile
+        turnstile = station.gateway.tree.live_keys["main"].turnstile
         await station.until(lambda: turnstile.status().pause_s > 0)
         waiting = [
             asyncio.ensure_future(station.ask(by(bot, message)))
@@ -92,7 +92,7 @@ async def test_a_pause_that_begins_with_the_stamp_holds(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No later one can begin before the write: another task gets no turn between the two."""
-    turnstile = station.gateway.tree.desks["main"].turnstile
+    turnstile = station.gateway.tree.live_keys["main"].turnstile
     other = turnstile.pass_at_once(Claim("other", "other", Lane.READ, math.inf))
     assert other is not None
     loop, stamp, write = asyncio.get_running_loop(), Stamps.take, UpstreamConnection._send
@@ -166,7 +166,7 @@ async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Sta
 async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
     station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
     assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
-    assert station.gateway.tree.desks["main"].turnstile.status().pause_s > 3500
+    assert station.gateway.tree.live_keys["main"].turnstile.status().pause_s > 3500
 
 
 async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:

@@ -84,7 +84,7 @@ class Scene:
 
     @property
     def turnstile(self) -> Turnstile:
-        return self.gateway.tree.desks["main"].turnstile
+        return self.gateway.tree.live_keys["main"].turnstile
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait for a state that nobody announces."""
@@ -282,7 +282,7 @@ async def test_an_unusable_retry_after_is_a_backoff(upstream: Upstream, retry_af
     upstream.answers.append(limited(retry_after))
     async with three_bots(upstream) as station:
         first = asyncio.ensure_future(station.ask(order_by("one")))
-        turnstile = station.gateway.tree.desks["main"].turnstile
+        turnstile = station.gateway.tree.live_keys["main"].turnstile
         await station.until(lambda: turnstile.status().pause_s > 0)
         hasty, patient, elsewhere = (
             asyncio.ensure_future(station.ask(message))
@@ -333,7 +333,7 @@ async def test_a_pause_of_a_year_reaches_those_in_line(upstream: Upstream) -> No
     """They wait out a short pause; the first after it brings the long one."""
     upstream.answers.extend([limited("0.3"), limited(str(A_YEAR_S))])
     async with running_station(upstream) as station:
-        turnstile = station.gateway.tree.desks["main"].turnstile
+        turnstile = station.gateway.tree.live_keys["main"].turnstile
         first = asyncio.ensure_future(station.ask(TRADE))
         await station.until(lambda: turnstile.status().pause_s > 0)
         waiting = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
@@ -354,7 +354,7 @@ async def test_a_wait_of_zero_is_served(station: Station) -> None:
 async def test_a_line_that_is_full(upstream: Upstream) -> None:
     upstream.answers.append(limited("0.5"))
     async with running_station(upstream, limits={"queue": 3}) as station:
-        turnstile = station.gateway.tree.desks["main"].turnstile
+        turnstile = station.gateway.tree.live_keys["main"].turnstile
         first = asyncio.ensure_future(station.ask(TRADE))
         await station.until(lambda: turnstile.status().pause_s > 0)
         second = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
@@ -370,7 +370,7 @@ async def test_a_line_that_is_full(upstream: Upstream) -> None:
 @pytest.mark.usefixtures("_one_time_per_turn")
 async def test_a_line_longer_than_the_deadline_is_told_at_once(upstream: Upstream) -> None:
     async with running_station(upstream, limits={"known": ["4/1s"]}) as station:
-        turnstile = station.gateway.tree.desks["main"].turnstile
+        turnstile = station.gateway.tree.live_keys["main"].turnstile
         waiting = [asyncio.ensure_future(station.ask(TRADE)) for _ in range(12)]
         await station.until(lambda: sum(turnstile.status().waiting.values()) == 8)
         late = request(b"POST", b"/v1/trade/spot/order", b"X-Gateway-Deadline-Ms: 500", body=ORDER)
@@ -405,7 +405,7 @@ async def test_who_hangs_up_in_line_leaves_it(upstream: Upstream) -> None:
     upstream.answers.append(limited("0.4"))
     targets = [b"/v1/trade/user/0x%d/positions" % number for number in range(4)]
     async with running_station(upstream) as station:
-        turnstile = station.gateway.tree.desks["main"].turnstile
+        turnstile = station.gateway.tree.live_keys["main"].turnstile
 
         async def stand_in_line(target: bytes, length: int) -> asyncio.Task[Reply]:
             task = asyncio.create_task(station.ask(request(target=target)))

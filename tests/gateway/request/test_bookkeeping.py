@@ -15,7 +15,7 @@ from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 
 KEY = (b"Idempotency-Key", b"k-1")
@@ -51,8 +51,10 @@ def books(book: Any = None, most: int = 10) -> Bookkeeping:
     return Bookkeeping(Replays(ReplayBounds(most, 10_000, 3600.0)), book, HandHost())
 
 
-def journey(number: int = 1, *, conclusion: Conclusion = Conclusion.NOT_SENT, attempts: int = 0) -> Journey:
-    begun = Journey(f"r-{number}", 0.0, "POST")
+def context(
+    number: int = 1, *, conclusion: Conclusion = Conclusion.NOT_SENT, attempts: int = 0
+) -> RequestContext:
+    begun = RequestContext(f"r-{number}", 0.0, "POST")
     begun.conclusion, begun.attempts = conclusion, attempts
     return begun
 
@@ -60,15 +62,15 @@ def journey(number: int = 1, *, conclusion: Conclusion = Conclusion.NOT_SENT, at
 @pytest.mark.parametrize("one", [PLAIN, READ], ids=["no key", "a read"])
 def test_what_leaves_no_memory(one: Ticket) -> None:
     """A read with a key may be sent as often as it likes."""
-    kept, first = books(), journey()
+    kept, first = books(), context()
     assert kept.begin(one, b"{}", first) is None
     kept.ended(first, REPLY)
-    assert kept.begin(one, b"{}", journey(2)) is None
+    assert kept.begin(one, b"{}", context(2)) is None
     assert (first.name, first.digest) == (None, None)
 
 
 def test_the_same_again_gets_the_first_reply_and_its_fence() -> None:
-    kept, first, again = books(), journey(conclusion=Conclusion.DONE), journey(2)
+    kept, first, again = books(), context(conclusion=Conclusion.DONE), context(2)
     assert kept.begin(KEYED, b"{}", first) is None
     first.fence_ms = 7000
     kept.ended(first, REPLY)
@@ -79,7 +81,7 @@ def test_the_same_again_gets_the_first_reply_and_its_fence() -> None:
 
 
 def test_the_same_while_it_is_under_way_learns_the_fence() -> None:
-    kept, first, again = books(), journey(), journey(2)
+    kept, first, again = books(), context(), context(2)
     kept.begin(KEYED, b"{}", first)
     first.fence_ms = 7000
     kept.signed(first)
@@ -89,27 +91,27 @@ def test_the_same_while_it_is_under_way_learns_the_fence() -> None:
 
 
 def test_nothing_is_signed_for_who_has_no_key() -> None:
-    books().signed(journey())
+    books().signed(context())
 
 
 def test_the_same_key_for_something_else() -> None:
     kept = books()
-    kept.begin(KEYED, b"{}", journey())
+    kept.begin(KEYED, b"{}", context())
     with pytest.raises(Refusal, match="key_reused: "):
-        kept.begin(KEYED, b'{"size": 2}', journey(2))
+        kept.begin(KEYED, b'{"size": 2}', context(2))
 
 
 def test_more_keys_under_way_than_there_may_be() -> None:
     kept = books(most=1)
-    kept.begin(KEYED, b"{}", journey())
+    kept.begin(KEYED, b"{}", context())
     with pytest.raises(Refusal, match="queue_full: 1 requests"):
-        kept.begin(ticket("POST /order", (b"Idempotency-Key", b"k-2")), b"{}", journey(2))
+        kept.begin(ticket("POST /order", (b"Idempotency-Key", b"k-2")), b"{}", context(2))
 
 
 def test_a_reply_that_was_lost_is_told_as_such() -> None:
     """The key is spent: whoever hung up, or whose reply broke off, must look the order up."""
-    kept, again = books(), journey(2)
-    first = journey(conclusion=Conclusion.UNKNOWN, attempts=1)
+    kept, again = books(), context(2)
+    first = context(conclusion=Conclusion.UNKNOWN, attempts=1)
     kept.begin(KEYED, b"{}", first)
     kept.ended(first, None)
     with pytest.raises(Refusal, match="upstream_broken: "):
@@ -119,11 +121,11 @@ def test_a_reply_that_was_lost_is_told_as_such() -> None:
 
 def test_a_refusal_of_the_gateways_own_is_not_stored() -> None:
     """The exchange's 403 would be; the halt may be over when the bot asks again."""
-    kept, first = books(), journey(conclusion=Conclusion.REFUSED, attempts=1)
+    kept, first = books(), context(conclusion=Conclusion.REFUSED, attempts=1)
     kept.begin(KEYED, b"{}", first)
     first.refusal = Refusal("halted", "Orders are halted.")
     kept.ended(first, Reply(503, "Service Unavailable", (), b"{}"))
-    assert kept.begin(KEYED, b"{}", journey(2)) is None
+    assert kept.begin(KEYED, b"{}", context(2)) is None
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_what_must_be_recorded(book: Book | None, one: Ticket, *, must: bool) ->
 
 async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
     book = Book()
-    kept, begun = books(book), journey(attempts=1)
+    kept, begun = books(book), context(attempts=1)
     kept.begin(KEYED, b"{}", begun)
     begun.request_id, begun.timestamp_ms, begun.fence_ms = "mine", 1000, 6000
     await kept.intent(KEYED, begun)
@@ -163,14 +165,14 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
 
 async def test_an_order_without_a_key_has_none_in_its_row() -> None:
     book = Book()
-    await books(book).intent(PLAIN, journey())
+    await books(book).intent(PLAIN, context())
     assert (book.intents[0].idempotency_key, book.intents[0].digest) == (None, None)
 
 
 async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None:
     """The row may be in the queue of a disk that hangs, and must not stay there as sent."""
     book = Book(is_taking=False)
-    kept, begun = books(book), journey()
+    kept, begun = books(book), context()
     with pytest.raises(Refusal, match="halted: The journal cannot be written"):
         await kept.intent(PLAIN, begun)
     kept.ended(begun, None)
@@ -179,14 +181,14 @@ async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None
 
 
 async def test_without_a_journal_no_intent_is_made() -> None:
-    begun = journey()
+    begun = context()
     await books().intent(PLAIN, begun)
     assert begun.order is None
 
 
 async def test_an_end_is_noted_once() -> None:
     book = Book()
-    kept, begun = books(book), journey(conclusion=Conclusion.DONE, attempts=1)
+    kept, begun = books(book), context(conclusion=Conclusion.DONE, attempts=1)
     begun.fence_ms = 6000
     await kept.intent(PLAIN, begun)
     kept.ended(begun, REPLY)
@@ -207,7 +209,7 @@ IN_DOUBT = {
 def test_without_a_journal_doubts_are_only_counted(
     method: str, conclusion: Conclusion, attempts: int, count: int
 ) -> None:
-    kept, begun = books(), journey(conclusion=conclusion, attempts=attempts)
+    kept, begun = books(), context(conclusion=conclusion, attempts=attempts)
     begun.is_read = method == "GET"
     kept.ended(begun, None)
     assert kept.status == JournalStatus(count, (), None, is_refusing=False)
@@ -215,7 +217,7 @@ def test_without_a_journal_doubts_are_only_counted(
 
 async def test_with_a_journal_its_status_counts_and_it_is_closed_at_the_end() -> None:
     book = Book()
-    kept, begun = books(book), journey(conclusion=Conclusion.UNKNOWN, attempts=1)
+    kept, begun = books(book), context(conclusion=Conclusion.UNKNOWN, attempts=1)
     kept.ended(begun, None)
     assert kept.status == JOURNAL
     await kept.close()

@@ -15,8 +15,8 @@ from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.request import handler as handler_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.handler import Handler
-from sealgate.gateway.request.journey import Journey
 from sealgate.gateway.request.replies import Reply
 from sealgate.gateway.request.under_way import UnderWay
 
@@ -30,11 +30,11 @@ class Carrying:
     def __init__(self, end: Reply | Exception) -> None:
         self._end = end
 
-    async def carry(self, request: Incoming, journey: Journey) -> Reply:
+    async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         del request
         if isinstance(self._end, Exception):
             raise self._end
-        journey.conclusion = Conclusion.DONE
+        context.conclusion = Conclusion.DONE
         return self._end
 
 
@@ -49,9 +49,9 @@ class Desk:
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
         self.handler = Handler(carrier, self.under_way, books, host, self._report)
 
-    def _report(self, journey: Journey, status: int, _: float) -> None:
-        reason = journey.refusal.slug if journey.refusal else None
-        self.reported.append((reason, status, journey.conclusion))
+    def _report(self, context: RequestContext, status: int, _: float) -> None:
+        reason = context.refusal.slug if context.refusal else None
+        self.reported.append((reason, status, context.conclusion))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from rig.admitted import ticket
 from rig.wire import let_pass
 from sealgate.core.key_health import FIRST_GAP_S, KeyFault
 from sealgate.errors import Refusal
-from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.context import RequestContext, Stage
 from sealgate.gateway.request.key_watch import KeyWatch
 from sealgate.gateway.request.under_way import UnderWay
 
@@ -143,16 +143,16 @@ async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHo
         "another's": ("POST /order", other),
         "not admitted yet": (None, watch),
     }
-    tasks, journeys = [], {}
+    tasks, contexts = [], {}
     for name, (call, owner) in waiting.items():
         tasks.append(asyncio.create_task(let_pass(3600.0)))
-        journey = journeys[name] = Journey(name, 0.0, "POST", tasks[-1])
-        journey.watch, journey.ticket = owner, None if call is None else ticket(call)
-        journey.enter(Stage.QUEUE, 0.0)
-        under_way.begin(journey, None)
+        context = contexts[name] = RequestContext(name, 0.0, "POST", tasks[-1])
+        context.watch, context.ticket = owner, None if call is None else ticket(call)
+        context.enter(Stage.QUEUE, 0.0)
+        under_way.begin(context, None)
     (told,) = observe(watch, INVALID)
     assert told["refused"] == 1
-    refused = {name: journey.refusal.slug for name, journey in journeys.items() if journey.refusal}
+    refused = {name: context.refusal.slug for name, context in contexts.items() if context.refusal}
     assert refused == {"signed": "key_disabled"}
     for task in tasks:
         task.cancel()

@@ -12,7 +12,7 @@ from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
 from sealgate.gateway.pacing.turnstile import Turn, Turnstile
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.upstream.answer import Answer
 
@@ -33,10 +33,10 @@ class Heard(Turn):
         self.replies.append(reply)
 
 
-def sent() -> Journey:
-    journey = Journey("r-1", 0.0, "POST")
-    journey.sends(99.95)
-    return journey
+def sent() -> RequestContext:
+    context = RequestContext("r-1", 0.0, "POST")
+    context.sends(99.95)
+    return context
 
 
 LEARNED = {
@@ -61,19 +61,19 @@ def test_what_a_reply_teaches(
     taught: LimitReply,
     errors: tuple[UpstreamError, ...],
 ) -> None:
-    turn, journey, host = Heard(), sent(), HandHost()
-    observe(answer(status, body, *fields), turn, journey, synced(host))
+    turn, context, host = Heard(), sent(), HandHost()
+    observe(answer(status, body, *fields), turn, context, synced(host))
     assert turn.replies == [taught]
-    assert journey.upstream_errors == errors
-    assert journey.upstream_429s == (status == 429)
+    assert context.upstream_errors == errors
+    assert context.upstream_429s == (status == 429)
 
 
 def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
-    journey, clock = sent(), synced(HandHost())
-    observe(answer(429), Heard(), journey, clock)
-    observe(answer(422), Heard(), journey, clock)
-    assert [error.kind for error in journey.upstream_errors] == ["rate_limited", "validation"]
-    assert journey.upstream_429s == 1
+    context, clock = sent(), synced(HandHost())
+    observe(answer(429), Heard(), context, clock)
+    observe(answer(422), Heard(), context, clock)
+    assert [error.kind for error in context.upstream_errors] == ["rate_limited", "validation"]
+    assert context.upstream_429s == 1
 
 
 def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
@@ -86,13 +86,13 @@ def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
 
 
 def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> None:
-    clock, journey = synced(HandHost()), sent()
-    journey.resends = ("timestamp",)
-    observe(answer(401, OUTSIDE), Heard(), journey, clock)
+    clock, context = synced(HandHost()), sent()
+    context.resends = ("timestamp",)
+    observe(answer(401, OUTSIDE), Heard(), context, clock)
     assert clock.status().trouble == "a timestamp was refused right after a resync"
-    observe(answer(404), Heard(), journey, clock)
+    observe(answer(404), Heard(), context, clock)
     assert clock.status().trouble is not None, "an error shows nothing of the timestamp"
-    observe(answer(200), Heard(), journey, clock)
+    observe(answer(200), Heard(), context, clock)
     assert clock.status().trouble is None
 
 
@@ -117,9 +117,9 @@ FOLLOWS: dict[str, tuple[Ticket, Answer, Replay, tuple[str, ...], Deliver | Agai
 def test_what_follows_from_a_reply(
     one: Ticket, reply: Answer, replay: Replay, resends: tuple[str, ...], verdict: Deliver | Again
 ) -> None:
-    journey = sent()
-    journey.resends = resends
-    assert judge_reply(reply, one, journey, replay) == verdict
+    context = sent()
+    context.resends = resends
+    assert judge_reply(reply, one, context, replay) == verdict
 
 
 def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
@@ -169,7 +169,7 @@ FAILED: dict[str, tuple[Failure, Ticket, tuple[str, ...], float, Again | GiveUp]
 def test_what_follows_without_a_reply(
     failure: Failure, one: Ticket, resends: tuple[str, ...], left_s: float, verdict: Again | GiveUp
 ) -> None:
-    journey = sent()
-    journey.resends, journey.give_up_at = resends, 100.0 + left_s
-    assert judge_failure(failure, one, journey, now=100.0) == verdict
-    assert journey.upstream_errors == (UpstreamError(failure.kind.value, 100.0),)
+    context = sent()
+    context.resends, context.give_up_at = resends, 100.0 + left_s
+    assert judge_failure(failure, one, context, now=100.0) == verdict
+    assert context.upstream_errors == (UpstreamError(failure.kind.value, 100.0),)

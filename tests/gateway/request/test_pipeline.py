@@ -23,11 +23,11 @@ from sealgate.gateway.journal import Order
 from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request import pipeline as pipeline_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.journey import Journey
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.under_way import UnderWay
-from sealgate.gateway.upstream.answer import Answer, Hold, Remainder
+from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.states import ENDED, IDLE
 
@@ -97,18 +97,18 @@ async def pipeline_to(*connections: Connection | Failure, book: Any = None) -> A
         yield Pipeline(reached, books, Halting(UnderWay(), None, host), host)
 
 
-def admitted(one: Any = ORDER) -> Journey:
-    journey = Journey("r-1", 100.0, one.method)
-    journey.admitted(one, 30.0, 10.0)
-    return journey
+def admitted(one: Any = ORDER) -> RequestContext:
+    context = RequestContext("r-1", 100.0, one.method)
+    context.admitted(one, 30.0, 10.0)
+    return context
 
 
 async def test_an_order_goes_once_on_the_connection_it_gets() -> None:
     connection = Connection(OK)
     async with pipeline_to(connection) as pipeline:
-        journey = admitted()
-        assert await pipeline.deliver(ORDER, b"{}", journey) is OK
-    assert (connection.ends, journey.attempts, journey.conclusion) == (["POST"], 1, "done")
+        context = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", context) is OK
+    assert (connection.ends, context.attempts, context.conclusion) == (["POST"], 1, "done")
 
 
 @pytest.fixture
@@ -125,9 +125,9 @@ async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_m
 ) -> None:
     first = Connection(answer(500)) if is_reached else UNREACHED
     async with pipeline_to(first, Connection(OK)) as pipeline:
-        journey = admitted()
-        assert await pipeline.deliver(ORDER, b"{}", journey) is OK
-    assert (journey.attempts, journey.resends) == (1, ())
+        context = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", context) is OK
+    assert (context.attempts, context.resends) == (1, ())
     if isinstance(first, Connection):
         assert first.ends == ["released"]
 
@@ -135,9 +135,9 @@ async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_m
 async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
     closed = Connection(OK, is_usable=False)
     async with pipeline_to(closed, Connection(OK)) as pipeline:
-        journey = admitted()
-        assert await pipeline.deliver(ORDER, b"{}", journey) is OK
-    assert (journey.attempts, journey.resends, closed.ends) == (2, ("unreachable",), ["released"])
+        context = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", context) is OK
+    assert (context.attempts, context.resends, closed.ends) == (2, ("unreachable",), ["released"])
 
 
 async def test_a_journal_that_takes_longer_than_the_request_may() -> None:
@@ -163,11 +163,11 @@ async def test_what_cannot_be_learned_from_a_reply_does_not_lose_it(monkeypatch:
 async def test_for_a_bot_that_is_gone_nothing_is_sent_again() -> None:
     """The rest of the refusal is not read either."""
     ends: list[str] = []
-    hold = Hold(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    limited = answer(429, b"{}", remainder=Remainder(hold, EMPTY_PAYLOAD, math.inf))
+    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
+    limited = answer(429, b"{}", remainder=Remainder(lease, EMPTY_PAYLOAD, math.inf))
     async with pipeline_to(Connection(limited)) as pipeline:
-        journey = admitted()
-        journey.has_hung_up = True
+        context = admitted()
+        context.has_hung_up = True
         with pytest.raises(asyncio.CancelledError):
-            await pipeline.deliver(ORDER, b"{}", journey)
-    assert (ends, journey.attempts, journey.conclusion) == (["closed"], 1, "refused")
+            await pipeline.deliver(ORDER, b"{}", context)
+    assert (ends, context.attempts, context.conclusion) == (["closed"], 1, "refused")

@@ -17,7 +17,7 @@ from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
 from sealgate.gateway.request import replies
 from sealgate.gateway.request.replies import Reply, closing_bytes, passed_on, problem, write_reply
-from sealgate.gateway.upstream.answer import BrokenReplyError, Hold, Remainder
+from sealgate.gateway.upstream.answer import BrokenReplyError, Lease, Remainder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,8 +57,8 @@ class Upstreams:
         self.is_wanted = False
 
     @property
-    def hold(self) -> Hold:
-        return Hold(
+    def hold(self) -> Lease:
+        return Lease(
             lambda: self.ends.append("released"), lambda: self.ends.append("closed"), lambda: self.is_wanted
         )
 

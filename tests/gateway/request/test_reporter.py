@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from rig.wire import PATIENCE_S
 from sealgate.core.outcome import Outcome
 from sealgate.gateway.request import reporter as reporter_module
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.reporter import Reporter
 
 
@@ -33,7 +33,7 @@ class Reader:
 
 def report(reporter: Reporter, *names: str) -> None:
     for name in names:
-        reporter.report(Journey(name, 0.0, "GET"), 200, 1.5)
+        reporter.report(RequestContext(name, 0.0, "GET"), 200, 1.5)
 
 
 async def test_nothing_is_read_while_the_request_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:

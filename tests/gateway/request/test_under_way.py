@@ -4,31 +4,31 @@ import asyncio
 
 from sealgate.errors import Refusal
 from sealgate.gateway.host.background import Background
-from sealgate.gateway.request.journey import Journey, Stage
+from sealgate.gateway.request.context import RequestContext, Stage
 from sealgate.gateway.request.under_way import UnderWay
 
 REFUSAL = Refusal("halted", "Orders are halted.")
 
 
-async def waiting(journey: Journey, stage: Stage) -> bool:
+async def waiting(context: RequestContext, stage: Stage) -> bool:
     """Wait in a stage for ever; return whether it was stopped rather than cancelled."""
-    journey._task = asyncio.current_task()
-    journey.enter(stage, 0.0)
+    context._task = asyncio.current_task()
+    context.enter(stage, 0.0)
     try:
         await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError:
-        if not journey.take_back_stop():
+        if not context.take_back_stop():
             raise
     return True
 
 
 async def test_only_what_waits_in_the_gateway_is_stopped() -> None:
-    journeys = {stage: Journey(stage.name, 0.0, "POST") for stage in Stage}
-    tasks = {stage: asyncio.create_task(waiting(journey, stage)) for stage, journey in journeys.items()}
+    contexts = {stage: RequestContext(stage.name, 0.0, "POST") for stage in Stage}
+    tasks = {stage: asyncio.create_task(waiting(context, stage)) for stage, context in contexts.items()}
     await asyncio.sleep(0)  # noqa: TID251 - let them begin
     under_way = UnderWay()
-    for journey in journeys.values():
-        under_way.begin(journey, None)
+    for context in contexts.values():
+        under_way.begin(context, None)
     assert under_way.stop(lambda _: REFUSAL) == 2
     assert under_way.stop(lambda _: REFUSAL) == 0  # once is enough
     assert await tasks[Stage.QUEUE]
@@ -40,17 +40,17 @@ async def test_only_what_waits_in_the_gateway_is_stopped() -> None:
 
 
 async def test_a_bot_that_hangs_up_is_not_answered_because_it_was_stopped_too() -> None:
-    journey = Journey("1", 0.0, "POST")
-    task = asyncio.create_task(waiting(journey, Stage.QUEUE))
+    context = RequestContext("1", 0.0, "POST")
+    task = asyncio.create_task(waiting(context, Stage.QUEUE))
     await asyncio.sleep(0)  # noqa: TID251 - let it begin
-    assert journey.stop(REFUSAL)
-    journey.hang_up()
+    assert context.stop(REFUSAL)
+    context.hang_up()
     await asyncio.wait({task})
     assert task.cancelled()
 
 
 async def test_waiting_for_one_carrier_or_for_all() -> None:
-    under_way, first, second = UnderWay(), Journey("1", 0.0, "GET"), Journey("2", 0.0, "GET")
+    under_way, first, second = UnderWay(), RequestContext("1", 0.0, "GET"), RequestContext("2", 0.0, "GET")
     await under_way.wait_until_idle(None)
     under_way.begin(first, "old")
     under_way.begin(second, "new")

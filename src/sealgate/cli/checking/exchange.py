@@ -98,7 +98,7 @@ class Exchange:
                 raise UnreachableError(answer.detail)
             return answer
         if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)
+            limit = limit_reply(answer.status, answer.head.limit_fields, self._clock.server_now)
             raise LimitedError(limit.retry_after_s)
         return answer
 

@@ -24,7 +24,7 @@ from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.keys.parts import key_with
 from sealgate.gateway.keys.roster import read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
-from sealgate.gateway.upstream.room import Room
+from sealgate.gateway.upstream.slots import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
 
@@ -187,5 +187,5 @@ def _bindable(setting: str, address: Address) -> Finding:
 def look_at_descriptors(config: Config) -> Iterator[Finding]:
     """Yield whether the system grants as many open files as the bots may want."""
     wanted = config.listen.max_connections
-    limit, room = grantable(wanted, Room(config.upstream.max_connections).all)
+    limit, room = grantable(wanted, ConnectionSlots(config.upstream.max_connections).all)
     yield vet_descriptors(limit, room, wanted)

@@ -32,7 +32,7 @@ _LONGEST_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Common:
+class SharedLimit:
     """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it."""
 
     limits: tuple[Limit, ...] = ()
@@ -52,7 +52,7 @@ class MemberPacer(Pacer):
         self.name = name
         self.outbox = Outbox()
         self.lead: Lead | None = None
-        self.common = Common()
+        self.common = SharedLimit()
         self.is_shared = False
         self._asked: dict[str, Claim] = {}  # in line, and the lead knows
         self._granted: list[str] = []
@@ -78,7 +78,7 @@ class MemberPacer(Pacer):
             self._paced = {self._class(claim) for claim in self._line.claims()}
         self.is_shared = False
 
-    def know(self, common: Common) -> None:
+    def know(self, common: SharedLimit) -> None:
         """Hear how the limit is seen by the lead."""
         self.common = common
         if self.is_shared:

@@ -18,7 +18,7 @@ from sealgate.core.pacing.status import LimitStatus, SharingStatus
 from sealgate.core.retry_after import LONGEST_S
 from sealgate.core.sharing.handover import read_limits, write_limits
 from sealgate.core.sharing.lead import LISTENS_S, Lead
-from sealgate.core.sharing.member_pacer import Common, MemberPacer
+from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
 from sealgate.core.sharing.notes import (
     Note,
     read_grant,
@@ -204,7 +204,7 @@ class Seat:
             self.pacer.lead = Lead(self._settings, self._chance, limits, opens_at)
             self.pacer.lead.pacer.hold(self.pacer.paused_until)
             self._beat_at = now
-        self._know(Common(tuple(limits), self.pacer.common.statuses, replicas=answer.replicas))
+        self._know(SharedLimit(tuple(limits), self.pacer.common.statuses, replicas=answer.replicas))
         self.pacer.share(now)
         early, self._early = self._early, []
         for text in early:
@@ -226,11 +226,11 @@ class Seat:
         self._heard_at = now
         statuses = tuple(LimitStatus(**limit) for limit in beat["statuses"])
         limits = tuple(read_limits(beat["limits"], now))
-        self._know(Common(limits, statuses, beat["at_a_time"], self.replicas))
+        self._know(SharedLimit(limits, statuses, beat["at_a_time"], self.replicas))
 
-    def _common(self, lead: Lead, replicas: int, now: float) -> Common:
+    def _common(self, lead: Lead, replicas: int, now: float) -> SharedLimit:
         status = lead.pacer.status(now)
-        return Common(tuple(lead.pacer.limits), status.limits, status.at_a_time, replicas)
+        return SharedLimit(tuple(lead.pacer.limits), status.limits, status.at_a_time, replicas)
 
-    def _know(self, common: Common) -> None:
+    def _know(self, common: SharedLimit) -> None:
         self.pacer.know(common)

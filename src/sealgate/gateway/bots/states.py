@@ -36,7 +36,7 @@ class Event(IntEnum):
     LOST = 7
 
 
-# By names of their own, as in gateway/request/journey.py.
+# By names of their own, as in gateway/request/context.py.
 NEW, IDLE, HEAD, BODY, SERVING, NEXT, LAST, TURNED_AWAY, LINGERING, CLOSING, CLOSED = State
 PART, OPENED, REQUEST, END, CUT, ANSWERED, DONE, LOST = Event
 

@@ -116,7 +116,7 @@ class Discovery:
         verdict = judge_signature(answer.status, answer.body)
         if verdict is Verdict.CLOCK:
             self._clock.refused(answer.body, sent)
-        limit = limit_reply(answer.status, answer.head.told, self._clock.server_now)
+        limit = limit_reply(answer.status, answer.head.limit_fields, self._clock.server_now)
         return Heard(probe, verdict, self._words(answer), limit.retry_after_s)
 
     def _words(self, answer: Answer) -> str:

@@ -1,15 +1,15 @@
 """The journal: what must outlive the process, in one SQLite file.
 
-What a return of `OrderBook.intent` promises: the row survives the end of this process, by SIGKILL too. The
+What a return of `OrderJournal.intent` promises: the row survives the end of this process, by SIGKILL too. The
 disk is synced by the checkpoint about once a second, so that a power cut may cost the records of about the
 last second, never the file; syncing each would put a disk's latency before every order.
 """
 
-from sealgate.gateway.journal.book import OrderBook
 from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.journal.halts import HaltsTable
 from sealgate.gateway.journal.learned import LimitsKeeper, LimitsTable
 from sealgate.gateway.journal.ledger import Keeping
+from sealgate.gateway.journal.order_journal import OrderJournal
 from sealgate.gateway.journal.rows import Order
 
-__all__ = ["HaltsTable", "JournalError", "Keeping", "LimitsKeeper", "LimitsTable", "Order", "OrderBook"]
+__all__ = ["HaltsTable", "JournalError", "Keeping", "LimitsKeeper", "LimitsTable", "Order", "OrderJournal"]

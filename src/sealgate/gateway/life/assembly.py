@@ -22,7 +22,7 @@ from sealgate.gateway.life.memory import subject
 from sealgate.gateway.life.rules import build_rules
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.key_watch import KeyWatch
-from sealgate.gateway.request.tree import Desk, RequestLimits, Tree
+from sealgate.gateway.request.tree import LiveKey, RequestLimits, Tree
 from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.destination import Destination, destination_of
 from sealgate.gateway.upstream.pool import Upstream
@@ -46,7 +46,7 @@ def build_tree(
             body_timeout_s=config.listen.body_timeout,
             replay=Replay(config.limits.replay_429),
         ),
-        desks=_desks(config, parts, host, under_way, old),
+        live_keys=_desks(config, parts, host, under_way, old),
         open_turnstile=_open_turnstile(config, host, old),
         upstream=upstream,
         clock=clock,
@@ -56,22 +56,22 @@ def build_tree(
 
 def _desks(
     config: Config, parts: Parts, host: Host, under_way: UnderWay, old: Tree | None
-) -> dict[str, Desk]:
-    """Return the desks. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
+) -> dict[str, LiveKey]:
+    """Return the keys. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
     places: dict[str, tuple[Turnstile, Stamps]] = {}
-    known = {subject(old.config, alias): desk for alias, desk in old.desks.items()} if old else {}
-    desks: dict[str, Desk] = {}
+    known = {subject(old.config, alias): live_key for alias, live_key in old.live_keys.items()} if old else {}
+    live_keys: dict[str, LiveKey] = {}
     for alias, key in parts.keys.items():
         name = subject(config, alias)
         if name not in places:
             make = _maker(config, parts, alias, host)
             places[name] = _place(config, make, old, known.get(name))
-        desks[alias] = Desk(key, *places[name], KeyWatch(alias, under_way, host))
-    return desks
+        live_keys[alias] = LiveKey(key, *places[name], KeyWatch(alias, under_way, host))
+    return live_keys
 
 
 def _place(
-    config: Config, make: Callable[[], Turnstile], old: Tree | None, former: Desk | None
+    config: Config, make: Callable[[], Turnstile], old: Tree | None, former: LiveKey | None
 ) -> tuple[Turnstile, Stamps]:
     turnstile = _turnstile(config, make, old, former.turnstile if former else None)
     return turnstile, former.stamps if former else Stamps()

@@ -95,8 +95,8 @@ class Gateway:
 
     def _keys(self) -> tuple[KeyStatus, ...]:
         return tuple(
-            key_status(alias, desk.turnstile.status(), desk.watch.health, desk.watch.record)
-            for alias, desk in self.tree.desks.items()
+            key_status(alias, live_key.turnstile.status(), live_key.watch.health, live_key.watch.record)
+            for alias, live_key in self.tree.live_keys.items()
         )
 
     def _not_ready(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class Gateway:
             reasons.append(clock)
         if (journal := self.books.status).is_refusing:
             reasons.append(f"the journal cannot be written: {journal.trouble}")
-        faults = {alias: desk.watch.health.fault for alias, desk in self.tree.desks.items()}
+        faults = {alias: live_key.watch.health.fault for alias, live_key in self.tree.live_keys.items()}
         if all(faults.values()):
             reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
         return tuple(reasons)
@@ -120,8 +120,8 @@ class Gateway:
         """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
         keys = tuple(
             alias
-            for alias, desk in self.tree.desks.items()
-            if scope.covers(Scope(scope.bot, alias)) and desk.watch.enable()
+            for alias, live_key in self.tree.live_keys.items()
+            if scope.covers(Scope(scope.bot, alias)) and live_key.watch.enable()
         )
         return replace(await self.site.halting.resume(scope), keys=keys)
 

@@ -42,7 +42,7 @@ class KeyCare:
     def __init__(self, pipeline: Pipeline, alias: str, untried: set[str], host: Host) -> None:
         self._pipeline = pipeline
         self._alias = alias
-        self._desk = pipeline.tree.desks[alias]
+        self._live_key = pipeline.tree.live_keys[alias]
         self._untried = untried
         self._host = host
         self._try_at = self._read_at = host.now() + _FIRST_READ_S
@@ -57,7 +57,7 @@ class KeyCare:
 
     async def _try_disabled(self) -> None:
         """Send a signed read if the key may be tried again; where bots came first, it is not due."""
-        watch = self._desk.watch
+        watch = self._live_key.watch
         if watch.health.fault is not None and watch.health.may_go(self._host.now()):
             watch.pass_or_refuse()
             await self._ask(SIGNED_READ)
@@ -69,7 +69,7 @@ class KeyCare:
         """
         if self._alias not in self._untried:
             return
-        if self._desk.watch.health.is_unknown:
+        if self._live_key.watch.health.is_unknown:
             if not self._may_try():
                 return
             await self._try()
@@ -77,7 +77,7 @@ class KeyCare:
 
     def _may_try(self) -> bool:
         now = self._host.now()
-        if not self._pipeline.tree.clock.is_good_for(self._desk.key.recv_window_ms, now):
+        if not self._pipeline.tree.clock.is_good_for(self._live_key.key.recv_window_ms, now):
             self._try_at = now + _FIRST_READ_S
         return now >= self._try_at and not self._pipeline.is_draining
 
@@ -88,7 +88,7 @@ class KeyCare:
             log.info("key_not_proven", key=self._alias, cause=refusal.detail)
             return
         if is_mismatch(answer.status, answer.body):
-            self._desk.watch.confirm_mismatch()
+            self._live_key.watch.confirm_mismatch()
         elif key_fault(answer.status, answer.body) is None:  # which is told as with any request
             is_good = judge_key(answer.status, answer.body) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
@@ -96,16 +96,16 @@ class KeyCare:
 
     async def _read_due(self) -> None:
         now = self._host.now()
-        if self._desk.key.session is not None and now >= self._read_at:
+        if self._live_key.key.session is not None and now >= self._read_at:
             self._read_at = now + _READ_AGAIN_S
             await self._read_record()
 
     async def _read_record(self) -> None:
         """Take in what the exchange's list says of the key."""
         body = await self._ask(KEY_LIST)
-        record = None if body is None else find_record(body, self._desk.key.api_key)
+        record = None if body is None else find_record(body, self._live_key.key.api_key)
         if record is not None:
-            self._desk.watch.record = record
+            self._live_key.watch.record = record
             self._warn(record)
         elif body is not None:
             fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"

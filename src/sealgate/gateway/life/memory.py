@@ -6,8 +6,8 @@ from sealgate.config import Config
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderBook
-from sealgate.gateway.journal.book import MOST_REPLAYS
+from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderJournal
+from sealgate.gateway.journal.order_journal import MOST_REPLAYS
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
@@ -24,7 +24,7 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
     if journal.file is None:
         return Bookkeeping(replays, None, host)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
-    book = OrderBook(journal.file, keeping, host)
+    book = OrderJournal(journal.file, keeping, host)
     replays.restore(book.recall(), host.now())
     return Bookkeeping(replays, book, host)
 
@@ -54,7 +54,7 @@ def restore(turnstiles: Mapping[str, Turnstile], kept: Mapping[str, Snapshot]) -
 
 def subjects(tree: Tree) -> dict[str, Turnstile]:
     """Return where what is to be remembered is learned."""
-    return {subject(tree.config, alias): desk.turnstile for alias, desk in tree.desks.items()}
+    return {subject(tree.config, alias): live_key.turnstile for alias, live_key in tree.live_keys.items()}
 
 
 def subject(config: Config, alias: str) -> str:

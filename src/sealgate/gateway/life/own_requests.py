@@ -7,7 +7,7 @@ from sealgate.core.headers import Head
 from sealgate.core.routes import Lane
 from sealgate.core.target import parse_target
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.upstream.answer import Answer
 
@@ -22,9 +22,9 @@ async def ask(pipeline: Pipeline, alias: str, path: str, lane: Lane, host: Host)
     """
     ticket = _ticket(pipeline, alias, path, lane)
     limits = pipeline.tree.limits
-    journey = Journey(host.request_id(), host.now(), ticket.method)
-    journey.admitted(ticket, max(_SHORTEST_WAIT_S, limits.max_wait_s), limits.total_timeout_s)
-    answer = await pipeline.deliver(ticket, b"", journey)
+    context = RequestContext(host.request_id(), host.now(), ticket.method)
+    context.admitted(ticket, max(_SHORTEST_WAIT_S, limits.max_wait_s), limits.total_timeout_s)
+    answer = await pipeline.deliver(ticket, b"", context)
     if answer.remainder is not None:
         answer.remainder.abandon()
     return answer

@@ -41,16 +41,18 @@ class Site:
         return {**self.upkeep(pipeline.tree), **self._care(pipeline)}
 
     def _care(self, pipeline: Pipeline) -> dict[object, Work]:
-        desks = pipeline.tree.desks.items()
-        cares = {desk.watch: KeyCare(pipeline, alias, self.untried, self.host) for alias, desk in desks}
+        live_keys = pipeline.tree.live_keys.items()
+        cares = {
+            live_key.watch: KeyCare(pipeline, alias, self.untried, self.host) for alias, live_key in live_keys
+        }
         return {watch: care.run for watch, care in cares.items()}
 
     def upkeep(self, tree: Tree) -> dict[object, Work]:
         """Return what of it a tree needs even to be tried."""
         keeper = self.keeper
         work: dict[object, Work] = {tree.clock_keeper: tree.clock_keeper.run}
-        for desk in tree.desks.values():
-            if (sharing := desk.turnstile.sharing) is not None:
+        for live_key in tree.live_keys.values():
+            if (sharing := live_key.turnstile.sharing) is not None:
                 work[sharing] = sharing.run
         if tree.config.upstream.warm:
             work[tree.upstream] = tree.upstream.keep_warm
@@ -73,5 +75,5 @@ def build_site(
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
     halting = build_halting(config, under_way, host)
-    site = Site(host, under_way, environ, books, halting, keeper, Background(), set(tree.desks))
+    site = Site(host, under_way, environ, books, halting, keeper, Background(), set(tree.live_keys))
     return site, site.pipeline(tree)

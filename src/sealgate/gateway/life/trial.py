@@ -13,7 +13,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.own_requests import ask
 from sealgate.gateway.request.pipeline import Pipeline
-from sealgate.gateway.request.tree import Desk, Tree
+from sealgate.gateway.request.tree import LiveKey, Tree
 from sealgate.gateway.upstream.answer import Answer
 
 _SAME = Target("/", "/", None)  # what old and new key sign to be compared
@@ -37,20 +37,20 @@ class Trial:
         doubts += [
             await _tried(f"keys.{alias}.session", self._try_session(alias))
             for alias in self._changed(_session_proof)
-            if self._desk(alias).key.session is not None
+            if self._live_key(alias).key.session is not None
         ]
         return [doubt for doubt in doubts if doubt is not None]
 
-    def _desk(self, alias: str) -> Desk:
-        return self._new.tree.desks[alias]
+    def _live_key(self, alias: str) -> LiveKey:
+        return self._new.tree.live_keys[alias]
 
-    def _changed(self, proof: Callable[[Desk], Hashable]) -> list[str]:
+    def _changed(self, proof: Callable[[LiveKey], Hashable]) -> list[str]:
         """Return the keys whose proof is not known to be good: a new one, or for another exchange."""
         new = self._new.tree
         if new.config.base_url != self._old.config.base_url:
-            return list(new.desks)
-        known = {proof(desk) for desk in self._old.desks.values()}
-        return [alias for alias, desk in new.desks.items() if proof(desk) not in known]
+            return list(new.live_keys)
+        known = {proof(live_key) for live_key in self._old.live_keys.values()}
+        return [alias for alias, live_key in new.live_keys.items() if proof(live_key) not in known]
 
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it says nothing of the key, None where that is good."""
@@ -65,7 +65,7 @@ class Trial:
         answer = await ask(self._new, alias, KEY_LIST, Lane.CANCEL, self._host)
         fix = "store the token of a session that has not ended"
         doubt = _heard(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
-        if doubt is None and find_record(answer.body, self._desk(alias).key.api_key) is None:
+        if doubt is None and find_record(answer.body, self._live_key(alias).key.api_key) is None:
             return (
                 f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
             )
@@ -89,10 +89,10 @@ def _heard(answer: Answer, what: str, refused: str) -> str | None:
     return told if verdict is KeyVerdict.UNSURE else None
 
 
-def _key_proof(desk: Desk) -> Hashable:
+def _key_proof(live_key: LiveKey) -> Hashable:
     """Return what is the same for the same key and secret: no secret is kept that could be compared."""
-    return desk.key.signing_lines(0, "GET", _SAME, b"")
+    return live_key.key.signing_lines(0, "GET", _SAME, b"")
 
 
-def _session_proof(desk: Desk) -> Hashable:
-    return desk.key.api_key, desk.key.session
+def _session_proof(live_key: LiveKey) -> Hashable:
+    return live_key.key.api_key, live_key.key.session

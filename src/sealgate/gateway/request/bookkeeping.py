@@ -11,8 +11,8 @@ from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import Order, OrderBook
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.journal import Order, OrderJournal
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 
 _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
@@ -21,13 +21,13 @@ _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 class Bookkeeping:
     """The memory of one gateway; it outlives a reload. `book` is None without a journal."""
 
-    def __init__(self, replays: Replays, book: OrderBook | None, host: Host) -> None:
+    def __init__(self, replays: Replays, book: OrderJournal | None, host: Host) -> None:
         self._replays = replays
         self._book = book
         self._host = host
         self._unknown = 0
 
-    def begin(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
+    def begin(self, ticket: Ticket, body: bytes, context: RequestContext) -> Reply | None:
         """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
 
         Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` where the reply is lost.
@@ -38,63 +38,63 @@ class Bookkeeping:
         name, content = Name(ticket.bot.name, key), digest(ticket.method, ticket.target.raw, ticket.key, body)
         begun = self._replays.begin(name, content, self._host.now())
         if isinstance(begun, Fresh):
-            journey.name, journey.digest = name, content
+            context.name, context.digest = name, content
             return None
-        journey.conclusion, journey.fence_ms = begun.conclusion, begun.fence_ms
+        context.conclusion, context.fence_ms = begun.conclusion, begun.fence_ms
         if isinstance(begun, Declined):
             raise Refusal(begun.slug, begun.detail)
         stored = begun.reply
         return Reply(stored.status, stored.phrase, (*stored.fields, _REPLAYED), stored.body)
 
-    def signed(self, journey: Journey) -> None:
+    def signed(self, context: RequestContext) -> None:
         """Note the fence of what is about to be sent."""
-        if journey.name is not None:
-            self._replays.signed(journey.name, journey.fence_ms)
+        if context.name is not None:
+            self._replays.signed(context.name, context.fence_ms)
 
     def must_record(self, ticket: Ticket) -> bool:
         """Whether `intent` comes before the first byte."""
         return self._book is not None and not ticket.is_read
 
-    async def intent(self, ticket: Ticket, journey: Journey) -> None:
+    async def intent(self, ticket: Ticket, context: RequestContext) -> None:
         """Write down what is about to be sent. Raises Refusal `halted` where that is not possible."""
         if self._book is None:
             return
-        journey.order = Order(
-            id=journey.own_id,
-            request_id=journey.request_id,
+        context.order = Order(
+            id=context.own_id,
+            request_id=context.request_id,
             bot=ticket.bot.name,
             key=ticket.key,
             method=ticket.method,
             route=ticket.route.template,
             lane=ticket.route.lane,
             target=ticket.target.raw,
-            idempotency_key=journey.name.key if journey.name else None,
-            digest=journey.digest,
-            timestamp_ms=journey.timestamp_ms,
-            fence_ms=journey.fence_ms,
-            attempts=journey.attempts + 1,
+            idempotency_key=context.name.key if context.name else None,
+            digest=context.digest,
+            timestamp_ms=context.timestamp_ms,
+            fence_ms=context.fence_ms,
+            attempts=context.attempts + 1,
             sent_ms=int(self._host.wall() * 1000),
         )
-        if not await self._book.intent(journey.order):
+        if not await self._book.intent(context.order):
             raise Refusal("halted", "The journal cannot be written, and no order is sent without a record.")
 
-    def ended(self, journey: Journey, reply: Reply | None) -> None:
+    def ended(self, context: RequestContext, reply: Reply | None) -> None:
         """Note how a request ended; `reply` is None where there is none to keep. The first call counts."""
-        if journey.is_over:
+        if context.is_over:
             return
-        journey.is_over = True
-        if self._book is None and _is_in_doubt(journey):
+        context.is_over = True
+        if self._book is None and _is_in_doubt(context):
             self._unknown += 1
-        if journey.name is not None or journey.order is not None:
-            self._keep(journey, reply)
+        if context.name is not None or context.order is not None:
+            self._keep(context, reply)
 
-    def _keep(self, journey: Journey, reply: Reply | None) -> None:
-        is_own = reply is None or journey.refusal is not None
-        ending = Ending(journey.conclusion, journey.fence_ms, reply, is_own=is_own)
-        if journey.name is not None:
-            self._replays.finish(journey.name, ending, self._host.now())
-        if journey.order is not None and self._book is not None:
-            self._book.ended(journey.order, ending)
+    def _keep(self, context: RequestContext, reply: Reply | None) -> None:
+        is_own = reply is None or context.refusal is not None
+        ending = Ending(context.conclusion, context.fence_ms, reply, is_own=is_own)
+        if context.name is not None:
+            self._replays.finish(context.name, ending, self._host.now())
+        if context.order is not None and self._book is not None:
+            self._book.ended(context.order, ending)
 
     @property
     def status(self) -> JournalStatus:
@@ -109,5 +109,5 @@ class Bookkeeping:
             await self._book.close()
 
 
-def _is_in_doubt(journey: Journey) -> bool:
-    return journey.attempts > 0 and not journey.is_read and journey.conclusion is Conclusion.UNKNOWN
+def _is_in_doubt(context: RequestContext) -> bool:
+    return context.attempts > 0 and not context.is_read and context.conclusion is Conclusion.UNKNOWN

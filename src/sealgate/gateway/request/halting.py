@@ -10,7 +10,7 @@ from sealgate.core.halts import Halt, Halts, Scope, is_stoppable
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, JournalError
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.under_way import UnderWay
 
 log = structlog.get_logger("sealgate.halts")
@@ -73,8 +73,8 @@ class Halting:
             log.info("orders_resumed", scope=_listed(lifted), still_halted=_listed(self.halts))
         return Halted(self.halts, 0, await self._keep(), had_been=not lifted, lifted=lifted)
 
-    def _reason(self, journey: Journey) -> Refusal | None:
-        halt = None if journey.ticket is None else _found(self.halts, journey.ticket)
+    def _reason(self, context: RequestContext) -> Refusal | None:
+        halt = None if context.ticket is None else _found(self.halts, context.ticket)
         return None if halt is None else _refusal(halt)
 
     async def _keep(self) -> str | None:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 import structlog
 
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.holding_back import HoldingBack
 from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.bots.tarpit import Tarpit
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.journey import BOT, Journey
+from sealgate.gateway.request.context import BOT, RequestContext
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.replies import Reply, closing_bytes, problem, write_reply
 from sealgate.gateway.request.under_way import UnderWay
@@ -22,7 +22,7 @@ from sealgate.gateway.upstream.answer import BrokenReplyError
 
 log = structlog.get_logger("sealgate.handler")
 
-Report = Callable[[Journey, int, float], None]  # what ended, the status of its reply, when
+Report = Callable[[RequestContext, int, float], None]  # what ended, the status of its reply, when
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
 
 
@@ -40,37 +40,37 @@ class Handler:
         self._books = books
         self._host = host
         self._report = report
-        self._holding_back = HoldingBack(host)
+        self._tarpit = Tarpit(host)
 
     async def handle(self, request: Incoming) -> bool:
         """Serve one request of a bot, and return whether its connection may stay."""
         bot = request.connection
-        journey = Journey(self._host.request_id(), self._host.now(), request.method, bot.task)
-        bot.on_hang_up = journey.hang_up
+        context = RequestContext(self._host.request_id(), self._host.now(), request.method, bot.task)
+        bot.on_hang_up = context.hang_up
         reply: Reply | None = None
-        self._under_way.begin(journey, self.pipeline.tree.upstream)
+        self._under_way.begin(context, self.pipeline.tree.upstream)
         try:
-            reply = await self._answer(self.pipeline, request, journey)
+            reply = await self._answer(self.pipeline, request, context)
             if reply.remainder is None:
-                self._books.ended(journey, reply)
-            return await self._write(request, reply, journey)
+                self._books.ended(context, reply)
+            return await self._write(request, reply, context)
         except (ConnectionError, asyncio.CancelledError):
-            if not journey.is_over and reply is not None:
-                journey.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
+            if not context.is_over and reply is not None:
+                context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
             return False
         except BrokenReplyError as error:
-            journey.cut(str(error))
+            context.cut(str(error))
             return False
         finally:
             bot.on_hang_up = None
-            self._books.ended(journey, None)
-            self._under_way.end(journey)
-            self._report(journey, _GONE if reply is None else reply.status, self._host.now())
+            self._books.ended(context, None)
+            self._under_way.end(context)
+            self._report(context, _GONE if reply is None else reply.status, self._host.now())
 
-    async def _write(self, request: Incoming, reply: Reply, journey: Journey) -> bool:
+    async def _write(self, request: Incoming, reply: Reply, context: RequestContext) -> bool:
         if reply.remainder is not None:
-            journey.enter(BOT, self._host.now())
-        return await write_reply(request, reply, journey.notes(), is_last=self.pipeline.is_draining)
+            context.enter(BOT, self._host.now())
+        return await write_reply(request, reply, context.notes(), is_last=self.pipeline.is_draining)
 
     @property
     def inflight(self) -> int:
@@ -79,28 +79,28 @@ class Handler:
 
     def refuse_malformed(self, refusal: Refusal) -> bytes:
         """Return the reply to what could not even be parsed, and report it."""
-        journey = Journey(self._host.request_id(), self._host.now(), "other")
-        journey.refusal = refusal
-        reply = problem(refusal, journey.request_id, self._host.wall())
-        self._report(journey, reply.status, self._host.now())
-        return closing_bytes(reply, journey.notes())
+        context = RequestContext(self._host.request_id(), self._host.now(), "other")
+        context.refusal = refusal
+        reply = problem(refusal, context.request_id, self._host.wall())
+        self._report(context, reply.status, self._host.now())
+        return closing_bytes(reply, context.notes())
 
-    async def _answer(self, pipeline: Pipeline, request: Incoming, journey: Journey) -> Reply:
+    async def _answer(self, pipeline: Pipeline, request: Incoming, context: RequestContext) -> Reply:
         """Carry the request; what stops it on the way becomes a problem document."""
         try:
-            return await pipeline.carry(request, journey)
+            return await pipeline.carry(request, context)
         except Refusal as refusal:
-            journey.refusal = refusal
+            context.refusal = refusal
             # What is no proper request may end elsewhere than where the parser took it to end.
             request.may_stay = request.may_stay and refusal.slug != "bad_request"
-            await self._holding_back.serve(request, refusal)
+            await self._tarpit.serve(request, refusal)
         except asyncio.CancelledError:
-            if journey.refusal is None or not journey.take_back_stop():
+            if context.refusal is None or not context.take_back_stop():
                 raise
         except ConnectionError:
             raise
         except Exception:
             with contextlib.suppress(Exception):  # the log may be what failed
-                log.exception("internal_error", request_id=journey.request_id)
-            journey.refusal = Refusal("internal_error", "The gateway failed on this request.")
-        return problem(journey.refusal, journey.request_id, self._host.wall())
+                log.exception("internal_error", request_id=context.request_id)
+            context.refusal = Refusal("internal_error", "The gateway failed on this request.")
+        return problem(context.refusal, context.request_id, self._host.wall())

@@ -9,7 +9,7 @@ from sealgate.core.key_health import KeyFault, KeyHealth, is_mismatch, key_fault
 from sealgate.core.routes import Auth
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.under_way import UnderWay
 
 if TYPE_CHECKING:
@@ -82,13 +82,13 @@ class KeyWatch:
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
-        refused = self._under_way.stop(lambda journey: refusal if self._is_mine(journey) else None)
+        refused = self._under_way.stop(lambda context: refusal if self._is_mine(context) else None)
         fix = "look at it in the exchange's app; it is tried again by itself"
         log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused, fix=fix)
 
-    def _is_mine(self, journey: Journey) -> bool:
-        ticket = journey.ticket
-        return journey.watch is self and ticket is not None and ticket.route.auth is Auth.SIGNED
+    def _is_mine(self, context: RequestContext) -> bool:
+        ticket = context.ticket
+        return context.watch is self and ticket is not None and ticket.route.auth is Auth.SIGNED
 
     def _refusal(self, fault: KeyFault, now: float) -> Refusal:
         wait_s = max(0.0, self.health.trial_at - now)

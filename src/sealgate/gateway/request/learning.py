@@ -17,45 +17,45 @@ from sealgate.core.limit_reply import limit_reply
 from sealgate.core.statuses import BAD_REQUEST, TOO_MANY_REQUESTS
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.pacing.turnstile import Turn
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 
 
-def observe(answer: Answer, turn: Turn, journey: Journey, clock: KeptClock) -> None:
+def observe(answer: Answer, turn: Turn, context: RequestContext, clock: KeptClock) -> None:
     """Let the pacer and the clock learn from a reply."""
-    taught = limit_reply(answer.status, answer.head.told, clock.server_now)
+    taught = limit_reply(answer.status, answer.head.limit_fields, clock.server_now)
     turn.answered(taught)
     if answer.status >= BAD_REQUEST:
         kind = find_kind(answer.status, answer.body)
-        journey.upstream_errors += (UpstreamError(kind, journey.sent_at, taught.retry_after_s),)
+        context.upstream_errors += (UpstreamError(kind, context.sent_at, taught.retry_after_s),)
     if answer.status == TOO_MANY_REQUESTS:
-        journey.upstream_429s += 1
+        context.upstream_429s += 1
     elif is_timestamp_refusal(answer.status, answer.body):
-        clock.refused(answer.body, journey.sent_at, is_second=TIMESTAMP in journey.resends)
+        clock.refused(answer.body, context.sent_at, is_second=TIMESTAMP in context.resends)
     elif answer.status < BAD_REQUEST:
         clock.was_accepted()
 
 
-def judge_reply(answer: Answer, ticket: Ticket, journey: Journey, replay: Replay) -> Deliver | Again:
+def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay: Replay) -> Deliver | Again:
     """Say what follows from a whole reply."""
     return after_reply(
         answer.status,
         answer.body,
         is_read=ticket.is_read,
         replay=replay,
-        has_resynced=TIMESTAMP in journey.resends,
+        has_resynced=TIMESTAMP in context.resends,
     )
 
 
 def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
     """Let the pacer learn from a 429 whose body was cut."""
-    if failure.told is not None:
-        turn.answered(limit_reply(TOO_MANY_REQUESTS, failure.told, clock.server_now))
+    if failure.limit_fields is not None:
+        turn.answered(limit_reply(TOO_MANY_REQUESTS, failure.limit_fields, clock.server_now))
 
 
-def judge_failure(failure: Failure, ticket: Ticket, journey: Journey, now: float) -> Again | GiveUp:
+def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
-    journey.upstream_errors += (UpstreamError(failure.kind.value, now),)
-    resends = journey.resends.count(failure.kind.value)
-    time_left_s = journey.give_up_at - now
+    context.upstream_errors += (UpstreamError(failure.kind.value, now),)
+    resends = context.resends.count(failure.kind.value)
+    time_left_s = context.give_up_at - now
     return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

@@ -16,8 +16,8 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.sealing import check_session, sealed_request
 from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.journey import BOT, OWN, QUEUE, UPSTREAM, Journey
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.request.replies import Reply, passed_on
 from sealgate.gateway.request.tree import Tree
@@ -26,7 +26,7 @@ from sealgate.gateway.upstream.connection import UpstreamConnection
 
 log = structlog.get_logger("sealgate.pipeline")
 
-_SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in journey.py
+_SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _HEADS = 1024  # kept at hand
 _STALE_S = 1.0  # a timestamp older than this is chosen anew
 
@@ -40,7 +40,7 @@ class Pipeline:
         self._halting = halting
         self._host = host
         # Bots send the same head again and again; a refusal is never kept.
-        self._greet = lru_cache(maxsize=_HEADS)(admission.greet)
+        self._authenticate = lru_cache(maxsize=_HEADS)(admission.authenticate)
         self._authorise = lru_cache(maxsize=_HEADS)(admission.authorise)
         self.is_draining = False
 
@@ -49,73 +49,73 @@ class Pipeline:
 
         Bots' tokens are in them, and what start-up made is looked at by no garbage collector.
         """
-        self._greet.cache_clear()
+        self._authenticate.cache_clear()
         self._authorise.cache_clear()
         self.tree.rules.headers.forget()
 
-    async def carry(self, request: Incoming, journey: Journey) -> Reply:
+    async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
 
         The stamp comes after every wait, the one for a connection included.
         """
-        ticket = self._admit(request, journey)
+        ticket = self._admit(request, context)
         if request.content.is_eof():
             body = whole_body(request, self.tree.rules.max_body)
         else:
-            body = await self._read(ticket, request, journey)
-        if (known := self._recall(ticket, body, journey)) is not None:
+            body = await self._read(ticket, request, context)
+        if (known := self._recall(ticket, body, context)) is not None:
             return known
         self._check_standing(ticket)
-        return passed_on(await self.deliver(ticket, body, journey))
+        return passed_on(await self.deliver(ticket, body, context))
 
-    async def deliver(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer:
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
         answer = None
         while answer is None:
-            answer = await self._go_round(ticket, body, journey)
+            answer = await self._go_round(ticket, body, context)
         return answer
 
-    async def _go_round(self, ticket: Ticket, body: bytes, journey: Journey) -> Answer | None:
+    async def _go_round(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer | None:
         """Return the reply to pass on, None where it goes round once more."""
-        with await self._wait(ticket, journey) as turn:
+        with await self._wait(ticket, context) as turn:
             idle = self.tree.upstream.take(ticket.route.lane)
-            connection = idle or await self._connect(ticket, turn, journey)
+            connection = idle or await self._connect(ticket, turn, context)
             if connection is None:
                 return None
             attempt: Answer | Failure | None
             if isinstance(connection, Failure):
-                attempt = _unreached(connection, journey)
+                attempt = _unreached(connection, context)
             else:
-                attempt = await self._send(ticket, body, connection, turn, journey)
-            return None if attempt is None else self._learn(ticket, attempt, turn, journey)
+                attempt = await self._send(ticket, body, connection, turn, context)
+            return None if attempt is None else self._learn(ticket, attempt, turn, context)
 
-    def _admit(self, request: Incoming, journey: Journey) -> Ticket:
+    def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
         rules = self.tree.rules
         head = rules.headers.sort(request.fields)
-        journey.request_id = admission.request_id(head) or journey.request_id
+        context.request_id = admission.request_id(head) or context.request_id
         peer = request.connection.peer
-        journey.bot = self._greet(head, request.method, request.version, rules, peer)
-        ticket = self._authorise(journey.bot, request.method, request.target, head, rules)
-        desk = self.tree.desks[ticket.key]
-        check_session(ticket, desk.key)
-        journey.watch = desk.watch
-        journey.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
+        context.bot = self._authenticate(head, request.method, request.version, rules, peer)
+        ticket = self._authorise(context.bot, request.method, request.target, head, rules)
+        live_key = self.tree.live_keys[ticket.key]
+        check_session(ticket, live_key.key)
+        context.watch = live_key.watch
+        context.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
         return ticket
 
-    async def _read(self, ticket: Ticket, request: Incoming, journey: Journey) -> bytes:
-        journey.enter(BOT, self._host.now())
+    async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
+        context.enter(BOT, self._host.now())
         body = await read_body(
             request,
             self.tree.rules.max_body,
             self.tree.limits.body_timeout_s,
             expects_continue=b"expect" in ticket.head.kept,
         )
-        journey.enter(OWN, self._host.now())
+        context.enter(OWN, self._host.now())
         return body
 
-    def _recall(self, ticket: Ticket, body: bytes, journey: Journey) -> Reply | None:
+    def _recall(self, ticket: Ticket, body: bytes, context: RequestContext) -> Reply | None:
         """Return what was answered before; refuse a new order while draining."""
-        known = self._books.begin(ticket, body, journey)
+        known = self._books.begin(ticket, body, context)
         if known is None and self.is_draining and ticket.route.lane is Lane.ORDER:
             raise Refusal("draining", "The gateway is shutting down.")
         return known
@@ -127,38 +127,38 @@ class Pipeline:
         """
         self._halting.check(ticket)
         if ticket.route.auth is _SIGNED:
-            self.tree.desks[ticket.key].watch.pass_or_refuse()
+            self.tree.live_keys[ticket.key].watch.pass_or_refuse()
 
-    async def _wait(self, ticket: Ticket, journey: Journey) -> Turn:
+    async def _wait(self, ticket: Ticket, context: RequestContext) -> Turn:
         self._halting.check(ticket)
-        journey.enter(QUEUE, now := self._host.now())
-        if journey.resends:
-            await self._hold_back(journey)
+        context.enter(QUEUE, now := self._host.now())
+        if context.resends:
+            await self._wait_for_resend(context)
         turnstile = self.tree.open_turnstile
         if ticket.route.auth is not _OPEN:
-            desk = self.tree.desks[ticket.key]
-            turnstile = desk.turnstile
-            if journey.resends or not self.tree.clock.is_good_for(desk.key.recv_window_ms, now):
-                await self.tree.clock.wait_until_good(journey.give_up_at, desk.key.recv_window_ms)
-        claim = _claim(ticket, journey)
+            live_key = self.tree.live_keys[ticket.key]
+            turnstile = live_key.turnstile
+            if context.resends or not self.tree.clock.is_good_for(live_key.key.recv_window_ms, now):
+                await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
+        claim = _claim(ticket, context)
         turn = turnstile.pass_at_once(claim) or await turnstile.pass_through(claim)
-        journey.enter(OWN, self._host.now())
+        context.enter(OWN, self._host.now())
         return turn
 
-    async def _hold_back(self, journey: Journey) -> None:
+    async def _wait_for_resend(self, context: RequestContext) -> None:
         """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
-        if journey.resends[-1] == TIMESTAMP:
-            await self.tree.clock.wait_for_resync(journey.give_up_at)
-        elif (left := journey.not_before - self._host.now()) > 0:
+        if context.resends[-1] == TIMESTAMP:
+            await self.tree.clock.wait_for_resync(context.give_up_at)
+        elif (left := context.not_before - self._host.now()) > 0:
             await self._host.sleep(left)
 
     async def _connect(
-        self, ticket: Ticket, turn: Turn, journey: Journey
+        self, ticket: Ticket, turn: Turn, context: RequestContext
     ) -> UpstreamConnection | Failure | None:
         """Return a new connection, None where a pause began before there was one."""
-        journey.enter(UPSTREAM, now := self._host.now())
-        connection = await self.tree.upstream.connect(ticket.route.lane, self._time_left_s(journey, now))
-        journey.enter(OWN, self._host.now())
+        context.enter(UPSTREAM, now := self._host.now())
+        connection = await self.tree.upstream.connect(ticket.route.lane, self._time_left_s(context, now))
+        context.enter(OWN, self._host.now())
         if not turn.is_paused:
             return connection
         _give_back(connection)
@@ -170,119 +170,121 @@ class Pipeline:
         body: bytes,
         connection: UpstreamConnection,
         turn: Turn,
-        journey: Journey,
+        context: RequestContext,
     ) -> Answer | Failure | None:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
         try:  # what fails in here was not sent, and the connection serves the next
-            self._stamp(ticket, body, journey)
-            is_fresh = not self._books.must_record(ticket) or await self._record(ticket, journey)
-            timeout_s = self._time_left_s(journey, now := self._host.now())
-            data = self._sealed(ticket, body, journey)
+            self._stamp(ticket, body, context)
+            is_fresh = not self._books.must_record(ticket) or await self._record(ticket, context)
+            timeout_s = self._time_left_s(context, now := self._host.now())
+            data = self._sealed(ticket, body, context)
         except BaseException:
             connection.release()
             raise
         if not is_fresh or not connection.is_usable or turn.is_paused or self._halting.stops(ticket):
-            return _unsent(connection, journey)
+            return _unsent(connection, context)
         turn.goes(now)
-        journey.sends(now)
+        context.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
 
-    def _stamp(self, ticket: Ticket, body: bytes, journey: Journey) -> None:
+    def _stamp(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
         """Choose the timestamp."""
-        now, desk, clock = self._host.now(), self.tree.desks[ticket.key], self.tree.clock
+        now, live_key, clock = self._host.now(), self.tree.live_keys[ticket.key], self.tree.clock
         content = hash((ticket.method, ticket.target.raw, body))
-        journey.timestamp_ms = desk.stamps.take(clock.timestamp_ms(now), content)
-        journey.fence_ms = journey.timestamp_ms + desk.key.recv_window_ms + clock.error_ms(now)
-        self._books.signed(journey)
+        context.timestamp_ms = live_key.stamps.take(clock.timestamp_ms(now), content)
+        context.fence_ms = context.timestamp_ms + live_key.key.recv_window_ms + clock.error_ms(now)
+        self._books.signed(context)
 
-    async def _record(self, ticket: Ticket, journey: Journey) -> bool:
+    async def _record(self, ticket: Ticket, context: RequestContext) -> bool:
         """Write an order down; say whether its timestamp is fresh still, which a slow journal makes old."""
         since = self._host.now()
         try:
-            async with asyncio.timeout(self._time_left_s(journey, since)):
-                await self._books.intent(ticket, journey)
+            async with asyncio.timeout(self._time_left_s(context, since)):
+                await self._books.intent(ticket, context)
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
         return self._host.now() - since < _STALE_S
 
-    def _sealed(self, ticket: Ticket, body: bytes, journey: Journey) -> bytes:
+    def _sealed(self, ticket: Ticket, body: bytes, context: RequestContext) -> bytes:
         head = self.tree.upstream.head(ticket.method, ticket.target.raw)
-        return sealed_request(head, ticket, self.tree.desks[ticket.key].key, journey.timestamp_ms, body)
+        return sealed_request(head, ticket, self.tree.live_keys[ticket.key].key, context.timestamp_ms, body)
 
-    def _time_left_s(self, journey: Journey, now: float) -> float:
-        time_left_s = journey.ends_at - now
+    def _time_left_s(self, context: RequestContext, now: float) -> float:
+        time_left_s = context.ends_at - now
         if time_left_s <= 0:
             raise Refusal("deadline_exceeded", "The time for this request is over.")
         return min(self.tree.limits.total_timeout_s, time_left_s)
 
     def _learn(
-        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey
+        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext
     ) -> Answer | None:
         """Take in what the attempt says; return the reply to pass on, None to go round once more.
 
         Raises Refusal where it is given up.
         """
         now = self._host.now()
-        journey.came_back(now)
+        context.came_back(now)
         verdict: Deliver | Again | GiveUp
-        self._observe(ticket, attempt, turn, journey)
+        self._observe(ticket, attempt, turn, context)
         if isinstance(attempt, Answer):
-            verdict = judge_reply(attempt, ticket, journey, self.tree.limits.replay)
+            verdict = judge_reply(attempt, ticket, context, self.tree.limits.replay)
         else:
-            verdict = judge_failure(attempt, ticket, journey, now)
-        journey.concludes(verdict.conclusion)
+            verdict = judge_failure(attempt, ticket, context, now)
+        context.concludes(verdict.conclusion)
         if isinstance(verdict, GiveUp):
             raise Refusal(verdict.slug, verdict.detail)
         if isinstance(verdict, Again):
-            _prepare_resend(verdict, attempt, journey, now)
+            _prepare_resend(verdict, attempt, context, now)
             return None
         return attempt if isinstance(attempt, Answer) else None
 
-    def _observe(self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, journey: Journey) -> None:
+    def _observe(
+        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext
+    ) -> None:
         """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
         try:
             if isinstance(attempt, Failure):
                 observe_failure(attempt, turn, self.tree.clock)
                 return
-            observe(attempt, turn, journey, self.tree.clock)
+            observe(attempt, turn, context, self.tree.clock)
             if ticket.route.auth is _SIGNED:
-                self.tree.desks[ticket.key].watch.observe(attempt.status, attempt.body, journey.sent_at)
+                self.tree.live_keys[ticket.key].watch.observe(attempt.status, attempt.body, context.sent_at)
         except Exception:
-            log.exception("reply_not_learned_from", request_id=journey.request_id)
+            log.exception("reply_not_learned_from", request_id=context.request_id)
 
 
-def _unsent(connection: UpstreamConnection, journey: Journey) -> Failure | None:
+def _unsent(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
     """Give the connection up to the next; return an attempt that failed where it was closed meanwhile."""
     was_usable = connection.is_usable
     connection.release()
     if was_usable:
         return None
-    return _unreached(Failure(FailureKind.UNREACHABLE, "the connection was closed at once"), journey)
+    return _unreached(Failure(FailureKind.UNREACHABLE, "the connection was closed at once"), context)
 
 
-def _unreached(failure: Failure, journey: Journey) -> Failure:
+def _unreached(failure: Failure, context: RequestContext) -> Failure:
     """Count an attempt that had no connection to be sent on."""
-    journey.attempts += 1
+    context.attempts += 1
     return failure
 
 
-def _prepare_resend(again: Again, attempt: Answer | Failure, journey: Journey, now: float) -> None:
+def _prepare_resend(again: Again, attempt: Answer | Failure, context: RequestContext, now: float) -> None:
     if isinstance(attempt, Answer) and attempt.remainder is not None:
         attempt.remainder.abandon()
-    if journey.has_hung_up:
+    if context.has_hung_up:
         raise asyncio.CancelledError
-    journey.resends += (again.reason,)
-    journey.not_before = now + again.after_s
+    context.resends += (again.reason,)
+    context.not_before = now + again.after_s
 
 
-def _claim(ticket: Ticket, journey: Journey) -> Claim:
+def _claim(ticket: Ticket, context: RequestContext) -> Claim:
     bot, route = ticket.bot, ticket.route
-    is_again = RATE_LIMITED in journey.resends
+    is_again = RATE_LIMITED in context.resends
     return Claim(
-        journey.own_id,
+        context.own_id,
         bot.name,
         route.lane,
-        journey.give_up_at,
+        context.give_up_at,
         bot.weight,
         route.cost,
         ticket.is_read,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from sealgate.core.outcome import Outcome
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 
 Reader = Callable[[Sequence[Outcome]], None]
 
@@ -26,15 +26,15 @@ class Reporter:
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         self._readers = list(readers)
-        self._ended: list[tuple[Journey, int, float]] = []
+        self._ended: list[tuple[RequestContext, int, float]] = []
 
     def add(self, reader: Reader) -> None:
         """Let one more read from now on."""
         self._readers.append(reader)
 
-    def report(self, journey: Journey, status: int, now: float) -> None:
-        """Take a journey that ended at `now`; the readers get its outcome within milliseconds."""
-        self._ended.append((journey, status, now))
+    def report(self, context: RequestContext, status: int, now: float) -> None:
+        """Take a context that ended at `now`; the readers get its outcome within milliseconds."""
+        self._ended.append((context, status, now))
         if len(self._ended) == 1:
             asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
         elif len(self._ended) == _MOST:
@@ -43,7 +43,7 @@ class Reporter:
     def flush(self) -> None:
         """Give the readers what is there."""
         ended, self._ended = self._ended, []
-        outcomes = [journey.outcome(status, now) for journey, status, now in ended]
+        outcomes = [context.outcome(status, now) for context, status, now in ended]
         for reader in self._readers if outcomes else ():
             try:
                 reader(outcomes)

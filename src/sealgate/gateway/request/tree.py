@@ -26,8 +26,8 @@ class RequestLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """One key, the turnstile before it, its timestamps, and who watches what the exchange says of it."""
+class LiveKey:
+    """A key in use: the turnstile before it, its timestamps, and who watches what the exchange says of it."""
 
     key: SigningKey
     turnstile: Turnstile
@@ -42,7 +42,7 @@ class Tree:
     config: Config
     rules: Rules
     limits: RequestLimits
-    desks: Mapping[str, Desk]
+    live_keys: Mapping[str, LiveKey]
     open_turnstile: Turnstile
     upstream: Upstream
     clock: KeptClock

@@ -5,33 +5,33 @@ import contextlib
 from collections.abc import Callable, Iterable
 
 from sealgate.errors import Refusal
-from sealgate.gateway.request.journey import Journey
+from sealgate.gateway.request.context import RequestContext
 
 
 class UnderWay:
     """Which requests there are, and what carries each: the connections that it may use."""
 
     def __init__(self) -> None:
-        self._carriers: dict[Journey, object] = {}
+        self._carriers: dict[RequestContext, object] = {}
         self._idle: list[tuple[object, asyncio.Event]] = []
 
     def __len__(self) -> int:
         return len(self._carriers)
 
-    def begin(self, journey: Journey, carrier: object) -> None:
+    def begin(self, context: RequestContext, carrier: object) -> None:
         """Take a request in; `carrier` is what must stay open for it."""
-        self._carriers[journey] = carrier
+        self._carriers[context] = carrier
 
-    def end(self, journey: Journey) -> None:
+    def end(self, context: RequestContext) -> None:
         """Let it go."""
-        del self._carriers[journey]
+        del self._carriers[context]
         if self._idle:
             self._tell()
 
-    def stop(self, why: Callable[[Journey], Refusal | None]) -> int:
+    def stop(self, why: Callable[[RequestContext], Refusal | None]) -> int:
         """End those that wait in the gateway and for which `why` has a reason; return how many."""
-        reasons = [(journey, why(journey)) for journey in self._carriers]
-        return sum(journey.stop(reason) for journey, reason in reasons if reason is not None)
+        reasons = [(context, why(context)) for context in self._carriers]
+        return sum(context.stop(reason) for context, reason in reasons if reason is not None)
 
     async def wait_until_idle(self, at_most_s: float | None, carrier: object = None) -> None:
         """Return when nothing is under way, or nothing with that carrier, or the time is over."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from aiohttp.streams import StreamReader
 
 from sealgate.core.headers import ReplyHead
-from sealgate.gateway.upstream.troubles import TROUBLE, words
+from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
 HELD_BYTES = 256 * 1024
 
@@ -16,7 +16,7 @@ class BrokenReplyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Lease:
     """What may be done with the connection that a reply still comes on.
 
     `release` leaves it to the next once the reply was read whole, `close` cuts it, `is_wanted` says whether
@@ -34,8 +34,8 @@ class Remainder:
     `ends_at` is when the time for it is over, on the loop's clock.
     """
 
-    def __init__(self, hold: Hold, content: StreamReader, ends_at: float) -> None:
-        self._hold = hold
+    def __init__(self, lease: Lease, content: StreamReader, ends_at: float) -> None:
+        self._lease = lease
         self._content = content
         self.ends_at = ends_at
 
@@ -43,20 +43,20 @@ class Remainder:
         """Return the next bytes, b"" at the end. Raises BrokenReplyError where it is cut or too slow."""
         try:
             chunk = await self._content.readany()
-        except TROUBLE as error:
-            raise BrokenReplyError(words(error)) from None
+        except TRANSPORT_ERRORS as error:
+            raise BrokenReplyError(describe(error)) from None
         if not chunk:
-            self._hold.release()
+            self._lease.release()
         return chunk
 
     @property
     def is_wanted(self) -> bool:
         """Whether others wait for a connection such as this one holds."""
-        return self._hold.is_wanted()
+        return self._lease.is_wanted()
 
     def abandon(self) -> None:
         """Give the connection up without reading to the end."""
-        self._hold.close()
+        self._lease.close()
 
 
 @dataclass(slots=True)

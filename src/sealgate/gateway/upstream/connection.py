@@ -20,7 +20,7 @@ from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow
-from sealgate.gateway.upstream.answer import Answer, Hold, Remainder, read_held
+from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
 from sealgate.gateway.upstream.parser import ReplyMessage, new_parser
 from sealgate.gateway.upstream.states import (
     ASKED,
@@ -38,7 +38,7 @@ from sealgate.gateway.upstream.states import (
     after,
 )
 from sealgate.gateway.upstream.tls import has_said_goodbye
-from sealgate.gateway.upstream.troubles import TROUBLE, words
+from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
 if TYPE_CHECKING:
     import ssl
@@ -105,9 +105,9 @@ class UpstreamConnection(Flow):
             head = _sorted(message)
             body = content.read_nowait() if content.is_eof() else await read_held(content)
         except TimeoutError:
-            failure = Failure(FailureKind.LATE, "no whole reply in time", self._told())
-        except TROUBLE as error:
-            failure = Failure(FailureKind.LOST, words(error), self._told())
+            failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
+        except TRANSPORT_ERRORS as error:
+            failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
         except BaseException:  # the bot hung up
             self.close()
             raise
@@ -116,17 +116,17 @@ class UpstreamConnection(Flow):
             if content.at_eof():
                 self.release()
             else:
-                hold = Hold(self.release, self.close, self.is_wanted)
-                answer.remainder = Remainder(hold, content, ends_at)
+                lease = Lease(self.release, self.close, self.is_wanted)
+                answer.remainder = Remainder(lease, content, ends_at)
             return answer
         self.close()
         return failure
 
-    def _told(self) -> Mapping[str, str] | None:
+    def _limit_fields(self) -> Mapping[str, str] | None:
         """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
         if self._message is None or self._message.code != TOO_MANY_REQUESTS:
             return None
-        return sort_reply(self._message.raw_headers).told
+        return sort_reply(self._message.raw_headers).limit_fields
 
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
@@ -174,7 +174,7 @@ class UpstreamConnection(Flow):
             return
         try:
             messages, _, __ = self._parser.feed_data(data)
-        except TROUBLE as error:
+        except TRANSPORT_ERRORS as error:
             self._fail(error)
             return
         for message, content in messages:

@@ -19,9 +19,9 @@ from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.routes import Lane
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
-from sealgate.gateway.upstream.room import Room
+from sealgate.gateway.upstream.slots import ConnectionSlots
 from sealgate.gateway.upstream.tls import client_context
-from sealgate.gateway.upstream.troubles import TROUBLE, words
+from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
 _RENEW_AT = 0.8  # of that time: a new one is opened before the last one goes
 _SHORT_S = 2.0  # a connection that is closed unused before that is no use
@@ -37,7 +37,7 @@ class Upstream:
         url = URL(destination.base_url)
         self._before_target = url.raw_path.rstrip("/").encode("ascii")
         self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n".encode("ascii")
-        self._room = Room(destination.max_connections)
+        self._slots = ConnectionSlots(destination.max_connections)
         self._idle: list[UpstreamConnection] = []
         self._lanes: dict[UpstreamConnection, Lane] = {}
         self._loop = asyncio.get_running_loop()
@@ -62,11 +62,11 @@ class Upstream:
     @property
     def most_connections(self) -> int:
         """How many there can be, those that cancels have to themselves included."""
-        return self._room.all
+        return self._slots.all
 
     def waiting(self, lane: Lane) -> int:
         """Return how many wait for a connection in a lane."""
-        return self._room.waiting[lane]
+        return self._slots.waiting[lane]
 
     def head(self, method: str, target: str) -> bytes:
         """Return the request line and the Host line. `target` goes out as it is, behind base_url's path."""
@@ -79,11 +79,11 @@ class Upstream:
 
     def take(self, lane: Lane) -> UpstreamConnection | None:
         """Return an idle connection, None where there is none or no place for it at once."""
-        if not self._idle or not self._room.enter_at_once(lane):
+        if not self._idle or not self._slots.enter_at_once(lane):
             return None
         connection = self._take_idle()
         if connection is None:
-            self._room.leave(lane)
+            self._slots.leave(lane)
         else:
             self._lanes[connection] = lane
         return connection
@@ -92,7 +92,7 @@ class Upstream:
         """Return a connection that is ready, waiting for a place if need be. Nothing is sent yet."""
         timeout_s = min(timeout_s, self.destination.connect_timeout_s)
         try:
-            await self._room.enter(lane, timeout_s)
+            await self._slots.enter(lane, timeout_s)
         except TimeoutError:
             return Failure(FailureKind.CONNECT_TIMEOUT, "all connections are in use")
         connection: UpstreamConnection | Failure | None = None
@@ -102,7 +102,7 @@ class Upstream:
             if isinstance(connection, UpstreamConnection):
                 self._lanes[connection] = lane
             else:
-                self._room.leave(lane)
+                self._slots.leave(lane)
         return connection
 
     def _take_idle(self) -> UpstreamConnection | None:
@@ -120,8 +120,8 @@ class Upstream:
             )
         except TimeoutError:
             return Failure(FailureKind.CONNECT_TIMEOUT, "no connection in time")
-        except TROUBLE as error:
-            return Failure(FailureKind.UNREACHABLE, words(error))
+        except TRANSPORT_ERRORS as error:
+            return Failure(FailureKind.UNREACHABLE, describe(error))
         if connection.is_usable:
             return connection
         connection.close()
@@ -139,10 +139,10 @@ class Upstream:
         else:
             self._forget(connection)
         if lane is not None:
-            self._room.leave(lane)
+            self._slots.leave(lane)
 
     def _is_wanted(self) -> bool:
-        return any(self._room.waiting.values())
+        return any(self._slots.waiting.values())
 
     def _forget(self, connection: UpstreamConnection) -> None:
         if connection in self._idle:
@@ -175,8 +175,8 @@ class Upstream:
 
     async def _open_idle(self) -> bool:
         """Open a connection for whoever comes; say whether there was room for it, and it could be made."""
-        is_full = len(self._idle) + self._room.taken >= self.destination.max_connections
-        if is_full or not self._room.enter_at_once(Lane.ORDER):
+        is_full = len(self._idle) + self._slots.taken >= self.destination.max_connections
+        if is_full or not self._slots.enter_at_once(Lane.ORDER):
             return False
         try:
             connection = await self._open(self.destination.connect_timeout_s)
@@ -185,7 +185,7 @@ class Upstream:
             self._take_back(connection)
             return True
         finally:
-            self._room.leave(Lane.ORDER)
+            self._slots.leave(Lane.ORDER)
 
     async def _one_goes(self, at_most_s: float) -> None:
         """Return when a connection was closed, or the time is over."""

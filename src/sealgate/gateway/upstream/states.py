@@ -30,7 +30,7 @@ class Event(IntEnum):
     CLOSE = 6
 
 
-# By names of their own, as in gateway/request/journey.py.
+# By names of their own, as in gateway/request/context.py.
 IDLE, ENDED, ASKED, BODY, WHOLE, SPOILED, CLOSED = State
 SEND, HEAD, REPLY, END, RELEASE, SPOIL, CLOSE = Event
 

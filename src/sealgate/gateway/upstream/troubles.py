@@ -11,10 +11,10 @@ import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
 # All that aiohttp raises where a connection cannot be made, breaks, or carries no HTTP.
-TROUBLE = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError)
+TRANSPORT_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError)
 
 
-def words(error: BaseException) -> str:
+def describe(error: BaseException) -> str:
     """Say in a few words what went wrong."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"

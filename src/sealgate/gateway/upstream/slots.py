@@ -13,7 +13,7 @@ from sealgate.core.routes import Lane
 _CANCEL, _ORDER, _READ = Lane  # names that cost no look-up
 
 
-class Room:
+class ConnectionSlots:
     """The places. `enter` one, and `leave` it with the same lane."""
 
     def __init__(self, size: int) -> None:

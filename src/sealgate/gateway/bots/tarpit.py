@@ -7,7 +7,7 @@ from sealgate.gateway.bots.peer import origin_of
 from sealgate.gateway.host.host import Host
 
 
-class HoldingBack:
+class Tarpit:
     """What a refusal passes through on its way to the bot."""
 
     def __init__(self, host: Host) -> None:

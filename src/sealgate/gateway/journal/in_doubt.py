@@ -14,7 +14,7 @@ from sealgate.gateway.journal.file import JournalError, check_made, connect, tol
 from sealgate.gateway.journal.lock import is_in_use
 
 
-class SettlingDesk:
+class OrdersInDoubt:
     """The orders in doubt, oldest first, and the way to take them off."""
 
     def __init__(self, database: sqlite3.Connection, *, is_in_use: bool) -> None:
@@ -27,10 +27,10 @@ class SettlingDesk:
 
 
 @contextmanager
-def settling_desk(file: Path) -> Iterator[SettlingDesk]:
+def orders_in_doubt(file: Path) -> Iterator[OrdersInDoubt]:
     """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt."""
     if not file.is_file():
         raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
     with told(file), closing(connect(file)) as database:
         check_made(database, file)
-        yield SettlingDesk(database, is_in_use=is_in_use(file))
+        yield OrdersInDoubt(database, is_in_use=is_in_use(file))

@@ -25,7 +25,7 @@ MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
 log = structlog.get_logger("sealgate.journal")
 
 
-class OrderBook:
+class OrderJournal:
     """The journal of orders of one running gateway. Made in a running loop, before the first request.
 
     What an earlier run had under way is in doubt from now on, and told in the log. Raises JournalError;

@@ -27,7 +27,7 @@ _NOT_SENT, _UNKNOWN = Conclusion.NOT_SENT, Conclusion.UNKNOWN
 _WAITS = frozenset({QUEUE, UPSTREAM})
 
 
-class Journey:
+class RequestContext:
     """Filled in step by step. Times are readings of `Host.now`, durations are seconds.
 
     `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may conclude if it
