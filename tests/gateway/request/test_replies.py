@@ -76,7 +76,13 @@ class Scene:
     ) -> Incoming:
         """Return a request whose body was read."""
         message: Any = SimpleNamespace(
-            method=method, path="/v1/trade/x", version=version, raw_headers=(), should_close=should_close
+            method=method,
+            path="/v1/trade/x",
+            version=version,
+            raw_headers=(),
+            should_close=should_close,
+            chunked=False,
+            upgrade=False,
         )
         return Incoming(message, EMPTY_PAYLOAD, self.bot)
 
