@@ -51,9 +51,9 @@ _MODULES = {
     "gateway/pacing": ["turnstile"],
     "gateway/request": [
         "bookkeeping",
+        "context",
         "halting",
         "handler",
-        "context",
         "key_watch",
         "learning",
         "pipeline",
@@ -61,7 +61,7 @@ _MODULES = {
         "reporter",
         "under_way",
     ],
-    "gateway/upstream": ["answer", "connection", "parser", "pool", "room", "states"],
+    "gateway/upstream": ["answer", "connection", "parser", "pool", "slots", "states"],
     "admin": ["answering", "log", "recent", "traffic"],
 }
 

@@ -44,10 +44,12 @@ def test_completing_a_command_imports_none() -> None:
         "import sys; from sealgate.cli import main; import click\n"
         "found = main.shell_complete(click.Context(main), 's')\n"
         "print(*(item.value for item in found))\n"
-        "print(*(name for name in sys.modules if name.startswith('sealgate.cli.s')))"
+        "print(*(name for name in sys.modules if name.startswith('sealgate.cli.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [name for name in COMMANDS if name.startswith("s")]
+    found, imported = done.stdout.splitlines()
+    assert found.split() == [name for name in COMMANDS if name.startswith("s")]
+    assert not {f"sealgate.cli.{name}" for name in COMMANDS} & {*imported.split()}
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
