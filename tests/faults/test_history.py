@@ -221,7 +221,7 @@ async def test_the_check_sees(
 ) -> None:
     async with running_mischief(1, None, tmp_path) as (station, mischief):
         sabotage(station, monkeypatch)
-        asked = await ask_for_everything(station, mischief, 1, 15)
+        asked = await ask_for_everything(station, mischief, 1, 40)
         with pytest.raises(AssertionError, match=f"(?s)seed 1: .*{wrong}"):
             check(asked, station, mischief, 1)
 
