@@ -3,7 +3,10 @@
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
+from types import ModuleType
 from typing import Any
+
+import pytest
 
 from rig.fences import ROOT
 
@@ -35,9 +38,15 @@ def names(table: Mapping[Any, Mapping[Any, Any]]) -> Drawn:
     return {state.name: {event.name: to.name for event, to in row.items()} for state, row in table.items()}
 
 
-def why_impossible(state: Enum, event: Enum, impossible: Impossible) -> list[str]:
-    """Return why an event cannot be in a state."""
-    return [why for why, events in impossible.items() if state.name in events.get(event.name, ())]
+def check_pair(states: ModuleType, state: Enum, event: Enum, impossible: Impossible, of: str) -> None:
+    """Check that an event leads where the table of `states` says, or cannot be, for just one reason."""
+    why = [why for why, events in impossible.items() if state.name in events.get(event.name, ())]
+    if why:
+        assert len(why) == 1
+        with pytest.raises(RuntimeError, match=f"{event.name} in the state {state.name} of {of}"):
+            states.after(state, event)
+    else:
+        assert states.after(state, event) is states.TABLE[state][event]
 
 
 def check_walk(walk: str, states: type[Enum], events: type[Enum], after: Callable[[Any, Any], Enum]) -> None:

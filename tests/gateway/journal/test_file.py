@@ -15,11 +15,6 @@ from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.lock import Lock, is_in_use
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "journal.db"
-
-
 def mode(file: Path) -> int:
     return stat.S_IMODE(file.stat().st_mode)
 

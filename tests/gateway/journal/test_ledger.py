@@ -17,11 +17,6 @@ WALL = 1_790_000_000.0
 BARE = Ending(Conclusion.DONE)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "journal.db"
-
-
 def test_making_it_makes_the_file_and_leaves_it_closed(file: Path) -> None:
     made = Ledger(file, KEEPING)
     assert list(file.parent.iterdir()) == [file]

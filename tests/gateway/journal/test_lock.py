@@ -9,11 +9,6 @@ from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.lock import Lock, is_in_use, lock_file
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "journal.db"
-
-
 def test_it_has_a_file_of_its_own(file: Path) -> None:
     assert lock_file(file) == file.with_name("journal.db-lock")
     Lock(file).release()

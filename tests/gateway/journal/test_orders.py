@@ -79,11 +79,6 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_LOOK_S", 0.005)
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "journal.db"
-
-
 def order(number: int) -> Order:
     return ORDER._replace(id=f"a1-{number}", idempotency_key=None, digest=None)
 

@@ -2,9 +2,6 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +9,6 @@ from gateway.journal.test_orders import DONE, ORDER, UNKNOWN
 from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
 from sealgate.gateway.journal import orders, shedding
-from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.orders import Shelf
 from sealgate.gateway.journal.rows import sent_row, settled_row
 from sealgate.gateway.journal.shedding import Shedding
@@ -20,14 +16,6 @@ from sealgate.gateway.journal.shedding import Shedding
 BARE = Ending(Conclusion.DONE)
 
 Left = Counter[tuple[Shelf, str]]
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    file = tmp_path / "journal.db"
-    prepare(file)
-    with closing(connect(file)) as opened:
-        yield opened
 
 
 def fill(database: sqlite3.Connection, bot: str, count: int, ending: Ending, *, keyed: bool = True) -> None:

@@ -1,9 +1,6 @@
 """The tables: their columns are those of an order, and the questions that are asked use the indices."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -11,18 +8,9 @@ from gateway.journal.test_orders import DONE, ORDER, REPLY, UNKNOWN, order
 from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
 from sealgate.gateway.journal import Order, orders
-from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.orders import Shelf
 from sealgate.gateway.journal.rows import Row, sent_row, settled_row
 from sealgate.gateway.journal.tables import IN_DOUBT, ORDERS, SCHEMA, SETTLED
-
-
-@pytest.fixture
-def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    file = tmp_path / "journal.db"
-    prepare(file)
-    with closing(connect(file)) as opened:
-        yield opened
 
 
 def test_an_order_fills_the_first_columns() -> None:

@@ -46,7 +46,7 @@ def build_tree(
             body_timeout_s=config.listen.body_timeout,
             replay=Replay(config.limits.replay_429),
         ),
-        live_keys=_desks(config, parts, host, under_way, old),
+        live_keys=_live_keys(config, parts, host, under_way, old),
         open_turnstile=_open_turnstile(config, host, old),
         upstream=upstream,
         clock=clock,
@@ -54,7 +54,7 @@ def build_tree(
     )
 
 
-def _desks(
+def _live_keys(
     config: Config, parts: Parts, host: Host, under_way: UnderWay, old: Tree | None
 ) -> dict[str, LiveKey]:
     """Return the keys. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
