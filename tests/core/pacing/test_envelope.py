@@ -7,8 +7,8 @@ import pytest
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.envelope import Envelope
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.sent_log import LimitScope
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane

@@ -3,7 +3,8 @@ import math
 import pytest
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Evidence, explain_last
+from sealgate.core.pacing.explain import explain_last
+from sealgate.core.pacing.reading import Evidence
 from sealgate.core.pacing.sent_log import SentLog
 
 

@@ -5,9 +5,9 @@ import math
 import pytest
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind, Reading
 from sealgate.core.pacing.lesson import Lesson
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Kind, Reading
 from sealgate.core.pacing.sent_log import SentLog, Tally
 
 

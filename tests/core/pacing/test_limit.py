@@ -3,8 +3,8 @@ import math
 import pytest
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.sent_log import LimitScope
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import read_limits, shares, write_limits

@@ -6,8 +6,10 @@ fit a count of the reads, and the others one of the others.
 
 from collections.abc import Sequence
 
+from sealgate.core.pacing.bucket import explain_bucket
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Evidence, Reading, explain_bucket, explain_window
+from sealgate.core.pacing.explain import explain_window
+from sealgate.core.pacing.reading import Evidence, Reading
 from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 KEPT = 8  # episodes that are looked at

@@ -12,12 +12,12 @@ from operator import attrgetter
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.pacing.classes import KEPT
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.in_flight import InFlight
 from sealgate.core.pacing.learning import Context, learn
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pace import Pace
 from sealgate.core.pacing.patience import Patience
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.round_trips import RoundTrips
 from sealgate.core.pacing.sent_log import SentLog, Tally
 from sealgate.core.pacing.stated import Quota

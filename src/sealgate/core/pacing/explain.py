@@ -1,77 +1,29 @@
-"""What limiter explains all episodes since the limit was first met.
+"""What limiter explains all episodes since the limit was first met: a window, or else a bucket.
 
 Each candidate is a kind and a window. Every episode says how much its window held when it refused: of a
 sliding window the count up to the moment it gave way, of a fixed one the same, with edges that repeat. What
 was ever accepted within one window is a floor. A candidate whose episodes disagree, or whose floor is above
 what refused, is refuted. Of those that are left the one of the highest rate is taken, because it is the least
 restriction that explains the refusals; if it was too generous, the next episode comes soon and refutes it.
-
-A bucket has no window: between two moments at which it gave way it let through just its rate. It is written
-down as the window that its burst takes to come back, because `burst` per `burst / rate` seconds is the most
-that a sliding window can take of it.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from itertools import pairwise
 
+from sealgate.core.pacing.bucket import explain_bucket
 from sealgate.core.pacing.episode import Episode
+from sealgate.core.pacing.reading import Evidence, Kind, Reading
 from sealgate.core.pacing.sent_log import Tally
 
 # Seconds: what exchanges publish, and below a second what buckets with a small burst look like.
 CANDIDATES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3600.0)
-_BUCKET_EPISODES = 3  # two gaps between them, or there is nothing to agree
-_LEAST_EPISODES = 2  # where no window explains them
-_BUCKET_WAIT = 8.0  # requests' time that a bucket may make wait: one, and refused ones that it counted
+_LEAST_EPISODES = 2  # of a bucket, where no window explains them
 _TELLABLE = 0.9  # of the blur
-_RATE_TOLERANCE = 1.02  # between the rates of a bucket: jitter moves them
-_IDLE_S = 0.3  # a pause that lasts so much longer than needed fills a small burst
-_BURST_S = 10.0  # before that the bucket may have been another
-_SHARP_S = 0.1  # a bucket is told by when it gave way
+_RATE_TOLERANCE = 1.02  # above the rate that was delivered: jitter moves it
 _SHARP = 0.25  # of a window: with less blur its edges are known
 _LONGEST_BLUR_S = 60.0  # a longer pause says little of the window: this is the longest that is common
 _STILL_IN = 0.5  # of what a sliding window held is still in it just before it gives way; refusals may be more
 _EDGES = 100  # windows that are looked at for what each held
-
-
-class Kind(StrEnum):
-    """What a limiter counts by; the values are for people."""
-
-    UNKNOWN = "unknown"
-    FIXED = "fixed"
-    SLIDING = "sliding"
-    BUCKET = "token bucket"
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """Episodes of one limit, oldest first, and what was sent; times are true to `jitter_s`.
-
-    A rate of `failed_rate` was refused although it was paced. Nothing before `since` speaks of this limit.
-    """
-
-    episodes: Sequence[Episode]
-    log: Tally
-    jitter_s: float
-    failed_rate: float = math.inf
-    since: float = -math.inf
-    slow_until: float = -math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A limit of `n` per `window` seconds."""
-
-    kind: Kind
-    n: float
-    window: float
-
-    @property
-    def rate(self) -> float:
-        """Per second."""
-        return self.n / self.window
 
 
 def explain(evidence: Evidence) -> Reading | None:
@@ -171,47 +123,3 @@ def _agreed(
     if high < max(low, 1.0):
         return None
     return Reading(kind, max(low, 1.0, (low + high) // 2) if is_bounded else high, window)
-
-
-def explain_bucket(evidence: Evidence, least: int = _BUCKET_EPISODES) -> Reading | None:
-    """Return the bucket that explains the latest episodes, at `least` so many; None where it does not.
-
-    A bucket that was full in between let less through, and one that was changed something else: so the most
-    episodes are taken that agree.
-    """
-    if any(one.blur_s > _SHARP_S for one in evidence.episodes):
-        return None
-    episodes = [one for one in evidence.episodes if one.gave_way > evidence.slow_until]
-    for start in range(len(episodes) - least + 1):
-        latest = episodes[start:]
-        if any(one.resumed - one.gave_way > _IDLE_S for one in latest[:-1]):
-            continue  # it may have been full before anything was sent again
-        rate = _agreed_rate(evidence, latest)
-        if rate and all(one.wait_s <= _BUCKET_WAIT / rate for one in evidence.episodes):
-            seen_s = math.inf if len(latest) == len(evidence.episodes) else _BURST_S
-            burst = max(1.0, math.floor(_burst(evidence, rate, seen_s) + 0.5))
-            return Reading(Kind.BUCKET, burst, burst / rate)
-    return None
-
-
-def _agreed_rate(evidence: Evidence, episodes: Sequence[Episode]) -> float:
-    """Return the rate that went between the episodes, 0 where they disagree."""
-    gaps = [
-        (evidence.log.count(earlier.gave_way, later.gave_way), later.gave_way - earlier.gave_way)
-        for earlier, later in pairwise(episodes)
-    ]
-    blur_s = evidence.jitter_s + 2 * max(one.blur_s for one in episodes)
-    least = max(cost / (length_s + blur_s) for cost, length_s in gaps)
-    most = min(cost / max(length_s - blur_s, 1e-9) for cost, length_s in gaps)
-    whole_s = episodes[-1].gave_way - episodes[0].gave_way
-    if least > most * _RATE_TOLERANCE or whole_s <= 0:
-        return 0.0
-    return sum(cost for cost, _ in gaps) / whole_s
-
-
-def _burst(evidence: Evidence, rate: float, seen_s: float) -> float:
-    """Return how much was taken beyond the rate, in the last `seen_s` before the bucket was empty."""
-    return 1.0 + max(
-        evidence.log.most_beyond(rate, one.gave_way, max(evidence.since, one.gave_way - seen_s))
-        for one in evidence.episodes
-    )

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from sealgate.core.pacing.classes import read_apart, read_together
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Evidence, Reading, explain, explain_last
+from sealgate.core.pacing.explain import explain, explain_last
 from sealgate.core.pacing.lesson import Lesson
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Evidence, Reading
 from sealgate.core.pacing.sent_log import LimitScope, SentLog
 
 _LONGER = 1.5  # a wait beyond this many windows (and a second, for rounding) is that of a longer, stacked one

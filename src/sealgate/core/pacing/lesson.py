@@ -16,18 +16,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sealgate.core.pacing.bucket import explain_bucket
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import (
-    CANDIDATES,
-    Evidence,
-    Kind,
-    Reading,
-    explain,
-    explain_bucket,
-    explain_last,
-)
+from sealgate.core.pacing.explain import CANDIDATES, explain, explain_last
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.patience import SPAN_S
+from sealgate.core.pacing.reading import Evidence, Kind, Reading
 from sealgate.core.pacing.sent_log import Tally
 
 _NEAR = 0.7  # of the limit: with less than this in the window it cannot be the pace

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass, field
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.explain import Kind
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.sent_log import LimitScope
 
 _FIRST_STEP = 0.02  # of a limit that is well known: the least that the search can tell from jitter

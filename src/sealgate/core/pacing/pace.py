@@ -8,8 +8,8 @@ freely.
 import math
 
 from sealgate.core.pacing.claims import Claim
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.round_trips import RoundTrips
 from sealgate.core.pacing.sent_log import LimitScope, SentLog
 

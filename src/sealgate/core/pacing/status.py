@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sealgate.core.pacing.explain import Kind
 from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.sent_log import LimitScope
 from sealgate.core.routes import Lane
 from sealgate.core.spans import span
