@@ -72,7 +72,6 @@ _NOT_PASSED_BACK = (
     (b"Access-Control-Allow-Origin", b"*"),
     (b"access-control-allow-credentials", b"true"),
 )
-_RESERVED_PREFIXES = (b"x-service", b"x-gateway", b"x-forwarded", b"proxy-", b"access-control")
 
 REQUEST_FIELDS = (
     b"Accept",
@@ -109,14 +108,9 @@ REPLY_FIELDS = (
 _SINGLE = frozenset((b"User-Agent", b"Content-Type"))
 
 
-def _is_free(name: bytes) -> bool:
-    return not name.lower().replace(b"_", b"-").startswith(_RESERVED_PREFIXES)
-
-
 def _fields(known: tuple[bytes, ...]) -> st.SearchStrategy[list[tuple[bytes, bytes]]]:
-    made_up = (
-        st.text(_TOKEN, min_size=1, max_size=12).map(lambda text: b"X-" + text.encode()).filter(_is_free)
-    )
+    # No name that ends at the gateway starts so: Hypothesis draws words of the source, too, such as "scheme".
+    made_up = st.text(_TOKEN, max_size=12).map(lambda text: b"X-Own" + text.encode())
     printable = st.binary(max_size=20).map(
         lambda raw: bytes(octet for octet in raw if octet in _VALUE_OCTETS)
     )
