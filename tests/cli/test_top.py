@@ -47,7 +47,7 @@ async def test_one_picture_for_people(served: Served, upstream: Upstream) -> Non
         "Sealgate ready",
         upstream.base_url,
         "Key main",
-        "no limit met yet",
+        "no limit known yet",
         "No bot has met an error",
     ):
         assert text in program.output.replace("\n", " ")
@@ -58,7 +58,9 @@ async def test_picture_after_picture(served: Served) -> None:
         async with asyncio.timeout(PATIENCE_S):
             while len(program.out) < 3:
                 await let_pass(0.05)
-    assert len({json.loads(line)["at_ms"] for line in program.out}) == len(program.out)
+    moments = [json.loads(line)["at_ms"] for line in program.out]
+    assert moments == sorted(moments)
+    assert moments[0] < moments[-1]  # the first may come in the same ms as the second
 
 
 async def test_it_ends_with_the_gateway(upstream: Upstream, tmp_path: Path) -> None:
@@ -112,7 +114,7 @@ KEY: dict[str, Any] = {
 }
 PICTURE: dict[str, Any] = {
     "base_url": "https://api.example.com",
-    "is_draining": False,
+    "state": "not ready",
     "not_ready": ["clock not synced"],
     "requests_per_s": 18.2,
     "idle_bots": ["maker"],
@@ -176,13 +178,6 @@ def test_without_a_clock() -> None:
     with console.capture() as shown:
         console.print(screen(PICTURE | {"clock": {"offset_s": None, "error_s": None, "trouble": None}}))
     assert "clock not synced" in shown.get()
-
-
-def test_ready_is_not_all() -> None:
-    console = Console(width=80)
-    with console.capture() as shown:
-        console.print(screen(PICTURE | {"not_ready": []}))
-    assert "Sealgate ready, but the exchange fails" in shown.get()
 
 
 def test_a_clock_that_fails_is_what_went_wrong_and_its_cause_comes_once() -> None:

@@ -43,14 +43,14 @@ FAULTS = {"an invalid key": (INVALID, KeyFault.INVALID), "a wrong address": (ADD
 
 
 @pytest.mark.parametrize(("reply", "fault"), FAULTS.values(), ids=FAULTS)
-def test_a_key_that_is_refused_rests(
+def test_a_key_that_is_refused_is_disabled(
     host: HandHost, watch: KeyWatch, reply: tuple[int, bytes], fault: KeyFault
 ) -> None:
     watch.pass_or_refuse()
     (told,) = observe(watch, reply)
     assert (told["event"], told["key"], told["cause"]) == ("key_disabled", "main", fault.value)
     host.move(2.0, 2.0, 2.0)
-    with pytest.raises(Refusal, match=f"key_disabled: The key main rests: {fault}") as refused:
+    with pytest.raises(Refusal, match=f"key_disabled: The key main is disabled for now: {fault}") as refused:
         watch.pass_or_refuse()
     assert refused.value.retry_after_s == FIRST_GAP_S - 2.0
 
@@ -129,7 +129,7 @@ def test_a_person_may_use_it_at_once(watch: KeyWatch) -> None:
     observe(watch, INVALID)
     with capture_logs() as logs:
         assert watch.enable()
-        assert not watch.enable(), "it rests no more"
+        assert not watch.enable(), "it is disabled no more"
     assert [one["event"] for one in logs] == ["key_enabled"]
     watch.pass_or_refuse()
 

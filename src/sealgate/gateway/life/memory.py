@@ -24,9 +24,9 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
     if journal.file is None:
         return Bookkeeping(replays, None, host)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
-    book = OrderJournal(journal.file, keeping, host)
-    replays.restore(book.recall(), host.now())
-    return Bookkeeping(replays, book, host)
+    order_journal = OrderJournal(journal.file, keeping, host)
+    replays.restore(order_journal.recall(), host.now())
+    return Bookkeeping(replays, order_journal, host)
 
 
 def build_halting(config: Config, under_way: UnderWay, host: Host) -> Halting:

@@ -19,11 +19,11 @@ _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 
 
 class Bookkeeping:
-    """The memory of one gateway; it outlives a reload. `book` is None without a journal."""
+    """The memory of one gateway; it outlives a reload. `journal` is None where none is kept."""
 
-    def __init__(self, replays: Replays, book: OrderJournal | None, host: Host) -> None:
+    def __init__(self, replays: Replays, journal: OrderJournal | None, host: Host) -> None:
         self._replays = replays
-        self._book = book
+        self._journal = journal
         self._host = host
         self._unknown = 0
 
@@ -53,11 +53,11 @@ class Bookkeeping:
 
     def must_record(self, ticket: Ticket) -> bool:
         """Whether `intent` comes before the first byte."""
-        return self._book is not None and not ticket.is_read
+        return self._journal is not None and not ticket.is_read
 
     async def intent(self, ticket: Ticket, context: RequestContext) -> None:
         """Write down what is about to be sent. Raises Refusal `halted` where that is not possible."""
-        if self._book is None:
+        if self._journal is None:
             return
         context.order = Order(
             id=context.own_id,
@@ -75,7 +75,7 @@ class Bookkeeping:
             attempts=context.attempts + 1,
             sent_ms=int(self._host.wall() * 1000),
         )
-        if not await self._book.intent(context.order):
+        if not await self._journal.intent(context.order):
             raise Refusal("halted", "The journal cannot be written, and no order is sent without a record.")
 
     def ended(self, context: RequestContext, reply: Reply | None) -> None:
@@ -83,7 +83,7 @@ class Bookkeeping:
         if context.is_over:
             return
         context.is_over = True
-        if self._book is None and _is_in_doubt(context):
+        if self._journal is None and _is_in_doubt(context):
             self._unknown += 1
         if context.name is not None or context.order is not None:
             self._keep(context, reply)
@@ -93,20 +93,20 @@ class Bookkeeping:
         ending = Ending(context.conclusion, context.fence_ms, reply, is_own=is_own)
         if context.name is not None:
             self._replays.finish(context.name, ending, self._host.now())
-        if context.order is not None and self._book is not None:
-            self._book.ended(context.order, ending)
+        if context.order is not None and self._journal is not None:
+            self._journal.ended(context.order, ending)
 
     @property
     def status(self) -> JournalStatus:
         """The journal at this moment; without one, only how many orders came into doubt since the start."""
-        if self._book is None:
+        if self._journal is None:
             return JournalStatus(self._unknown, (), None, is_refusing=False)
-        return self._book.status
+        return self._journal.status
 
     async def close(self) -> None:
         """Write what is left."""
-        if self._book is not None:
-            await self._book.close()
+        if self._journal is not None:
+            await self._journal.close()
 
 
 def _is_in_doubt(context: RequestContext) -> bool:

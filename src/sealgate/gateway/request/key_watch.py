@@ -34,7 +34,7 @@ class KeyWatch:
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
-        """Let a request pass; while the key rests, who passes is the trial. Raises Refusal `key_disabled`."""
+        """Let a request pass; of a disabled key, who passes is the trial. Raises Refusal `key_disabled`."""
         if self.health.fault is None:
             return
         now = self._host.now()
@@ -92,4 +92,6 @@ class KeyWatch:
 
     def _refusal(self, fault: KeyFault, now: float) -> Refusal:
         wait_s = max(0.0, self.health.trial_at - now)
-        return Refusal("key_disabled", f"The key {self._alias} rests: {fault}.", retry_after_s=wait_s)
+        return Refusal(
+            "key_disabled", f"The key {self._alias} is disabled for now: {fault}.", retry_after_s=wait_s
+        )
