@@ -138,7 +138,7 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             assert result.exit_code == 0
             assert "is ready" in lines_of(result.stdout, "ok  gateway")[0]
             assert "the running gateway has" in lines_of(result.stdout, "ok  listen.tcp")[0]
-            assert "keys.main: no limit met yet" in lines_of(result.stdout, "ok  limits")[0]
+            assert "keys.main: no limit known yet" in lines_of(result.stdout, "ok  limits")[0]
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
             assert lines_of(other.stdout, "ok  gateway") == []

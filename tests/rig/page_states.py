@@ -113,7 +113,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
 }
 # What a state must not say, because it says otherwise: on a page that no bot has used yet.
 UNTRUE: dict[str, tuple[str, ...]] = {
-    "paused": ("No request has come", "no limit met yet"),
+    "paused": ("No request has come",),
     "spent": ("go out at once",),
     "halted": ("go out at once",),
     "disabled": ("Nothing since the start", "Point a bot"),

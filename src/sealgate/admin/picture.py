@@ -7,6 +7,7 @@ from typing import Any
 
 from sealgate.admin.answering import Failing
 from sealgate.admin.recent import SPAN, Recent, Tick
+from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
 from sealgate.core.catalogue import CATALOGUE, Known, evidence
 from sealgate.core.forecast import Use, forecast
@@ -42,6 +43,7 @@ class Picture:
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
         busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
         return document | {
+            "state": state(self.status, is_failing=self.failing is not None),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks,
             "requests": self.recent.total,

@@ -15,6 +15,7 @@ from sealgate.core.spans import span
 _MOST_ERRORS = 8
 _BAR, _SHORTEST_BAR = 24, 8
 _FULL = 0.95
+_COLOURS = {"ready": "green", "paused": "yellow", "shutting down": "yellow", "clock not read": "yellow"}
 
 Picture = Mapping[str, Any]
 
@@ -79,8 +80,8 @@ class _Use:
 
 
 def _head(picture: Picture) -> _Parts:
-    state = _state(picture)
-    name = Text.assemble(("Sealgate ", "bold"), (state, "green" if state == "ready" else "bold red"))
+    state = picture["state"]
+    name = Text.assemble(("Sealgate ", "bold"), (state, _COLOURS.get(state, "bold red")))
     latency = picture["latency"]
     sent_per_s = sum(key["sent_per_s"] for key in picture["keys"])
     parts = (
@@ -91,14 +92,6 @@ def _head(picture: Picture) -> _Parts:
         f"{picture['journal']['in_doubt']} orders in doubt",
     )
     return _Parts([name, *map(Text, parts)])
-
-
-def _state(picture: Picture) -> str:
-    if picture["is_draining"]:
-        return "shutting down"
-    if picture["not_ready"]:
-        return "not ready"
-    return "ready, but the exchange fails" if picture["failing"] else "ready"
 
 
 def _ms(value: float | None) -> str:

@@ -39,7 +39,7 @@ def forecast(use: Use) -> Forecast:
     if use.spent_s > 0:
         return Forecast(None, f"held off: the exchange says nothing is left for {use.spent_s:.1f} s")
     if use.n is None:
-        return Forecast(None, "no limit met yet")
+        return Forecast(None, "no limit known yet")
     if use.waiting:
         return Forecast(None, "held off: requests wait instead")
     growth = use.rate - use.used / use.window_s

@@ -8,6 +8,7 @@ import { countOf, span } from "./words.js";
 const MOST_POINTS = 600;
 const UNLIMITED = "No limit is known, so there is none to draw against.";
 const PAUSED = "A 429 came. The limit is learned from it and the next ones.";
+const MOODS = { ready: "good", paused: "warn", "clock not read": "warn", "shutting down": "warn" };
 const byId = (id) => document.getElementById(id);
 
 const view = { points: [], now: null, stream: "connecting", isFrozen: false };
@@ -54,24 +55,10 @@ function drawKey(key, points) {
 }
 
 function chip() {
-  const { now, stream } = view;
-  const [mood, text] = state(now, stream);
-  byId("state").className = `chip ${mood}`;
-  byId("state").textContent = view.isFrozen && stream === "live" ? "frozen" : text;
-}
-
-function state(now, stream) {
-  if (stream !== "live" || now === null) return ["warn", stream];
-  if (now.is_draining) return ["warn", "shutting down"];
-  if (now.keys.every((key) => key.disabled)) return ["bad", "key refused"];
-  if (now.not_ready.length) return ["bad", "not ready"];
-  if (now.halts.length) return ["bad", "halted"];
-  if (now.keys.some((key) => key.trouble)) return ["bad", "signatures refused"];
-  if (now.failing) return ["bad", "exchange failing"];
-  if (now.journal.trouble) return ["bad", "journal failing"];
-  if (now.keys.some((key) => key.disabled)) return ["bad", "a key refused"];
-  if (now.clock.trouble) return ["warn", "clock not read"];
-  return now.keys.some((key) => key.pause_s > 0) ? ["warn", "paused"] : ["good", "ready"];
+  const { now, stream, isFrozen } = view;
+  const isLive = stream === "live" && now !== null;
+  byId("state").className = `chip ${isLive ? (MOODS[now.state] ?? "bad") : "warn"}`;
+  byId("state").textContent = isLive ? (isFrozen ? "frozen" : now.state) : stream;
 }
 
 byId("freeze").addEventListener("click", ({ currentTarget: button }) => {

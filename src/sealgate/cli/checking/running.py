@@ -83,11 +83,11 @@ def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
 def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
     area = f"keys.{key['alias']}"
     if key["disabled"]:
-        yield warn(area, f"the running gateway rests it: {key['disabled']}", "see below")
+        yield warn(area, f"disabled in the running gateway: {key['disabled']}", "see below")
     if key["trouble"]:
         yield warn(area, f"the running gateway's requests fail: {key['trouble']}", _FIX)
     for limit in key["limits"]:
         foreign = "; someone else seems to use this key, too" if limit["is_foreign_use"] else ""
         yield ok("limits", f"{area}: {limit['words']}{foreign}")
     if not key["limits"]:
-        yield ok("limits", f"{area}: no limit met yet")
+        yield ok("limits", f"{area}: no limit known yet")
