@@ -321,11 +321,18 @@ async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site:
     assert (after.turnstile, after.stamps) == (before.turnstile, before.stamps)
 
 
-async def test_other_pacing_settings_start_from_what_was_learned(site: Site) -> None:
-    before = site.gateway.tree.live_keys["main"].turnstile
-    site.tables["limits"] = {"queue": 7}
-    await site.reload()
-    assert site.gateway.tree.live_keys["main"].turnstile is not before
+async def test_other_pacing_settings_end_no_pause_and_leave_who_waits_in_line(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"429 Too Many Requests", b"", b"Retry-After: 20")))
+    async with site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.station.until(lambda: site.gateway.status().keys[0].waiting["order"] == 1)
+        site.tables["limits"] = {"queue": 1, "known": ["20/s"]}
+        await site.reload()
+        (key,) = site.gateway.status().keys
+        assert key.pause_s > 0
+        assert key.waiting["order"] == 1
+        assert [limit.n for limit in key.limits] == [20.0]
+        assert (await site.station.ask(ORDER)).reason == "queue_full"
 
 
 async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:

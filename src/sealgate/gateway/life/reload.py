@@ -1,8 +1,9 @@
 """Reload: a whole new tree is built, validated and tried, then one reference is swapped.
 
-Nothing is mutated in place. Requests under way end on the pipeline that they began with; what was learned of
-a limit, the clock, the journal, halts and, where the destination is the same, the connections go over into
-the new tree. Whatever is wrong leaves everything as it is.
+Requests under way end on the pipeline that they began with. The lines of the keys, with all that wait there
+and what was learned of the limit, the clock, the journal, halts and, where the destination is the same, the
+connections go over into the new tree; of these only the lines get other settings, at the swap. Whatever is
+wrong leaves everything as it is.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.keys.watch import SecretWatch
-from sealgate.gateway.life.assembly import build_tree
+from sealgate.gateway.life.assembly import build_tree, pacing_of
 from sealgate.gateway.life.fixed_settings import waiting_for_restart, with_fixed
 from sealgate.gateway.life.memory import restore, subjects
 from sealgate.gateway.life.site import Site
@@ -137,6 +138,8 @@ class Reloader:
         if self._site.keeper is not None:
             self._site.keeper.follow(subjects(new.tree))
         self._handler.pipeline = new
+        for turnstile in new.tree.turnstiles():
+            turnstile.adopt(pacing_of(new.tree.config))
         old.retire()
         self._site.background.follow(self._site.work(new))
         if new.tree.upstream is not old.tree.upstream:
