@@ -321,6 +321,21 @@ async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site:
     assert (after.turnstile, after.stamps) == (before.turnstile, before.stamps)
 
 
+async def test_an_order_that_came_before_a_reload_is_refused_after_the_shutdown_began(site: Site) -> None:
+    async with site.station.bot() as bot:
+        head, body = ORDER[:-1], ORDER[-1:]
+        await bot.send(head)
+        await site.station.until(lambda: site.gateway.handler.inflight == 1)
+        await site.reload()
+        drained = asyncio.ensure_future(site.gateway.drain())
+        await site.station.until(lambda: site.gateway.status().is_draining)
+        await bot.send(body)
+        answer = await bot.reply(b"POST")
+        assert (answer.status, answer.reason) == (503, "draining")
+    await drained
+    assert site.upstream.received == []
+
+
 async def test_other_pacing_settings_end_no_pause_and_leave_who_waits_in_line(site: Site) -> None:
     site.upstream.answers.append(say(reply(b"429 Too Many Requests", b"", b"Retry-After: 20")))
     async with site.station.bot() as bot:

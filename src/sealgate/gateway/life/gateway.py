@@ -134,7 +134,7 @@ class Gateway:
         """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""
         if self.pipeline.is_draining:
             return
-        self.pipeline.is_draining = True
+        self.site.halting.is_draining = True
         self.doors.close()
         await self.server.wait_until_empty(self.config.listen.drain)
         limits = self.tree.limits
