@@ -143,7 +143,7 @@ BETWEEN = sent((7.5, 3, 0.01), (8.0, 1, 0.0), (9.0, 10, 0.01))
 def test_what_windows_that_ended_about_then_have_held(
     cost: float, failed_rate: float, n: float | None
 ) -> None:
-    """Two seconds to between 9 and 10, so ten surely and fourteen maybe: by jitter one may have come before."""
+    """Two seconds to between 9 and 10, so ten surely and fourteen maybe: one only by jitter."""
     episode = Episode(9.9, 9.0, 10.0, cost)
     found = _agreed(seen([episode], BETWEEN, failed_rate), 2.0, Kind.FIXED, 0.0, [(9.0, 10.0)])
     assert found == (n and Reading(Kind.FIXED, n, 2.0))
