@@ -183,7 +183,7 @@ class Envelope:
         """Take in what a reply's headers say: it beats what was inferred."""
         for quota in quotas:
             if quota.window_s < math.inf:
-                self._publish(quota)
+                self._take_published(quota)
         # Of several that say what is left, the least counts.
         for quota in sorted(quotas, key=_left_of, reverse=True):
             if quota.left is not None and quota.reset_s is not None:
@@ -191,7 +191,7 @@ class Envelope:
                 self._left = quota.left - len(self.in_flight)
                 self._left_until = now + quota.reset_s
 
-    def _publish(self, quota: Quota) -> None:
+    def _take_published(self, quota: Quota) -> None:
         if any((one.most, one.window) == (quota.n, quota.window_s) for one in self.limits):
             return
         published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
