@@ -14,12 +14,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
-from aiohttp.http_exceptions import HttpProcessingError
 
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
-from sealgate.gateway.bots.parser import Messages, new_parser, refusal_of
+from sealgate.gateway.bots.parser import PARSER_ERRORS, Messages, new_parser, refusal_of
 from sealgate.gateway.bots.seams import (
     are_as_written,
     before_next,
@@ -104,7 +103,7 @@ class BotConnection(BotLine):
             return
         try:
             messages, is_upgraded, following = self._parser.feed_data(data)
-        except HttpProcessingError as error:
+        except PARSER_ERRORS as error:
             self._refuse_the_rest(error)
             return
         if is_upgraded:  # it is refused, so what follows is HTTP still
@@ -180,7 +179,7 @@ class BotConnection(BotLine):
             self._latest.may_stay = False
         self._state = after(self._state, behind)
 
-    def _refuse_the_rest(self, error: HttpProcessingError) -> None:
+    def _refuse_the_rest(self, error: Exception) -> None:
         """Give up on what is no HTTP, once: its place is the body under way, or that of a next request.
 
         Good requests in the same piece are lost with it: the parser does not give them out.
