@@ -29,7 +29,6 @@ from sealgate.gateway.bots.seams import (
 from sealgate.gateway.bots.states import (
     ANSWERED,
     BODY,
-    CLOSED,
     CLOSING,
     CUT,
     DEAF,
@@ -234,7 +233,10 @@ class BotConnection(BotLine):
             await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue or self._state is CLOSED or self._lookout.cut_if_gone():
+        # It may have been cut in this turn of the loop, of which the state does not know yet.
+        if self.transport is None or self.transport.is_closing():
+            return None
+        if not self._queue or self._lookout.cut_if_gone():
             return None
         item = self._queue.popleft()
         self._alarm.set(float("inf"))
