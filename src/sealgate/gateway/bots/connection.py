@@ -20,11 +20,11 @@ from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
 from sealgate.gateway.bots.parser import PARSER_ERRORS, Messages, new_parser, refusal_of
 from sealgate.gateway.bots.seams import (
-    are_as_written,
     before_next,
     behind_body,
     behind_chunks,
     behind_request,
+    is_as_written,
 )
 from sealgate.gateway.bots.states import (
     ANSWERED,
@@ -129,9 +129,10 @@ class BotConnection(BotLine):
         """Queue requests, but none that may have got a trailer of the body before it."""
         piece = data if self._state in _AT_SEAM else self._before + data
         is_behind_body = self._state is BODY
-        may_trail = is_behind_body and self._latest is not None and self._latest.is_chunked
-        for taken, (message, content) in enumerate(messages):
-            if may_trail and (self._was_paused or not are_as_written(messages[taken:], data)):
+        is_continued = is_behind_body or not data  # without new bytes, by what was held back
+        may_trail = is_continued and self._latest is not None and self._latest.is_chunked
+        for message, content in messages:
+            if may_trail and (self._was_paused or not is_as_written(message, data)):
                 self._note(CUT)
                 return
             latest = self._latest = Incoming(message, content, self)
