@@ -325,6 +325,25 @@ async def test_a_bot_that_asks_on_and_never_reads_is_cut() -> None:
     assert len(served) == 1
 
 
+async def test_what_comes_as_the_time_ends_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The alarm may ring before who serves has its turn: a bot that was cut off then gets no answer."""
+    received, served = BotConnection.data_received, list[str]()
+
+    def received_too_late(self: BotConnection, data: bytes) -> None:
+        received(self, data)
+        self._time_is_over()
+
+    async def note(incoming: Incoming) -> bool:
+        served.append(incoming.target)
+        return await answer(incoming)
+
+    monkeypatch.setattr(BotConnection, "data_received", received_too_late)
+    async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request())
+        assert await bot.rest() == b""
+    assert served == []
+
+
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
