@@ -166,8 +166,8 @@ async def running_gateway(
         ends.push_async_callback(_close_upstream, handler)
         reloader = Reloader(site, handler, load or (lambda: config))
         service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)
-        upstream = pipeline.tree.upstream.most_connections
-        server = BotServer(service, room_for_bots(config.listen.max_connections, upstream))
+        wanted = config.listen.max_connections
+        server = BotServer(service, wanted, room_for_bots(wanted, pipeline.tree.upstream.most_connections))
         ends.push_async_callback(site.background.stop)
         site.background.follow(site.work(pipeline))
         site.background.finish(reloader.watch())
