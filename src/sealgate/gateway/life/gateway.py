@@ -127,8 +127,7 @@ class Gateway:
 
     async def wait_until_ready(self, seconds: float) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
-        shortest_ms = min(key.recv_window_ms for key in self.config.keys.values())
-        await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
+        await self.tree.clock.wait_until_ready(self.host.now() + seconds)
 
     async def drain(self) -> None:
         """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""

@@ -123,9 +123,8 @@ class Reloader:
         if new.tree.clock is old.tree.clock:
             return []
         until = self._site.host.now() + _FIRST_SAMPLE_S
-        recv_window_ms = min(key.recv_window_ms for key in new.tree.config.keys.values())
         try:
-            await new.tree.clock.wait_until_good(until, recv_window_ms)
+            await new.tree.clock.wait_until_ready(until)
         except Refusal as refusal:
             if new.tree.config.clock.required and old.tree.clock.not_ready is None:
                 fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
