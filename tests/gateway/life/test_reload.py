@@ -20,6 +20,7 @@ from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.journal import LimitsTable
+from sealgate.gateway.keys.watch import SecretWatch, State
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.key_care import KeyCare
 from sealgate.gateway.life.reload import ReloadError
@@ -509,6 +510,22 @@ async def test_no_reload_while_it_shuts_down(site: Site) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sealgate.gateway.keys.watch._LOOK_S", 0.01)
+
+
+async def test_secret_files_are_looked_at_beside_the_loop(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of another machine may take its time, while requests go on."""
+    look, threads = SecretWatch.look, set[str]()
+
+    def noted(self: SecretWatch, config: Config) -> State:
+        threads.add(threading.current_thread().name)
+        return look(self, config)
+
+    monkeypatch.setattr(SecretWatch, "look", noted)
+    await site.reload()
+    assert threads
+    assert threading.current_thread().name not in threads
 
 
 @pytest.mark.usefixtures("quick")
