@@ -3,12 +3,14 @@
 import asyncio
 import socket
 
+import pytest
+
+from gateway.upstream.test_warm_connections import LONG_S, ask_on, connected, connections_to, running_server
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.routes import Lane
+from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.pool import Upstream
-
-LONG_S = 30.0
 
 
 async def test_the_place_and_the_handshake_end_in_the_one_time() -> None:
@@ -25,3 +27,18 @@ async def test_the_place_and_the_handshake_end_in_the_one_time() -> None:
         await upstream.close()
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CONNECT_TIMEOUT
+
+
+@pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "connected"])
+async def test_a_connection_that_is_held_does_not_rest(*, is_taken: bool) -> None:
+    """The journal may take longer than a connection may lie idle."""
+    async with running_server() as server, connections_to(server.port, keep_alive_s=0.05) as upstream:
+        held, other = await connected(upstream), await connected(upstream)
+        held.release()
+        assert held is (upstream.take(Lane.ORDER) if is_taken else await connected(upstream))
+        other.release()
+        await upstream._has_gone.wait()  # the other's rest is over, which began later
+        assert isinstance(await ask_on(held, upstream), Answer)
+        upstream._has_gone.clear()
+        await upstream._has_gone.wait()  # back in the pool it rests again
+        assert (held.is_usable, upstream._idle) == (False, [])

@@ -8,6 +8,7 @@ How far its request is, is one state (states.py), whose table everything here ob
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -142,8 +143,12 @@ class UpstreamConnection(Flow):
             self.close()
 
     def rest(self, seconds: float) -> None:
-        """Close when that many seconds have passed without a request."""
+        """Close when that many seconds have passed, unless it is roused before."""
         self._alarm.set(self._loop.time() + seconds)
+
+    def rouse(self) -> None:
+        """End the rest: a request has it, though what comes before its first byte may take long."""
+        self._alarm.set(math.inf)
 
     def close(self) -> None:
         """Cut the connection."""

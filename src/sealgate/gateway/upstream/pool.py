@@ -105,6 +105,7 @@ class Upstream:
         while self._idle:
             connection = self._idle.pop()
             if connection.is_usable:
+                connection.rouse()
                 return connection
         return None
 
