@@ -39,7 +39,7 @@ from sealgate.gateway.upstream.states import (
     after,
 )
 from sealgate.gateway.upstream.tls import has_said_goodbye
-from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
+from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, UntakenReplyError, describe
 
 if TYPE_CHECKING:
     import ssl
@@ -196,10 +196,12 @@ class UpstreamConnection(Flow):
             self._may_stay = self._may_stay and not message.should_close
             self._state = after(self._state, REPLY if content.is_eof() else HEAD)
             self._head.set_result((message, content))
-        else:  # RFC 9110 section 15.2: interim replies are skipped; nobody asked to switch protocols
+        elif message.code == SWITCHING_PROTOCOLS:
+            self._fail(UntakenReplyError("it switched to another protocol (101), which nobody asked for"))
+        else:  # RFC 9110 section 15.2: interim replies are skipped
             self._interim += 1
-            if self._interim > _MOST_INTERIM or message.code == SWITCHING_PROTOCOLS:
-                self._fail(aiohttp.ClientPayloadError("interim replies without end"))
+            if self._interim > _MOST_INTERIM:
+                self._fail(UntakenReplyError("it sent interim replies (1xx) without end"))
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
@@ -249,7 +251,7 @@ class UpstreamConnection(Flow):
 
 
 def _sorted(message: ReplyMessage) -> ReplyHead:
-    """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
+    """Return the head. Raises UntakenReplyError where more was done to the body than cut it into chunks.
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read. Of the lengths
     that no body has, the parser takes one for none.
@@ -258,10 +260,10 @@ def _sorted(message: ReplyMessage) -> ReplyHead:
     if head.length is not None and len(head.length) > _LENGTH_DIGITS:
         length = head.length.lstrip(b"0")
         if len(length) > _LENGTH_DIGITS:
-            raise aiohttp.ClientPayloadError("a length that no body has")
+            raise UntakenReplyError("the reply states a length that no body has")
         head = head._replace(length=length or b"0")
     if head.coding != (b"chunked" if message.chunked else None):
-        raise aiohttp.ClientPayloadError("a transfer coding other than chunked")
+        raise UntakenReplyError("the reply has a transfer coding other than chunked")
     return head
 
 

@@ -10,8 +10,13 @@ import ssl
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
-# All that aiohttp raises where a connection cannot be made, breaks, or carries no HTTP.
-TRANSPORT_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError)
+
+class UntakenReplyError(Exception):
+    """A reply that is HTTP, and is not taken all the same: its words say why."""
+
+
+# All that is raised where a connection cannot be made, breaks, or carries no HTTP; and our own.
+TRANSPORT_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError, UntakenReplyError)
 
 
 def describe(error: BaseException) -> str:
@@ -22,6 +27,8 @@ def describe(error: BaseException) -> str:
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
     if isinstance(error, HttpProcessingError):
         return "the reply is not HTTP"
+    if isinstance(error, UntakenReplyError):
+        return str(error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return _PLAIN.get(type(error), type(error).__name__)
