@@ -10,6 +10,10 @@ from sealgate.core.attempts import Failure, FailureKind
 
 SAID = {
     "nothing": (b"", "the connection was closed without a reply"),
+    "a part of the body": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+        "the reply was cut short",
+    ),
     "no HTTP": (b"SSH-2.0-x\r\n\r\n", "the reply is not HTTP"),
     "interim replies": (
         b"HTTP/1.1 103 Early Hints\r\n\r\n" * 17,

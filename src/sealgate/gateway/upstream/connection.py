@@ -217,7 +217,8 @@ class UpstreamConnection(Flow):
             return
         if self._state is BODY and exc is None and self._is_whole_at_the_end():
             self._state = after(self._state, END)
-        self._fail(exc if isinstance(exc, Exception) else aiohttp.ServerDisconnectedError())
+        closed = aiohttp.ClientPayloadError() if self._state is BODY else aiohttp.ServerDisconnectedError()
+        self._fail(exc if isinstance(exc, Exception) else closed)
 
     def _is_whole_at_the_end(self) -> bool:
         """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
