@@ -40,6 +40,12 @@ _PLAIN: dict[type[BaseException], str] = {
     TimeoutError: "it took too long",
 }
 
+# A container without a way out, or a resolver that is down, gives the second; it says nothing of the name.
+_LOOK_UP: dict[int | None, str] = {
+    socket.EAI_NONAME: "no such host name",
+    socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
+}
+
 
 def _cause(error: Exception) -> str:
     """Return the words of whoever knows: TLS, the resolver or the system (asyncio's repeat the address)."""
@@ -48,5 +54,5 @@ def _cause(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return f"it does not speak TLS as expected ({error.reason})"
     if isinstance(error, socket.gaierror):
-        return "no such host name"
+        return _LOOK_UP.get(error.errno, f"its name cannot be looked up ({error.strerror})")
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
