@@ -26,6 +26,7 @@ from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 _RENEW_AT = 0.8  # of that time: a new one is opened before the last one goes
 _SHORT_S = 2.0  # a connection that is closed unused before that is no use
 _GAP_S = 0.1  # from such a one to the next, at first
+_FULL = "no connection to the exchange became free in time (upstream.max_connections)"
 _UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
 
@@ -84,13 +85,18 @@ class Upstream:
             self._lanes[connection] = lane
         return connection
 
-    async def connect(self, lane: Lane, timeout_s: float) -> UpstreamConnection | Failure:
-        """Return a connection that is ready, waiting for a place if need be. Nothing is sent yet."""
+    async def connect(
+        self, lane: Lane, timeout_s: float, wait_s: float = math.inf
+    ) -> UpstreamConnection | Failure:
+        """Return a connection that is ready. Nothing is sent yet.
+
+        It may wait `wait_s` at most for a place; all of it takes `timeout_s` at most.
+        """
         ends_at = self._loop.time() + timeout_s
         try:
-            await self._slots.enter(lane, min(timeout_s, self.destination.connect_timeout_s))
+            await self._slots.enter(lane, min(timeout_s, wait_s))
         except TimeoutError:
-            return Failure(FailureKind.CONNECT_TIMEOUT, "all connections are in use")
+            return Failure(FailureKind.FULL, _FULL)
         connection: UpstreamConnection | Failure | None = None
         try:
             connection = self._take_idle() or await self._open(ends_at)
