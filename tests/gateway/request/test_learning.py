@@ -175,3 +175,10 @@ def test_what_follows_without_a_reply(
     context.resends, context.give_up_at = resends, 100.0 + left_s
     assert judge_failure(failure, one, context, now=100.0) == verdict
     assert context.upstream_errors == (UpstreamError(failure.kind.value, 100.0),)
+
+
+def test_a_full_pool_is_no_error_of_the_exchange() -> None:
+    full, context = Failure(FailureKind.FULL, "no connection became free"), sent()
+    verdict = judge_failure(full, ORDER, context, now=100.0)
+    assert verdict == GiveUp("queue_full", "No connection became free.", Conclusion.NOT_SENT)
+    assert context.upstream_errors == ()

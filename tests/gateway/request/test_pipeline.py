@@ -149,6 +149,14 @@ async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_m
         assert first.ends == ["released"]
 
 
+async def test_where_no_connection_becomes_free_there_was_no_attempt() -> None:
+    async with pipeline_to(Failure(FailureKind.FULL, "no connection became free")) as pipeline:
+        context = admitted()
+        with pytest.raises(Refusal, match="queue_full: No connection became free"):
+            await pipeline.deliver(ORDER, b"{}", context)
+    assert (context.attempts, context.conclusion, context.upstream_errors) == (0, "not_sent", ())
+
+
 async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
     closed = Connection(OK, is_usable=False)
     async with pipeline_to(closed, Connection(OK)) as pipeline:

@@ -58,7 +58,9 @@ def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
-    context.upstream_errors += (UpstreamError(failure.kind.value, now),)
+    if not failure.is_own:
+        context.upstream_errors += (UpstreamError(failure.kind.value, now),)
+        context.attempts += failure.is_unsent  # one that was sent is counted since then
     resends = context.resends.count(failure.kind.value)
     time_left_s = context.give_up_at - now
     return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

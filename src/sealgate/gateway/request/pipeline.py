@@ -87,10 +87,8 @@ class Pipeline:
         """Return what came of it, None where nothing was sent and nothing failed: it waits once more."""
         idle = self.tree.upstream.take(ticket.route.lane)
         connection = idle or await self._connect(ticket, turn, context)
-        if connection is None:
-            return None
-        if isinstance(connection, Failure):
-            return _unreached(connection, context)
+        if connection is None or isinstance(connection, Failure):
+            return connection
         return await self._send(ticket, body, connection, turn, context)
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
@@ -161,7 +159,9 @@ class Pipeline:
     ) -> UpstreamConnection | Failure | None:
         """Return a new connection, None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._host.now())
-        connection = await self.tree.upstream.connect(ticket.route.lane, self._time_left_s(context, now))
+        connection = await self.tree.upstream.connect(
+            ticket.route.lane, self._time_left_s(context, now), context.give_up_at - now
+        )
         context.enter(OWN, self._host.now())
         if not turn.is_paused:
             return connection
@@ -188,7 +188,7 @@ class Pipeline:
             connection.release()
             raise
         if not connection.is_usable or turn.is_paused or self._halting.stops(ticket):
-            return _unsent(connection, context)
+            return _unsent(connection)
         turn.goes(now)
         context.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
@@ -272,19 +272,13 @@ class Pipeline:
             log.exception("reply_not_learned_from", request_id=context.request_id)
 
 
-def _unsent(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
+def _unsent(connection: UpstreamConnection) -> Failure | None:
     """Give the connection up to the next; return an attempt that failed where it was closed meanwhile."""
     was_usable = connection.is_usable
     connection.release()
     if was_usable:
         return None
-    return _unreached(Failure(FailureKind.UNREACHABLE, "the connection was closed at once"), context)
-
-
-def _unreached(failure: Failure, context: RequestContext) -> Failure:
-    """Count an attempt that had no connection to be sent on."""
-    context.attempts += 1
-    return failure
+    return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, context: RequestContext, now: float) -> None:
