@@ -1,8 +1,17 @@
 """What is behind a request, as far as the bytes tell."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from sealgate.gateway.bots.seams import before_next, behind_body, behind_chunks, behind_request
+from sealgate.gateway.bots.seams import (
+    are_as_written,
+    before_next,
+    behind_body,
+    behind_chunks,
+    behind_request,
+)
 from sealgate.gateway.bots.states import CUT, PART, Event
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -67,3 +76,58 @@ def test_an_end_is_found_however_it_is_cut(size: int) -> None:
             ends.append(start + len(data))
         before = before_next(before, data)
     assert ends == [len(CHUNKS)]
+
+
+def head(line: str, fields: int) -> Any:
+    """Return what the parser makes of a head with so many fields."""
+    method, path = line.split(" ")
+    return SimpleNamespace(method=method, path=path, raw_headers=((b"a", b"b"),) * fields)
+
+
+def written(line: str, fields: int, body: bytes = b"") -> bytes:
+    return f"{line} HTTP/1.1\r\n".encode() + b"a:b\r\n" * fields + b"\r\n" + body
+
+
+A, B, C = "GET /a", "GET /a", "PUT /c"
+LOOKS_LIKE_B = b"23\r\n\nGET /a HTTP/1.1\r\na:b\r\na:b\r\n\r\n\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("heads", "data", "expected"),
+    [
+        pytest.param([(A, 2)], written(A, 2), [True], id="as it was written"),
+        pytest.param([(A, 3)], written(A, 2), [False], id="with a trailer in it"),
+        pytest.param([(A, 2)], b"0\r\n\r\n" + written(A, 2), [True], id="behind the end of a body"),
+        pytest.param([(A, 0)], written(A, 0), [True], id="without a field"),
+        pytest.param(
+            [(A, 1), (B, 2), (A, 3)],
+            written(A, 1) + written(B, 2) + written(A, 3),
+            [True, True, True],
+            id="one line of several heads",
+        ),
+        pytest.param(
+            [(A, 1), (B, 3), (A, 3)],
+            written(A, 1) + written(B, 2) + written(A, 3),
+            [True, False, True],
+            id="of several, one with a trailer",
+        ),
+        pytest.param(
+            [(C, 1), (B, 2)],
+            written(C, 1, LOOKS_LIKE_B) + written(B, 1),
+            [True, False],
+            id="a body that looks like a head with that trailer",
+        ),
+        pytest.param(
+            [(A, 1), (C, 1)],
+            written(A, 1).replace(b" ", b"  ") + written(C, 1),
+            [False, True],
+            id="a line with other blanks",
+        ),
+        pytest.param([(A, 2)], written(A, 2)[:-1], [False], id="no end of the head"),
+        pytest.param([(A, 1)], b"", [False], id="held back since an earlier piece"),
+    ],
+)
+def test_heads_that_are_as_they_were_written(
+    heads: list[tuple[str, int]], data: bytes, expected: list[bool]
+) -> None:
+    assert are_as_written([head(*one) for one in heads], data) == expected

@@ -20,11 +20,11 @@ from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
 from sealgate.gateway.bots.parser import PARSER_ERRORS, Messages, new_parser, refusal_of
 from sealgate.gateway.bots.seams import (
+    are_as_written,
     before_next,
     behind_body,
     behind_chunks,
     behind_request,
-    is_as_written,
 )
 from sealgate.gateway.bots.states import (
     ANSWERED,
@@ -131,8 +131,8 @@ class BotConnection(BotLine):
         is_behind_body = self._state is BODY
         is_continued = is_behind_body or not data  # without new bytes, by what was held back
         may_trail = is_continued and self._latest is not None and self._latest.is_chunked
-        for message, content in messages:
-            if may_trail and (self._was_paused or not is_as_written(message, data)):
+        for index, (message, content) in enumerate(messages):
+            if may_trail and (self._was_paused or not _is_as_written(messages, index, data)):
                 self._note(CUT)
                 return
             latest = self._latest = Incoming(message, content, self)
@@ -288,3 +288,7 @@ class BotConnection(BotLine):
         if self.transport.can_write_eof():
             with contextlib.suppress(OSError):  # the bot is gone, which was not read yet
                 self.transport.write_eof()
+
+
+def _is_as_written(messages: Messages, index: int, data: bytes) -> bool:
+    return are_as_written([message for message, _ in messages], data)[index]

@@ -7,6 +7,8 @@ A piece is what came at once; where it begins with no request, the last bytes `b
 What is found is an event: PART of a head, CUT where that cannot be told or may be wrong, None for nothing.
 """
 
+from collections.abc import Iterator, Sequence
+
 from sealgate.gateway.bots.parser import RequestMessage
 from sealgate.gateway.bots.states import CUT, PART, Event
 
@@ -47,15 +49,43 @@ def behind_chunks(piece: bytes, *, may_lose: bool) -> Event | None:
     return PART if behind else None
 
 
-def is_as_written(message: RequestMessage, data: bytes) -> bool:
-    """Whether a head that is whole in a piece has as many fields as lines, so that it got no trailer as well.
+def are_as_written(messages: Sequence[RequestMessage], data: bytes) -> list[bool]:
+    """Whether each head of a piece has as many fields as lines, so that it got no trailer as well.
 
-    A body may look like it, so all that may be that head must agree.
+    A body may look like a head. So one is looked for from the first place where it can be, behind those in
+    front of it, to the last, before those behind it; and all in there that may be that head must agree.
     """
-    line = f"\n{message.method} {message.path} HTTP/".encode("utf-8", "surrogateescape")
-    is_found, start = False, data.find(line)
-    while start >= 0 and (end := data.find(_BLANK, start)) >= 0:
-        if data.count(b"\r\n", start, end) != len(message.raw_headers):
-            return False
-        is_found, start = True, data.find(line, end)
-    return is_found
+    piece = b"\n" + data  # so that one at its begin is found, too
+    lines = [f"\n{one.method} {one.path} HTTP/".encode("utf-8", "surrogateescape") for one in messages]
+    places = zip(_firsts(lines, piece), _lasts(lines, piece), strict=True)
+    return [
+        set(_counts(line, piece, first, last)) == {len(message.raw_headers)}
+        for message, line, (first, last) in zip(messages, lines, places, strict=True)
+    ]
+
+
+def _firsts(lines: Sequence[bytes], piece: bytes) -> list[int]:
+    """Return where each line can be at the earliest, as they come in this order."""
+    firsts, at = [], 0
+    for line in lines:
+        firsts.append(found := piece.find(line, at))
+        at = max(at, found + 1)
+    return firsts
+
+
+def _lasts(lines: Sequence[bytes], piece: bytes) -> list[int]:
+    """Return where each line can be at the latest; -1 where it is nowhere."""
+    lasts, end = [], len(piece)
+    for line in reversed(lines):
+        lasts.append(found := piece.rfind(line, 0, end))
+        end = min(end, found + 1) if found >= 0 else end
+    return lasts[::-1]
+
+
+def _counts(line: bytes, piece: bytes, first: int, last: int) -> Iterator[int]:
+    """Yield how many fields each head has that begins with a line between two places; -1 where it is cut."""
+    at = first
+    while 0 <= at <= last:
+        end = piece.find(_BLANK, at)
+        yield piece.count(b"\r\n", at, end) if end >= 0 else -1
+        at = piece.find(line, at + 1)
