@@ -9,6 +9,7 @@ A new lead first listens for a while: members that knew the last one, or none, s
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -22,7 +23,6 @@ LISTENS_S = 0.5  # longer than members take to notice a new lead
 CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits where no limit is known
-_UNBOUNDED = 1 << 30  # each member bounds its own queue
 
 
 class Lead:
@@ -33,9 +33,9 @@ class Lead:
         settings: PacerSettings,
         chance: Callable[[], float],
         limits: list[Limit],
-        opens_at: float = -math.inf,
+        opens_at: float,
     ) -> None:
-        self.pacer = Pacer(replace(settings, queue=_UNBOUNDED), chance)
+        self.pacer = Pacer(replace(settings, queue=sys.maxsize), chance)  # each member bounds its own
         if limits:
             self.pacer.believe(limits)
         self.look_at = opens_at

@@ -187,7 +187,7 @@ class MemberPacer(Pacer):
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
         """Start from a snapshot."""
         super().restore(kept, now)
-        if kept and not self._settings.known:
+        if not self._settings.known:
             self.common = replace(self.common, limits=tuple(self.limits))
 
     def _let_go(self, now: float) -> tuple[list[Claim], float | None]:
