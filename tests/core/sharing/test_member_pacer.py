@@ -153,7 +153,8 @@ def test_who_cannot_be_served_in_time_by_its_part_is_refused_and_not_told(pacer:
     assert pacer.enter(in_time, 0.0) is None
     refused = pacer.enter(late, 0.0)
     assert refused is not None
-    assert (refused.slug, refused.retry_after_s) == ("deadline_exceeded", pytest.approx(1.2, abs=0.01))
+    assert refused.slug == "deadline_exceeded"
+    assert refused.retry_after_s == pytest.approx(1.2, abs=0.01)
     assert pacer.outbox.take().waits == [*before, in_time]
 
 
@@ -197,13 +198,14 @@ def test_what_was_answered_is_under_way_no_longer(pacer: MemberPacer) -> None:
 
 
 def test_a_pause_begins_here_at_once_and_outlasts_the_sharing(pacer: MemberPacer) -> None:
-    [a] = waiting(pacer, "a")
-    granted(pacer, "a")
-    pacer.answered(a, 0.0, LimitReply(Fate.LIMITED, 3.0, 0.0))
-    assert pacer.is_paused(2.9)
+    a, b = waiting(pacer, "a", "b")
+    granted(pacer, "a", "b")
+    for one in (a, b):
+        pacer.answered(one, 0.0, LimitReply(Fate.LIMITED, 3.0, 0.0))
+    assert [pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
     pacer.go_alone(0.1)
     assert pacer.is_paused(2.9)
-    waiting(pacer, "b", now=0.1)
+    waiting(pacer, "c", now=0.1)
     assert list(pacer.release(2.9).go) == []
 
 
@@ -290,7 +292,8 @@ def test_who_waits_when_it_goes_alone_goes_at_an_even_pace(pacer: MemberPacer) -
     a, _, _ = waiting(pacer, "a", "b", "c")
     pacer.go_alone(1.0)
     release = pacer.release(1.0)
-    assert (list(release.go), release.look_again_at) == ([a], pytest.approx(1.2, abs=0.05))
+    assert list(release.go) == [a]
+    assert release.look_again_at == pytest.approx(1.2, abs=0.05)
 
 
 def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
