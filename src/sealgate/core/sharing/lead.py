@@ -20,7 +20,6 @@ from sealgate.core.routes import Lane
 from sealgate.core.sharing.notes import Grant, Note, Over
 
 LISTENS_S = 0.5  # longer than members take to notice a new lead
-CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits where no limit is known
 
