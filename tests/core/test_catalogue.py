@@ -54,6 +54,7 @@ SPEC = [
 OTHERS = [
     (400, b"something new", "other_4xx"),
     (418, b"", "other_4xx"),
+    (400, b'{"detail":"Invalid CIDR"}', "invalid_ip"),
     (502, b"<html>", "other_5xx"),
     (429, b"", "rate_limited"),
     (422, b'{"detail":[{"msg":"x"}]}', "validation"),
@@ -122,6 +123,7 @@ UNSYNCED = Known(None, has_worked=False)
             "it was not accepted since the start: most likely `api_key` is mistyped or revoked",
         ),
         ("rate_limited", WORKED, "about 20 per 1 s"),
+        ("rate_limited", FRESH, ""),
         (
             "rate_limited",
             WORKED._replace(is_foreign_use=True),

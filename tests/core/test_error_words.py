@@ -15,6 +15,7 @@ FIELDS = [{"msg": "field required", "loc": ["body", "size"]}, 7, {"loc": []}]
         (json.dumps({"detail": "Invalid API key"}).encode(), "401 Invalid API key"),
         (json.dumps({"detail": FIELDS}).encode(), "401 field required;"),
         (json.dumps({"detail": "a\x1b[31mb\nc"}).encode(), "401 a [31mb c"),
+        (json.dumps({"detail": "x" * 100}).encode(), f"401 {'x' * 100}"),
         (json.dumps({"detail": "x" * 200}).encode(), f"401 {'x' * 100}…"),
         (b'{"detail": "\x1b[2Ja\x07b\xff\xc2\x9bm"}', "401  [2Ja b\ufffd m"),
         (json.dumps({"detail": "a\u202eb\ud800c"}).encode(), "401 a b c"),

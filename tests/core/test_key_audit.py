@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sealgate.core.findings import Level
-from sealgate.core.key_audit import CHECKS, NOT_LISTED, OLD_DAYS, OwnKey, audit
+from sealgate.core.key_audit import CHECKS, OwnKey, audit
 from sealgate.core.key_records import DAY_S, KeyRecord, ListedKey
 
 NOW = 1_800_000_000.0
@@ -39,6 +39,7 @@ CASES: dict[str, tuple[dict[str, object], OwnKey | None, list[tuple[str, Level]]
     "ends soon, nobody's here": ({"record": SOON}, None, [("expires_soon", WARN), ("not_here", WARN)]),
     "no whitelist": (BARE, OWN, [("no_whitelist", FAIL)]),
     "everybody is on it": ({"ip_whitelist": ("203.0.113.7", "0.0.0.0/0")}, OWN, [("no_whitelist", FAIL)]),
+    "everybody is on it by IPv6": ({"ip_whitelist": ("::/0",)}, OWN, [("no_whitelist", FAIL)]),
     "no whitelist, reads only": ({**BARE, "permissions": ("read",)}, READER, [("no_whitelist", WARN)]),
     "too wide": ({}, READER, [("too_wide", WARN)]),
     "as wide as needed": ({"permissions": ("read",)}, READER, []),
@@ -46,10 +47,15 @@ CASES: dict[str, tuple[dict[str, object], OwnKey | None, list[tuple[str, Level]]
     "too narrow, and at its end": ({"permissions": ("read",), "record": EXPIRED}, OWN, [("expired", FAIL)]),
     "nobody knows how wide": ({"permissions": ()}, OWN, []),
     "never used": ({"last_used_at": None}, OWN, [("never_used", WARN)]),
-    "new, and not used yet": ({"last_used_at": None, "created_at": NOW - 60.0}, OWN, []),
+    "a little older than a day, and never used": (
+        {"last_used_at": None, "created_at": NOW - 1.1 * DAY_S},
+        OWN,
+        [("never_used", WARN)],
+    ),
+    "new, and not used yet": ({"last_used_at": None, "created_at": NOW - DAY_S}, OWN, []),
     "nobody knows how old": ({"last_used_at": None, "created_at": None}, OWN, []),
-    "old": ({"created_at": NOW - (OLD_DAYS + 1) * DAY_S}, OWN, [("old", WARN)]),
-    "not old yet": ({"created_at": NOW - OLD_DAYS * DAY_S}, OWN, []),
+    "old": ({"created_at": NOW - 365.1 * DAY_S}, OWN, [("old", WARN)]),
+    "not old yet": ({"created_at": NOW - 365 * DAY_S}, OWN, []),
     "not here": ({}, None, [("not_here", WARN)]),
 }
 
@@ -70,14 +76,20 @@ def test_one_that_is_not_listed_and_the_order() -> None:
     gone = OwnKey("alt", "ak-2", frozenset())
     findings = audit([replace(GOOD, api_key="ak-3")], [gone], NOW)
     assert [(finding.kind, finding.level, finding.api_key) for finding in findings] == [
-        (NOT_LISTED, FAIL, "ak-2"),
+        ("not_listed", FAIL, "ak-2"),
         ("not_here", WARN, "ak-3"),
     ]
 
 
 def test_the_worst_comes_first() -> None:
+    strange = replace(GOOD, api_key="ak-3")
     key = replace(GOOD, ip_whitelist=(), last_used_at=None, record=SOON)
-    assert [one.level for one in audit([key], [OWN], NOW)] == [FAIL, FAIL, WARN]
+    assert [(one.api_key, one.level) for one in audit([strange, key], [OWN], NOW)] == [
+        ("ak-1", FAIL),
+        ("ak-1", FAIL),
+        ("ak-3", WARN),
+        ("ak-1", WARN),
+    ]
 
 
 def test_the_words_have_the_figures() -> None:

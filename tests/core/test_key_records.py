@@ -6,7 +6,6 @@ import math
 import pytest
 
 from sealgate.core.key_records import (
-    WARN_DAYS,
     AuditEntry,
     KeyRecord,
     KeyState,
@@ -27,6 +26,7 @@ def listed(**fields: object) -> bytes:
         ("2027-01-31T12:00:00Z", 1_801_396_800.0),
         ("2027-01-31T12:00:00.500+00:00", 1_801_396_800.5),
         ("2027-01-31T12:00:00", 1_801_396_800.0),
+        ("2027-01-31T14:00:00+02:00", 1_801_396_800.0),
         (None, None),
         ("", None),
         ("never", None),
@@ -60,7 +60,9 @@ def test_all_that_the_list_says() -> None:
         "expires_at": None,
         "is_active": True,
     }
-    body = json.dumps({"keys": [record, {"permissions": 7}, "ak-3"]}).encode()
+    body = json.dumps(
+        {"keys": [record, {"permissions": 7, "last_used_at": "2027-01-31T12:00:01Z"}, "ak-3"]}
+    ).encode()
     assert list_keys(body) == [
         ListedKey(
             "ak-2",
@@ -71,7 +73,7 @@ def test_all_that_the_list_says() -> None:
             None,
             KeyRecord(None, is_active=True),
         ),
-        ListedKey("", "", (), (), None, None, KeyRecord(None, is_active=True)),
+        ListedKey("", "", (), (), None, 1_801_396_801.0, KeyRecord(None, is_active=True)),
     ]
 
 
@@ -94,8 +96,8 @@ def test_what_is_no_such_reply(body: bytes) -> None:
     ("days_left", "is_active", "state"),
     [
         (None, True, KeyState.GOOD),
-        (WARN_DAYS, True, KeyState.GOOD),
-        (WARN_DAYS - 0.01, True, KeyState.ENDS_SOON),
+        (7.0, True, KeyState.GOOD),
+        (6.99, True, KeyState.ENDS_SOON),
         (0.01, True, KeyState.ENDS_SOON),
         (0.0, True, KeyState.ENDED),
         (-2.3, True, KeyState.ENDED),

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sealgate.core.schemes import (
-    LONGEST_PAUSE_S,
     End,
     Heard,
     Plan,
@@ -56,6 +55,7 @@ def test_every_scheme_is_found(way: Way, target: SignedTarget) -> None:
     finding, heard = search(PLAN, exchange_of(way, target))
     assert (finding.end, finding.way, finding.target) == (End.FOUND, way, target)
     assert len(heard) == len({one.probe for one in heard}) <= PLAN.most_reads
+    assert {one.probe.target for one in heard if not one.probe.has_query} == {PATH}
 
 
 def test_how_many_reads_it_takes() -> None:
@@ -111,6 +111,7 @@ def with_ids() -> Exchange:
 def test_what_ends_the_search_early(exchange: Exchange, end: End, reads: int) -> None:
     finding, heard = search(PLAN, exchange)
     assert (finding.end, finding.way, len(heard)) == (end, None, reads)
+    assert finding.words == heard[-1].words
 
 
 def test_a_read_that_is_refused_for_something_else_tells_as_much() -> None:
@@ -169,9 +170,22 @@ def test_what_taught_nothing_is_asked_again(verdict: Verdict) -> None:
     assert next_step(PLAN, [first, accepted]) == replace(first.probe, is_false=True)
 
 
-def test_a_pause_that_is_too_long_is_not_waited_for() -> None:
-    limited = Heard(Probe(DEFAULT), Verdict.LIMITED, "429", LONGEST_PAUSE_S + 1)
-    assert next_step(PLAN, [limited]) == SearchEnd(End.LIMITED, "429")
+@pytest.mark.parametrize("verdict", [Verdict.CLOCK, Verdict.TROUBLE, Verdict.LIMITED])
+@pytest.mark.parametrize("spoilt", range(4))
+def test_it_is_as_if_what_taught_nothing_had_not_come(spoilt: int, verdict: Verdict) -> None:
+    right, numbers = exchange_of(DEFAULT, QUERY), itertools.count()
+    finding, heard = search(
+        PLAN, lambda probe: (verdict, "not now") if next(numbers) == spoilt else right(probe)
+    )
+    undisturbed = search(PLAN, right)
+    del heard[spoilt]
+    assert (finding, heard) == undisturbed
+
+
+@pytest.mark.parametrize(("stated_s", "is_waited_for"), [(60.0, True), (60.1, False)])
+def test_a_pause_that_is_too_long_is_not_waited_for(stated_s: float, *, is_waited_for: bool) -> None:
+    limited = Heard(Probe(DEFAULT), Verdict.LIMITED, "429", stated_s)
+    assert next_step(PLAN, [limited]) == (limited.probe if is_waited_for else SearchEnd(End.LIMITED, "429"))
 
 
 OPEN_ENDED = [
@@ -196,7 +210,7 @@ def test_answers_that_are_never_the_same_cost_two_false_signatures_at_most() -> 
         return REFUSED if is_hex else (Verdict.PASSED, f"400 request {next(numbers)}")
 
     finding, heard = search(PLAN, answer)
-    assert finding.end is End.ALL_REFUSED
+    assert (finding.end, finding.words) == (End.ALL_REFUSED, heard[-1].words)
     assert sum(one.probe.is_false for one in heard) == 2
 
 

@@ -21,6 +21,7 @@ DAY = 86_400.0
     ("offset_s", "error_s", "level", "words"),
     [
         (0.003, 0.002, Level.OK, "known to ±2 ms; this machine is +3 ms off"),
+        (0.0, 0.0021, Level.OK, "known to ±3 ms"),
         (0.0, 0.0001, Level.OK, "known to ±1 ms; this machine is +0 ms off"),
         (120.0, 0.002, Level.WARN, "this machine is 120.0 s behind, which it corrects"),
         (-120.0, 0.002, Level.WARN, "this machine is 120.0 s ahead, which it corrects"),
@@ -130,5 +131,6 @@ def test_a_key_that_may_not_do_what_bots_may(
 def test_an_exchange_that_has_nothing_of_what_was_asked_for() -> None:
     finding = nothing_there("https://exchange.example", "/v1/trade/time", "/v1/trade/symbols/list")
     told = "https://exchange.example has neither /v1/trade/time nor /v1/trade/symbols/list (404)"
-    assert (finding.level, finding.text.startswith(told)) == (Level.FAIL, True)
+    assert (finding.area, finding.level) == ("base_url", Level.FAIL)
+    assert finding.text.startswith(told)
     assert finding.fix.startswith("correct base_url")

@@ -20,6 +20,10 @@ READ = {
     ),
     "raw, the first line alone": (b"GET /x", WrittenRequest("GET", "/x", ())),
     "raw, no length": (b"PUT /x\n\nab\n", WrittenRequest("PUT", "/x", (), (Piece(b"ab\n"),))),
+    "raw, an empty line in the body": (
+        b"PUT /x\n\na\n\nb\n\nc",
+        WrittenRequest("PUT", "/x", (), (Piece(b"a\n\nb\n\nc"),)),
+    ),
     "raw, absolute": (b"GET https://a.example/x?b HTTP/1.1", WrittenRequest("GET", "/x?b", ())),
     "raw, nothing behind the host": (b"GET http://a.example", WrittenRequest("GET", "/", ())),
     "curl": (b"curl https://a.example:1/x?b=1#c", WrittenRequest("GET", "/x?b=1", ())),
@@ -48,7 +52,7 @@ READ = {
     ),
     "curl, files": (
         b"curl http://h/x --data-binary @f -d @g",
-        WrittenRequest("POST", "/x", (), (Piece(file="f"), Piece(b"&"), Piece(file="g", is_text=True))),
+        WrittenRequest("POST", "/x", (), (Piece(b"", "f"), Piece(b"&"), Piece(b"", "g", is_text=True))),
     ),
 }
 UNREADABLE = {

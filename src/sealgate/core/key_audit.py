@@ -11,7 +11,7 @@ from sealgate.core.advice import RENEW, sentence
 from sealgate.core.findings import Level
 from sealgate.core.key_records import DAY_S, KeyState, ListedKey
 
-OLD_DAYS = 365
+_OLD_DAYS = 365
 _NEW_DAYS = 1  # a key that young may well be unused
 _EVERYBODY = frozenset({"0.0.0.0/0", "::/0"})
 _TRADE = "trade"
@@ -127,7 +127,7 @@ def _unused(case: _Case) -> str:
 
 
 def _old(case: _Case) -> str:
-    return f"is {case.days_old:.0f} days old" if case.days_old > OLD_DAYS and not case.has_ended else ""
+    return f"is {case.days_old:.0f} days old" if case.days_old > _OLD_DAYS and not case.has_ended else ""
 
 
 def _foreign(case: _Case) -> str:

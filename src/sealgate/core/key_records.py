@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sealgate.core.server_time import is_plausible
 
 DAY_S = 86_400.0
-WARN_DAYS = 7
+_WARN_DAYS = 7
 
 
 class KeyState(Enum):
@@ -40,7 +40,7 @@ class KeyRecord:
             return KeyState.ENDED
         if not self.is_active:
             return KeyState.INACTIVE
-        return KeyState.ENDS_SOON if days_left < WARN_DAYS else KeyState.GOOD
+        return KeyState.ENDS_SOON if days_left < _WARN_DAYS else KeyState.GOOD
 
     def days_left(self, server_now: float) -> float:
         """Return how many days it has from `server_now`, epoch seconds: infinite where it has no end."""

@@ -88,7 +88,7 @@ def _headers(_body: bytes, facts: Facts) -> Causes:
 def _key_unknown(_body: bytes, facts: Facts) -> Causes:
     alias, record = facts.alias, facts.record
     compare = f"compare keys.{alias}.api_key with the app"
-    state = KeyState.GOOD if record is None else record.state(facts.server_now_s)
+    state = None if record is None else record.state(facts.server_now_s)
     if state is KeyState.ENDED:
         yield Cause(Weight.PROVEN, "the key has expired", RENEW, "the exchange's list says so")
     elif state is KeyState.INACTIVE:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 
-LONGEST_PAUSE_S = 60.0
+_LONGEST_PAUSE_S = 60.0
 _PAUSE_S = 10.0  # after a 429 that states none
 _MOST_FALSE = 2  # false signatures
 
@@ -204,7 +204,7 @@ def _again(heard: Sequence[Heard]) -> Probe | SearchEnd:
     last = heard[-1]
     most, end = _AGAIN[last.verdict]
     is_used_up = sum(one.verdict is last.verdict for one in heard) > most
-    is_too_long = last.verdict is Verdict.LIMITED and _stated_s(last) > LONGEST_PAUSE_S
+    is_too_long = last.verdict is Verdict.LIMITED and _stated_s(last) > _LONGEST_PAUSE_S
     return SearchEnd(end, last.words) if is_used_up or is_too_long else last.probe
 
 

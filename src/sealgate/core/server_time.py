@@ -50,7 +50,9 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
 def stated_time(body: bytes) -> float | None:
     """Return the epoch seconds that a 401 for the timestamp states, cut off to the millisecond."""
     stated = _STATED.search(body)
-    seconds = int(stated[1]) / 1000 if stated is not None else 0.0
+    if stated is None:
+        return None
+    seconds = int(stated[1]) / 1000
     return seconds if is_plausible(seconds) else None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 _REQUEST_LINE = re.compile(r"([A-Za-z]+) (\S+)(?: HTTP/\d(?:\.\d)?)?")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*")
-_ORIGIN = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#]*")
+_ORIGIN = re.compile(r"\A(?:[A-Za-z][A-Za-z0-9+.-]*://)?[^/?#]*")
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 _LINE_CONTINUES = re.compile(r"\\\r?\n")
 
@@ -94,9 +94,7 @@ def _field(line: str) -> tuple[str, str]:
 
 
 def _target(url: str) -> str:
-    target = url.partition("#")[0]
-    if not target.startswith("/"):
-        target = _ORIGIN.sub("", target, count=1)
+    target = _ORIGIN.sub("", url.partition("#")[0])
     return target if target.startswith("/") else f"/{target}"
 
 

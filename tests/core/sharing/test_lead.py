@@ -1,5 +1,7 @@
 """The lead's side: one line for all members, credits, and what becomes of a member that is gone."""
 
+from collections.abc import Callable
+
 import pytest
 
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
@@ -8,7 +10,7 @@ from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.round_trips import FIRST_S
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S, Lead
-from sealgate.core.sharing.notes import Note, Over
+from sealgate.core.sharing.notes import Grant, Note, Over
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 
@@ -66,7 +68,8 @@ def test_a_bot_at_two_gateways_has_one_share() -> None:
 
 def test_before_it_opens_it_only_listens_and_counts() -> None:
     lead = lead_of(Limit(10.0, 1.0, most=10.0), opens_at=LISTENS_S)
-    lead.hear("a", Note(is_new=True, spent=[(0.3, 3.0), (0.1, 3.0)]), 0.0)
+    assert not lead.is_due(0.0)
+    lead.hear("a", Note(is_new=True, spent=[(0.9, 1.0), (0.3, 3.0), (0.1, 3.0)]), 0.0)
     lead.hear("b", Note(is_new=True, spent=[(0.2, 2.0)], wants=5), 0.1)
     assert asks(lead, "a", "1", "2", "3", now=0.2) == []
     assert not lead.goes_at_once("b", claim("1"), 0.2)
@@ -82,14 +85,26 @@ def test_what_a_late_comer_has_spent_counts_as_sent_now() -> None:
 
 
 def test_credits_are_places_that_nobody_else_has() -> None:
-    lead = ten()
+    lead = lead_of(Limit(10.0, 1.0, most=10.0), Limit(1000.0, 60.0, most=1000.0))
     lead.advance(0.0)
     lead.hear("a", Note(wants=20), 0.0)
     credits_lent = lead.take_grant("a").credits
-    assert len(credits_lent) == 2  # a quarter of the limit
+    assert len(credits_lent) == 2  # a quarter of the smaller limit
     assert len(asks(lead, "b", *"123456789")) == 8
     lead.hear("a", Note(gone=credits_lent), 0.1)
-    lead.advance(0.1)
+    lead.advance(0.2)
+    assert lead.take_grant("b").go == ["9"]
+
+
+def test_a_credit_that_was_given_back_can_be_lent_anew() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lent = []
+    for now in (0.0, 0.1):
+        lead.hear("a", Note(wants=20), now)
+        lent.append(lead.take_grant("a").credits)
+        lead.hear("a", Note(gone=lent[-1]), now)
+    assert [len(names) for names in lent] == [2, 2]
 
 
 def test_a_credit_that_is_used_counts_from_then_on() -> None:
@@ -142,6 +157,59 @@ def test_a_member_that_is_gone_leaves_what_it_sent_counted() -> None:
     assert len(asks(lead, "b", "1", "2", "3", now=0.3)) == 1
 
 
+def test_a_scout_whose_member_is_gone_is_followed_by_the_next_and_tells_nothing() -> None:
+    lead = ten()
+    asks(lead, "a", "1")
+    lead.hear("a", Note(over=[Over("1", LimitReply(Fate.LIMITED, 1.0, 0.0), 0.0, 0.04)]), 0.05)
+    end = lead.pacer.paused_until
+    asks(lead, "b", "1", "2", now=0.1)
+    assert asks(lead, "a", "scout", now=end) == []
+    assert lead.take_grant("b").go == ["1"]
+    lead.forget("b", end + 0.1)
+    lead.advance(end + 0.1)
+    assert lead.take_grant("a").go == ["scout"]
+    assert asks(lead, "a", "behind", now=end + 0.1) == []
+    lead.advance(end + 2.0)
+    assert lead.take_grant("a").go == []
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        pytest.param(Note(is_new=True), id="it begins anew"),
+        pytest.param(Note(gone=["1"]), id="it gave the first back"),
+        pytest.param(Note(over=[Over("1", LimitReply(Fate.LIMITED, 9.0), 0.0, 0.0)]), id="it sends it again"),
+    ],
+)
+def test_a_name_that_comes_again_stands_for_who_waits_now(note: Note) -> None:
+    lead = lead_of(Limit(1.0, 5.0, most=1.0))
+    assert asks(lead, "a", "1") == ["1"]
+    lead.pacer.hold(9.0)
+    note.waits = [claim("1")]
+    lead.hear("a", note, 0.1)
+    assert lead.pacer.status(0.1).waiting == {(Lane.ORDER, "bot"): 1}
+    lead.forget("a", 0.2)
+    assert lead.pacer.status(0.2).waiting == {}
+
+
+def test_what_a_member_wrote_before_it_began_anew_is_void() -> None:
+    lead = ten()
+    lead.advance(0.0)
+    lead.hear("a", Note(waits=[claim(str(number)) for number in range(11)], wants=1), 0.0)
+    lead.hear("a", Note(is_new=True), 0.1)
+    assert lead.take_grant("a") == Grant()
+    lead.advance(5.0)
+    assert lead.take_grant("a") == Grant()
+
+
+def test_what_was_answered_is_over_when_its_member_goes() -> None:
+    lead = ten()
+    asks(lead, "a", *"12345")
+    lead.hear("a", Note(over=[Over(name, ACCEPTED, 0.0, 0.1) for name in "12345"]), 0.1)
+    lead.forget("a", 0.2)
+    assert len(asks(lead, "b", *"123456789", now=0.3)) == 5
+
+
 def test_what_it_does_not_know_of_changes_nothing() -> None:
     lead = ten()
     asks(lead, "a", *(str(number) for number in range(11)))
@@ -160,15 +228,15 @@ def test_what_it_does_not_know_of_changes_nothing() -> None:
 def test_whose_time_is_over_is_dropped() -> None:
     lead = lead_of(Limit(1.0, 5.0, most=1.0))
     asks(lead, "a", "1")
-    lead.hear("a", Note(waits=[claim("late", give_up_at=5.5)]), 0.0)
-    lead.hear("a", Note(waits=[claim("too late", give_up_at=1.0)]), 0.0)
+    lead.hear("a", Note(waits=[claim("too late", give_up_at=5.5)]), 0.0)
+    lead.hear("a", Note(waits=[claim("far too late", give_up_at=1.0)]), 0.0)
     lead.advance(0.0)
     asks(lead, "a", "2")
     lead.pacer.hold(9.0)
     lead.advance(5.6)
     assert set(lead.members()) == {"a"}
     assert lead.take_grant("a").go == []
-    assert "late" not in lead._held["a"]
+    assert "too late" not in lead._held["a"]
     lead.advance(12.0)
     assert lead.take_grant("a").go == ["2"]
 
@@ -180,24 +248,36 @@ def test_a_pause_found_in_its_own_process_is_obeyed() -> None:
     assert not lead.goes_at_once("me", claim("2"), 0.5)
 
 
-def test_who_is_gone_may_let_others_go() -> None:
+@pytest.mark.parametrize(
+    "tell",
+    [
+        pytest.param(lambda lead: lead.hear("a", Note(gone=["1"]), 0.5), id="what was heard"),
+        pytest.param(lambda lead: lead.forget("a", 0.5), id="who is gone"),
+    ],
+)
+def test_what_may_let_others_go(tell: Callable[[Lead], None]) -> None:
     lead = ten()
     lead.advance(0.0)
     assert not lead.is_due(0.5)
-    lead.forget("a", 0.5)
+    tell(lead)
     assert lead.is_due(0.5)
 
 
-def test_credits_are_shared_out_among_the_members() -> None:
-    lead = lead_of(Limit(32.0, 1.0, most=32.0))
+@pytest.mark.parametrize(
+    ("n", "asking", "lent"),
+    [
+        pytest.param(32.0, "aba", [4, 4, 0], id="the same to each"),
+        pytest.param(10.0, "abc", [1, 1, 0], id="where there are few, one to each while there is one"),
+    ],
+)
+def test_credits_are_shared_out_among_the_members(n: float, asking: str, lent: list[int]) -> None:
+    lead = lead_of(Limit(n, 1.0, most=n))
     lead.advance(0.0)
-    for member in "ab":
+    for member in asking:
         lead.hear(member, Note(), 0.0)
-    lent = []
-    for member in "aba":
+    for member, number in zip(asking, lent, strict=True):
         lead.hear(member, Note(wants=20), 0.0)
-        lent.append(len(lead.take_grant(member).credits))
-    assert lent == [4, 4, 0]
+        assert len(lead.take_grant(member).credits) == number
 
 
 def test_a_credit_that_is_used_makes_room_for_another() -> None:

@@ -8,7 +8,7 @@ from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.lead import CREDIT_S, Lead
+from sealgate.core.sharing.lead import Lead
 from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
 from sealgate.core.sharing.notes import Grant, Note, Over
 
@@ -54,6 +54,7 @@ def test_who_leaves_before_the_lead_has_heard_of_it_is_not_mentioned(pacer: Memb
     assert pacer.outbox.take() == Note(waits=[b])
     pacer.leave(b)
     assert pacer.outbox.take().gone == ["b"]
+    assert pacer.status(0.0).waiting == {}
 
 
 def test_what_was_granted_and_not_sent_goes_back(pacer: MemberPacer) -> None:
@@ -74,11 +75,14 @@ def test_whose_time_is_over_is_refused_here_and_withdrawn_there(pacer: MemberPac
 
 def test_a_late_first_byte_is_told(pacer: MemberPacer) -> None:
     a, b = waiting(pacer, "a", "b")
-    granted(pacer, "a", "b")
+    granted(pacer, "a", "b", now=1.0)
     pacer.outbox.take()
-    pacer.sent(a, 0.001)
-    pacer.sent(b, 0.5)
-    assert pacer.outbox.take().sent == [("b", 0.5)]
+    pacer.sent(a, 1.004)
+    pacer.sent(b, 1.006)
+    pacer.answered(b, 1.1, ACCEPTED)
+    note = pacer.outbox.take()
+    assert note.sent == [("b", 1.006)]
+    assert note.over == [Over("b", ACCEPTED, 1.006, 1.1)]
 
 
 def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(pacer: MemberPacer) -> None:
@@ -106,9 +110,11 @@ def test_a_credit_is_good_for_one_of_cost_one(pacer: MemberPacer) -> None:
 
 def test_a_credit_that_is_not_used_goes_back(pacer: MemberPacer) -> None:
     pacer.take_grant(Grant(credits=["+1"]), 0.0)
-    assert pacer.credit_ends_at() == CREDIT_S
-    pacer.return_credits(CREDIT_S)
-    assert pacer.outbox.take().gone == ["+1"]
+    pacer.take_grant(Grant(credits=["+2"]), 0.5)
+    for end, name in ((1.0, "+1"), (1.5, "+2")):
+        assert pacer.credit_ends_at() == end
+        pacer.return_credits(end)
+        assert pacer.outbox.take().gone == [name]
     assert pacer.credit_ends_at() == float("inf")
 
 
@@ -120,6 +126,8 @@ def test_no_credit_outlives_a_pause(pacer: MemberPacer) -> None:
     pacer.hold(0.2)
     assert pacer.outbox.take().gone == ["+1"]
     pacer.take_grant(Grant(credits=["+2"]), 0.3)
+    pacer.hold(0.2)  # what was known already voids nothing
+    assert pacer.outbox.take().gone == []
     pacer.answered(a, 0.3, LimitReply(Fate.LIMITED, 0.1, 0.0))
     assert pacer.outbox.take().gone == ["+2"]
 
@@ -134,14 +142,71 @@ def test_no_credit_is_used(pacer: MemberPacer, case: str) -> None:
     assert not pacer.goes_at_once(claim("me", give_up_at=-1.0 if case == "too late" else 9.0), 0.0)
 
 
-def test_a_pause_begins_here_at_once_and_outlasts_the_sharing(pacer: MemberPacer) -> None:
+def test_a_credit_is_used_up_to_the_end_of_a_requests_time(pacer: MemberPacer) -> None:
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
+    assert pacer.goes_at_once(claim(give_up_at=0.5), 0.5)
+
+
+def test_who_cannot_be_served_in_time_by_its_part_is_refused_and_not_told(pacer: MemberPacer) -> None:
+    pacer.know(SharedLimit((Limit(20.0, 1.0),), replicas=4))
+    before = waiting(pacer, *"12345")
+    in_time, late = claim("in time", give_up_at=1.01), claim("late", give_up_at=1.09)
+    assert pacer.enter(in_time, 0.0) is None
+    refused = pacer.enter(late, 0.0)
+    assert refused is not None
+    assert refused.slug == "deadline_exceeded"
+    assert refused.retry_after_s == pytest.approx(1.2, abs=0.01)
+    assert pacer.outbox.take().waits == [*before, in_time]
+
+
+@pytest.mark.parametrize(
+    ("name", "fate", "due_at"),
+    [
+        pytest.param("a", Fate.ACCEPTED, 0.2, id="one that the lead let go: now, it may hold others up"),
+        pytest.param("+1", Fate.ACCEPTED, 0.21, id="one on credit: in company"),
+        pytest.param("+1", Fate.LOST, 0.21, id="one on credit that is lost: in company"),
+        pytest.param("+1", Fate.LIMITED, 0.2, id="a 429: now"),
+    ],
+)
+def test_when_an_answer_is_told(pacer: MemberPacer, name: str, fate: Fate, due_at: float) -> None:
+    if name == "a":
+        waiting(pacer, "a")
+        granted(pacer, "a")
+    else:
+        pacer.take_grant(Grant(credits=[name]), 0.0)
+        assert pacer.goes_at_once(claim("a"), 0.0)
+    pacer.outbox.take()
+    pacer.answered(claim("a"), 0.2, LimitReply(fate))
+    assert pacer.outbox.due_at == pytest.approx(due_at)
+
+
+def test_what_was_refused_by_the_exchange_is_not_told_as_spent(pacer: MemberPacer) -> None:
+    a, b = waiting(pacer, "a", "b")
+    granted(pacer, "a", "b")
+    pacer.answered(a, 0.1, ACCEPTED)
+    pacer.answered(b, 0.1, LimitReply(Fate.LIMITED, 0.1, 0.0))
+    pacer.share(1.0)
+    assert sum(cost for _, cost in pacer.outbox.take().spent) == 1.0
+
+
+def test_what_was_answered_is_under_way_no_longer(pacer: MemberPacer) -> None:
     [a] = waiting(pacer, "a")
     granted(pacer, "a")
-    pacer.answered(a, 0.0, LimitReply(Fate.LIMITED, 3.0, 0.0))
-    assert pacer.is_paused(2.9)
+    pacer.answered(a, 0.1, ACCEPTED)
+    pacer.go_alone(0.2)
+    pacer._envelope.in_flight.cap = 1
+    assert pacer.goes_at_once(claim("b"), 0.2)
+
+
+def test_a_pause_begins_here_at_once_and_outlasts_the_sharing(pacer: MemberPacer) -> None:
+    a, b = waiting(pacer, "a", "b")
+    granted(pacer, "a", "b")
+    for one in (a, b):
+        pacer.answered(one, 0.0, LimitReply(Fate.LIMITED, 3.0, 0.0))
+    assert [pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
     pacer.go_alone(0.1)
     assert pacer.is_paused(2.9)
-    waiting(pacer, "b", now=0.1)
+    waiting(pacer, "c", now=0.1)
     assert list(pacer.release(2.9).go) == []
 
 
@@ -149,7 +214,7 @@ def test_what_is_granted_in_a_pause_is_asked_for_anew(pacer: MemberPacer) -> Non
     [a] = waiting(pacer, "a")
     pacer.outbox.take()
     pacer.hold(5.0)
-    assert granted(pacer, "a") == []
+    assert granted(pacer, "a", now=4.94) == []
     assert pacer.outbox.take() == Note(gone=["a"], waits=[a])
     assert granted(pacer, "a", now=5.0) == [a]
 
@@ -211,6 +276,25 @@ def test_back_from_being_alone_it_tells_only_what_it_sent_meanwhile(pacer: Membe
     assert pacer.goes_at_once(claim("b"), 2.0)
     pacer.share(3.0)
     assert sum(cost for _, cost in pacer.outbox.take().spent) == 1.0
+    pacer.share(4.0)
+    assert sum(cost for _, cost in pacer.outbox.take().spent) == 2.0
+
+
+def test_what_was_sent_before_there_was_a_lead_is_told() -> None:
+    pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    pacer.go_alone(0.0)
+    assert pacer.goes_at_once(claim(), 0.0)
+    pacer.share(1.0)
+    assert sum(cost for _, cost in pacer.outbox.take().spent) == 1.0
+
+
+def test_who_waits_when_it_goes_alone_goes_at_an_even_pace(pacer: MemberPacer) -> None:
+    pacer.know(SharedLimit((Limit(20.0, 1.0),), replicas=4))
+    a, _, _ = waiting(pacer, "a", "b", "c")
+    pacer.go_alone(1.0)
+    release = pacer.release(1.0)
+    assert list(release.go) == [a]
+    assert release.look_again_at == pytest.approx(1.2, abs=0.05)
 
 
 def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
@@ -220,11 +304,14 @@ def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
     pacer.restore([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 2.0, "age": 5.0}], 0.0)
     assert [limit.n for limit in pacer.known()] == [16.0]
     assert [one["n"] for one in pacer.snapshot(0.0)] == [16.0]
+    published = MemberPacer(PacerSettings(known=(Quota(5.0, 1.0),)), lambda: 0.5, "me")
+    published.restore([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 2.0, "age": 5.0}], 0.0)
+    assert published.known() == []
 
 
 def test_a_credit_that_is_too_old_is_given_back_and_not_used(pacer: MemberPacer) -> None:
     pacer.take_grant(Grant(credits=["+1"]), 0.0)
-    assert not pacer.goes_at_once(claim(), CREDIT_S)
+    assert not pacer.goes_at_once(claim(), 1.0)
     assert pacer.outbox.take().gone == ["+1"]
 
 
@@ -234,6 +321,7 @@ def test_a_credit_that_is_too_old_is_given_back_and_not_used(pacer: MemberPacer)
         pytest.param(2, 0, 1, id="two, where nothing was sent of late"),
         pytest.param(3, 0, 0, id="none, where more than half of that are at hand"),
         pytest.param(1, 5, 12, id="twice what was sent of late, and two"),
+        pytest.param(8, 5, 0, id="none, where more than half of those are at hand"),
         pytest.param(1, 40, 64, id="but no more than the most"),
     ],
 )
@@ -242,22 +330,29 @@ def test_how_many_credits_it_asks_for(pacer: MemberPacer, at_hand: int, before: 
         pacer.recall([(at, cost)])
     pacer.take_grant(Grant(credits=[f"+{number}" for number in range(at_hand)]), 1.0)
     assert pacer.goes_at_once(claim(), 1.0)
+    assert pacer.outbox.due_at == pytest.approx(1.01 if wants else float("inf"))
     assert pacer.outbox.take().wants == wants
 
 
 @pytest.mark.parametrize(
-    ("limits", "spent"),
+    ("limits", "now", "spent"),
     [
-        pytest.param((Limit(9.0, 32.0),), [(23.0, 2.0), (0.0, 1.0)], id="within the longest window"),
-        pytest.param((), [(0.0, 8.0)], id="of an hour where no limit is known"),
+        pytest.param(
+            (Limit(9.0, 32.0), Limit(5.0, 1.0)),
+            100.0,
+            [(31.0, 1.0), (23.0, 2.0), (0.0, 1.0)],
+            id="within the longest window",
+        ),
+        pytest.param((), 100.0, [(0.0, 9.0)], id="all of an hour where no limit is known"),
+        pytest.param((), 3650.0, [(3487.5, 5.0)], id="no more than an hour where no limit is known"),
     ],
 )
 def test_what_was_spent_is_told_in_parts(
-    pacer: MemberPacer, limits: tuple[Limit, ...], spent: list[tuple[float, float]]
+    pacer: MemberPacer, limits: tuple[Limit, ...], now: float, spent: list[tuple[float, float]]
 ) -> None:
     pacer.know(SharedLimit(limits))
-    pacer.recall([(10.0, 4.0), (67.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
-    pacer.share(100.0)
+    pacer.recall([(10.0, 4.0), (67.5, 1.0), (68.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
+    pacer.share(now)
     assert pacer.outbox.take().spent == spent
 
 
@@ -271,10 +366,18 @@ def test_who_was_asked_for_under_another_lead_is_let_go_by_this_one_only(pacer: 
 
 
 def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPacer) -> None:
-    waiting(pacer, "a")
+    a, b, c = waiting(pacer, "a", "b", "c")
+    granted(pacer, "a")
+    pacer.take_grant(Grant(credits=["+1"]), 0.0)
     pacer.go_alone(1.0)
+    pacer.enter(claim("d"), 1.0)
+    pacer.answered(a, 1.0, LimitReply(Fate.LIMITED, 2.0, 0.0))
+    assert pacer.is_paused(2.9)
+    pacer.leave(b)
+    pacer.hold(4.0)
     assert pacer.outbox.due_at == float("inf")
     assert pacer.outbox.take() == Note()
+    assert [one.id for one in pacer.release(4.0).go] == [c.id]
 
 
 def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
@@ -292,7 +395,7 @@ def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
 
 
 def test_the_lead_takes_them_over_without_a_bound_of_its_line(pacer: MemberPacer) -> None:
-    pacer.lead = Lead(PacerSettings(), lambda: 0.5, [])
+    pacer.lead = Lead(PacerSettings(), lambda: 0.5, [], 0.0)
     pacer.adopt(PacerSettings(1, (Quota(20, 1),)))
     assert [limit.n for limit in pacer.lead.pacer.limits] == [20.0]
     assert pacer.lead.pacer.settings.queue > 1_000_000

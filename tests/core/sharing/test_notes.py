@@ -70,6 +70,8 @@ OVER: list[Any] = ["1", "accepted", None, 1.0, [], 0.5, 0.1]
         pytest.param([], [[*CLAIM[:5], "9", *CLAIM[6:]]], id="a cost that is text"),
         pytest.param([], [[*CLAIM[:5], 0, *CLAIM[6:]]], id="no cost"),
         pytest.param([], [[*CLAIM[:4], -1.0, *CLAIM[5:]]], id="a weight below 0"),
+        pytest.param([], [[*CLAIM[:4], 0, *CLAIM[5:]]], id="no weight"),
+        pytest.param([], [[*CLAIM[:4], 1e999, *CLAIM[5:]]], id="a weight without end"),
         pytest.param([], [[*CLAIM[:5], 1e999, *CLAIM[6:]]], id="a cost without end"),
         pytest.param([], [[CLAIM[0], None, *CLAIM[2:]]], id="no bot"),
         pytest.param([], [CLAIM[:5]], id="too short"),
@@ -89,7 +91,8 @@ def test_nothing_ended_in_the_future() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"n": 0}, {"n": math.inf}, {"window": 0.0}, {"window": -1.0}, {"n": "20"}]
+    "change",
+    [{"n": 0}, {"n": math.inf}, {"window": 0.0}, {"window": -1.0}, {"window": math.inf}, {"n": "20"}],
 )
 def test_a_limit_that_makes_no_sense_is_none(change: dict[str, Any]) -> None:
     [plain] = write_limits([Limit(20.0, 1.0)], 100.0)
@@ -110,13 +113,13 @@ def test_a_grant_is_read_as_it_was_written() -> None:
 
 def test_limits_are_handed_over_with_what_was_searched() -> None:
     searched = Limit(19.0, 1.0, kind=Kind.FIXED, seen=3, last_seen=90.0, failed=21.0, is_proven=True)
-    published = Limit(600.0, 60.0, most=600.0)
+    published = Limit(1.0, 60.0, most=1.0)
     plain = json.loads(json.dumps(write_limits([searched, published], 100.0)))
     first, second = read_limits(plain, 1000.0)
     assert (first.n, first.window, first.kind, first.failed) == (19.0, 1.0, Kind.FIXED, 21.0)
     assert (first.last_seen, first.is_proven, first.most) == (990.0, True, math.inf)
     assert first.probe_at > 1000.0
-    assert (second.n, second.most, second.seen) == (600.0, 600.0, 0)
+    assert (second.n, second.most, second.seen) == (1.0, 1.0, 0)
 
 
 def test_a_share_is_no_more_than_its_part_and_is_not_probed_beyond() -> None:
@@ -124,5 +127,7 @@ def test_a_share_is_no_more_than_its_part_and_is_not_probed_beyond() -> None:
     assert (half.n, half.window, half.most) == (10.0, 1.0, 10.0)
     [careful] = shares([Limit(20.0, 1.0)], 2, is_alone=True)
     assert careful.n == 8.0
+    [more_than_one] = shares([Limit(3.0, 1.0)], 2, is_alone=False)
+    assert (more_than_one.n, more_than_one.window) == (1.5, 1.0)
     [little] = shares([Limit(2.0, 1.0)], 8, is_alone=False)
     assert (little.n, little.window) == (1.0, 4.0)

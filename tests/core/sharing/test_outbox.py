@@ -18,6 +18,7 @@ CLAIM = Claim("x", "bot", Lane.ORDER, 9.0)
     ("tell", "due_at"),
     [
         pytest.param(lambda box: box.waits(CLAIM, 1.0), 1.0, id="who waits: now"),
+        pytest.param(lambda box: box.begin([], [], 1.0), 1.0, id="who is new: now"),
         pytest.param(lambda box: box.gone("x"), -math.inf, id="who is gone: at once"),
         pytest.param(lambda box: box.sent("x", 1.0), 1.01, id="what was sent: in company"),
         pytest.param(lambda box: box.wants(3, 1.0), 1.01, id="a wish: in company"),

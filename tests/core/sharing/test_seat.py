@@ -13,6 +13,7 @@ from sealgate.core.pacing.status import SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S
 from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
+from sealgate.core.sharing.notes import Grant, Note, Over, write_note
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, VisitAnswer
 
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
@@ -73,6 +74,7 @@ def test_who_waits_goes_over_the_lead(room: Room) -> None:
     assert a.visit_at(101.0) == 101.0
     room.visit("a", 101.0)
     assert [one.id for one in b.pacer.release(101.0).go] == ["x"]
+    assert a.visit(101.1).grants == ()
 
 
 def test_the_leads_own_need_no_visit(room: Room) -> None:
@@ -83,6 +85,23 @@ def test_the_leads_own_need_no_visit(room: Room) -> None:
     assert a.look_at() == math.inf
     assert room.seats["b"].look_at() == math.inf
     room.seats["b"].catch_up(101.0)
+
+
+def test_the_leads_own_who_wait_go_when_the_lead_says_so(room: Room) -> None:
+    a = room.seats["a"]
+    a.pacer.enter(claim("x"), 101.0)
+    assert list(a.pacer.release(101.0).go) == []
+    a.catch_up(101.0)
+    assert [one.id for one in a.pacer.release(101.0).go] == ["x"]
+
+
+def test_a_pause_that_the_lead_learned_of_by_a_note_holds_for_its_own(room: Room) -> None:
+    a, epoch = room.seats["a"], room.table.epoch
+    limited = LimitReply(Fate.LIMITED, 3.0, 0.0)
+    for note in (Note(waits=[claim("x")]), Note(over=[Over("x", limited, 101.0, 101.0)])):
+        a.heard(write_note(note, "b", epoch, 101.0), 101.0)
+        a.catch_up(101.0)
+    assert a.pacer.is_paused(103.9)
 
 
 def test_what_a_lead_told_itself_waits_to_be_settled(room: Room) -> None:
@@ -112,6 +131,83 @@ def test_a_pause_is_told_once_and_holds_for_all(room: Room) -> None:
     assert a.pacer.lead.pacer.is_paused(104.9)
     assert b.visit_at(101.0) > 101.0
     assert room.visit("a", 102.0).pause_s == pytest.approx(3.0)
+
+
+def test_a_pause_is_told_anew_where_redis_may_have_lost_it(room: Room) -> None:
+    b = room.seats["b"]
+    b.pacer.hold(105.0)
+    assert [b.visit(101.0).pause_s, b.visit(101.1).pause_s] == [4.0, 0.0]
+    b.failed("gone", 101.5)
+    assert b.visit(102.0).pause_s == 3.0
+
+
+def test_a_pause_that_is_over_is_not_told(room: Room) -> None:
+    room.seats["b"].pacer.hold(101.0)
+    assert room.seats["b"].visit(101.5).pause_s == 0.0
+
+
+def test_the_pause_that_redis_knows_of_holds_here() -> None:
+    seat = seat_of("new")
+    seat.visited(VisitAnswer("other", 5, 3.0, 2), 1.0)
+    assert [seat.pacer.is_paused(now) for now in (3.9, 4.1)] == [True, False]
+
+
+def test_a_new_lead_keeps_to_the_pause_that_it_knew_of() -> None:
+    seat = seat_of("me")
+    seat.pacer.hold(5.0)
+    seat.visited(VisitAnswer("me", 9, 0.0, 1), 1.0)
+    assert seat.pacer.lead is not None
+    assert seat.pacer.lead.pacer.is_paused(4.9)
+
+
+def test_who_leads_nobody_else_opens_at_once() -> None:
+    seat = seat_of("me")
+    seat.visited(VisitAnswer("me", 9, 0.0, 1), 1.0)
+    assert seat.look_at() == 1.0
+
+
+def test_the_lead_visits_for_each_beat(room: Room) -> None:
+    a = room.seats["a"]
+    room.visit("a", 101.0)
+    assert a.visit_at(101.0) == 101.5
+    assert a.visit(101.2).beat == ""
+    assert a.visit(101.5).beat != ""
+    assert room.seats["b"].visit(101.5).beat == ""
+
+
+def test_credits_that_nobody_needed_go_back_with_the_next_visit(room: Room) -> None:
+    b = room.seats["b"]
+    b.pacer.take_grant(Grant(credits=["+1"]), 101.0)
+    assert b.visit_at(101.0) <= 102.0
+    assert json.loads(b.visit(102.0).note)["note"][2] == ["+1"]
+
+
+def test_a_member_that_comes_later_is_shown_what_the_lead_shows(room: Room) -> None:
+    lead = room.seats["a"].pacer.lead
+    assert lead is not None
+    lead.pacer.believe([Limit(20.0, 1.0)])
+    room.visit("a", 101.0)
+    later = room.seats["c"] = seat_of("c")
+    room.visit("c", 101.1)
+    assert [limit.n for limit in later.pacer.status(101.1).limits] == [20.0]
+
+
+def test_how_many_share_is_counted_at_each_visit(room: Room) -> None:
+    b = room.seats["b"]
+    b.visited(VisitAnswer("a", room.table.epoch, 0.0, 3), 101.0)
+    assert b.replicas == 3
+
+
+@pytest.mark.parametrize("becomes", ["alone", "a member"])
+def test_who_led_goes_on_with_what_it_learned(room: Room, becomes: str) -> None:
+    a = room.seats["a"]
+    assert a.pacer.lead is not None
+    a.pacer.lead.pacer.believe([Limit(20.0, 1.0)])
+    if becomes == "alone":
+        a.failed("gone", 101.0)
+    else:
+        a.visited(VisitAnswer("b", room.table.epoch + 1, 0.0, 2), 101.0)
+    assert [limit.n for limit in a.pacer.known()] == [20.0]
 
 
 def test_a_lead_that_is_silent_is_looked_for_and_followed_by_the_next(room: Room) -> None:
@@ -211,7 +307,7 @@ def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
     seat = seat_of("new")
     seat.heard(json.dumps({"pause": 2.0}), 1.0)
     seat.heard(json.dumps({"epoch": 3, "grant": [["x"], []]}), 1.0)
-    assert seat.pacer.is_paused(2.9)
+    assert [seat.pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
     assert seat.status().degraded == "Redis was not reached yet"
 
 

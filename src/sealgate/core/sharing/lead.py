@@ -9,6 +9,7 @@ A new lead first listens for a while: members that knew the last one, or none, s
 
 import itertools
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,10 +20,8 @@ from sealgate.core.routes import Lane
 from sealgate.core.sharing.notes import Grant, Note, Over
 
 LISTENS_S = 0.5  # longer than members take to notice a new lead
-CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits where no limit is known
-_UNBOUNDED = 1 << 30
 
 
 class Lead:
@@ -33,7 +32,7 @@ class Lead:
         settings: PacerSettings,
         chance: Callable[[], float],
         limits: list[Limit],
-        opens_at: float = -math.inf,
+        opens_at: float,
     ) -> None:
         self.pacer = Pacer(_unbounded(settings), chance)
         if limits:
@@ -190,4 +189,4 @@ class Lead:
 
 def _unbounded(settings: PacerSettings) -> PacerSettings:
     """Return them without a bound of the line: each member bounds its own."""
-    return replace(settings, queue=_UNBOUNDED)
+    return replace(settings, queue=sys.maxsize)

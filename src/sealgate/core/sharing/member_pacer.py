@@ -10,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sealgate.core.pacing import memory
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
@@ -18,13 +19,16 @@ from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
 from sealgate.core.sharing.handover import shares
-from sealgate.core.sharing.lead import CREDIT_S, Lead
 from sealgate.core.sharing.notes import Grant, Over
 from sealgate.core.sharing.outbox import Outbox
+
+if TYPE_CHECKING:
+    from sealgate.core.sharing.lead import Lead
 
 _LATE_S = 0.005  # sent so long after it was let go, the lead must know: it counts by the time of sending
 _SOON_S = 0.05  # a pause that ends so soon is sat out with the turn in hand
 _FORESIGHT_S = 0.1  # credits are for what was sent within that time, twice
+_CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
 _MOST_CREDITS = 64
 _LEAST_CREDITS = 2
 _BUCKETS = 32  # that what was spent is told in
@@ -96,7 +100,7 @@ class MemberPacer(Pacer):
     def take_grant(self, grant: Grant, now: float) -> None:
         """Hear what may go; `release` lets it go."""
         self._granted += grant.go
-        self._credits.extend((name, now + CREDIT_S) for name in grant.credits)
+        self._credits.extend((name, now + _CREDIT_S) for name in grant.credits)
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
         """Let a claim go on a credit, if nobody waits here."""
@@ -196,7 +200,7 @@ class MemberPacer(Pacer):
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
         """Start from a snapshot."""
         super().restore(kept, now)
-        if kept and not self.settings.known:
+        if not self.settings.known:
             self.common = replace(self.common, limits=tuple(self.limits))
 
     def _let_go(self, now: float) -> tuple[list[Claim], float | None]:
