@@ -120,8 +120,8 @@ def _routes_are_inside(config: Config) -> Iterator[Problem]:
         if not route.path.startswith(f"{prefix}/"):
             text = f"is outside upstream.prefix; begin the path with {prefix}/"
             yield Problem(("routes", index, "match"), text)
-        if route.needs is None and route.lane is None:
-            yield Problem(("routes", index), "changes nothing; add needs or lane")
+        if route.needs is None and route.lane is None and route.cost is None:
+            yield Problem(("routes", index), "changes nothing; add needs, lane or cost")
 
 
 def _aliases(config: Config) -> str:
