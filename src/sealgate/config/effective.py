@@ -13,12 +13,14 @@ from pydantic import BaseModel
 from sealgate.config.load import Loaded
 from sealgate.config.names import parse_api_key
 from sealgate.config.paths import Path, dotted
+from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference, split_command
 from sealgate.config.settings import Setting, find_setting
 from sealgate.config.toml_text import plain_value
 
 DEFAULT = "default"
 _SHOWN = 4
+_MAY_REFER = (parse_reference, parse_redis)
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -80,7 +82,7 @@ def _masked(setting: Setting, value: object) -> object:
         return value
     if setting.parser is parse_api_key:
         return f"{value[:_SHOWN]}…"
-    if setting.parser is parse_reference and value.startswith("cmd:"):
+    if setting.parser in _MAY_REFER and value.startswith("cmd:"):
         program, *arguments = split_command(value.removeprefix("cmd:"))
         return f"cmd:{program} …" if arguments else value
     return _PASSWORD.sub("…@", value)
