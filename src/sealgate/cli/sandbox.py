@@ -8,9 +8,7 @@ import asyncio
 import errno
 import json
 import math
-import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -140,15 +138,12 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
 
 
 async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:
+    from sealgate.cli.loop import stop_event
     from sealgate.sandbox.server import running_sandbox
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C still ends it there
-            loop.add_signal_handler(number, stop.set)
+    stop = stop_event(ends_on_hangup=True)
     async with running_sandbox(settings, listen=listen, db=db) as sandbox:
-        print(_json_line(sandbox) if as_json else _for_people(sandbox), flush=True)  # noqa: T201 - its output
+        click.echo(_json_line(sandbox) if as_json else _for_people(sandbox))
         await stop.wait()
 
 
