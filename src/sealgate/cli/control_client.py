@@ -14,7 +14,7 @@ import click
 
 from sealgate.cli.causes import plain_cause
 from sealgate.cli.colours import coloured
-from sealgate.cli.frame import config_option, fail, leave
+from sealgate.cli.frame import config_option, leave, leave_with_error
 from sealgate.cli.progress import waiting_for
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
@@ -95,7 +95,7 @@ def places_of(
     for line in str(trouble).splitlines() if trouble and not is_told_by_gateway else ():
         click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     if setting == OFF:
-        fail("admin.unix is off, so the gateway takes no commands; give it a path")
+        leave_with_error("admin.unix is off, so the gateway takes no commands; give it a path")
     return Places(_private(default_places(os.environ)) if setting is None else (Path(setting),))
 
 
@@ -105,7 +105,7 @@ def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
 
     for path in places:
         if path.parent.exists() and (trouble := why_not_private(path.parent)) is not None:
-            fail(f"{path.parent} {trouble}; it may not be the gateway that listens there")
+            leave_with_error(f"{path.parent} {trouble}; it may not be the gateway that listens there")
     return places
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 
 if TYPE_CHECKING:
     from sealgate.config import Address
@@ -26,7 +26,9 @@ def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Addre
 
     admin = load_config(config_file).admin
     if admin.tcp is None:
-        fail("admin.tcp is off, so nobody can be asked; give it an address")
+        leave_with_error("admin.tcp is off, so nobody can be asked; give it an address")
     if admin.tcp.port == 0:
-        fail(f"admin.tcp has port 0, which is another one at each start; give it a fixed port{other_way}")
+        leave_with_error(
+            f"admin.tcp has port 0, which is another one at each start; give it a fixed port{other_way}"
+        )
     return admin.tcp, admin.hosts[0]

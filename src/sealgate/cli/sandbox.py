@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 import click
 
 from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:
@@ -128,13 +128,15 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
     try:
         asyncio.run(_run(settings, listen, db, as_json=as_json))
     except StoreError as error:
-        fail(str(error))
+        leave_with_error(str(error))
     except OSError as error:
         if error.errno in _OF_ITS_OUTPUT:
             raise
         host, port = listen
         name = f"[{host}]" if ":" in host else host
-        fail(f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT")
+        leave_with_error(
+            f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT"
+        )
 
 
 async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
 from sealgate.cli.checking.running import ask_running, find_other, judge_running, pause_s
 from sealgate.cli.checking.way import look_at_the_way
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
 from sealgate.config import Config, ConfigError
@@ -85,7 +85,7 @@ def _target(config: Config, path: str | None) -> Target:
     try:
         return parse_target(path or f"{config.upstream.prefix}{SIGNED_READ}", config.upstream.prefix)
     except Refusal as refusal:
-        fail(f"--path: {refusal.detail} {refusal.reason.advice}")
+        leave_with_error(f"--path: {refusal.detail} {refusal.reason.advice}")
 
 
 def _summary(loaded: Loaded, settings: list[Effective]) -> str:
