@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sealgate.config.address import Address
 from sealgate.config.model import Config
-from sealgate.config.paths import Path
+from sealgate.config.paths import SettingPath
 from sealgate.config.problems import Problem
 
 
@@ -108,7 +108,7 @@ def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
             )
 
 
-def _unknown_keys(config: Config, path: Path, aliases: tuple[str, ...]) -> Iterator[Problem]:
+def _unknown_keys(config: Config, path: SettingPath, aliases: tuple[str, ...]) -> Iterator[Problem]:
     for alias in aliases:
         if alias not in config.keys:
             yield Problem(path, f"names {alias}, which is no key; write one of {_aliases(config)}")

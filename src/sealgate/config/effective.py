@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from sealgate.config.load import Loaded
 from sealgate.config.names import parse_api_key
-from sealgate.config.paths import Path, dotted
+from sealgate.config.paths import SettingPath, dotted
 from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference, split_command
 from sealgate.config.settings import Setting, find_setting
@@ -42,7 +42,7 @@ def effective(loaded: Loaded) -> list[Effective]:
     ]
 
 
-def _leaves(node: object, path: Path) -> Iterator[tuple[Path, object]]:
+def _leaves(node: object, path: SettingPath) -> Iterator[tuple[SettingPath, object]]:
     inner = _inner(node)
     if inner is None:
         yield path, node
@@ -60,14 +60,14 @@ def _inner(node: object) -> list[tuple[str | int, object]] | None:
     return list(enumerate(node)) if is_tables and isinstance(node, tuple) else None
 
 
-def _setting_at(path: Path) -> list[Setting]:
+def _setting_at(path: SettingPath) -> list[Setting]:
     try:
         return [find_setting(path)]
     except KeyError:  # a list of tables without any
         return []
 
 
-def _source(loaded: Loaded, path: Path) -> str:
+def _source(loaded: Loaded, path: SettingPath) -> str:
     for layer in loaded.layers:
         if layer.depth(path) < len(path):
             continue
