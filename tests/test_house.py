@@ -220,7 +220,7 @@ WRONG = [
     ("sandbox", "from sealgate.errors import REASONS"),
     ("sandbox", "from sealgate import __version__"),
     ("admin", "from sealgate.gateway import pipeline"),
-    ("gateway", "from sealgate.cli.frame import fail"),
+    ("gateway", "from sealgate.cli.frame import leave"),
     ("gateway", "from sealgate.admin import metrics"),
     ("gateway", "from sealgate.sandbox import store"),
     ("", "import sealgate.gateway"),

@@ -75,8 +75,8 @@ def test_show_has_value_and_source_and_no_secret() -> None:
     assert SECRET not in result.output
 
 
-def test_show_what_was_set() -> None:
-    document = json.loads(config("show", "--set", "--json", **ENVIRON).stdout)
+def test_show_what_was_changed() -> None:
+    document = json.loads(config("show", "--changed", "--json", **ENVIRON).stdout)
     assert [one["name"] for one in document["settings"]] == [
         "base_url",
         "keys.main.api_key",

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from sealgate.cli.demo import screen
 from sealgate.cli.demo.bots import BOTS
-from sealgate.cli.demo.gauges import KeyState
+from sealgate.cli.demo.gauges import DemoKey
 from sealgate.cli.demo.scene import Column, Picture
 from sealgate.cli.demo.summary import Count, Figures, Summary, Waits, figures, in_a_sentence, whole_windows
 from sealgate.cli.demo.tally import Tally
@@ -101,7 +101,7 @@ def test_whole_windows(started_s: float, ended_s: float, window_s: float, window
 
 PICTURE = Picture(
     elapsed_s=3599.9,
-    key=KeyState(pause_s=12.34, waiting=120, offset_s=-1.5001, error_s=0.0123),
+    key=DemoKey(pause_s=12.34, waiting=120, offset_s=-1.5001, error_s=0.0123),
     through=Column(team(), Count(2000, 30)),
     alone=Column(team(), Count(1900, 3000)),
 )
@@ -134,7 +134,7 @@ def test_a_plain_line() -> None:
 
 
 def test_a_clock_that_is_not_synced_says_so() -> None:
-    picture = Picture(0.0, KeyState(), PICTURE.through, PICTURE.alone)
+    picture = Picture(0.0, DemoKey(), PICTURE.through, PICTURE.alone)
     assert "clock not synced yet" in screen.plain(picture)
 
 

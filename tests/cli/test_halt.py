@@ -151,12 +151,26 @@ async def test_reload(tmp_path: Path) -> None:
         assert await desk.order() == (200, None)
 
 
-async def test_no_gateway(tmp_path: Path) -> None:
-    environ = {"XDG_RUNTIME_DIR": str(tmp_path), "SEALGATE_CONFIG": str(tmp_path / "none.toml")}
-    result = await ended_command("halt", "--socket", str(tmp_path / "no.sock"), environ=environ)
+@pytest.mark.parametrize(
+    ("arguments", "fix"),
+    [
+        pytest.param(("--socket", "no.sock"), "correct --socket", id="given"),
+        pytest.param((), "give --socket", id="configured"),
+    ],
+)
+async def test_no_gateway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], fix: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sealgate.toml").write_text(
+        'base_url = "https://x.example"\n'
+        'admin.unix = "no.sock"\n'
+        'keys.main = { api_key = "ak-public-1", secret = "env:EXCHANGE_SECRET" }\n'
+    )
+    result = await ended_command("halt", *arguments, environ=ENVIRON)
     assert result.exit_code == 1
-    told = f"sealgate: no gateway listens at {tmp_path / 'no.sock'}; start it with `sealgate serve`"
-    assert result.output == f"{told}, or give --socket\n"
+    told = "sealgate: no gateway listens at no.sock; start it with `sealgate serve`"
+    assert result.output == f"{told}, or {fix}\n"
 
 
 async def test_without_a_configuration_the_default_place_is_tried(

@@ -84,7 +84,7 @@ async def test_nobody_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("setting", "words"),
-    [("", "admin.tcp is off"), ("127.0.0.1:0", "port 0")],
+    [("", "admin.tcp is off"), ("127.0.0.1:0", "give it a fixed port, or use --admin HOST:PORT")],
 )
 async def test_an_address_that_says_nothing(setting: str, words: str, tmp_path: Path) -> None:
     settings = environ("http://127.0.0.1:9", ADMIN__TCP=setting)

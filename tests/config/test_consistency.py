@@ -39,6 +39,7 @@ CONSISTENT: dict[str, Tree] = {
     "both on a free port": {"keys": ONE, "listen": {"tcp": "127.0.0.1:0"}, "admin": {"tcp": "127.0.0.1:0"}},
     "no admin address": {"keys": ONE, "admin": {"tcp": ""}},
     "a route inside": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "lane": "order"}]},
+    "a route that only costs more": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "cost": 5}]},
     "a route without a prefix": {
         "keys": ONE,
         "upstream": {"prefix": "/"},
@@ -143,7 +144,7 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a route that changes nothing": (
         {"keys": ONE, "routes": [{"match": "GET /v1/trade/x"}]},
         "routes[0]",
-        "changes nothing",
+        "changes nothing; add needs, lane or cost",
     ),
 }
 

@@ -9,6 +9,7 @@ TOML = """\
 base_url = "https://a.example"
 listen.max_body = 1500
 limits.known = ["20/s"]
+limits.redis = "cmd:get-url --pass hunter2"
 [keys.main]
 api_key = "sk-live-0123456789"
 secret = "cmd:pass show --token hunter2"
@@ -35,6 +36,7 @@ def shown(tmp_path: Path, **environ: str) -> dict[str, Effective]:
         ("listen.max_body", 1500, "sealgate.toml"),
         ("listen.unix", "", "default"),
         ("limits.known", ["20/1s"], "sealgate.toml"),
+        ("limits.redis", "cmd:get-url …", "sealgate.toml"),
         ("limits.max_wait", 5.0, "SEALGATE_LIMITS__MAX_WAIT"),
         ("log.level", "debug", "command line"),
         ("journal.max_size", "64 MiB", "default"),

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.config.paths import Path
+from sealgate.config.paths import SettingPath
 from sealgate.config.problems import nearest
 
 
@@ -19,5 +19,5 @@ from sealgate.config.problems import nearest
         (("qqq",), None),
     ],
 )
-def test_the_setting_that_is_probably_meant(unknown: Path, meant: Path | None) -> None:
+def test_the_setting_that_is_probably_meant(unknown: SettingPath, meant: SettingPath | None) -> None:
     assert nearest(unknown) == meant

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.config.paths import Path
+from sealgate.config.paths import SettingPath
 from sealgate.config.settings import find_setting
 
 
@@ -13,11 +13,11 @@ from sealgate.config.settings import find_setting
         (("routes", 0, "match"), "routes.*.match"),
     ],
 )
-def test_the_setting_at_a_path(path: Path, name: str) -> None:
+def test_the_setting_at_a_path(path: SettingPath, name: str) -> None:
     assert find_setting(path).name == name
 
 
 @pytest.mark.parametrize("path", [("keys",), ("keys", "main"), ("listen", "tpc"), ("listen", "tcp", "port")])
-def test_what_is_no_setting(path: Path) -> None:
+def test_what_is_no_setting(path: SettingPath) -> None:
     with pytest.raises(KeyError):
         find_setting(path)

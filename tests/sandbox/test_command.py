@@ -18,7 +18,9 @@ from sealgate.cli.sandbox import command
 FREE = ("--listen", "127.0.0.1:0")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=["SIGTERM", "SIGINT", "SIGHUP"]
+)
 def test_a_signal_ends_it_with_0(number: signal.Signals) -> None:
     with sandbox_process() as process:
         assert requests.get(f"{process.base_url}/v1/trade/time", timeout=10).status_code == 200

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 from sealgate.cli.signing import Request, Signed, sign_request
 from sealgate.config import Config
 from sealgate.core.comparison import Part, excerpt, explain_signature
@@ -51,7 +51,7 @@ def _read(file: Path) -> WrittenRequest:
     try:
         return parse_written(file.read_bytes())
     except UnreadableRequestError as error:
-        fail(f"--against: {file} holds no request: {error}")
+        leave_with_error(f"--against: {file} holds no request: {error}")
 
 
 def _content(piece: Piece, folder: Path) -> bytes:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 
 if TYPE_CHECKING:
     from sealgate.config import Config
@@ -14,14 +14,14 @@ def chosen_alias(config: "Config", alias: str | None) -> str:
     if alias is not None:
         return known_alias(config, alias)
     if len(config.keys) > 1:
-        fail(f"there are several keys; choose one with --key: {', '.join(config.keys)}")
+        leave_with_error(f"there are several keys; choose one with --key: {', '.join(config.keys)}")
     return next(iter(config.keys))
 
 
 def known_alias(config: "Config", alias: str) -> str:
     """Return an alias that is one; leave with exit code 2 where it is not."""
     if alias not in config.keys:
-        fail(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
+        leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
     return alias
 
 
@@ -33,7 +33,7 @@ def checked_target(raw: str, prefix: str) -> "Target":
     try:
         return parse_target(raw, prefix)
     except Refusal as refusal:
-        fail(f"{refusal.slug}: {refusal.detail} {refusal.reason.advice}")
+        leave_with_error(f"{refusal.slug}: {refusal.detail} {refusal.reason.advice}")
 
 
 def shortened(api_key: str) -> str:

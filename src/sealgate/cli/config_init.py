@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 
 _MODE = 0o600
 
@@ -31,7 +31,9 @@ def command(file: Path, *, force: bool) -> None:
     try:
         _write(file, starter_text(), is_forced=force)
     except FileExistsError:
-        fail(f"{file} is there already, and was not changed; give another --config FILE, or --force")
+        leave_with_error(
+            f"{file} is there already, and was not changed; give another --config FILE, or --force"
+        )
     click.echo(f"wrote {file}")
     click.echo("Now set base_url and keys.main.api_key in it, store the secret where keys.main.secret points")
     click.echo("(chmod 600), and look what is missing: sealgate check")

@@ -11,9 +11,9 @@ from sealgate.cli.frame import config_option
 
 @click.command("show")
 @config_option
-@click.option("--set", "only_set", is_flag=True, help="Leave out what is at its default.")
+@click.option("--changed", "only_changed", is_flag=True, help="Leave out what is at its default.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(config_file: Path | None, *, only_set: bool, as_json: bool) -> None:
+def command(config_file: Path | None, *, only_changed: bool, as_json: bool) -> None:
     """Show every setting as it holds, and the file or variable that set it.
 
     References to secrets are shown, secrets are not; of an API key the beginning is.
@@ -23,7 +23,7 @@ def command(config_file: Path | None, *, only_set: bool, as_json: bool) -> None:
     from sealgate.config.load import load_with_sources
 
     settings = effective(load_with_sources(config_file))
-    shown = [one for one in settings if not only_set or one.source != DEFAULT]
+    shown = [one for one in settings if not only_changed or one.source != DEFAULT]
     if as_json:
         click.echo(json.dumps({"settings": [asdict(one) for one in shown]}))
         return

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import socket
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -13,7 +14,7 @@ import click
 
 from sealgate.cli.causes import plain_cause
 from sealgate.cli.colours import coloured
-from sealgate.cli.frame import config_option, fail, leave
+from sealgate.cli.frame import config_option, leave, leave_with_error
 from sealgate.cli.progress import waiting_for
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
@@ -46,12 +47,20 @@ def socket_option(command: Any) -> Any:
     return config_option(option(command))
 
 
-def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) -> dict[str, Any]:
-    """Send a command to the gateway at the first of these sockets that answers, and return its answer.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the gateway's socket may be, and what to do about `--socket` where nobody listens."""
+
+    sockets: tuple[Path, ...]
+    fix: str = "give --socket"
+
+
+def tell(action: str, scope: dict[str, str | None], places: Places) -> dict[str, Any]:
+    """Send a command to the gateway at the first of these places that answers, and return its answer.
 
     Leaves with exit code 1 where no gateway answers, or it says no.
     """
-    for path in places:
+    for path in places.sockets:
         try:
             with waiting_for("asking the gateway"):
                 status, document = _ask(path, action, scope)
@@ -64,13 +73,13 @@ def tell(action: str, scope: dict[str, str | None], places: tuple[Path, ...]) ->
         if status != HTTPStatus.OK:
             leave(str(document.get("error", f"the gateway answered {status}")))
         return document
-    tried = " or ".join(map(str, places))
-    return leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or give --socket")
+    tried = " or ".join(map(str, places.sockets))
+    return leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or {places.fix}")
 
 
 def places_of(
     config_file: Path | None, socket_file: Path | None, *, is_told_by_gateway: bool = False
-) -> tuple[Path, ...]:
+) -> Places:
     """Return where the gateway's socket may be.
 
     In an emergency there may be no configuration at hand, and the default places are tried then; or one with
@@ -81,13 +90,13 @@ def places_of(
     from sealgate.config.load import load_admin_socket
 
     if socket_file is not None:
-        return (socket_file,)
+        return Places((socket_file,), "correct --socket")
     setting, trouble = load_admin_socket(config_file, os.environ)
     for line in str(trouble).splitlines() if trouble and not is_told_by_gateway else ():
         click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     if setting == OFF:
-        fail("admin.unix is off, so the gateway takes no commands; give it a path")
-    return _private(default_places(os.environ)) if setting is None else (Path(setting),)
+        leave_with_error("admin.unix is off, so the gateway takes no commands; give it a path")
+    return Places(_private(default_places(os.environ)) if setting is None else (Path(setting),))
 
 
 def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -96,7 +105,7 @@ def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
 
     for path in places:
         if path.parent.exists() and (trouble := why_not_private(path.parent)) is not None:
-            fail(f"{path.parent} {trouble}; it may not be the gateway that listens there")
+            leave_with_error(f"{path.parent} {trouble}; it may not be the gateway that listens there")
     return places
 
 

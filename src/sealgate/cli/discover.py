@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sealgate.cli.choosing import checked_target, chosen_alias
-from sealgate.cli.frame import config_option, fail, leave
+from sealgate.cli.frame import config_option, leave, leave_with_error
 
 if TYPE_CHECKING:
     from sealgate.cli.discovery_words import Search
@@ -72,7 +72,7 @@ def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: 
     prefix = config.upstream.prefix
     chosen = checked_target(target or prefix + SIGNED_READ, prefix)
     if RouteTable().find("GET", chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
-        fail(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
+        leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
     return Errand(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s)
 
 
@@ -80,7 +80,7 @@ def _agree(*, is_agreed: bool) -> None:
     if is_agreed:
         return
     if not sys.stdin.isatty():
-        fail("nobody can be asked here; give --yes to send them")
+        leave_with_error("nobody can be asked here; give --yes to send them")
     if not click.confirm("Send them?", err=True):
         leave("nothing was sent")
 

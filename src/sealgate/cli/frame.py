@@ -110,12 +110,12 @@ def told_in_one_line() -> Iterator[None]:
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise  # click's own, and it knows what to do
     except _told_as_they_are() as error:
-        fail(str(error))
+        leave_with_error(str(error))
     except OSError as error:
-        fail(_told(error))
+        leave_with_error(_told(error))
 
 
-def fail(text: str) -> NoReturn:
+def leave_with_error(text: str) -> NoReturn:
     """Print each line of an error to stderr and leave with exit code 2."""
     for line in text.splitlines():
         click.echo(f"sealgate: {coloured('error:', 'fail')} {line}", err=True)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import config_option, fail
-from sealgate.cli.own_address import own_address
+from sealgate.cli.frame import config_option
+from sealgate.cli.own_address import admin_address, own_address
 
 if TYPE_CHECKING:
-    from sealgate.config import Address, Admin
+    from sealgate.config import Address
 
 _TIMEOUT_S = 5.0
 
@@ -24,23 +24,12 @@ def command(config_file: Path | None) -> None:
 
     It asks /-/ready at admin.tcp of the configuration that the gateway runs with.
     """
-    from sealgate.config import load_config
-
-    admin = load_config(config_file).admin
-    reasons = _reasons(_address(admin), admin.hosts[0])
+    reasons = _reasons(*admin_address(config_file))
     for reason in reasons:
         click.echo(f"sealgate: {reason}", err=True)
     if reasons:
         raise click.exceptions.Exit(1)
     click.echo("ready")
-
-
-def _address(admin: "Admin") -> "Address":
-    if admin.tcp is None:
-        fail("admin.tcp is off, so nobody can be asked; give it an address")
-    if admin.tcp.port == 0:
-        fail("admin.tcp has port 0, which is another one at each start; give it a fixed port")
-    return admin.tcp
 
 
 def _reasons(address: "Address", host_name: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
 from sealgate.cli.choosing import checked_target, known_alias, shortened
-from sealgate.cli.frame import fail, leave
+from sealgate.cli.frame import leave, leave_with_error
 from sealgate.cli.loop import run
 from sealgate.config import Config
 from sealgate.core.advice import REACH
@@ -117,7 +117,7 @@ class _Reading:
         asked = tuple(keys) if alias is None else (known_alias(self._config, alias),)
         references = {name: reference for name in asked if (reference := keys[name].session)}
         if not references:
-            fail(
+            leave_with_error(
                 f"keys.{asked[0]}.session is not set; store a session token and name it there, "
                 'as in session = "file:main.session"'
             )

@@ -28,8 +28,11 @@ def _loop_factory() -> Any:
     return None
 
 
-def stop_event() -> asyncio.Event:
-    """Return an event that SIGTERM and SIGINT set; a second of them ends the process at once."""
+def stop_event(*, ends_on_hangup: bool = False) -> asyncio.Event:
+    """Return an event that SIGTERM and SIGINT set; a second of them ends the process at once.
+
+    SIGHUP sets it where the end of the terminal is to end the program, and is logged elsewhere.
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -40,6 +43,8 @@ def stop_event() -> asyncio.Event:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask_to_stop, number)
-    # Without a handler it would end the process at once, answers under way included.
-    loop.add_signal_handler(signal.SIGHUP, log.warning, "sighup_ignored")
+    if ends_on_hangup:
+        loop.add_signal_handler(signal.SIGHUP, stop.set)
+    else:  # without a handler it would end the process at once, answers under way included
+        loop.add_signal_handler(signal.SIGHUP, log.warning, "sighup_ignored")
     return stop

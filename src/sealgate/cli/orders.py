@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import config_option, fail, leave
+from sealgate.cli.frame import config_option, leave, leave_with_error
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -49,7 +49,9 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
 
     file = load_config(config_file).journal.file
     if file is None:
-        fail("journal.file is not set, so no order is recorded; name a file there and restart the gateway")
+        leave_with_error(
+            "journal.file is not set, so no order is recorded; name a file there and restart the gateway"
+        )
     with orders_in_doubt(file) as in_doubt:
         if request_id is not None or settle_all:
             click.echo(_settle(in_doubt, request_id, as_json=as_json))

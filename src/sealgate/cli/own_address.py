@@ -1,4 +1,12 @@
-"""Where a command on this machine asks a gateway that may listen on every address."""
+"""Where a command on this machine asks the gateway: its admin address, which may be every address."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sealgate.cli.frame import leave_with_error
+
+if TYPE_CHECKING:
+    from sealgate.config import Address
 
 _OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 
@@ -6,3 +14,21 @@ _OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not 
 def own_address(host: str) -> str:
     """Return the host to connect to."""
     return _OWN.get(host, host)
+
+
+def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Address", str]:
+    """Return `admin.tcp` of the configuration, and a Host name that is taken there.
+
+    Leaves with exit code 2 where nobody can be asked there; `other_way` is what may be done instead of
+    fixing a free port.
+    """
+    from sealgate.config import load_config
+
+    admin = load_config(config_file).admin
+    if admin.tcp is None:
+        leave_with_error("admin.tcp is off, so nobody can be asked; give it an address")
+    if admin.tcp.port == 0:
+        leave_with_error(
+            f"admin.tcp has port 0, which is another one at each start; give it a fixed port{other_way}"
+        )
+    return admin.tcp, admin.hosts[0]

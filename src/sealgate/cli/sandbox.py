@@ -8,16 +8,14 @@ import asyncio
 import errno
 import json
 import math
-import signal
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
 from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:
@@ -130,25 +128,24 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
     try:
         asyncio.run(_run(settings, listen, db, as_json=as_json))
     except StoreError as error:
-        fail(str(error))
+        leave_with_error(str(error))
     except OSError as error:
         if error.errno in _OF_ITS_OUTPUT:
             raise
         host, port = listen
         name = f"[{host}]" if ":" in host else host
-        fail(f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT")
+        leave_with_error(
+            f"cannot listen on {name}:{port}: {plain_cause(error)}; choose another with --listen HOST:PORT"
+        )
 
 
 async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, as_json: bool) -> None:
+    from sealgate.cli.loop import stop_event
     from sealgate.sandbox.server import running_sandbox
 
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C still ends it there
-            loop.add_signal_handler(number, stop.set)
+    stop = stop_event(ends_on_hangup=True)
     async with running_sandbox(settings, listen=listen, db=db) as sandbox:
-        print(_json_line(sandbox) if as_json else _for_people(sandbox), flush=True)  # noqa: T201 - its output
+        click.echo(_json_line(sandbox) if as_json else _for_people(sandbox))
         await stop.wait()
 
 

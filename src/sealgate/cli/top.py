@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import config_option, fail, leave
-from sealgate.cli.own_address import own_address
+from sealgate.cli.frame import config_option, leave
+from sealgate.cli.own_address import admin_address, own_address
 
 if TYPE_CHECKING:
-    from sealgate.config import Address, Admin
+    from sealgate.config import Address
 
 _PATIENCE_S = 10.0  # pictures come twice a second
+_OTHER_WAY = ", or use --admin HOST:PORT"
 
 
 class GoneError(Exception):
@@ -34,7 +35,7 @@ def command(config_file: Path | None, admin: str | None, *, once: bool, as_json:
 
     It reads the admin address of the configuration that the gateway runs with, until Ctrl-C.
     """
-    address, host_name = _given(admin) if admin else _configured(config_file)
+    address, host_name = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
     try:
         with closing(pictures(address, host_name)) as stream:
             _show(stream, once=once, as_json=as_json)
@@ -53,22 +54,6 @@ def _given(admin: str) -> tuple["Address", str]:
     except ValueError as error:
         raise click.BadParameter(f"{admin} {error}", param_hint="--admin") from None
     return address, address.host
-
-
-def _configured(config_file: Path | None) -> tuple["Address", str]:
-    """Return the address of the configuration, and a Host name that it takes."""
-    from sealgate.config import load_config
-
-    admin = load_config(config_file).admin
-    return _address(admin), admin.hosts[0]
-
-
-def _address(admin: "Admin") -> "Address":
-    if admin.tcp is None:
-        fail("admin.tcp is off, so there is nothing to look at; give it an address")
-    if admin.tcp.port == 0:
-        fail("admin.tcp has port 0, which is another one at each start; use --admin HOST:PORT")
-    return admin.tcp
 
 
 def _show(stream: Iterator[dict[str, Any]], *, once: bool, as_json: bool) -> None:

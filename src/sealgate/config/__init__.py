@@ -8,38 +8,8 @@ docs/configuration.md lists all settings.
 """
 
 from sealgate.config.address import Address
-from sealgate.config.base_url import BaseUrl
 from sealgate.config.load import check_whole, load_config
-from sealgate.config.model import (
-    Admin,
-    Bot,
-    Clock,
-    Config,
-    Key,
-    Limits,
-    Listen,
-    Log,
-    Route,
-    Signing,
-    Upstream,
-)
+from sealgate.config.model import Config, Listen
 from sealgate.config.problems import ConfigError
 
-__all__ = [
-    "Address",
-    "Admin",
-    "BaseUrl",
-    "Bot",
-    "Clock",
-    "Config",
-    "ConfigError",
-    "Key",
-    "Limits",
-    "Listen",
-    "Log",
-    "Route",
-    "Signing",
-    "Upstream",
-    "check_whole",
-    "load_config",
-]
+__all__ = ["Address", "Config", "ConfigError", "Listen", "check_whole", "load_config"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sealgate.config.address import Address
 from sealgate.config.model import Config
-from sealgate.config.paths import Path
+from sealgate.config.paths import SettingPath
 from sealgate.config.problems import Problem
 
 
@@ -108,7 +108,7 @@ def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
             )
 
 
-def _unknown_keys(config: Config, path: Path, aliases: tuple[str, ...]) -> Iterator[Problem]:
+def _unknown_keys(config: Config, path: SettingPath, aliases: tuple[str, ...]) -> Iterator[Problem]:
     for alias in aliases:
         if alias not in config.keys:
             yield Problem(path, f"names {alias}, which is no key; write one of {_aliases(config)}")
@@ -120,8 +120,8 @@ def _routes_are_inside(config: Config) -> Iterator[Problem]:
         if not route.path.startswith(f"{prefix}/"):
             text = f"is outside upstream.prefix; begin the path with {prefix}/"
             yield Problem(("routes", index, "match"), text)
-        if route.needs is None and route.lane is None:
-            yield Problem(("routes", index), "changes nothing; add needs or lane")
+        if route.needs is None and route.lane is None and route.cost is None:
+            yield Problem(("routes", index), "changes nothing; add needs, lane or cost")
 
 
 def _aliases(config: Config) -> str:

@@ -12,13 +12,15 @@ from pydantic import BaseModel
 
 from sealgate.config.load import Loaded
 from sealgate.config.names import parse_api_key
-from sealgate.config.paths import Path, dotted
+from sealgate.config.paths import SettingPath, dotted
+from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference, split_command
 from sealgate.config.settings import Setting, find_setting
 from sealgate.config.toml_text import plain_value
 
 DEFAULT = "default"
 _SHOWN = 4
+_MAY_REFER = (parse_reference, parse_redis)
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -40,7 +42,7 @@ def effective(loaded: Loaded) -> list[Effective]:
     ]
 
 
-def _leaves(node: object, path: Path) -> Iterator[tuple[Path, object]]:
+def _leaves(node: object, path: SettingPath) -> Iterator[tuple[SettingPath, object]]:
     inner = _inner(node)
     if inner is None:
         yield path, node
@@ -58,14 +60,14 @@ def _inner(node: object) -> list[tuple[str | int, object]] | None:
     return list(enumerate(node)) if is_tables and isinstance(node, tuple) else None
 
 
-def _setting_at(path: Path) -> list[Setting]:
+def _setting_at(path: SettingPath) -> list[Setting]:
     try:
         return [find_setting(path)]
     except KeyError:  # a list of tables without any
         return []
 
 
-def _source(loaded: Loaded, path: Path) -> str:
+def _source(loaded: Loaded, path: SettingPath) -> str:
     for layer in loaded.layers:
         if layer.depth(path) < len(path):
             continue
@@ -80,7 +82,7 @@ def _masked(setting: Setting, value: object) -> object:
         return value
     if setting.parser is parse_api_key:
         return f"{value[:_SHOWN]}…"
-    if setting.parser is parse_reference and value.startswith("cmd:"):
+    if setting.parser in _MAY_REFER and value.startswith("cmd:"):
         program, *arguments = split_command(value.removeprefix("cmd:"))
         return f"cmd:{program} …" if arguments else value
     return _PASSWORD.sub("…@", value)

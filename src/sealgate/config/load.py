@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path as File
+from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import ValidationError
@@ -24,12 +24,12 @@ class Loaded:
     """A configuration and where it came from: the file that was read, if any, and its layers, first wins."""
 
     config: Config
-    file: File | None
+    file: Path | None
     layers: tuple[Layer, ...]
 
 
 def load_config(
-    file: File | None,
+    file: Path | None,
     overrides: Mapping[str, object] = _NO_OVERRIDES,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
@@ -43,7 +43,7 @@ def load_config(
 
 
 def load_with_sources(
-    file: File | None,
+    file: Path | None,
     overrides: Mapping[str, object] = _NO_OVERRIDES,
     environ: Mapping[str, str] | None = None,
 ) -> Loaded:
@@ -67,8 +67,8 @@ def load_with_sources(
 
 
 def load_admin_socket(
-    file: File | None, environ: Mapping[str, str]
-) -> tuple[File | str | None, ConfigError | None]:
+    file: Path | None, environ: Mapping[str, str]
+) -> tuple[Path | str | None, ConfigError | None]:
     """Return `admin.unix` of a configuration, and why the rest of it is wrong, None if it is not.
 
     Who must halt a gateway at once cannot mend its configuration first. Raises ConfigError where not even
@@ -94,7 +94,7 @@ def _without_file(problem: Problem) -> Problem:
     """Say where the file was looked for, where it is the exchange that nobody named."""
     if problem.path != ("base_url",) or not problem.text.startswith(MISSING):
         return problem
-    where = f"missing: no {DEFAULT_FILE} in {File.cwd()}"
+    where = f"missing: no {DEFAULT_FILE} in {Path.cwd()}"
     return replace(problem, text=f"{where}; make one with `sealgate config init`, or set SEALGATE_BASE_URL")
 
 

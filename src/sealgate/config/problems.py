@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from sealgate.config.model import Config
-from sealgate.config.paths import PREFIX, Path, variable
+from sealgate.config.paths import PREFIX, SettingPath, variable
 from sealgate.config.settings import ANY, all_settings, model_in
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ class ConfigError(Exception):
 class Problem:
     """One problem: the setting's path, the cause with its fix, and a setting that may be meant."""
 
-    path: Path
+    path: SettingPath
     text: str
-    meant: Path | None = None
+    meant: SettingPath | None = None
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
@@ -56,7 +56,7 @@ def _problem(details: "ErrorDetails") -> Problem:
     return Problem(path, text(details.get("ctx", {})) if text else details["msg"])
 
 
-def _or_variable(path: Path) -> str:
+def _or_variable(path: SettingPath) -> str:
     """Name the variable that sets it, too; a member of a list has none."""
     return "" if any(isinstance(part, int) for part in path) else f", or set {variable(path)}"
 
@@ -76,7 +76,7 @@ _TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def nearest(path: Path) -> Path | None:
+def nearest(path: SettingPath) -> SettingPath | None:
     """Return the valid setting that an unknown one probably means: in its own table, else in another one."""
     *table, name = path
     names = _table_at(tuple(table)).model_fields
@@ -84,7 +84,7 @@ def nearest(path: Path) -> Path | None:
     return (*table, close[0]) if close else _elsewhere(str(name).lower())
 
 
-def _elsewhere(name: str) -> Path | None:
+def _elsewhere(name: str) -> SettingPath | None:
     for table, field in Config.model_fields.items():
         model = model_in(field.annotation)
         if isinstance(field.annotation, type) and model is not None and name in model.model_fields:
@@ -92,7 +92,7 @@ def _elsewhere(name: str) -> Path | None:
     return None
 
 
-def _table_at(path: Path) -> type[BaseModel]:
+def _table_at(path: SettingPath) -> type[BaseModel]:
     """Walk down the models; names of keys and bots, and indexes, stay in the model of their table."""
     model: type[BaseModel] = Config
     for part in path:

@@ -3,7 +3,7 @@
 It is never echoed in an error, as people paste URLs with passwords in them.
 """
 
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from sealgate.config.references import parse_reference
 
@@ -15,17 +15,23 @@ def parse_redis(value: object) -> str:
     """Check a setting; "" shares nothing. Raise ValueError with the cause and the fix."""
     if value == "":
         return ""
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
-        raise ValueError(f"is not a URL; {_FORM}")
-    if not is_redis_url(value):
+    if not isinstance(value, str) or not is_redis_url(value):
         try:
             return parse_reference(value)
         except ValueError:
             raise ValueError(f"is neither a URL of a Redis nor a reference to one; {_FORM}") from None
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError(f"is not a URL; {_FORM}")
     check_redis_url(value)
-    if urlsplit(value).password is not None:
+    if _holds_password(value):
         raise ValueError("holds a password; put the whole URL into a file and write file:/path")
     return value
+
+
+def _holds_password(url: str) -> bool:
+    """Whether it stands in one of the two places where a Redis client looks for it."""
+    parts = urlsplit(url)
+    return parts.password is not None or "password" in parse_qs(parts.query, keep_blank_values=True)
 
 
 def is_redis_url(value: str) -> bool:

@@ -31,7 +31,7 @@ from sealgate.config.names import (
     parse_pointer,
     parse_prefix,
 )
-from sealgate.config.paths import Path
+from sealgate.config.paths import SettingPath
 from sealgate.config.quantities import (
     parse_count,
     parse_seconds,
@@ -112,7 +112,7 @@ def _table() -> Schema:
     return {"type": "object", "properties": {}, "additionalProperties": False}
 
 
-def _table_of(root: Schema, path: Path) -> Schema:
+def _table_of(root: Schema, path: SettingPath) -> Schema:
     """Return the table that a setting stands in, made where it is not there yet."""
     node = root
     for part, after in pairwise(path):

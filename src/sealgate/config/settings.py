@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from sealgate.config.model import Config
-from sealgate.config.paths import Path
+from sealgate.config.paths import SettingPath
 
 ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
 
@@ -25,7 +25,7 @@ class Setting:
     free.
     """
 
-    path: Path
+    path: SettingPath
     default: object
     is_required: bool
     parser: Callable[..., object] | None
@@ -36,7 +36,7 @@ class Setting:
         """How a manual writes it: `keys.*.secret`."""
         return ".".join(map(str, self.path))
 
-    def at(self, names: Path) -> Path:
+    def at(self, names: SettingPath) -> SettingPath:
         """Return its path with the names that stand in another one where this one leaves them open."""
         return tuple(
             names[index] if part == ANY and index < len(names) else part
@@ -50,7 +50,7 @@ def all_settings() -> tuple[Setting, ...]:
     return tuple(_settings(Config, ()))
 
 
-def find_setting(path: Path) -> Setting:
+def find_setting(path: SettingPath) -> Setting:
     """Return the setting at a path of a real configuration, `keys.main.secret` say. Raises KeyError."""
     for setting in all_settings():
         if len(setting.path) == len(path) and setting.at(path) == path:
@@ -65,7 +65,7 @@ def model_in(annotation: object) -> type[BaseModel] | None:
     return next((model for model in map(model_in, get_args(annotation)) if model), None)
 
 
-def _settings(model: type[BaseModel], path: Path) -> Iterator[Setting]:
+def _settings(model: type[BaseModel], path: SettingPath) -> Iterator[Setting]:
     for name, field in model.model_fields.items():
         here = (*path, name)
         inner = model_in(field.annotation)
@@ -75,7 +75,7 @@ def _settings(model: type[BaseModel], path: Path) -> Iterator[Setting]:
             yield from _settings(inner, here if inner is field.annotation else (*here, ANY))
 
 
-def _setting(path: Path, field: FieldInfo) -> Setting:
+def _setting(path: SettingPath, field: FieldInfo) -> Setting:
     marks = [*field.metadata, *_parts(field.annotation)]
     parsers = (mark.func for mark in marks if hasattr(mark, "func"))
     choices = tuple(mark for mark in marks if isinstance(mark, str))

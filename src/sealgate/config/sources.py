@@ -9,9 +9,9 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path as File
+from pathlib import Path
 
-from sealgate.config.paths import PREFIX, Path, dotted, variable
+from sealgate.config.paths import PREFIX, SettingPath, dotted, variable
 from sealgate.config.problems import ConfigError
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
@@ -37,9 +37,9 @@ class Layer:
 
     tree: dict[str, object] = field(default_factory=dict)
     origin: str = ""
-    variables: Mapping[Path, str] | None = None
+    variables: Mapping[SettingPath, str] | None = None
 
-    def depth(self, path: Path) -> int:
+    def depth(self, path: SettingPath) -> int:
         """Return how many leading parts of a path are set here; all below a plain value counts as set."""
         node: object = self.tree
         for depth, part in enumerate(path):
@@ -48,16 +48,16 @@ class Layer:
             node = node[part] if isinstance(node, dict) else None
         return len(path)
 
-    def spell(self, path: Path) -> str:
+    def spell(self, path: SettingPath) -> str:
         """Return a setting's name with the name of its source."""
         return f"{self.origin}{self.name(path)}"
 
-    def written(self, path: Path) -> list[str]:
+    def written(self, path: SettingPath) -> list[str]:
         """Return the environment's variables that set a path, or anything below it."""
         variables = self.variables or {}
         return [name for set_path, name in variables.items() if set_path[: len(path)] == path]
 
-    def name(self, path: Path) -> str:
+    def name(self, path: SettingPath) -> str:
         """Return a setting's name as this source writes it."""
         if self.variables is None:
             return dotted(path)
@@ -67,7 +67,7 @@ class Layer:
         return variable(path)
 
 
-def read_file(file: File) -> Layer:
+def read_file(file: Path) -> Layer:
     """Read a TOML file; raise ConfigError when it cannot be read or is not TOML."""
     try:
         with file.open("rb") as stream:
@@ -83,7 +83,7 @@ def read_file(file: File) -> Layer:
         raise ConfigError([_syntax_error(file, str(error))]) from None
 
 
-def _syntax_error(file: File, message: str) -> str:
+def _syntax_error(file: Path, message: str) -> str:
     at = _AT_LINE.search(message)
     line = f":{at[1]}" if at and at[1] else ""
     cause = _AT_LINE.sub("", message)
@@ -95,13 +95,13 @@ def _syntax_error(file: File, message: str) -> str:
     return f"{file}{line}: is not TOML: {cause}; correct the syntax"
 
 
-def find_file(file: File | None, environ: Mapping[str, str]) -> File | None:
+def find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
     """Return the file to read: the one given, else $SEALGATE_CONFIG, else ./sealgate.toml if it exists."""
     if file is not None:
         return file
     if environ.get(FILE_VARIABLE):
-        return File(environ[FILE_VARIABLE])
-    here = File(DEFAULT_FILE)
+        return Path(environ[FILE_VARIABLE])
+    here = Path(DEFAULT_FILE)
     return here if here.exists() else None
 
 
@@ -110,7 +110,9 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
 
     Their case does not matter, so the name of a key or a bot that is set here is in lower case.
     """
-    variables: dict[Path, str] = {_variable_path(name): name for name in environ if _is_setting(name.upper())}
+    variables: dict[SettingPath, str] = {
+        _variable_path(name): name for name in environ if _is_setting(name.upper())
+    }
     tree: dict[str, object] = {}
     # A table's own name comes before its members' and stays: to set both is an error, told by validation.
     for path, name in sorted(variables.items(), key=lambda item: len(item[0])):
@@ -135,7 +137,7 @@ def read_flags(overrides: Mapping[str, object]) -> Layer:
     return Layer(tree, origin="command line: ")
 
 
-def _insert(tree: dict[str, object], path: Path, value: object) -> None:
+def _insert(tree: dict[str, object], path: SettingPath, value: object) -> None:
     *tables, name = map(str, path)
     for table in tables:
         inner = tree.setdefault(table, {})

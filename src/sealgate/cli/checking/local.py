@@ -38,9 +38,12 @@ class Known:
 
 
 def told(area: str, text: str, level: Level = Level.FAIL) -> Finding:
-    """Return the line of an error whose text is `cause; fix`."""
-    cause, _, fix = text.partition("; ")
-    return Finding(area, level, cause, fix)
+    """Return the line of an error whose text is `cause; fix`, or a cause alone.
+
+    Where a name that somebody chose has the mark in it, a file's say, it is in the cause.
+    """
+    cause, mark, fix = text.rpartition("; ")
+    return Finding(area, level, cause, fix) if mark else Finding(area, level, text)
 
 
 def look_at_file(file: Path | None) -> Iterator[Finding]:

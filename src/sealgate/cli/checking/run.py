@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from sealgate.cli.checking import local
 from sealgate.cli.checking.exchange import Exchange
+from sealgate.cli.checking.network import look_at_network
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
 from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
 from sealgate.cli.checking.running import ask_running, find_other, judge_running, pause_s
-from sealgate.cli.checking.way import look_at_the_way
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
 from sealgate.config import Config, ConfigError
@@ -85,7 +85,7 @@ def _target(config: Config, path: str | None) -> Target:
     try:
         return parse_target(path or f"{config.upstream.prefix}{SIGNED_READ}", config.upstream.prefix)
     except Refusal as refusal:
-        fail(f"--path: {refusal.detail} {refusal.reason.advice}")
+        leave_with_error(f"--path: {refusal.detail} {refusal.reason.advice}")
 
 
 def _summary(loaded: Loaded, settings: list[Effective]) -> str:
@@ -132,7 +132,7 @@ async def _ask(turn: Round) -> None:
     """Ask the exchange where the way to it is free."""
     is_free = True
     with waiting_for(f"looking for {turn.config.base_url.host}"):
-        steps = [one async for one in look_at_the_way(turn.config, turn.environ)]
+        steps = [one async for one in look_at_network(turn.config, turn.environ)]
     for finding in steps:
         turn.report.add(finding)
         is_free = is_free and finding.level is not Level.FAIL

@@ -14,7 +14,7 @@ show.py      the whole, from start to end
 
 import click
 
-from sealgate.cli.frame import fail
+from sealgate.cli.frame import leave_with_error
 
 PORT = click.IntRange(0, 65535)
 
@@ -41,7 +41,7 @@ def command(seconds: float | None, port: int, admin_port: int, sandbox_port: int
         # Not on uvloop: its child processes would not inherit the signal mask (see children.py).
         asyncio.run(show(Ports(port, admin_port, sandbox_port), seconds, as_json=as_json))
     except PortError as error:
-        fail(str(error))
+        leave_with_error(str(error))
     except ChildError as error:
         click.echo(f"sealgate: error: {error}", err=True)
         raise click.exceptions.Exit(1) from None

@@ -41,7 +41,7 @@ class Journal:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyState:
+class DemoKey:
     """The key and the clock as the gateway sees them. The clock is None until it is synced."""
 
     pause_s: float = 0.0
@@ -54,7 +54,7 @@ class Gateway:
     """Reads the gateway's status."""
 
     def __init__(self, session: aiohttp.ClientSession, admin_url: str) -> None:
-        self.key = KeyState()
+        self.key = DemoKey()
         self._session = session
         self._url = f"{admin_url}/status.json"
 
@@ -62,9 +62,9 @@ class Gateway:
         """Take the state of now; what cannot be read stays as it was."""
         with suppress(aiohttp.ClientError, TimeoutError):
             async with self._session.get(self._url) as reply:
-                self.key = _key_state(await reply.json())
+                self.key = _demo_key(await reply.json())
 
 
-def _key_state(status: dict[str, Any]) -> KeyState:
+def _demo_key(status: dict[str, Any]) -> DemoKey:
     key, clock = status["keys"][0], status["clock"]
-    return KeyState(key["pause_s"], sum(key["waiting"].values()), clock["offset_s"], clock["error_s"])
+    return DemoKey(key["pause_s"], sum(key["waiting"].values()), clock["offset_s"], clock["error_s"])

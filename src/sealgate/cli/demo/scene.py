@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sealgate.cli.demo.gauges import Gateway, Journal, KeyState
+from sealgate.cli.demo.gauges import DemoKey, Gateway, Journal
 from sealgate.cli.demo.stage import LIMIT_WINDOW_S
 from sealgate.cli.demo.summary import Count, whole_windows
 from sealgate.cli.demo.tally import Tally
@@ -28,7 +28,7 @@ class Picture:
     """
 
     elapsed_s: float
-    key: KeyState
+    key: DemoKey
     through: Column
     alone: Column
     windows: range = range(0)

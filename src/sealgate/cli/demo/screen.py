@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.demo.bots import BOTS
-from sealgate.cli.demo.gauges import KeyState
+from sealgate.cli.demo.gauges import DemoKey
 from sealgate.cli.demo.scene import Picture
 from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, SKEW_MS, Stage
 from sealgate.cli.demo.summary import Summary, in_a_sentence, rows
@@ -94,7 +94,7 @@ def plain(picture: Picture) -> str:
     )
 
 
-def _clock(key: KeyState) -> str:
+def _clock(key: DemoKey) -> str:
     if key.offset_s is None or key.error_s is None:
         return "clock not synced yet"
     return f"clock {key.offset_s * 1000:+.1f} ms \u00b1 {key.error_s * 1000:.1f} ms"

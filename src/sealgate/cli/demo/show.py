@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -27,8 +26,7 @@ _LIVE_S, _PLAIN_S = 0.25, 1.0
 
 async def show(ports: Ports, seconds: float | None, *, as_json: bool) -> None:
     """Run the demo for so many seconds, or until a signal. Raises ChildError."""
-    stop = stop_event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, stop.set)  # the terminal was closed
+    stop = stop_event(ends_on_hangup=True)
     console = Console(stderr=as_json)
     weights = {name: bot.weight for name, bot in BOTS.items()}
     async with staged(ports, {**weights, screen.GUEST: 1}) as stage:

@@ -1,4 +1,4 @@
-"""The way to the exchange: its name, and what its certificate says."""
+"""The network between here and the exchange: its name, and what its certificate says."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
-async def look_at_the_way(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
+async def look_at_network(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
     """Yield lines on DNS and TLS; after one that failed there is no use in asking the exchange."""
     host, port = config.base_url.host, config.base_url.port
     finding = await _resolve(host, port)
