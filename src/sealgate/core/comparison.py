@@ -64,6 +64,8 @@ def explain_signature(signature: str, signed: Signed, signers: Iterable[Signer])
 
     Tried are the schemes of `signers`, each with the mistakes that spec.md names for "Invalid signature".
     """
+    if not signed.timestamp.isascii():
+        return None
     for signer in signers:
         for mistake, message in _messages(signed, signer.scheme):
             if signer.sign_message(message) == signature:
