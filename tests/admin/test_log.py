@@ -167,7 +167,7 @@ async def main():
             metrics = Metrics(gateway.status)
             gateway.reporter.flush()
             metrics(seen)
-            print(metrics.render().decode(), json.dumps(asdict(gateway.status())), gateway)
+            print(metrics.look()().decode(), json.dumps(asdict(gateway.status())), gateway)
         sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
         print("requests", len(seen), "sealed", sealed)
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
