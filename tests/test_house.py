@@ -292,6 +292,11 @@ def test_the_design_draws_the_rule_of_imports() -> None:
     assert drawn_plan(DESIGN.read_text()) == OURS
 
 
+def test_the_design_lists_the_rooms_in_their_order() -> None:
+    plan = DESIGN.read_text().split("\n## ")[1]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", plan, re.MULTILINE)) == ROOMS
+
+
 def test_every_part_has_its_rule() -> None:
     assert {part_of_file(file) for file in SOURCES} <= set(OURS)
 

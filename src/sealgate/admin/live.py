@@ -1,4 +1,4 @@
-"""The live view: twice a second the state is looked at, kept for some minutes, and sent to who looks on.
+"""The live view: twice a second the state is looked at, kept for some minutes, and sent to those who look on.
 
 `/status.json`, the page and `sealgate top` all show one `picture`.
 """
