@@ -32,6 +32,7 @@ UNSYNCED = Known(None, has_worked=False)
             "it was not accepted since the start: most likely `api_key` is mistyped or revoked",
         ),
         ("rate_limited", WORKED, "about 20 per 1 s"),
+        ("rate_limited", FRESH, ""),
         (
             "rate_limited",
             WORKED._replace(is_foreign_use=True),
