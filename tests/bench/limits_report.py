@@ -73,7 +73,8 @@ def _axis(left: float, title: str, ticks: Sequence[float], height: int) -> list[
     parts = [f'<text x="{left}" y="36" font-weight="600">{title}</text>']
     for tick in ticks:
         x = left + _WIDE * _place(tick, ticks[0], ticks[-1])
-        label = f"≤ {tick:g}" if tick == ticks[0] else f"{tick:g}"
+        beyond = {ticks[0]: "≤ ", ticks[-1]: "≥ "}.get(tick, "")
+        label = f"{beyond}{tick:g}"
         parts.append(f'<line class="g" x1="{x:.0f}" y1="56" x2="{x:.0f}" y2="{height - 8}"/>')
         parts.append(f'<text x="{x:.0f}" y="51" text-anchor="middle" font-size="10">{label}</text>')
     return parts

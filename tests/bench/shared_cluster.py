@@ -33,7 +33,7 @@ class Node:
     def __init__(self, number: int, seed: int) -> None:
         settings, chance = PacerSettings(), random.Random(seed * 1000 + number).random
         self.pacer = MemberPacer(settings, chance, f"m{number}")
-        self.seat = Seat(self.pacer, settings, chance)
+        self.seat = Seat(self.pacer, chance)
         self.jobs: dict[str, Job] = {}
         self.at_once: list[Job] = []
         self.is_visiting = False

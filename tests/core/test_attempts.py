@@ -41,7 +41,7 @@ def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
 
 
 def test_the_words_that_configuration_log_and_metrics_use() -> None:
-    assert [fate.value for fate in FailureKind] == ["unreachable", "connect_timeout", "lost", "late"]
+    assert [fate.value for fate in FailureKind] == ["full", "unreachable", "connect_timeout", "lost", "late"]
     assert [*Replay] == ["all", "reads", "none"]
 
 
@@ -72,9 +72,22 @@ def test_is_given_up_at_once_after(fate: FailureKind, slug: str, *, is_read: boo
     assert failed(fate, is_read=is_read) == GiveUp(slug, told, UNKNOWN)
 
 
+@pytest.mark.parametrize("is_read", [pytest.param(True, id="read"), pytest.param(False, id="order")])
+def test_without_a_free_connection_nothing_is_said_of_the_exchange(*, is_read: bool) -> None:
+    full = Failure(FailureKind.FULL, "no connection became free")
+    verdict = after_failure(full, is_read=is_read, resends=0, time_left_s=AMPLE_S)
+    assert verdict == GiveUp("queue_full", "No connection became free.", NOT_SENT)
+
+
+@pytest.mark.parametrize("fate", FailureKind)
+def test_only_our_own_bound_is_not_the_exchanges(fate: FailureKind) -> None:
+    assert Failure(fate, "").is_own is (fate is FailureKind.FULL)
+
+
 @pytest.mark.parametrize(
     ("fate", "slug", "status", "conclusion"),
     [
+        pytest.param(FailureKind.FULL, "queue_full", 503, NOT_SENT, id="no free connection"),
         pytest.param(FailureKind.UNREACHABLE, "upstream_unreachable", 502, NOT_SENT, id="no connection"),
         pytest.param(
             FailureKind.CONNECT_TIMEOUT, "upstream_timeout", 504, NOT_SENT, id="no connection in time"

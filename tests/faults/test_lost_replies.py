@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rig.bot import request, told
+from rig.bot import met, request, told
 from rig.history import check_history
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.tls import Authority
@@ -286,13 +286,20 @@ async def test_no_connection_free_in_time(upstream: Upstream) -> None:
         await wire.write(OK)
 
     upstream.answers.append(hold)
-    settings = {"max_connections": 1, "connect_timeout": 0.1, "total_timeout": 15}
-    async with running_station(upstream, upstream=settings, clock={"interval": 3600}) as station:
+    settings: Mapping[str, Any] = {
+        "upstream": {"max_connections": 1, "total_timeout": 15},
+        "limits": {"max_wait": 0.1},
+        "clock": {"interval": 3600},
+    }
+    async with running_station(upstream, **settings) as station:
         await station.until(lambda: len(upstream.asked_time) >= 5)
         async with station.bot() as bot:
             await bot.send(ORDERS["POST"])
             await upstream.until_received(1)
-            assert told(await station.ask(ORDERS["PUT"])) == (504, "not_sent", "upstream_timeout")
+            answer = await station.ask(ORDERS["PUT"])
+            assert met(answer) == (503, "not_sent", "queue_full", 0)
+            assert b"upstream.max_connections" in answer.body
+            assert (await station.outcomes.until(1)).upstream_errors == ()
             go.set()
             assert told(await bot.reply(b"POST")) == (200, "done", None)
         assert len(upstream.received) == 1

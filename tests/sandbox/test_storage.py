@@ -1,6 +1,7 @@
 """What is acknowledged survives: a restart, a kill -9, a second program on the file."""
 
 import json
+import logging
 import os
 import sqlite3
 import stat
@@ -256,6 +257,37 @@ async def test_a_failing_database_is_a_503(monkeypatch: pytest.MonkeyPatch) -> N
             answer = await bot.app("POST", "/api-keys", {})
         bot.check(answer, 503, "API key system not available")
         assert len(await bot.records()) == 1
+
+
+async def test_a_last_use_that_cannot_be_saved_fails_no_order(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is a note for people: memory has it, the log says so, and the next write brings it."""
+    host = ManualHost()
+    caplog.set_level(logging.WARNING, "sealgate.sandbox")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    async with (
+        running_sandbox(SandboxSettings(limit_kind="none"), host=host) as sandbox,
+        aiohttp.ClientSession() as http,
+    ):
+        key = Credential(sandbox.api_key, sandbox.api_secret)
+        bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+        registry = sandbox.exchange._registry
+        with monkeypatch.context() as broken:
+            broken.setattr(Store, "save", fail)
+            assert (await bot.order()).status == 200
+        live = registry.keys[key.api_key]
+        before = live.record
+        registry.flush()
+        assert (before.last_used_ms, live.record.last_used_ms) == (None, live.last_used_ms)
+        assert live.last_used_ms is not None
+        assert (await bot.order()).status == 200
+        monkeypatch.setattr(Store, "save", fail)
+    said = "The last use of 1 keys could not be saved: database or disk is full"
+    assert caplog.messages == [said, said]
 
 
 async def test_the_unexpected_is_a_500_without_a_traceback(

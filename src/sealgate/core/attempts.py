@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from sealgate.core.advice import sentence
 from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.outcome import Conclusion
 from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS, UNAUTHORIZED
@@ -16,6 +17,7 @@ from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_
 class FailureKind(Enum):
     """How far an attempt came that brought no whole reply."""
 
+    FULL = "full"  # all our connections are in use, and the exchange was not even turned to
     UNREACHABLE = "unreachable"  # no connection: no byte was written
     CONNECT_TIMEOUT = "connect_timeout"  # the same, too late
     LOST = "lost"  # written, then no whole reply: reset, cut, garbage
@@ -44,7 +46,12 @@ class Failure:
     @property
     def is_unsent(self) -> bool:
         """Whether no byte was written."""
-        return self.kind in (FailureKind.UNREACHABLE, FailureKind.CONNECT_TIMEOUT)
+        return self.kind in (FailureKind.FULL, FailureKind.UNREACHABLE, FailureKind.CONNECT_TIMEOUT)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether our own bound was met: then it is no attempt, and no error of the exchange."""
+        return self.kind is FailureKind.FULL
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,8 @@ _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
 _FAILURES: dict[tuple[FailureKind, bool], tuple[bool, str, Conclusion]] = {
+    (FailureKind.FULL, True): (False, "queue_full", Conclusion.NOT_SENT),
+    (FailureKind.FULL, False): (False, "queue_full", Conclusion.NOT_SENT),
     (FailureKind.UNREACHABLE, True): (True, "upstream_unreachable", Conclusion.NOT_SENT),
     (FailureKind.UNREACHABLE, False): (True, "upstream_unreachable", Conclusion.NOT_SENT),
     (FailureKind.CONNECT_TIMEOUT, True): (True, "upstream_timeout", Conclusion.NOT_SENT),
@@ -101,7 +110,8 @@ def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s:
     after_s = _BACKOFF_S * 2**resends
     if may_repeat and resends < RESENDS and after_s < time_left_s:
         return Again(failure.kind.value, conclusion, after_s)
-    return GiveUp(slug, f"The exchange gave no answer: {failure.detail}.", conclusion)
+    told = failure.detail if failure.is_own else f"the exchange gave no answer: {failure.detail}"
+    return GiveUp(slug, sentence(told), conclusion)
 
 
 def after_reply(

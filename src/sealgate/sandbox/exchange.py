@@ -120,7 +120,7 @@ class Exchange:
         """Write a request down. None for calls that are the sandbox's own."""
         if request.path.startswith(f"{CONTROL}/") or request.path == OPENAPI_PATH:
             return None
-        return self.journal.receive(request, self._template(request), self.conditions.now())
+        return self.journal.receive(request, self._look_up(request), self.conditions.now())
 
     def enter(self, receipt: Receipt) -> Callable[[], None] | Reply:
         """Count a request against the rate limit: what to call at its end, or the 429."""
@@ -138,12 +138,12 @@ class Exchange:
         receipt.fault = fault.kind if fault else None
         return fault
 
-    def answer(self, request: Request, now: Moment) -> Reply:
-        """Answer a request; never raises."""
+    def answer(self, request: Request, now: Moment, found: Found | None = None) -> Reply:
+        """Answer a request; never raises. `found` is its route, where it has been looked for before."""
         try:
             if request.path == OPENAPI_PATH and request.method in {"GET", "HEAD"}:
                 return Reply(200, self._document, "ok", _dated(now))
-            return _ok(self._execute(request, now), now)
+            return _ok(self._execute(request, now, found), now)
         except Refused as refused:
             return self._refusal(refused, now)
         except Exception as error:
@@ -159,8 +159,8 @@ class Exchange:
         """Write what was batched; to be called at the end."""
         self._registry.flush()
 
-    def _execute(self, request: Request, now: Moment) -> BaseModel:
-        found = self._router.find(request.method, request.path)
+    def _execute(self, request: Request, now: Moment, found: Found | None) -> BaseModel:
+        found = found or self._router.find(request.method, request.path)
         address = self._doorman.admit(found.route.access, Attempt(request, found.params, now))
         value = self._read(found, request)
         named = getattr(value, "user_address", None)
@@ -173,11 +173,11 @@ class Exchange:
             return read_body(found.route.takes, request.body, self._settings.unknown_fields)
         return read_query(found.route.takes, request.target.partition("?")[2])
 
-    def _template(self, request: Request) -> str:
+    def _look_up(self, request: Request) -> Found | None:
         try:
-            return self._router.find(request.method, request.path).route.template
-        except Refused:
-            return request.path
+            return self._router.find(request.method, request.path)
+        except Refused:  # `answer` meets it again, and says so
+            return None
 
     def _caller(self, request: Request) -> str:
         """Name who shares a limit. Unknown keys count by IP, so that inventing keys gains nothing."""

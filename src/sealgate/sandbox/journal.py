@@ -8,24 +8,33 @@ from itertools import islice
 from sealgate.sandbox.clock import Moment
 from sealgate.sandbox.message import Call, Reply, Request
 from sealgate.sandbox.models.control import JournalEntry, JournalQuery, JournalReply
+from sealgate.sandbox.router import Found
 
 KEPT = 100_000
 
 
 @dataclass(slots=True)
 class Receipt:
-    """One line of the journal, written while its request runs. `request` is without its body."""
+    """One line of the journal, written while its request runs. `request` is without its body.
+
+    `found` is its route, None where there is none.
+    """
 
     n: int
     now: Moment
     request: Request
     body_sha256: str
-    template: str
+    found: Found | None
     status: int = 0
     verdict: str = "pending"
     fault: str | None = None
     executed: bool = False
     order_id: int | None = None
+
+    @property
+    def template(self) -> str:
+        """The path as the route has it, or as it came."""
+        return self.found.route.template if self.found else self.request.path
 
     def settle(self, reply: Reply) -> None:
         """Write down what the exchange decided."""
@@ -67,11 +76,11 @@ class Journal:
         self._receipts: deque[Receipt] = deque(maxlen=KEPT)
         self._last = 0
 
-    def receive(self, request: Request, template: str, now: Moment) -> Receipt:
+    def receive(self, request: Request, found: Found | None, now: Moment) -> Receipt:
         """Open a line for a request that has been read."""
         self._last += 1
         body_sha256 = hashlib.sha256(request.body).hexdigest()
-        receipt = Receipt(self._last, now, replace(request, body=b""), body_sha256, template)
+        receipt = Receipt(self._last, now, replace(request, body=b""), body_sha256, found)
         self._receipts.append(receipt)
         return receipt
 

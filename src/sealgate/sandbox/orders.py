@@ -6,6 +6,7 @@ An order that reaches the mark price fills at once, at the mark price; any other
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Literal
 
 from sealgate.sandbox.account import ZERO, Account, Accounts, Order
 from sealgate.sandbox.catalogue import Refused
@@ -93,8 +94,7 @@ class OrderDesk:
 
     def _cancel(self, address: str, order_id: int) -> OrderReply:
         account = self._accounts.of(address)
-        order = account.take_off(_open_order(account, order_id).order_id)
-        return OrderReply(order_id=order.order_id, status="canceled", client_order_id=order.client_order_id)
+        return _reply(account.take_off(_open_order(account, order_id).order_id), "canceled")
 
     def _checked(self, wish: Wish) -> Order:
         symbol = self.tradable(wish.symbol, wish.account)
@@ -169,12 +169,13 @@ def enter(account: Account, order: Order) -> OrderReply:
     """Fill it or put it on the book."""
     if fills(order):
         account.positions[order.symbol] += signed_size(order)
-    else:
-        account.rest(order)
-    status = "filled" if fills(order) else "open"
-    return OrderReply.model_validate(
-        {"order_id": order.order_id, "status": status, "client_order_id": order.client_order_id}
-    )
+        return _reply(order, "filled")
+    account.rest(order)
+    return _reply(order, "open")
+
+
+def _reply(order: Order, status: Literal["open", "filled", "canceled"]) -> OrderReply:
+    return OrderReply(order_id=order.order_id, status=status, client_order_id=order.client_order_id)
 
 
 def _open_order(account: Account, order_id: int) -> Order:

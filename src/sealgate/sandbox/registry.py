@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+import logging
+import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -12,6 +14,8 @@ from sealgate.sandbox.signature import hmac_state
 from sealgate.sandbox.store import Store, StoreError
 
 LAST_USED_EVERY_S = 5.0
+
+logger = logging.getLogger("sealgate.sandbox")
 
 
 @dataclass(slots=True)
@@ -89,11 +93,15 @@ class Registry:
             self.flush()
 
     def flush(self) -> None:
-        """Write the uses noted so far."""
-        live_keys = [self.keys[api_key] for api_key in self._used]
-        for live in live_keys:
-            live.record = live.current()
-        self.store.save(*(live.record for live in live_keys))
+        """Write the uses noted so far; what cannot be written is logged, and tried again with the next."""
+        records = [self.keys[api_key].current() for api_key in self._used]
+        try:
+            self.store.save(*records)
+        except sqlite3.Error as error:
+            logger.warning("The last use of %d keys could not be saved: %s", len(records), error)
+            return
+        for record in records:
+            self.keys[record.api_key].record = record
         self._used.clear()
 
 

@@ -51,7 +51,7 @@ class Shell:
 
     async def _act(self, raw: web.BaseRequest, request: Request, receipt: Receipt) -> web.StreamResponse:
         def answer() -> Reply:
-            reply = self._exchange.answer(request, receipt.now)
+            reply = self._exchange.answer(request, receipt.now, receipt.found)
             receipt.settle(reply)
             return reply
 

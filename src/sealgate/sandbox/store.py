@@ -52,15 +52,12 @@ class _Table:
     flags: frozenset[str] = frozenset()
 
 
-def _upsert(name: str, columns: int) -> str:
-    # Not INSERT OR REPLACE: that deletes the old row first and would orphan what refers to it.
-    marks = ", ".join("?" * columns)
-    return f"INSERT INTO {name} VALUES ({marks}) ON CONFLICT DO UPDATE SET "  # noqa: S608 - our own names
-
-
 def _replacing(record: type[Record], name: str) -> str:
+    # Not INSERT OR REPLACE: that deletes the old row first and would orphan what refers to it.
     names = [field.name for field in fields(record)]
-    return _upsert(name, len(names)) + ", ".join(f"{column} = excluded.{column}" for column in names[1:])
+    marks = ", ".join("?" * len(names))
+    changes = ", ".join(f"{column} = excluded.{column}" for column in names[1:])
+    return f"INSERT INTO {name} VALUES ({marks}) ON CONFLICT DO UPDATE SET {changes}"  # noqa: S608 - our own names
 
 
 TABLES: Mapping[type, _Table] = {

@@ -16,15 +16,8 @@ def test_a_burst_and_an_even_rate_are_of_a_bucket() -> None:
     assert explain_bucket(seen(OF_BUCKET[:2], BUCKET), 2) == Reading(Kind.BUCKET, 6.0, 0.6)
 
 
-@pytest.mark.parametrize(
-    "episodes",
-    [
-        pytest.param(OF_BUCKET[:2], id="too few of them"),
-        pytest.param([Episode(0.0, 0.1, 0.4), *OF_BUCKET[1:]], id="an end that is not known sharply"),
-    ],
-)
-def test_what_tells_no_bucket(episodes: list[Episode]) -> None:
-    assert explain_bucket(seen(episodes, BUCKET)) is None
+def test_two_episodes_tell_no_bucket() -> None:
+    assert explain_bucket(seen(OF_BUCKET[:2], BUCKET)) is None
 
 
 @pytest.mark.parametrize(
@@ -51,6 +44,20 @@ def test_a_bucket_is_told_where_it_was_not_full_in_between(resumed: float, rate:
 def test_when_the_rates_of_a_bucket_agree(later: int, rate: float) -> None:
     episodes = [Episode(at, at, at) for at in (0.0, 20.0, 40.0)]
     log = sent((0.05, 200, 0.09), (20.05, later, 0.09))
+    assert _agreed_rate(Evidence(episodes, log, 0.0), episodes) == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("later", "rate"),
+    [
+        pytest.param(22, 10.5, id="nearly the same"),
+        pytest.param(23, 0.0, id="another"),
+    ],
+)
+def test_rates_agree_as_far_as_the_ends_are_known(later: int, rate: float) -> None:
+    """The middle one of three is known to 50 ms either way, and they are two seconds apart."""
+    episodes = [Episode(0.0, 0.0, 0.0), Episode(1.95, 1.95, 2.05), Episode(4.0, 4.0, 4.0)]
+    log = sent((0.05, 20, 0.09), (2.01, later, 0.08))
     assert _agreed_rate(Evidence(episodes, log, 0.0), episodes) == pytest.approx(rate)
 
 
@@ -81,6 +88,20 @@ def test_what_was_refused_before_the_pace_was_slow_tells_of_no_bucket(
 def test_how_long_a_bucket_may_make_wait(wait_s: float, *, is_told: bool) -> None:
     episodes = [*OF_EVEN[:2], Episode(5.0 - wait_s, 5.0, 5.0)]
     assert (explain_bucket(seen(episodes, EVEN)) is not None) is is_told
+
+
+@pytest.mark.parametrize(
+    ("blur_s", "is_told"),
+    [pytest.param(0.09, True, id="sharply"), pytest.param(0.11, False, id="not sharply")],
+)
+def test_a_bucket_is_told_where_all_ends_are_known(blur_s: float, *, is_told: bool) -> None:
+    first = Episode(0.89, 1.0 - blur_s, 1.0 + blur_s, resumed=1.0 + blur_s)
+    assert (explain_bucket(seen([first, *OF_EVEN[1:]], EVEN)) is not None) is is_told
+
+
+def test_a_bucket_that_may_have_been_full_once_is_told_by_what_came_later() -> None:
+    full = Episode(0.5, 0.5, 0.5, resumed=0.9)
+    assert explain_bucket(seen([full, *OF_EVEN], EVEN)) == Reading(Kind.BUCKET, 1.0, 0.125)
 
 
 @pytest.mark.parametrize(("which", "is_told"), [(0, False), (1, False), (2, True)])

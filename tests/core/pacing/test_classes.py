@@ -39,9 +39,11 @@ def story(
         (READS, 0.0, {LimitScope.READS: 10.0}),  # the others were never refused
         (MIXED[:2], 0.0, {}),  # too few
         (MIXED, 0.15, {}),  # too few where their ends are not known
+        ((*MIXED, (2, 10), (10, 9)), 0.15, {}),
         ((*MIXED, (2, 10), (10, 9), (7, 10)), 0.15, {LimitScope.READS: 10.0, LimitScope.OTHERS: 10.0}),
         (((10, 3), (4, 10), (8, 4)), 0.0, {}),  # reads fit no count of reads either
         (((4, 1), (1, 4), (4, 2)), 0.0, {}),  # so little that anything fits
+        (((10, 3), (2, 4), (10, 1)), 0.0, {}),  # so little of one class
         (((10, 3), (9, 4), (10, 3)), 0.0, {}),  # 13 together explain it
     ],
 )
@@ -52,11 +54,28 @@ def test_apart_is_what_no_common_count_explains(
     assert {scope: reading.n for scope, reading in found.items()} == expected
 
 
-def test_a_single_refusal_of_another_window_proves_nothing() -> None:
-    episodes, log = story(MIXED)
-    one = episodes[1]
-    episodes[1] = Episode(one.began, one.earliest + 4, one.latest + 4, resumed=one.resumed + 4)
-    assert read_apart(episodes, log, 0.005) == {}
+def test_all_ends_have_to_be_known_or_there_are_too_few() -> None:
+    episodes, log = story(MIXED, 0.15)
+    sharp, _ = story(MIXED)
+    assert read_apart([sharp[0], *episodes[1:]], log, 0.005) == {}
+
+
+@pytest.mark.parametrize(
+    ("rounds", "windows"),
+    [
+        pytest.param(MIXED, {}, id="once, which proves nothing"),
+        pytest.param((*MIXED, (2, 10)), {LimitScope.READS: 1.0, LimitScope.OTHERS: 5.0}, id="twice"),
+    ],
+)
+def test_others_that_are_refused_for_another_window(
+    rounds: Sequence[tuple[int, int]], windows: dict[LimitScope, float]
+) -> None:
+    episodes, log = story(rounds)
+    for at, one in enumerate(episodes):
+        if not one.is_read:
+            episodes[at] = Episode(one.began, one.earliest + 4, one.latest + 4, resumed=one.resumed + 4)
+    found = read_apart(episodes, log, 0.005)
+    assert {scope: reading.window for scope, reading in found.items()} == windows
 
 
 @pytest.mark.parametrize(
@@ -98,4 +117,7 @@ def test_together_is_what_the_classes_do_not_explain(
 
 
 def test_the_latest_eight_episodes_are_looked_at() -> None:
-    assert Envelope()._recent.maxlen == 8
+    envelope = Envelope()
+    for second in range(1, 10):
+        envelope._end(Episode(second, second + 0.5, second + 0.5), second + 0.6)
+    assert [one.began for one in envelope._recent] == [2, 3, 4, 5, 6, 7, 8, 9]

@@ -71,7 +71,7 @@ def test_what_a_burst_is(before: int, at_once: int, *, is_burst: bool) -> None:
         pytest.param(None, 5.0, False, id="nothing was stated before"),
         pytest.param(10.0, 9.0, False, id="the same end"),
         pytest.param(10.0, 4.0, True, id="far earlier, by more than half of the shorter wait"),
-        pytest.param(10.0, 19.0, True, id="far later"),
+        pytest.param(10.0, 16.0, True, id="far later"),
         pytest.param(10.0, 6.0, False, id="earlier by half of the shorter wait"),
         pytest.param(1.5, 1.4, False, id="within a second, which is rounding"),
         pytest.param(1.5, 1.6, True, id="more than a second"),
@@ -82,9 +82,9 @@ def test_when_two_stated_waits_contradict_each_other(
 ) -> None:
     envelope = Envelope()
     for claim in (READ, ORDER):
-        envelope.took(claim, 0.0, is_paced=False)
-    envelope.refused(READ, 0.0, 0.04, first_s, 0.0)
-    envelope.refused(ORDER, 1.0, 1.04, stated_s, 0.0)
+        envelope.took(claim, 100.0, is_paced=False)
+    envelope.refused(READ, 100.0, 100.04, first_s, 0.0)
+    envelope.refused(ORDER, 101.0, 101.04, stated_s, 0.0)
     assert envelope._lies == is_lie
 
 
@@ -225,6 +225,7 @@ def full(limit: Limit, count: int = 20) -> Envelope:
         pytest.param(Limit(20.0, 1.0, probe_at=10.1), 20, False, id="it is not time"),
         pytest.param(Limit(20.0, 1.0, probe_at=10.0), 17, True, id="nearly full"),
         pytest.param(Limit(20.0, 1.0, probe_at=10.0), 16, False, id="another limit holds the rate"),
+        pytest.param(Limit(20.0, 5.0, probe_at=10.0), 10, False, id="half full, though all in one second"),
         pytest.param(
             Limit(5.0, 0.5, probe_at=10.0, kind=Kind.BUCKET), 14, True, id="a bucket over two seconds"
         ),
@@ -442,3 +443,41 @@ def test_one_that_is_left_is_not_nothing(left: float, spent_s: float) -> None:
     envelope = Envelope()
     envelope.stated((Quota(math.inf, left=left, reset_s=10.0),), 0.0)
     assert envelope.spent_s(0.0) == spent_s
+
+
+@pytest.mark.parametrize(
+    ("sent_at", "count"),
+    [
+        pytest.param(1.0, 0, id="with the refused one: it may have come before it"),
+        pytest.param(1.1, 1, id="after it"),
+        pytest.param(2.99, 1, id="just before the end"),
+        pytest.param(2.995, 0, id="so shortly before that it may have come after it"),
+    ],
+)
+def test_what_is_accepted_within_the_wait_that_was_stated(sent_at: float, count: int) -> None:
+    envelope = Envelope()
+    envelope.took(READ, 1.0, is_paced=False)
+    envelope.took(ORDER, sent_at, is_paced=False)
+    envelope.refused(READ, 1.0, 3.0, 2.0, 0.0)
+    envelope.accepted(ORDER, sent_at, 3.1, is_scout=False)
+    assert envelope.in_flight._interleaved == count
+
+
+@pytest.mark.parametrize(
+    ("slow_until", "n"),
+    [
+        pytest.param(6.0, 19.0, id="nothing before it is evidence of the limit"),
+        pytest.param(9.95, 13.0, id="unless what went slowly was refused, too"),
+    ],
+)
+def test_what_was_delivered_at_a_slow_pace(slow_until: float, n: float) -> None:
+    """Five per second went for six seconds and then twenty, of which the last was refused."""
+    envelope = Envelope()
+    envelope.limits = [Limit(20.0, 1.0, paced_since=0.0, cycle_start=0.0)]
+    for index in range(30):
+        envelope.log.add(0.001 + index / 5, 1.0)
+    for index in range(79):
+        envelope.log.add(6.001 + index / 20, 1.0)
+    envelope._slow_until = slow_until
+    envelope._end(Episode(9.95, 10.2, 10.2), 10.3)
+    assert envelope.limits[0].n == pytest.approx(n, abs=0.1)

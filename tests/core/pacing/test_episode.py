@@ -74,9 +74,14 @@ def test_what_is_stated_too_long_ends_with_the_acceptance() -> None:
     assert (episode.earliest, episode.latest) == (2.0, 2.0)
 
 
+def test_a_refusal_at_the_end_that_was_stated_leaves_it_open() -> None:
+    episode = Episode(1.0, 1.0, math.inf).refused_again(1.0, 0.5, 0.0).refused_again(1.5, None, 0.0)
+    assert (episode.earliest, episode.latest) == (1.5, math.inf)
+
+
 def test_what_was_sent_beside_the_first_refused_may_have_come_before_it() -> None:
     first = Episode(1.0, 1.0, math.inf, mixed_until=1.005)
-    assert first.refused_again(1.004, 0.5, 0.0).began == 1.004
+    assert first.refused_again(1.005, 0.5, 0.0).began == 1.005
     assert first.refused_again(1.004, None, 0.0).began == 1.004
     assert first.refused_again(1.006, 0.5, 0.0).began == 1.0
     assert first.refused_again(0.9, 0.5, 0.0).began == 1.0

@@ -48,14 +48,21 @@ def test_an_episode_without_anything_accepted_teaches_nothing() -> None:
     assert limits == []
 
 
-def test_a_much_longer_wait_is_that_of_a_stacked_limit() -> None:
+@pytest.mark.parametrize(
+    ("earliest", "window"),
+    [
+        pytest.param(60.0, 60.0, id="which is known"),
+        pytest.param(30.0, 30.0, id="which is not, so that the same window explains it"),
+    ],
+)
+def test_a_much_longer_wait_is_that_of_a_stacked_limit(earliest: float, window: float) -> None:
     limits = [Limit(20.0, 1.0)]
     limits[0].episodes = [Episode(0.34, 1.0, 1.0)]
     log = sent(60, 0.001, 0.334)
     for index in range(580):
         log.add(1.0 + index / 20, 1.0)
-    teach(limits, Episode(30.0, 60.0, 60.0), log)
-    assert [(limit.n, limit.window) for limit in limits] == [(20.0, 1.0), (600.0, 60.0)]
+    teach(limits, Episode(30.0, earliest, 60.0), log)
+    assert [(limit.n, limit.window) for limit in limits] == [(20.0, 1.0), (600.0, window)]
 
 
 def test_a_much_longer_wait_that_explains_all_is_that_of_another_window() -> None:
@@ -64,9 +71,9 @@ def test_a_much_longer_wait_that_explains_all_is_that_of_another_window() -> Non
         log.add(30.0 + index / 48, 1.0)
     limit = Limit(720.0, 15.0)
     limit.episodes = [Episode(25.0, 28.0, 30.0, resumed=30.0)]
-    limits = [limit]
+    limits = [Limit(100.0, 1.0), limit]
     teach(limits, Episode(55.0, 80.0, 98.0), log)
-    assert [(one.n, one.window, len(one.episodes)) for one in limits] == [(1200.0, 60.0, 2)]
+    assert [(one.n, one.window, len(one.episodes)) for one in limits] == [(100.0, 1.0, 0), (1200.0, 60.0, 2)]
 
 
 def test_a_published_limit_is_not_widened() -> None:

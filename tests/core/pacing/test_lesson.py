@@ -78,11 +78,18 @@ def test_a_burst_has_one_at_the_least() -> None:
     assert (limit.n, limit.window) == (1.0, 0.05)
 
 
-def test_a_pace_that_is_explained_and_refused_is_slowed_down() -> None:
-    limit = Limit(19.0, 1.0, kind=Kind.FIXED, paced_since=0.0, cycle_start=0.2)
+@pytest.mark.parametrize(
+    ("believed", "n"),
+    [
+        pytest.param(19.0, 18.94, id="as it was believed, and is slowed down"),
+        pytest.param(25.0, 19.0, id="another way, which is taken as it is"),
+    ],
+)
+def test_a_pace_that_is_refused_is_explained(believed: float, n: float) -> None:
+    limit = Limit(believed, 1.0, kind=Kind.FIXED, paced_since=0.0, cycle_start=0.2)
     correct(limit, Episode(1.45, 1.46, 1.46), sent(20, 0.001, 1.44), jitter_s=0.0)
     assert limit.window == 1.0
-    assert 18.5 < limit.n < 19.0
+    assert limit.n == pytest.approx(n, abs=0.01)
 
 
 def test_the_rate_of_a_bucket_that_refused_for_long_is_precise() -> None:
@@ -147,6 +154,7 @@ def test_episodes_that_nothing_explains_are_forgotten(earlier: tuple[float, ...]
     limit.episodes = [Episode(at, at, at + 0.4) for at in earlier]
     correct(limit, Episode(30.5, 30.5, 30.9), log.all)
     assert len(limit.episodes) == kept
+    assert (limit.n, limit.window) == (1009.0, 30.0), "what the last one alone says"
 
 
 def test_the_rate_of_a_few_refusals_at_once_is_hardly_known() -> None:
@@ -435,3 +443,35 @@ def test_a_kind_that_does_not_explain_all_is_given_up() -> None:
     limit.episodes = [Episode(at, at, at + 0.4) for at in (10.0, 11.0, 12.0, 13.0)]
     correct(limit, Episode(30.5, 30.5, 30.9), log.all)
     assert (limit.kind, limit.window, len(limit.episodes)) == (Kind.UNKNOWN, 1.0, 1)
+    assert limit.n == pytest.approx(9.95), "it went at a pace, which is lowered"
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "found", "n"),
+    [
+        pytest.param(Kind.BUCKET, math.inf, Kind.BUCKET, 10.0, id="whose burst may come back"),
+        pytest.param(Kind.UNKNOWN, math.inf, Kind.BUCKET, 1.0, id="which nothing was known of"),
+        pytest.param(Kind.FIXED, math.inf, Kind.SLIDING, 15.0, id="of a window that another one explains"),
+        pytest.param(Kind.UNKNOWN, 10.0, Kind.UNKNOWN, 8.125, id="that is published"),
+    ],
+)
+def test_refusals_like_those_of_a_bucket(kind: Kind, most: float, found: Kind, n: float) -> None:
+    limit = Limit(10.0, 0.5, kind=kind, most=most, paced_since=0.0, cycle_start=2.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 2.0)]
+    correct(limit, Episode(3.0, 3.0, 3.0), sent(15, 0.001, 3.0))
+    assert (limit.kind, limit.n) == (found, n)
+
+
+@pytest.mark.parametrize(
+    ("resumed", "n"),
+    [
+        pytest.param(11.0, 5.0, id="long ago, so others spend it"),
+        pytest.param(11.1, 19.0, id="less than two windows and a second"),
+    ],
+)
+def test_a_pace_has_held_since_the_last_episode(resumed: float, n: float) -> None:
+    """Five went in the last four seconds, of the twenty that are published."""
+    limit = Limit(20.0, 4.0, most=20.0, paced_since=0.0)
+    limit.episodes = [Episode(at, at, at, resumed=at) for at in (1.0, 2.0, resumed)]
+    correct(limit, Episode(20.0, 20.2, 20.2), sent(1.25, 16.3, 20.3))
+    assert limit.n == pytest.approx(n, abs=0.5)

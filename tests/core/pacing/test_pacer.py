@@ -6,6 +6,7 @@ import math
 import pytest
 
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
@@ -477,3 +478,36 @@ def test_who_comes_when_those_who_waited_have_left_is_not_paced() -> None:
     assert desk.go(0.0) == []
     desk.pacer.leave(waits)
     assert [desk.pacer.goes_at_once(desk.claim(), 1.2) for _ in range(3)] == [True, True, True]
+
+
+def test_other_settings_leave_a_pause_and_the_line_as_they_are() -> None:
+    desk = Desk().paused(2.0)
+    desk.enter(0.5, 2)
+    desk.pacer.adopt(PacerSettings(2, (Quota(1, 1),)))
+    assert desk.pacer.is_paused(0.6)
+    refused = desk.pacer.enter(desk.claim(), 0.6)
+    assert refused is not None
+    assert refused.slug == "queue_full"
+    assert len(desk.go(2.01)) == 1
+    assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(1, 1)]
+
+
+def test_what_was_sent_counts_under_other_published_limits() -> None:
+    desk = Desk(Quota(20, 1))
+    assert len(desk.send(0.0, 15)) == 15
+    desk.pacer.adopt(PacerSettings(1000, (Quota(18, 1),)))
+    assert len(desk.send(0.1, 15)) == 3
+
+
+def test_another_queue_leaves_what_was_learned() -> None:
+    desk = Desk()
+    desk.pacer.believe([Limit(7.0, 1.0)])
+    desk.pacer.adopt(PacerSettings(5))
+    assert [limit.n for limit in desk.pacer.limits] == [7.0]
+
+
+def test_where_no_limit_is_published_any_more_what_was_learned_holds() -> None:
+    desk = Desk(Quota(20, 1))
+    desk.pacer.believe([*desk.pacer.limits, Limit(7.0, 60.0)])
+    desk.pacer.adopt(PacerSettings())
+    assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(7.0, 60.0)]

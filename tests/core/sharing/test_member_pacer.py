@@ -5,9 +5,10 @@ import pytest
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.lead import CREDIT_S
+from sealgate.core.sharing.lead import CREDIT_S, Lead
 from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
 from sealgate.core.sharing.notes import Grant, Note, Over
 
@@ -274,3 +275,24 @@ def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPace
     pacer.go_alone(1.0)
     assert pacer.outbox.due_at == float("inf")
     assert pacer.outbox.take() == Note()
+
+
+def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
+    """A member keeps its share of what the lead knows; alone it goes by what is published."""
+    pacer.know(SharedLimit((Limit(10.0, 1.0),), replicas=2))
+    share = pacer.limits
+    settings = PacerSettings(1, (Quota(20, 1),))
+    pacer.adopt(settings)
+    assert pacer.limits == share
+    waiting(pacer, "a")
+    assert pacer.enter(claim("b"), 0.0) is not None
+    alone = MemberPacer(PacerSettings(), lambda: 0.5, "me")
+    alone.adopt(settings)
+    assert [limit.n for limit in alone.limits] == [20.0]
+
+
+def test_the_lead_takes_them_over_without_a_bound_of_its_line(pacer: MemberPacer) -> None:
+    pacer.lead = Lead(PacerSettings(), lambda: 0.5, [])
+    pacer.adopt(PacerSettings(1, (Quota(20, 1),)))
+    assert [limit.n for limit in pacer.lead.pacer.limits] == [20.0]
+    assert pacer.lead.pacer.settings.queue > 1_000_000

@@ -20,7 +20,7 @@ LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
 
 def seat_of(name: str) -> Seat:
     settings = PacerSettings()
-    return Seat(MemberPacer(settings, lambda: 0.5, name), settings, lambda: 0.5)
+    return Seat(MemberPacer(settings, lambda: 0.5, name), lambda: 0.5)
 
 
 class Room:

@@ -25,7 +25,7 @@ LARGE = 20_000_000  # more than the kernel takes on behalf of who does not read
 def malformed(refusal: Refusal) -> bytes:
     status = refusal.reason.status
     return (
-        f"HTTP/1.1 {status} X\r\nX-Gateway-Error: {refusal.slug}\r\n"
+        f"HTTP/1.1 {status} X\r\nX-Gateway-Error: {refusal.slug}\r\nX-Detail: {refusal.detail}\r\n"
         "Content-Length: 0\r\nConnection: close\r\n\r\n"
     ).encode()
 
@@ -39,8 +39,10 @@ SERVICE = Service(answer, malformed, head_timeout_s=LONG_S, idle_s=LONG_S)
 
 
 @contextlib.asynccontextmanager
-async def running(service: Service, max_connections: int = 10) -> AsyncIterator[tuple[BotServer, int]]:
-    server = BotServer(service, max_connections)
+async def running(
+    service: Service, max_connections: int = 10, room: int = 10
+) -> AsyncIterator[tuple[BotServer, int]]:
+    server = BotServer(service, max_connections, room)
     listener = await asyncio.get_running_loop().create_server(server, "127.0.0.1", 0)
     try:
         yield server, listener.sockets[0].getsockname()[1]
@@ -239,13 +241,21 @@ async def test_what_is_the_last_is_answered_in_its_turn(behind: bytes, statuses:
         assert await bot.rest() == b""
 
 
-async def test_one_connection_too_many_is_told_so() -> None:
-    async with running(SERVICE, max_connections=2) as (server, port):
+@pytest.mark.parametrize(
+    ("max_connections", "room", "bound"),
+    [
+        pytest.param(2, 2, "listen.max_connections open", id="configured"),
+        pytest.param(1000, 2, "as its limit of open files (ulimit -n) allows", id="granted"),
+    ],
+)
+async def test_one_connection_too_many_is_told_so(max_connections: int, room: int, bound: str) -> None:
+    async with running(SERVICE, max_connections, room) as (server, port):
         async with bot_at("127.0.0.1", port) as first, bot_at("127.0.0.1", port) as second:
             assert (await first.ask(request())).status == (await second.ask(request())).status == 200
             async with bot_at("127.0.0.1", port) as third:
                 refused = await third.reply()
                 assert (refused.status, refused.reason) == (503, "queue_full")
+                assert bound in (refused.text("X-Detail") or "")
                 assert await third.rest() == b""
             assert (await first.ask(request())).status == 200
             while len(server.connections) > 2:
@@ -323,6 +333,25 @@ async def test_a_bot_that_asks_on_and_never_reads_is_cut() -> None:
                     await let_pass(SHORT_S / 10)
             assert await bot.read_all() < LARGE
     assert len(served) == 1
+
+
+async def test_what_comes_as_the_time_ends_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The alarm may ring before who serves has its turn: a bot that was cut off then gets no answer."""
+    received, served = BotConnection.data_received, list[str]()
+
+    def received_too_late(self: BotConnection, data: bytes) -> None:
+        received(self, data)
+        self._time_is_over()
+
+    async def note(incoming: Incoming) -> bool:
+        served.append(incoming.target)
+        return await answer(incoming)
+
+    monkeypatch.setattr(BotConnection, "data_received", received_too_late)
+    async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request())
+        assert await bot.rest() == b""
+    assert served == []
 
 
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:

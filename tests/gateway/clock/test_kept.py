@@ -88,6 +88,16 @@ def test_where_it_is_not_required_a_poor_clock_will_do() -> None:
     assert clock.is_good_for(1, host.boot)
 
 
+async def test_it_is_ready_once_it_is_good_for_the_shortest_window() -> None:
+    host = HandHost()
+    clock = synced(host, recv_window_ms=50)
+    await clock.wait_until_good(host.boot, 5000)
+    with pytest.raises(Refusal, match="too poor for a recv_window of 50 ms"):
+        await clock.wait_until_ready(host.boot)
+    clock.observe(Sample(host.boot - 0.001, host.boot, EPOCH, 0.001))
+    await clock.wait_until_ready(host.boot)
+
+
 async def test_without_a_sample_the_host_clock_stands_in_after_the_grace() -> None:
     host = HandHost()
     clock = KeptClock(ClockNeeds(is_required=False, grace_s=10.0, recv_window_ms=5000), host)

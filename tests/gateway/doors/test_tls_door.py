@@ -93,11 +93,23 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     made.listener.close()
 
 
-async def test_without_descriptors_it_pauses_and_goes_on(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        pytest.param(errno.EMFILE, "raise the limit of open files (ulimit -n, LimitNOFILE=)", id="process"),
+        pytest.param(errno.ENFILE, "raise the system's limit of open files", id="system"),
+        pytest.param(errno.ENOBUFS, "free memory", id="buffers"),
+        pytest.param(errno.ENOMEM, "free memory", id="memory"),
+        pytest.param(errno.ECONNABORTED, None, id="a bot that is gone"),
+        pytest.param(errno.EHOSTUNREACH, None, id="the network"),
+        pytest.param(errno.EPERM, None, id="a firewall"),
+    ],
+)
+async def test_a_failed_accept_is_a_pause_where_something_has_run_out(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, code: int, fix: str | None
 ) -> None:
     loop = asyncio.get_running_loop()
-    sock_accept, errors = loop.sock_accept, [OSError(errno.EMFILE, os.strerror(errno.EMFILE))]
+    sock_accept, errors = loop.sock_accept, [OSError(code, os.strerror(code))]
 
     async def failing(sock: socket.socket) -> Any:
         if errors:
@@ -108,8 +120,9 @@ async def test_without_descriptors_it_pauses_and_goes_on(
     with capture_logs() as logs, scene.knock():
         scene.door.open(scene.listener)
         await scene.server.until(1)
-    assert scene.host.pauses == [1.0]
-    assert [(one["event"], one["cause"]) for one in logs] == [("cannot_accept", "Too many open files")]
+    assert scene.host.pauses == ([1.0] if fix else [])
+    told = [(one["event"], one["cause"], one["fix"]) for one in logs]
+    assert told == ([("cannot_accept", os.strerror(code), fix)] if fix else [])
 
 
 async def test_who_comes_to_a_full_house_is_sent_away(scene: Scene) -> None:

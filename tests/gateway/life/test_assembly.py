@@ -39,6 +39,7 @@ def part(tree: Tree, name: str) -> object:
 CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "nothing": (URL, {}, set()),
     "what bots may": (URL, {"bots": {"grid": {"uid": 1001}}}, set()),
+    "how it is paced": (URL, {"limits": {"queue": 7, "known": ["20/s"]}}, set()),
     "another key": (URL, {"keys": {"main": {**KEY, "api_key": "ak-2"}}}, {"turnstile", "stamps"}),
     "how long is waited": (
         URL,

@@ -20,6 +20,7 @@ from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.gateway.journal import LimitsTable
+from sealgate.gateway.keys.watch import SecretWatch, State
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.key_care import KeyCare
 from sealgate.gateway.life.reload import ReloadError
@@ -321,11 +322,33 @@ async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site:
     assert (after.turnstile, after.stamps) == (before.turnstile, before.stamps)
 
 
-async def test_other_pacing_settings_start_from_what_was_learned(site: Site) -> None:
-    before = site.gateway.tree.live_keys["main"].turnstile
-    site.tables["limits"] = {"queue": 7}
-    await site.reload()
-    assert site.gateway.tree.live_keys["main"].turnstile is not before
+async def test_an_order_that_came_before_a_reload_is_refused_after_the_shutdown_began(site: Site) -> None:
+    async with site.station.bot() as bot:
+        head, body = ORDER[:-1], ORDER[-1:]
+        await bot.send(head)
+        await site.station.until(lambda: site.gateway.handler.inflight == 1)
+        await site.reload()
+        drained = asyncio.ensure_future(site.gateway.drain())
+        await site.station.until(lambda: site.gateway.status().is_draining)
+        await bot.send(body)
+        answer = await bot.reply(b"POST")
+        assert (answer.status, answer.reason) == (503, "draining")
+    await drained
+    assert site.upstream.received == []
+
+
+async def test_other_pacing_settings_end_no_pause_and_leave_who_waits_in_line(site: Site) -> None:
+    site.upstream.answers.append(say(reply(b"429 Too Many Requests", b"", b"Retry-After: 20")))
+    async with site.station.bot() as bot:
+        await bot.send(ORDER)
+        await site.station.until(lambda: site.gateway.status().keys[0].waiting["order"] == 1)
+        site.tables["limits"] = {"queue": 1, "known": ["20/s"]}
+        await site.reload()
+        (key,) = site.gateway.status().keys
+        assert key.pause_s > 0
+        assert key.waiting["order"] == 1
+        assert [limit.n for limit in key.limits] == [20.0]
+        assert (await site.station.ask(ORDER)).reason == "queue_full"
 
 
 async def test_what_only_a_restart_changes_is_told_and_kept(site: Site) -> None:
@@ -487,6 +510,22 @@ async def test_no_reload_while_it_shuts_down(site: Site) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sealgate.gateway.keys.watch._LOOK_S", 0.01)
+
+
+async def test_secret_files_are_looked_at_beside_the_loop(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of another machine may take its time, while requests go on."""
+    look, threads = SecretWatch.look, set[str]()
+
+    def noted(self: SecretWatch, config: Config) -> State:
+        threads.add(threading.current_thread().name)
+        return look(self, config)
+
+    monkeypatch.setattr(SecretWatch, "look", noted)
+    await site.reload()
+    assert threads
+    assert threading.current_thread().name not in threads
 
 
 @pytest.mark.usefixtures("quick")

@@ -139,7 +139,7 @@ async def test_a_connection_that_comes_too_late_is_given_back(
         connections = station.gateway.tree.upstream
         connect = connections.connect
 
-        async def dawdle(lane: Lane, timeout_s: float) -> object:
+        async def dawdle(lane: Lane, timeout_s: float, _: float) -> object:
             line = await connect(lane, 5.0)
             await let_pass(timeout_s + 0.01)
             return line

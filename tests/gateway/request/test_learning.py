@@ -16,7 +16,7 @@ from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.upstream.answer import Answer
 
-READ, ORDER = ticket("GET /symbols/list"), ticket("POST /order")
+READ, ORDER, OPEN = ticket("GET /symbols/list"), ticket("POST /order"), ticket("GET /time")
 LOST = Failure(FailureKind.LOST, "the reply was cut short")
 
 
@@ -62,7 +62,7 @@ def test_what_a_reply_teaches(
     errors: tuple[UpstreamError, ...],
 ) -> None:
     turn, context, host = Heard(), sent(), HandHost()
-    observe(answer(status, body, *fields), turn, context, synced(host))
+    observe(answer(status, body, *fields), turn, ORDER, context, synced(host))
     assert turn.replies == [taught]
     assert context.upstream_errors == errors
     assert context.upstream_429s == (status == 429)
@@ -70,8 +70,8 @@ def test_what_a_reply_teaches(
 
 def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
     context, clock = sent(), synced(HandHost())
-    observe(answer(429), Heard(), context, clock)
-    observe(answer(422), Heard(), context, clock)
+    observe(answer(429), Heard(), ORDER, context, clock)
+    observe(answer(422), Heard(), ORDER, context, clock)
     assert [error.kind for error in context.upstream_errors] == ["rate_limited", "validation"]
     assert context.upstream_429s == 1
 
@@ -79,7 +79,7 @@ def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
 def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
     host = HandHost()
     clock = synced(host)
-    observe(answer(401, OUTSIDE), Heard(), sent(), clock)
+    observe(answer(401, OUTSIDE), Heard(), ORDER, sent(), clock)
     assert clock.timestamp_ms(host.boot) == pytest.approx(EPOCH * 1000 + 60_000, abs=100)
     assert clock.due.is_set()
     assert clock.status().trouble is None
@@ -88,11 +88,13 @@ def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
 def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> None:
     clock, context = synced(HandHost()), sent()
     context.resends = ("timestamp",)
-    observe(answer(401, OUTSIDE), Heard(), context, clock)
+    observe(answer(401, OUTSIDE), Heard(), ORDER, context, clock)
     assert clock.status().trouble == "a timestamp was refused right after a resync"
-    observe(answer(404), Heard(), context, clock)
+    observe(answer(404), Heard(), ORDER, context, clock)
     assert clock.status().trouble is not None, "an error shows nothing of the timestamp"
-    observe(answer(200), Heard(), context, clock)
+    observe(answer(200), Heard(), OPEN, context, clock)
+    assert clock.status().trouble is not None, "nor does a reply to what has none"
+    observe(answer(200), Heard(), ORDER, context, clock)
     assert clock.status().trouble is None
 
 
@@ -173,3 +175,10 @@ def test_what_follows_without_a_reply(
     context.resends, context.give_up_at = resends, 100.0 + left_s
     assert judge_failure(failure, one, context, now=100.0) == verdict
     assert context.upstream_errors == (UpstreamError(failure.kind.value, 100.0),)
+
+
+def test_a_full_pool_is_no_error_of_the_exchange() -> None:
+    full, context = Failure(FailureKind.FULL, "no connection became free"), sent()
+    verdict = judge_failure(full, ORDER, context, now=100.0)
+    assert verdict == GiveUp("queue_full", "No connection became free.", Conclusion.NOT_SENT)
+    assert context.upstream_errors == ()

@@ -86,9 +86,26 @@ class Slow:
         await asyncio.Event().wait()
 
 
+class Ageing:
+    """A journal whose writes take so many seconds each."""
+
+    def __init__(self, host: HandHost, takes_s: Sequence[float]) -> None:
+        self._host = host
+        self._takes_s = [*takes_s]
+        self.stamps: list[int] = []
+
+    async def intent(self, order: Order) -> bool:
+        self.stamps.append(order.timestamp_ms)
+        takes_s = self._takes_s.pop(0)
+        self._host.move(takes_s, takes_s, takes_s)
+        return True
+
+
 @contextlib.asynccontextmanager
-async def pipeline_to(*connections: Connection | Failure, book: Any = None) -> AsyncIterator[Pipeline]:
-    host = Hasty()
+async def pipeline_to(
+    *connections: Connection | Failure, book: Any = None, host: HandHost | None = None
+) -> AsyncIterator[Pipeline]:
+    host = host or Hasty()
     async with tree_of(make_config("http://127.0.0.1:9"), host) as tree:
         tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
         upstream: Any = Exchange(connections)
@@ -132,12 +149,42 @@ async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_m
         assert first.ends == ["released"]
 
 
+async def test_where_no_connection_becomes_free_there_was_no_attempt() -> None:
+    async with pipeline_to(Failure(FailureKind.FULL, "no connection became free")) as pipeline:
+        context = admitted()
+        with pytest.raises(Refusal, match="queue_full: No connection became free"):
+            await pipeline.deliver(ORDER, b"{}", context)
+    assert (context.attempts, context.conclusion, context.upstream_errors) == (0, "not_sent", ())
+
+
 async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
     closed = Connection(OK, is_usable=False)
     async with pipeline_to(closed, Connection(OK)) as pipeline:
         context = admitted()
         assert await pipeline.deliver(ORDER, b"{}", context) is OK
     assert (context.attempts, context.resends, closed.ends) == (2, ("unreachable",), ["released"])
+
+
+async def test_a_timestamp_that_got_old_in_the_journal_is_made_anew() -> None:
+    """A third of `recv_window` it may age, which is 5 s here."""
+    host = Hasty()
+    journal, connection = Ageing(host, (1.7, 1.6)), Connection(OK)
+    async with pipeline_to(connection, book=journal, host=host) as pipeline:
+        context = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", context) is OK
+    first, second = journal.stamps
+    assert second - first == pytest.approx(1700, abs=1)
+    assert (context.timestamp_ms, context.attempts, connection.ends) == (second, 1, ["POST"])
+
+
+async def test_a_journal_in_which_every_timestamp_gets_too_old() -> None:
+    host = Hasty()
+    connection = Connection(OK)
+    async with pipeline_to(connection, book=Ageing(host, (1.7, 1.7)), host=host) as pipeline:
+        context = admitted()
+        with pytest.raises(Refusal, match=r"halted: The journal took 1\.7 s to write it"):
+            await pipeline.deliver(ORDER, b"{}", context)
+    assert (context.attempts, connection.ends) == (0, ["released"])
 
 
 async def test_a_journal_that_takes_longer_than_the_request_may() -> None:

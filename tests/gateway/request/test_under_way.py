@@ -3,7 +3,6 @@
 import asyncio
 
 from sealgate.errors import Refusal
-from sealgate.gateway.host.background import Background
 from sealgate.gateway.request.context import RequestContext, Stage
 from sealgate.gateway.request.under_way import UnderWay
 
@@ -64,31 +63,3 @@ async def test_waiting_for_one_carrier_or_for_all() -> None:
     under_way.end(second)
     await everything
     assert len(under_way) == 0
-
-
-class Recorded:
-    """Work without an end, which notes what happens to it."""
-
-    def __init__(self, name: str, seen: list[str]) -> None:
-        self.name = name
-        self._seen = seen
-
-    async def run(self) -> None:
-        self._seen.append(f"{self.name} begins")
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            self._seen.append(f"{self.name} ends")
-
-
-async def test_work_is_begun_ended_and_left_alone() -> None:
-    seen: list[str] = []
-    background = Background()
-    a, b, c = (Recorded(name, seen) for name in "abc")
-    background.follow({a: a.run, b: b.run})
-    await asyncio.sleep(0)  # noqa: TID251 - let them begin
-    background.follow({b: b.run, c: c.run})
-    await asyncio.sleep(0)  # noqa: TID251 - let them begin
-    assert sorted(seen) == ["a begins", "a ends", "b begins", "c begins"]
-    await background.stop()
-    assert sorted(seen[4:]) == ["b ends", "c ends"]

@@ -96,7 +96,7 @@ class Scene:
         self.redis = Redis(script)
         pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
         turnstile = Turnstile(pacer, host)
-        seat = Seat(pacer, PacerSettings(), lambda: 0.0)
+        seat = Seat(pacer, lambda: 0.0)
         table: Any = self.redis
         self.sharer = turnstile.sharing = Sharer("main", seat, table, turnstile, host)
 

@@ -1,6 +1,7 @@
 """Why there is no connection, in words that name the cause: what a user reads first when nothing works."""
 
 import asyncio
+import socket
 import ssl
 from contextlib import closing
 from pathlib import Path
@@ -42,9 +43,26 @@ async def test_nobody_listens() -> None:
     assert failure.detail == f"cannot connect to 127.0.0.1:{port}: Connection refused"
 
 
-async def test_no_such_host() -> None:
-    failure = await failure_at("http://no-such-host.invalid")
-    assert failure.detail == "cannot connect to no-such-host.invalid:80: no such host name"
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (socket.EAI_NONAME, "no such host name"),
+        (
+            socket.EAI_AGAIN,
+            "its name cannot be looked up at the moment: the DNS servers do not answer",
+        ),
+        (socket.EAI_FAIL, "its name cannot be looked up (as the resolver says)"),
+    ],
+)
+async def test_a_name_that_cannot_be_looked_up(
+    monkeypatch: pytest.MonkeyPatch, code: int, words: str
+) -> None:
+    async def getaddrinfo(*_: Any, **__: Any) -> None:
+        raise socket.gaierror(code, "as the resolver says")
+
+    monkeypatch.setattr(asyncio.BaseEventLoop, "getaddrinfo", getaddrinfo)
+    failure = await failure_at("http://exchange.invalid")
+    assert failure.detail == f"cannot connect to exchange.invalid:80: {words}"
 
 
 @pytest.mark.parametrize(

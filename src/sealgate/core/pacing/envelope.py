@@ -38,7 +38,7 @@ class Envelope:
     """Limits, learned and published, and what was sent under them."""
 
     def __init__(self, known: tuple[Quota, ...] = ()) -> None:
-        self.limits = [Limit(quota.n, quota.window_s, most=quota.n) for quota in known]
+        self.limits = _published(known)
         self._known = tuple(self.limits)
         self.log = SentLog(_HORIZON_S)
         self.in_flight = InFlight()
@@ -50,6 +50,11 @@ class Envelope:
         self._episode: Episode | None = None
         self._lies = 0
         self._left, self._left_until = math.inf, -math.inf  # what a reply's header fields left
+
+    def publish(self, known: tuple[Quota, ...]) -> None:
+        """Go by other published limits from now on; without any, by what was learned."""
+        self._known = tuple(_published(known))
+        self.limits = [*self._known] or [limit for limit in self.limits if limit.most == math.inf]
 
     @property
     def needs_scout(self) -> bool:
@@ -178,7 +183,7 @@ class Envelope:
         """Take in what a reply's headers say: it beats what was inferred."""
         for quota in quotas:
             if quota.window_s < math.inf:
-                self._publish(quota)
+                self._take_published(quota)
         # Of several that say what is left, the least counts.
         for quota in sorted(quotas, key=_left_of, reverse=True):
             if quota.left is not None and quota.reset_s is not None:
@@ -186,7 +191,7 @@ class Envelope:
                 self._left = quota.left - len(self.in_flight)
                 self._left_until = now + quota.reset_s
 
-    def _publish(self, quota: Quota) -> None:
+    def _take_published(self, quota: Quota) -> None:
         if any((one.most, one.window) == (quota.n, quota.window_s) for one in self.limits):
             return
         published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
@@ -241,6 +246,10 @@ class Envelope:
         held = self._tally(limit).count(now - span_s) * self.pace.length_s(limit) / span_s
         if held + 1.0 >= _FULL * limit.n:
             limit.probe(now, held)
+
+
+def _published(known: tuple[Quota, ...]) -> list[Limit]:
+    return [Limit(quota.n, quota.window_s, most=quota.n) for quota in known]
 
 
 def _left_of(quota: Quota) -> float:

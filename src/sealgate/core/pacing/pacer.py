@@ -41,7 +41,7 @@ class Pacer:
     """Who of one key's bots may send when."""
 
     def __init__(self, settings: PacerSettings, chance: Callable[[], float]) -> None:
-        self._settings = settings
+        self.settings = settings
         self._chance = chance
         self._gate = Gate()
         self._line = Line()
@@ -50,6 +50,12 @@ class Pacer:
         self._paced: set[bool] = set()  # classes of which somebody had to wait, and somebody still waits
         self._scout = ""
         self._scout_until = -math.inf
+
+    def adopt(self, settings: PacerSettings) -> None:
+        """Go by other settings from now on; a pause, who waits and what was sent stay."""
+        if settings.known != self.settings.known:
+            self._envelope.publish(settings.known)
+        self.settings = settings
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
         """Let a claim go where nobody waits and there is room: then it need not stand in line."""
@@ -73,7 +79,7 @@ class Pacer:
         wait_s = pause_s + ahead * self._envelope.wait_per_cost_s(claim)
         if now + wait_s > claim.give_up_at:
             return Refused(claim, "deadline_exceeded", "The line is longer than you can wait.", wait_s)
-        if len(self._line) >= self._settings.queue:
+        if len(self._line) >= self.settings.queue:
             return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
         self._line.add(claim)
         return None
@@ -166,7 +172,7 @@ class Pacer:
 
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
         """Start from a snapshot, where no limit is published."""
-        if not self._settings.known:
+        if not self.settings.known:
             self._envelope.limits = memory.restore(kept, now)
 
     def _let_go(self, now: float) -> tuple[list[Claim], float | None]:

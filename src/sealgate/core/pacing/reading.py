@@ -10,7 +10,7 @@ from sealgate.core.pacing.sent_log import Tally
 
 
 class Kind(StrEnum):
-    """What a limiter counts by; the values are for people."""
+    """What a limiter counts by; the values are for people, and for gateways that share a key."""
 
     UNKNOWN = "unknown"
     FIXED = "fixed"

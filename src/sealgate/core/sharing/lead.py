@@ -22,7 +22,7 @@ LISTENS_S = 0.5  # longer than members take to notice a new lead
 CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits where no limit is known
-_UNBOUNDED = 1 << 30  # each member bounds its own queue
+_UNBOUNDED = 1 << 30
 
 
 class Lead:
@@ -35,7 +35,7 @@ class Lead:
         limits: list[Limit],
         opens_at: float = -math.inf,
     ) -> None:
-        self.pacer = Pacer(replace(settings, queue=_UNBOUNDED), chance)
+        self.pacer = Pacer(_unbounded(settings), chance)
         if limits:
             self.pacer.believe(limits)
         self.look_at = opens_at
@@ -48,6 +48,10 @@ class Lead:
         self._gone: set[str] = set()  # those let go, by the claims' ids here
         self._unused: set[str] = set()  # credits
         self._numbers = itertools.count(1)
+
+    def adopt(self, settings: PacerSettings) -> None:
+        """Go by other settings from now on."""
+        self.pacer.adopt(_unbounded(settings))
 
     def hear(self, member: str, note: Note, now: float) -> None:
         """Take in a note."""
@@ -182,3 +186,8 @@ class Lead:
 
     def _grant(self, member: str) -> Grant:
         return self.grants.setdefault(member, Grant())
+
+
+def _unbounded(settings: PacerSettings) -> PacerSettings:
+    """Return them without a bound of the line: each member bounds its own."""
+    return replace(settings, queue=_UNBOUNDED)

@@ -60,6 +60,15 @@ class MemberPacer(Pacer):
         self._names: dict[str, str] = {}  # what the lead calls those that were let go
         self._alone_since = -math.inf  # what was sent since then the lead cannot know
 
+    def adopt(self, settings: PacerSettings) -> None:
+        """Go by other settings from now on; what limits all share is the lead's to say."""
+        shared = self.limits
+        super().adopt(settings)
+        if self.is_shared:
+            self.believe(shared)
+        if self.lead is not None:
+            self.lead.adopt(settings)
+
     def share(self, now: float) -> None:
         """Go by a lead that is new to this pacer from now on: tell it everything."""
         self._reset()
@@ -187,7 +196,7 @@ class MemberPacer(Pacer):
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
         """Start from a snapshot."""
         super().restore(kept, now)
-        if kept and not self._settings.known:
+        if kept and not self.settings.known:
             self.common = replace(self.common, limits=tuple(self.limits))
 
     def _let_go(self, now: float) -> tuple[list[Claim], float | None]:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import LimitStatus, SharingStatus
 from sealgate.core.retry_after import LONGEST_S
 from sealgate.core.sharing.handover import read_limits, write_limits
@@ -63,9 +62,8 @@ class VisitAnswer:
 class Seat:
     """The sharing of one key, seen by one gateway. `trouble` says why it goes alone, None while it shares."""
 
-    def __init__(self, pacer: MemberPacer, settings: PacerSettings, chance: Callable[[], float]) -> None:
+    def __init__(self, pacer: MemberPacer, chance: Callable[[], float]) -> None:
         self.pacer = pacer
-        self._settings = settings
         self._chance = chance
         self._epoch = 0
         self._early: list[str | bytes] = []
@@ -201,7 +199,7 @@ class Seat:
         if answer.lead == self.pacer.name:
             is_known = max(answer.replicas, self.replicas) > 1
             opens_at = now + LISTENS_S if is_known else now
-            self.pacer.lead = Lead(self._settings, self._chance, limits, opens_at)
+            self.pacer.lead = Lead(self.pacer.settings, self._chance, limits, opens_at)
             self.pacer.lead.pacer.hold(self.pacer.paused_until)
             self._beat_at = now
         self._know(SharedLimit(tuple(limits), self.pacer.common.statuses, replicas=answer.replicas))

@@ -14,23 +14,21 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import structlog
-from aiohttp.http_exceptions import HttpProcessingError
 
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
-from sealgate.gateway.bots.parser import Messages, new_parser, refusal_of
+from sealgate.gateway.bots.parser import PARSER_ERRORS, Messages, new_parser, refusal_of
 from sealgate.gateway.bots.seams import (
-    are_as_written,
     before_next,
     behind_body,
     behind_chunks,
     behind_request,
+    is_as_written,
 )
 from sealgate.gateway.bots.states import (
     ANSWERED,
     BODY,
-    CLOSED,
     CLOSING,
     CUT,
     DEAF,
@@ -104,7 +102,7 @@ class BotConnection(BotLine):
             return
         try:
             messages, is_upgraded, following = self._parser.feed_data(data)
-        except HttpProcessingError as error:
+        except PARSER_ERRORS as error:
             self._refuse_the_rest(error)
             return
         if is_upgraded:  # it is refused, so what follows is HTTP still
@@ -131,9 +129,10 @@ class BotConnection(BotLine):
         """Queue requests, but none that may have got a trailer of the body before it."""
         piece = data if self._state in _AT_SEAM else self._before + data
         is_behind_body = self._state is BODY
-        may_trail = is_behind_body and self._latest is not None and self._latest.is_chunked
-        for taken, (message, content) in enumerate(messages):
-            if may_trail and (self._was_paused or not are_as_written(messages[taken:], data)):
+        is_continued = is_behind_body or not data  # without new bytes, by what was held back
+        may_trail = is_continued and self._latest is not None and self._latest.is_chunked
+        for message, content in messages:
+            if may_trail and (self._was_paused or not is_as_written(message, data)):
                 self._note(CUT)
                 return
             latest = self._latest = Incoming(message, content, self)
@@ -180,7 +179,7 @@ class BotConnection(BotLine):
             self._latest.may_stay = False
         self._state = after(self._state, behind)
 
-    def _refuse_the_rest(self, error: HttpProcessingError) -> None:
+    def _refuse_the_rest(self, error: Exception) -> None:
         """Give up on what is no HTTP, once: its place is the body under way, or that of a next request.
 
         Good requests in the same piece are lost with it: the parser does not give them out.
@@ -235,7 +234,10 @@ class BotConnection(BotLine):
             await self.drain()
         if not self._queue:
             await self._wait()
-        if not self._queue or self._state is CLOSED or self._lookout.cut_if_gone():
+        # It may have been cut in this turn of the loop, of which the state does not know yet.
+        if self.transport is None or self.transport.is_closing():
+            return None
+        if not self._queue or self._lookout.cut_if_gone():
             return None
         item = self._queue.popleft()
         self._alarm.set(float("inf"))

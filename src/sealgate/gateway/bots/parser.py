@@ -30,6 +30,9 @@ class RequestMessage(Protocol):
 
 Messages = Sequence[tuple[RequestMessage, StreamReader]]
 
+# All that the parser raises. yarl, which takes every target apart, fails on some with errors of its own.
+PARSER_ERRORS = (HttpProcessingError, LookupError, ValueError)
+
 
 def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: int) -> HttpRequestParser:
     """Return the parser of one connection; it gives out at most so many requests that are not consumed."""
@@ -46,8 +49,9 @@ def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: 
     )
 
 
-def refusal_of(error: HttpProcessingError, otherwise: str) -> Refusal:
+def refusal_of(error: Exception, otherwise: str) -> Refusal:
     """Return what to answer to what could not be parsed; `otherwise` is the detail of no special case."""
-    if isinstance(error, LineTooLong) or "Too many" in error.message:
+    is_too_long = isinstance(error, LineTooLong)
+    if is_too_long or (isinstance(error, HttpProcessingError) and "Too many" in error.message):
         return Refusal("headers_too_large", "A line or the header is too long.")
     return Refusal("bad_request", otherwise)

@@ -7,7 +7,7 @@ A piece is what came at once; where it begins with no request, the last bytes `b
 What is found is an event: PART of a head, CUT where that cannot be told or may be wrong, None for nothing.
 """
 
-from sealgate.gateway.bots.parser import Messages
+from sealgate.gateway.bots.parser import RequestMessage
 from sealgate.gateway.bots.states import CUT, PART, Event
 
 _BLANK = b"\r\n\r\n"
@@ -47,15 +47,15 @@ def behind_chunks(piece: bytes, *, may_lose: bool) -> Event | None:
     return PART if behind else None
 
 
-def are_as_written(messages: Messages, data: bytes) -> bool:
-    """Whether the last heads of a piece have as many fields as lines, so that none got a trailer as well."""
-    start = len(data)
-    for message, _ in reversed(messages):
-        line = f"{message.method} {message.path} HTTP/".encode("utf-8", "surrogateescape")
-        start = data.rfind(line, 0, start)
-        end = data.find(_BLANK, start)
-        if start < 0:
-            return True
+def is_as_written(message: RequestMessage, data: bytes) -> bool:
+    """Whether a head that is whole in a piece has as many fields as lines, so that it got no trailer as well.
+
+    A body may look like it, so all that may be that head must agree.
+    """
+    line = f"\n{message.method} {message.path} HTTP/".encode("utf-8", "surrogateescape")
+    is_found, start = False, data.find(line)
+    while start >= 0 and (end := data.find(_BLANK, start)) >= 0:
         if data.count(b"\r\n", start, end) != len(message.raw_headers):
             return False
-    return True
+        is_found, start = True, data.find(line, end)
+    return is_found

@@ -7,23 +7,28 @@ from sealgate.errors import Refusal
 from sealgate.gateway.bots.connection import BotConnection, Service
 
 _TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
+_TOO_FEW_FILES = Refusal(
+    "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
+)
 
 
 class BotServer:
     """Makes the protocol of each new connection; beyond `max_connections` it only says so.
 
-    `handshakes` counts those who are not yet among `connections`.
+    So it does beyond `room`, which may be less: how many the system grants. `handshakes` counts those who are
+    not yet among `connections`.
     """
 
-    def __init__(self, service: Service, max_connections: int) -> None:
+    def __init__(self, service: Service, max_connections: int, room: int) -> None:
         self._service = service
-        self._max_connections = max_connections
+        self._most = min(max_connections, room)
+        self._too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
         self.connections: set[BotConnection] = set()
         self.handshakes = 0
 
     def __call__(self) -> BotConnection:
         """Return the protocol of a new connection."""
-        return BotConnection(self._service, self.connections, _TOO_MANY if self.is_full else None)
+        return BotConnection(self._service, self.connections, self._too_many if self.is_full else None)
 
     def admit(self) -> BotConnection:
         """Return the protocol of a connection that was counted before."""
@@ -32,7 +37,7 @@ class BotServer:
     @property
     def is_full(self) -> bool:
         """Whether there is no room for one more connection."""
-        return len(self.connections) + self.handshakes >= self._max_connections
+        return len(self.connections) + self.handshakes >= self._most
 
     async def wait_until_empty(self, at_most_s: float) -> None:
         """Return when all bots have left, or the time is over."""

@@ -140,6 +140,10 @@ class KeptClock:
         window_ms = self._needs.recv_window_ms
         return f"clock known to {error_s * 1000:.0f} ms only, too poor for a recv_window of {window_ms} ms"
 
+    async def wait_until_ready(self, give_up_at: float) -> None:
+        """Return when requests can be signed with every key. Raises as `wait_until_good` does."""
+        await self.wait_until_good(give_up_at, self._needs.recv_window_ms)
+
     async def wait_until_good(self, give_up_at: float, recv_window_ms: int) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
         while not self.is_good_for(recv_window_ms, self._host.now()):

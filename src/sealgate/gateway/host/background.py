@@ -4,13 +4,22 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+import structlog
+
+from sealgate.gateway.host.host import Host
+
 Work = Callable[[], Coroutine[Any, Any, None]]
+
+_PAUSE_S = 5.0  # before work that failed is begun anew
+
+log = structlog.get_logger("sealgate.background")
 
 
 class Background:
     """The tasks, by the part that each works for. Make it in a running loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host) -> None:
+        self._host = host
         self._tasks: dict[object, asyncio.Task[None]] = {}
         self._ends: set[asyncio.Task[None]] = set()
 
@@ -21,7 +30,19 @@ class Background:
             task.add_done_callback(self._ends.discard)
             task.cancel()
         for part in work.keys() - self._tasks.keys():
-            self._tasks[part] = asyncio.create_task(work[part]())
+            self._tasks[part] = asyncio.create_task(self._keep_up(part, work[part]))
+
+    async def _keep_up(self, part: object, work: Work) -> None:
+        """Begin work that failed anew after a pause, unless it was to end."""
+        task = self._tasks[part]
+        while True:
+            try:
+                return await work()
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+                _tell(part, error)
+            if task.cancelling():  # its end is what failed
+                return None
+            await self._host.sleep(_PAUSE_S)
 
     def finish(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something to its end, or until all is over."""
@@ -35,3 +56,7 @@ class Background:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _tell(part: object, error: Exception) -> None:
+    log.error("work_failed", part=type(part).__name__, cause=repr(error), again_in_s=_PAUSE_S)

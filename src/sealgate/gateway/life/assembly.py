@@ -65,21 +65,18 @@ def _live_keys(
         name = subject(config, alias)
         if name not in places:
             make = _maker(config, parts, alias, host)
-            places[name] = _place(config, make, old, known.get(name))
+            places[name] = _place(make, known.get(name))
         live_keys[alias] = LiveKey(key, *places[name], KeyWatch(alias, under_way, host))
     return live_keys
 
 
-def _place(
-    config: Config, make: Callable[[], Turnstile], old: Tree | None, former: LiveKey | None
-) -> tuple[Turnstile, Stamps]:
-    turnstile = _turnstile(config, make, old, former.turnstile if former else None)
-    return turnstile, former.stamps if former else Stamps()
+def _place(make: Callable[[], Turnstile], former: LiveKey | None) -> tuple[Turnstile, Stamps]:
+    return (former.turnstile, former.stamps) if former else (make(), Stamps())
 
 
 def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], Turnstile]:
     """Return what makes a key's turnstile: one of several, or the only one there is."""
-    settings, url = _pacing(config), parts.redis
+    settings, url = pacing_of(config), parts.redis
     if url is None:
         return lambda: Turnstile(Pacer(settings, host.chance), host)
     if not redis_extra.is_installed():
@@ -91,23 +88,13 @@ def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[],
 
 def _open_turnstile(config: Config, host: Host, old: Tree | None) -> Turnstile:
     """Return what `/time` waits at. It has a limit of its own, if any: its 429s must not pause the orders."""
-    is_same = old is not None and old.config.base_url == config.base_url
-    former = old.open_turnstile if old is not None and is_same else None
-    return _turnstile(config, lambda: Turnstile(Pacer(_pacing(config), host.chance), host), old, former)
+    if old is not None and old.config.base_url == config.base_url:
+        return old.open_turnstile
+    return Turnstile(Pacer(pacing_of(config), host.chance), host)
 
 
-def _turnstile(
-    config: Config, make: Callable[[], Turnstile], old: Tree | None, former: Turnstile | None
-) -> Turnstile:
-    if former is not None and old is not None and _pacing(old.config) == _pacing(config):
-        return former
-    turnstile = make()
-    if former is not None:
-        turnstile.restore(former.snapshot())
-    return turnstile
-
-
-def _pacing(config: Config) -> PacerSettings:
+def pacing_of(config: Config) -> PacerSettings:
+    """Return what a key's turnstile goes by."""
     known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
     return PacerSettings(config.limits.queue, known)
 

@@ -127,14 +127,13 @@ class Gateway:
 
     async def wait_until_ready(self, seconds: float) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
-        shortest_ms = min(key.recv_window_ms for key in self.config.keys.values())
-        await self.tree.clock.wait_until_good(self.host.now() + seconds, shortest_ms)
+        await self.tree.clock.wait_until_ready(self.host.now() + seconds)
 
     async def drain(self) -> None:
         """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""
         if self.pipeline.is_draining:
             return
-        self.pipeline.is_draining = True
+        self.site.halting.is_draining = True
         self.doors.close()
         await self.server.wait_until_empty(self.config.listen.drain)
         limits = self.tree.limits
@@ -166,8 +165,8 @@ async def running_gateway(
         ends.push_async_callback(_close_upstream, handler)
         reloader = Reloader(site, handler, load or (lambda: config))
         service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)
-        upstream = pipeline.tree.upstream.most_connections
-        server = BotServer(service, room_for_bots(config.listen.max_connections, upstream))
+        wanted = config.listen.max_connections
+        server = BotServer(service, wanted, room_for_bots(wanted, pipeline.tree.upstream.most_connections))
         ends.push_async_callback(site.background.stop)
         site.background.follow(site.work(pipeline))
         site.background.finish(reloader.watch())

@@ -1,8 +1,9 @@
 """Reload: a whole new tree is built, validated and tried, then one reference is swapped.
 
-Nothing is mutated in place. Requests under way end on the pipeline that they began with; what was learned of
-a limit, the clock, the journal, halts and, where the destination is the same, the connections go over into
-the new tree. Whatever is wrong leaves everything as it is.
+Requests under way end on the pipeline that they began with. The lines of the keys, with all that wait there
+and what was learned of the limit, the clock, the journal, halts and, where the destination is the same, the
+connections go over into the new tree; of these only the lines get other settings, at the swap. Whatever is
+wrong leaves everything as it is.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.keys.watch import SecretWatch
-from sealgate.gateway.life.assembly import build_tree
+from sealgate.gateway.life.assembly import build_tree, pacing_of
 from sealgate.gateway.life.fixed_settings import waiting_for_restart, with_fixed
 from sealgate.gateway.life.memory import restore, subjects
 from sealgate.gateway.life.site import Site
@@ -54,10 +55,10 @@ class Reloader:
         with contextlib.suppress(ReloadError):  # it is in the log, and nobody waits for an answer
             await self.reload("a changed secret file")
 
-    async def reload(self, cause: str) -> tuple[str, ...]:
+    async def reload(self, asked_by: str) -> tuple[str, ...]:
         """Take the configuration as it is now into use, and return what to mind. Raises ReloadError.
 
-        `cause` says in the log who wanted it.
+        `asked_by` says in the log who wanted it.
         """
         async with self._one_at_a_time:
             try:
@@ -65,14 +66,14 @@ class Reloader:
             except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
                 told = "; ".join(str(error).splitlines())
                 self.results["failed"] += 1
-                log.error("reload_failed", asked_by=cause, cause=told, meanwhile="the old one stays")  # noqa: TRY400 - the cause says it all
+                log.error("reload_failed", asked_by=asked_by, cause=told, meanwhile="the old one stays")  # noqa: TRY400 - the cause says it all
                 raise ReloadError(told) from None
             except Exception:
                 self.results["failed"] += 1
-                log.exception("reload_failed", asked_by=cause, meanwhile="the old one stays")
+                log.exception("reload_failed", asked_by=asked_by, meanwhile="the old one stays")
                 raise ReloadError("the gateway failed on it; report it with the line in its log") from None
             self.results["ok"] += 1
-            log.info("reloaded", asked_by=cause)
+            log.info("reloaded", asked_by=asked_by)
             for warning in warnings:
                 log.warning("reloaded_but", cause=warning)
             return warnings
@@ -80,11 +81,11 @@ class Reloader:
     async def _renew(self) -> tuple[str, ...]:
         old = self._handler.pipeline
         running = old.tree.config
-        self._files.note(self._files.look(running))
+        self._files.note(await asyncio.to_thread(self._files.look, running))
         loaded = await asyncio.to_thread(self._load)
         config = with_fixed(loaded, running)
         check_whole(config)
-        seen = self._files.look(config)
+        seen = await asyncio.to_thread(self._files.look, config)
         parts = await asyncio.to_thread(read_parts, config, self._site.environ)
         tree = build_tree(config, parts, self._site.host, self._site.under_way, old.tree)
         new = self._site.pipeline(tree)
@@ -123,9 +124,8 @@ class Reloader:
         if new.tree.clock is old.tree.clock:
             return []
         until = self._site.host.now() + _FIRST_SAMPLE_S
-        recv_window_ms = min(key.recv_window_ms for key in new.tree.config.keys.values())
         try:
-            await new.tree.clock.wait_until_good(until, recv_window_ms)
+            await new.tree.clock.wait_until_ready(until)
         except Refusal as refusal:
             if new.tree.config.clock.required and old.tree.clock.not_ready is None:
                 fix = "correct base_url, [clock] or upstream.ca_file, or wait until the exchange answers"
@@ -137,6 +137,8 @@ class Reloader:
         if self._site.keeper is not None:
             self._site.keeper.follow(subjects(new.tree))
         self._handler.pipeline = new
+        for turnstile in new.tree.turnstiles():
+            turnstile.adopt(pacing_of(new.tree.config))
         old.retire()
         self._site.background.follow(self._site.work(new))
         if new.tree.upstream is not old.tree.upstream:

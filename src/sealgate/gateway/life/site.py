@@ -75,5 +75,5 @@ def build_site(
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
     halting = build_halting(config, under_way, host)
-    site = Site(host, under_way, environ, books, halting, keeper, Background(), set(tree.live_keys))
+    site = Site(host, under_way, environ, books, halting, keeper, Background(host), set(tree.live_keys))
     return site, site.pipeline(tree)

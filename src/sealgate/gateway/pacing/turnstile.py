@@ -13,7 +13,7 @@ import structlog
 
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused
 from sealgate.core.pacing.memory import Snapshot
-from sealgate.core.pacing.pacer import Pacer
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.status import PacerStatus, SharingStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
@@ -90,6 +90,11 @@ class Turnstile:
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
+
+    def adopt(self, settings: PacerSettings) -> None:
+        """Go by other settings from now on; who waits goes on waiting here."""
+        self._pacer.adopt(settings)
+        self.go_on()
 
     def pass_at_once(self, claim: Claim) -> Turn | None:
         """Return the claim's turn if it need not wait, else None."""

@@ -4,8 +4,10 @@ import asyncio
 from enum import IntEnum
 
 from sealgate.core.admission import Bot, Ticket
+from sealgate.core.attempts import RATE_LIMITED
 from sealgate.core.catalogue import UpstreamError
 from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.pacing.claims import Claim
 from sealgate.core.replays import Name
 from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
@@ -114,6 +116,21 @@ class RequestContext:
         else:
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
+
+    def claim(self, ticket: Ticket) -> Claim:
+        """Return what stands in line for it."""
+        bot, route = ticket.bot, ticket.route
+        is_again = RATE_LIMITED in self.resends
+        return Claim(
+            self.own_id,
+            bot.name,
+            route.lane,
+            self.give_up_at,
+            bot.weight,
+            route.cost,
+            ticket.is_read,
+            is_again,
+        )
 
     def sends(self, now: float) -> None:
         """Note that an attempt goes out; what may execute is finished, also for a bot that hung up."""

@@ -35,13 +35,17 @@ class Halted:
 
 
 class Halting:
-    """Which orders are halted. It outlives a reload; `table` is None without a journal."""
+    """Which orders are halted. It outlives a reload; `table` is None without a journal.
+
+    `is_draining` is set once, when the gateway begins to shut down: no new order begins from then on.
+    """
 
     def __init__(self, under_way: UnderWay, table: HaltsTable | None, host: Host) -> None:
         self._under_way = under_way
         self._table = table
         self._host = host
         self._writing = asyncio.Lock()
+        self.is_draining = False
         self.halts = table.read() if table is not None else Halts()
         for halt in self.halts:
             log.warning("orders_halted", scope=halt.scope.words, fix=_fix(halt.scope))

@@ -14,14 +14,17 @@ from sealgate.core.attempts import (
 )
 from sealgate.core.catalogue import UpstreamError, find_kind
 from sealgate.core.limit_reply import limit_reply
+from sealgate.core.routes import Auth
 from sealgate.core.statuses import BAD_REQUEST, TOO_MANY_REQUESTS
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 
+_SIGNED = Auth.SIGNED
 
-def observe(answer: Answer, turn: Turn, context: RequestContext, clock: KeptClock) -> None:
+
+def observe(answer: Answer, turn: Turn, ticket: Ticket, context: RequestContext, clock: KeptClock) -> None:
     """Let the pacer and the clock learn from a reply."""
     taught = limit_reply(answer.status, answer.head.limit_fields, clock.server_now)
     turn.answered(taught)
@@ -32,7 +35,7 @@ def observe(answer: Answer, turn: Turn, context: RequestContext, clock: KeptCloc
         context.upstream_429s += 1
     elif is_timestamp_refusal(answer.status, answer.body):
         clock.refused(answer.body, context.sent_at, is_second=TIMESTAMP in context.resends)
-    elif answer.status < BAD_REQUEST:
+    elif answer.status < BAD_REQUEST and ticket.route.auth is _SIGNED:
         clock.was_accepted()
 
 
@@ -55,7 +58,9 @@ def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
-    context.upstream_errors += (UpstreamError(failure.kind.value, now),)
+    if not failure.is_own:
+        context.upstream_errors += (UpstreamError(failure.kind.value, now),)
+        context.attempts += failure.is_unsent  # one that was sent is counted since then
     resends = context.resends.count(failure.kind.value)
     time_left_s = context.give_up_at - now
     return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

@@ -1,4 +1,4 @@
-"""The pipeline: the way of one request, top to bottom, in `Pipeline.carry`."""
+"""The pipeline: the way of one request, top to bottom, in `Pipeline.carry` and `deliver`."""
 
 import asyncio
 from functools import lru_cache
@@ -7,8 +7,7 @@ import structlog
 
 from sealgate.core import admission
 from sealgate.core.admission import Ticket
-from sealgate.core.attempts import RATE_LIMITED, TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
-from sealgate.core.pacing.claims import Claim
+from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming, read_body, whole_body
@@ -28,7 +27,7 @@ log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _HEADS = 1024  # kept at hand
-_STALE_S = 1.0  # a timestamp older than this is chosen anew
+_FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
 
 class Pipeline:
@@ -42,7 +41,11 @@ class Pipeline:
         # Bots send the same head again and again; a refusal is never kept.
         self._authenticate = lru_cache(maxsize=_HEADS)(admission.authenticate)
         self._authorise = lru_cache(maxsize=_HEADS)(admission.authorise)
-        self.is_draining = False
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the gateway shuts down: no new order begins."""
+        return self._halting.is_draining
 
     def retire(self) -> None:
         """Let go of the heads that are kept at hand; no request comes here any more.
@@ -70,24 +73,23 @@ class Pipeline:
 
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
-        answer = None
-        while answer is None:
-            answer = await self._go_round(ticket, body, context)
-        return answer
+        while True:
+            with await self._wait(ticket, context) as turn:
+                attempt = await self._attempt(ticket, body, turn, context)
+                if attempt is None:
+                    continue  # a pause or a halt came between, so nothing was sent
+                if (answer := self._learn(ticket, attempt, turn, context)) is not None:
+                    return answer
 
-    async def _go_round(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer | None:
-        """Return the reply to pass on, None where it goes round once more."""
-        with await self._wait(ticket, context) as turn:
-            idle = self.tree.upstream.take(ticket.route.lane)
-            connection = idle or await self._connect(ticket, turn, context)
-            if connection is None:
-                return None
-            attempt: Answer | Failure | None
-            if isinstance(connection, Failure):
-                attempt = _unreached(connection, context)
-            else:
-                attempt = await self._send(ticket, body, connection, turn, context)
-            return None if attempt is None else self._learn(ticket, attempt, turn, context)
+    async def _attempt(
+        self, ticket: Ticket, body: bytes, turn: Turn, context: RequestContext
+    ) -> Answer | Failure | None:
+        """Return what came of it, None where nothing was sent and nothing failed: it waits once more."""
+        idle = self.tree.upstream.take(ticket.route.lane)
+        connection = idle or await self._connect(ticket, turn, context)
+        if connection is None or isinstance(connection, Failure):
+            return connection
+        return await self._send(ticket, body, connection, turn, context)
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
         rules = self.tree.rules
@@ -140,7 +142,7 @@ class Pipeline:
             turnstile = live_key.turnstile
             if context.resends or not self.tree.clock.is_good_for(live_key.key.recv_window_ms, now):
                 await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
-        claim = _claim(ticket, context)
+        claim = context.claim(ticket)
         turn = turnstile.pass_at_once(claim) or await turnstile.pass_through(claim)
         context.enter(OWN, self._host.now())
         return turn
@@ -157,11 +159,14 @@ class Pipeline:
     ) -> UpstreamConnection | Failure | None:
         """Return a new connection, None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._host.now())
-        connection = await self.tree.upstream.connect(ticket.route.lane, self._time_left_s(context, now))
+        connection = await self.tree.upstream.connect(
+            ticket.route.lane, self._time_left_s(context, now), context.give_up_at - now
+        )
         context.enter(OWN, self._host.now())
         if not turn.is_paused:
             return connection
-        _give_back(connection)
+        if isinstance(connection, UpstreamConnection):
+            connection.release()
         return None
 
     async def _send(
@@ -175,14 +180,15 @@ class Pipeline:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
         try:  # what fails in here was not sent, and the connection serves the next
             self._stamp(ticket, body, context)
-            is_fresh = not self._books.must_record(ticket) or await self._record(ticket, context)
+            if self._books.must_record(ticket):
+                await self._record(ticket, body, context)
             timeout_s = self._time_left_s(context, now := self._host.now())
             data = self._sealed(ticket, body, context)
         except BaseException:
             connection.release()
             raise
-        if not is_fresh or not connection.is_usable or turn.is_paused or self._halting.stops(ticket):
-            return _unsent(connection, context)
+        if not connection.is_usable or turn.is_paused or self._halting.stops(ticket):
+            return _unsent(connection)
         turn.goes(now)
         context.sends(now)
         return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
@@ -195,15 +201,27 @@ class Pipeline:
         context.fence_ms = context.timestamp_ms + live_key.key.recv_window_ms + clock.error_ms(now)
         self._books.signed(context)
 
-    async def _record(self, ticket: Ticket, context: RequestContext) -> bool:
-        """Write an order down; say whether its timestamp is fresh still, which a slow journal makes old."""
+    async def _record(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
+        """Write an order down. A slow journal makes its timestamp old: then both are made once more.
+
+        Raises Refusal `halted` where that does not help.
+        """
+        fresh_s = _FRESH * self.tree.live_keys[ticket.key].key.recv_window_ms / 1000
+        if await self._record_takes_s(ticket, context) < fresh_s:
+            return
+        self._stamp(ticket, body, context)
+        if (took_s := await self._record_takes_s(ticket, context)) >= fresh_s:
+            detail = f"The journal took {took_s:.1f} s to write it, by when its timestamp was too old."
+            raise Refusal("halted", detail)
+
+    async def _record_takes_s(self, ticket: Ticket, context: RequestContext) -> float:
         since = self._host.now()
         try:
             async with asyncio.timeout(self._time_left_s(context, since)):
                 await self._books.intent(ticket, context)
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
-        return self._host.now() - since < _STALE_S
+        return self._host.now() - since
 
     def _sealed(self, ticket: Ticket, body: bytes, context: RequestContext) -> bytes:
         head = self.tree.upstream.head(ticket.method, ticket.target.raw)
@@ -224,19 +242,20 @@ class Pipeline:
         """
         now = self._host.now()
         context.came_back(now)
-        verdict: Deliver | Again | GiveUp
         self._observe(ticket, attempt, turn, context)
         if isinstance(attempt, Answer):
-            verdict = judge_reply(attempt, ticket, context, self.tree.limits.replay)
-        else:
-            verdict = judge_failure(attempt, ticket, context, now)
-        context.concludes(verdict.conclusion)
-        if isinstance(verdict, GiveUp):
-            raise Refusal(verdict.slug, verdict.detail)
-        if isinstance(verdict, Again):
-            _prepare_resend(verdict, attempt, context, now)
+            reply = judge_reply(attempt, ticket, context, self.tree.limits.replay)
+            context.concludes(reply.conclusion)
+            if isinstance(reply, Deliver):
+                return attempt
+            _prepare_resend(reply, attempt, context, now)
             return None
-        return attempt if isinstance(attempt, Answer) else None
+        failed = judge_failure(attempt, ticket, context, now)
+        context.concludes(failed.conclusion)
+        if isinstance(failed, GiveUp):
+            raise Refusal(failed.slug, failed.detail)
+        _prepare_resend(failed, attempt, context, now)
+        return None
 
     def _observe(
         self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext
@@ -246,26 +265,20 @@ class Pipeline:
             if isinstance(attempt, Failure):
                 observe_failure(attempt, turn, self.tree.clock)
                 return
-            observe(attempt, turn, context, self.tree.clock)
+            observe(attempt, turn, ticket, context, self.tree.clock)
             if ticket.route.auth is _SIGNED:
                 self.tree.live_keys[ticket.key].watch.observe(attempt.status, attempt.body, context.sent_at)
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
 
 
-def _unsent(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
+def _unsent(connection: UpstreamConnection) -> Failure | None:
     """Give the connection up to the next; return an attempt that failed where it was closed meanwhile."""
     was_usable = connection.is_usable
     connection.release()
     if was_usable:
         return None
-    return _unreached(Failure(FailureKind.UNREACHABLE, "the connection was closed at once"), context)
-
-
-def _unreached(failure: Failure, context: RequestContext) -> Failure:
-    """Count an attempt that had no connection to be sent on."""
-    context.attempts += 1
-    return failure
+    return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, context: RequestContext, now: float) -> None:
@@ -275,24 +288,3 @@ def _prepare_resend(again: Again, attempt: Answer | Failure, context: RequestCon
         raise asyncio.CancelledError
     context.resends += (again.reason,)
     context.not_before = now + again.after_s
-
-
-def _claim(ticket: Ticket, context: RequestContext) -> Claim:
-    bot, route = ticket.bot, ticket.route
-    is_again = RATE_LIMITED in context.resends
-    return Claim(
-        context.own_id,
-        bot.name,
-        route.lane,
-        context.give_up_at,
-        bot.weight,
-        route.cost,
-        ticket.is_read,
-        is_again,
-    )
-
-
-def _give_back(connection: UpstreamConnection | Failure) -> None:
-    """Leave an unused connection to the next, if there is one."""
-    if isinstance(connection, UpstreamConnection):
-        connection.release()

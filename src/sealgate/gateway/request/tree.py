@@ -47,3 +47,7 @@ class Tree:
     upstream: Upstream
     clock: KeptClock
     clock_keeper: ClockKeeper
+
+    def turnstiles(self) -> set[Turnstile]:
+        """Return all that requests wait at; keys of one subject share theirs."""
+        return {self.open_turnstile, *(live_key.turnstile for live_key in self.live_keys.values())}

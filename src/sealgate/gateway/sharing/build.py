@@ -20,5 +20,5 @@ def shared_turnstile(alias: str, subject: str, url: Secret, settings: PacerSetti
     pacer = MemberPacer(settings, host.chance, host.request_id())
     turnstile = Turnstile(pacer, host)
     table = Table(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], pacer.name)
-    turnstile.sharing = Sharer(alias, Seat(pacer, settings, host.chance), table, turnstile, host)
+    turnstile.sharing = Sharer(alias, Seat(pacer, host.chance), table, turnstile, host)
     return turnstile

@@ -8,6 +8,7 @@ How far its request is, is one state (states.py), whose table everything here ob
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from sealgate.gateway.upstream.states import (
     after,
 )
 from sealgate.gateway.upstream.tls import has_said_goodbye
-from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
+from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, UntakenReplyError, describe
 
 if TYPE_CHECKING:
     import ssl
@@ -142,8 +143,12 @@ class UpstreamConnection(Flow):
             self.close()
 
     def rest(self, seconds: float) -> None:
-        """Close when that many seconds have passed without a request."""
+        """Close when that many seconds have passed, unless it is roused before."""
         self._alarm.set(self._loop.time() + seconds)
+
+    def rouse(self) -> None:
+        """End the rest: a request has it, though what comes before its first byte may take long."""
+        self._alarm.set(math.inf)
 
     def close(self) -> None:
         """Cut the connection."""
@@ -191,10 +196,12 @@ class UpstreamConnection(Flow):
             self._may_stay = self._may_stay and not message.should_close
             self._state = after(self._state, REPLY if content.is_eof() else HEAD)
             self._head.set_result((message, content))
-        else:  # RFC 9110 section 15.2: interim replies are skipped; nobody asked to switch protocols
+        elif message.code == SWITCHING_PROTOCOLS:
+            self._fail(UntakenReplyError("it switched to another protocol (101), which nobody asked for"))
+        else:  # RFC 9110 section 15.2: interim replies are skipped
             self._interim += 1
-            if self._interim > _MOST_INTERIM or message.code == SWITCHING_PROTOCOLS:
-                self._fail(aiohttp.ClientPayloadError("interim replies without end"))
+            if self._interim > _MOST_INTERIM:
+                self._fail(UntakenReplyError("it sent interim replies (1xx) without end"))
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
@@ -210,7 +217,8 @@ class UpstreamConnection(Flow):
             return
         if self._state is BODY and exc is None and self._is_whole_at_the_end():
             self._state = after(self._state, END)
-        self._fail(exc if isinstance(exc, Exception) else aiohttp.ServerDisconnectedError())
+        closed = aiohttp.ClientPayloadError() if self._state is BODY else aiohttp.ServerDisconnectedError()
+        self._fail(exc if isinstance(exc, Exception) else closed)
 
     def _is_whole_at_the_end(self) -> bool:
         """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
@@ -244,7 +252,7 @@ class UpstreamConnection(Flow):
 
 
 def _sorted(message: ReplyMessage) -> ReplyHead:
-    """Return the head. Raises ClientPayloadError where more was done to the body than cut it into chunks.
+    """Return the head. Raises UntakenReplyError where more was done to the body than cut it into chunks.
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read. Of the lengths
     that no body has, the parser takes one for none.
@@ -253,10 +261,10 @@ def _sorted(message: ReplyMessage) -> ReplyHead:
     if head.length is not None and len(head.length) > _LENGTH_DIGITS:
         length = head.length.lstrip(b"0")
         if len(length) > _LENGTH_DIGITS:
-            raise aiohttp.ClientPayloadError("a length that no body has")
+            raise UntakenReplyError("the reply states a length that no body has")
         head = head._replace(length=length or b"0")
     if head.coding != (b"chunked" if message.chunked else None):
-        raise aiohttp.ClientPayloadError("a transfer coding other than chunked")
+        raise UntakenReplyError("the reply has a transfer coding other than chunked")
     return head
 
 

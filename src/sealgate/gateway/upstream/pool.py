@@ -26,7 +26,8 @@ from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 _RENEW_AT = 0.8  # of that time: a new one is opened before the last one goes
 _SHORT_S = 2.0  # a connection that is closed unused before that is no use
 _GAP_S = 0.1  # from such a one to the next, at first
-_NO_CEILING = 86_400.0  # aiohttp rounds time-outs up to whole seconds above this threshold
+_FULL = "no connection to the exchange became free in time (upstream.max_connections)"
+_UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
 
 class Upstream:
@@ -45,11 +46,7 @@ class Upstream:
         self._served_at = self._gone_at = -math.inf
         self._has_gone = asyncio.Event()
         self._tls = client_context(destination.ca_file) if url.scheme == "https" else None
-        self._connector = aiohttp.TCPConnector(
-            limit=0,
-            ssl=self._tls or True,
-            timeout_ceil_threshold=_NO_CEILING,
-        )
+        self._connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
         # Only says where to connect; it is never sent.
         self._where = ClientRequest("GET", url, loop=self._loop, session=None)
 
@@ -88,16 +85,21 @@ class Upstream:
             self._lanes[connection] = lane
         return connection
 
-    async def connect(self, lane: Lane, timeout_s: float) -> UpstreamConnection | Failure:
-        """Return a connection that is ready, waiting for a place if need be. Nothing is sent yet."""
-        timeout_s = min(timeout_s, self.destination.connect_timeout_s)
+    async def connect(
+        self, lane: Lane, timeout_s: float, wait_s: float = math.inf
+    ) -> UpstreamConnection | Failure:
+        """Return a connection that is ready. Nothing is sent yet.
+
+        It may wait `wait_s` at most for a place; all of it takes `timeout_s` at most.
+        """
+        ends_at = self._loop.time() + timeout_s
         try:
-            await self._slots.enter(lane, timeout_s)
+            await self._slots.enter(lane, min(timeout_s, wait_s))
         except TimeoutError:
-            return Failure(FailureKind.CONNECT_TIMEOUT, "all connections are in use")
+            return Failure(FailureKind.FULL, _FULL)
         connection: UpstreamConnection | Failure | None = None
         try:
-            connection = self._take_idle() or await self._open(timeout_s)
+            connection = self._take_idle() or await self._open(ends_at)
         finally:
             if isinstance(connection, UpstreamConnection):
                 self._lanes[connection] = lane
@@ -109,15 +111,16 @@ class Upstream:
         while self._idle:
             connection = self._idle.pop()
             if connection.is_usable:
+                connection.rouse()
                 return connection
         return None
 
-    async def _open(self, timeout_s: float) -> UpstreamConnection | Failure:
-        timeout = aiohttp.ClientTimeout(connect=timeout_s, sock_connect=timeout_s, ceil_threshold=_NO_CEILING)
+    async def _open(self, ends_at: float = math.inf) -> UpstreamConnection | Failure:
+        ends_at = min(ends_at, self._loop.time() + self.destination.connect_timeout_s)
         try:
-            connection = UpstreamConnection(
-                await self._connector.connect(self._where, [], timeout), self._take_back, self._is_wanted
-            )
+            async with asyncio.timeout_at(ends_at):
+                way = await self._connector.connect(self._where, [], _UNTIMED)
+            connection = UpstreamConnection(way, self._take_back, self._is_wanted)
         except TimeoutError:
             return Failure(FailureKind.CONNECT_TIMEOUT, "no connection in time")
         except TRANSPORT_ERRORS as error:
@@ -179,7 +182,7 @@ class Upstream:
         if is_full or not self._slots.enter_at_once(Lane.ORDER):
             return False
         try:
-            connection = await self._open(self.destination.connect_timeout_s)
+            connection = await self._open()
             if isinstance(connection, Failure):
                 return False
             self._take_back(connection)

@@ -10,8 +10,13 @@ import ssl
 import aiohttp
 from aiohttp.http_exceptions import HttpProcessingError
 
-# All that aiohttp raises where a connection cannot be made, breaks, or carries no HTTP.
-TRANSPORT_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError)
+
+class UntakenReplyError(Exception):
+    """A reply that is HTTP, and is not taken all the same: its words say why."""
+
+
+# All that is raised where a connection cannot be made, breaks, or carries no HTTP; and our own.
+TRANSPORT_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError, UntakenReplyError)
 
 
 def describe(error: BaseException) -> str:
@@ -22,6 +27,8 @@ def describe(error: BaseException) -> str:
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
     if isinstance(error, HttpProcessingError):
         return "the reply is not HTTP"
+    if isinstance(error, UntakenReplyError):
+        return str(error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return _PLAIN.get(type(error), type(error).__name__)
@@ -33,6 +40,12 @@ _PLAIN: dict[type[BaseException], str] = {
     TimeoutError: "it took too long",
 }
 
+# A container without a way out, or a resolver that is down, gives the second; it says nothing of the name.
+_LOOK_UP: dict[int | None, str] = {
+    socket.EAI_NONAME: "no such host name",
+    socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
+}
+
 
 def _cause(error: Exception) -> str:
     """Return the words of whoever knows: TLS, the resolver or the system (asyncio's repeat the address)."""
@@ -41,5 +54,5 @@ def _cause(error: Exception) -> str:
     if isinstance(error, ssl.SSLError):
         return f"it does not speak TLS as expected ({error.reason})"
     if isinstance(error, socket.gaierror):
-        return "no such host name"
+        return _LOOK_UP.get(error.errno, f"its name cannot be looked up ({error.strerror})")
     return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)

@@ -162,6 +162,7 @@ _BY_THE_PARSER = {
     "query alone": b"?a=1",
     "absolute form without a host": b"http:///v1/trade/order",
     "scheme alone": b"http:",
+    "absolute form with empty brackets and a user": b"https://[]@",
 }
 
 

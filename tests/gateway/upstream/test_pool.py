@@ -1,0 +1,44 @@
+"""How a request gets a connection: within its time, and its own until it gives it back."""
+
+import asyncio
+import socket
+
+import pytest
+
+from gateway.upstream.test_warm_connections import LONG_S, ask_on, connected, connections_to, running_server
+from sealgate.core.attempts import Failure, FailureKind
+from sealgate.core.routes import Lane
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.destination import Destination
+from sealgate.gateway.upstream.pool import Upstream
+
+
+async def test_the_place_and_the_handshake_end_in_the_one_time() -> None:
+    """The place comes when most of the time is over, and then nobody says a word of TLS."""
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        upstream = Upstream(Destination(address, LONG_S, LONG_S, 1))
+        assert upstream._slots.enter_at_once(Lane.READ)
+        began = loop.time()
+        loop.call_at(began + 0.45, upstream._slots.leave, Lane.READ)
+        async with asyncio.timeout_at(began + 0.9):
+            failure = await upstream.connect(Lane.READ, 0.5)
+        await upstream.close()
+    assert isinstance(failure, Failure)
+    assert failure.kind is FailureKind.CONNECT_TIMEOUT
+
+
+@pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "connected"])
+async def test_a_connection_that_is_held_does_not_rest(*, is_taken: bool) -> None:
+    """The journal may take longer than a connection may lie idle."""
+    async with running_server() as server, connections_to(server.port, keep_alive_s=0.05) as upstream:
+        held, other = await connected(upstream), await connected(upstream)
+        held.release()
+        assert held is (upstream.take(Lane.ORDER) if is_taken else await connected(upstream))
+        other.release()
+        await upstream._has_gone.wait()  # the other's rest is over, which began later
+        assert isinstance(await ask_on(held, upstream), Answer)
+        upstream._has_gone.clear()
+        await upstream._has_gone.wait()  # back in the pool it rests again
+        assert (held.is_usable, upstream._idle) == (False, [])
