@@ -65,7 +65,7 @@ def test_every_reason_is_documented_with_its_status() -> None:
 
 def test_every_metric_is_documented_with_its_type() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE)
-    families = text_string_to_metric_families(Metrics(lambda: STATUS).render().decode())
+    families = text_string_to_metric_families(Metrics(lambda: STATUS).look()().decode())
     exposed = {
         family.name + ("_total" if family.type == "counter" else ""): family.type
         for family in families

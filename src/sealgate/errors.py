@@ -29,7 +29,7 @@ class Reason:
 _BOT, _UPSTREAM, _GATEWAY = Fault.BOT, Fault.UPSTREAM, Fault.GATEWAY
 
 REASONS: dict[str, Reason] = {
-    "bad_request": Reason(400, _BOT, "Bad request", "Correct that, then send it again."),
+    "bad_request": Reason(400, _BOT, "Bad request", "Correct the request, then send it again."),
     "ambiguous_target": Reason(
         400, _BOT, "Ambiguous target", "Send a plain path; escape only what must be escaped, and only once."
     ),
@@ -52,7 +52,10 @@ REASONS: dict[str, Reason] = {
     "method_refused": Reason(405, _BOT, "Method refused", "Use GET, HEAD, POST, PUT, PATCH or DELETE."),
     "body_timeout": Reason(408, _BOT, "Too slow", "Send the whole request at once."),
     "in_flight": Reason(
-        409, _BOT, "Still under way", "Ask again with the same key once the first request has ended."
+        409,
+        _BOT,
+        "Still under way",
+        "Ask again with the same Idempotency-Key once the first request has ended.",
     ),
     "body_too_large": Reason(413, _BOT, "Body too large", "Send less, or raise `listen.max_body`."),
     "expectation_refused": Reason(417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is known."),
@@ -79,9 +82,12 @@ REASONS: dict[str, Reason] = {
         500, _GATEWAY, "Fault in the gateway", "Report it with the request id and the log line."
     ),
     "clock_unsynced": Reason(503, _GATEWAY, "Clock not synced", "Wait until /-/ready answers 200."),
-    "draining": Reason(503, _GATEWAY, "Shutting down", "Send it to the next instance."),
+    "draining": Reason(503, _GATEWAY, "Shutting down", "Send the request to the next instance."),
     "halted": Reason(
-        503, _GATEWAY, "Orders are halted", "Orders go again once that is over; reads and cancels pass now."
+        503,
+        _GATEWAY,
+        "Orders are halted",
+        "Orders go again once they are resumed or the journal can be written; reads and cancels pass now.",
     ),
     "key_disabled": Reason(
         503,
@@ -89,7 +95,12 @@ REASONS: dict[str, Reason] = {
         "Key disabled",
         "Look at the key in the exchange's app; it is tried again by itself, and at once after a reload.",
     ),
-    "queue_full": Reason(503, _GATEWAY, "Queue full", "Send less, or raise that bound."),
+    "queue_full": Reason(
+        503,
+        _GATEWAY,
+        "Queue full",
+        "Send less at a time; a setting that is named as the cause can be raised.",
+    ),
     "deadline_exceeded": Reason(
         504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
     ),

@@ -61,7 +61,7 @@ async def journal(sandbox: Sandbox) -> Counter[tuple[str, int]]:
 
 def samples(metrics: Metrics, name: str, *labels: str) -> Counter[tuple[str, ...]]:
     found: Counter[tuple[str, ...]] = Counter()
-    for family in text_string_to_metric_families(metrics.render().decode()):
+    for family in text_string_to_metric_families(metrics.look()().decode()):
         for sample in family.samples:
             if sample.name == f"sealgate_{name}":
                 found[tuple(sample.labels[label] for label in labels)] += int(sample.value)
@@ -108,11 +108,11 @@ async def test_ten_thousand_ids_leave_the_series_bounded(station: Station) -> No
 
     await ask(range(10))
     station.gateway.reporter.flush()
-    before = len(metrics.render().splitlines())
+    before = len(metrics.look()().splitlines())
     await asyncio.gather(*(ask(range(start, 10_000, 10)) for start in range(10)))
     station.gateway.reporter.flush()
     assert sum(samples(metrics, "requests_total", "route").values()) == 10_010
-    assert len(metrics.render().splitlines()) == before
+    assert len(metrics.look()().splitlines()) == before
     assert (
         json.dumps(sorted(samples(metrics, "requests_total", "route")))
         == '[["/user/{address}/positions"], ["other"]]'

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,6 +14,9 @@ import structlog
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
+
+WALL_S = 1_800_000_000.25  # epoch seconds
+WALL = "2027-01-15T08:00:00.250000Z"
 
 DONE = Outcome(
     request_id="r-1",
@@ -47,7 +49,7 @@ def defaults() -> Iterator[None]:
 
 def log_as(level: str, style: str) -> RequestLog:
     """Set the log up within the test, where stderr is the captured one."""
-    configure_log(level, style)
+    configure_log(level, style, lambda: WALL_S)
     return RequestLog()
 
 
@@ -61,7 +63,7 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
     log([DONE])
     log([REFUSED])
     first, second = map(json.loads, capsys.readouterr().err.splitlines())
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", first.pop("timestamp"))
+    assert first.pop("timestamp") == WALL
     assert first == {
         "event": "request",
         "level": "info",
@@ -80,6 +82,12 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
     }
     assert second["reason"] == "outside_prefix"
     assert "bot" not in second
+
+
+def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.CaptureFixture[str]) -> None:
+    log_as("info", "json")
+    structlog.get_logger().info("ready")
+    assert json.loads(capsys.readouterr().err)["timestamp"] == WALL
 
 
 def test_one_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,10 +129,11 @@ from rig.bot import bot_at
 from rig.wire import OK, reply
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.admin.metrics import Metrics
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import running_gateway
 from dataclasses import asdict
 
-configure_log("debug", sys.argv[1])
+configure_log("debug", sys.argv[1], Host().wall)
 TOKEN = sys.argv[2].encode()
 FIELD = b"Authorization: Bearer " + TOKEN
 REQUESTS = [
@@ -158,7 +167,7 @@ async def main():
             metrics = Metrics(gateway.status)
             gateway.reporter.flush()
             metrics(seen)
-            print(metrics.render().decode(), json.dumps(asdict(gateway.status())), gateway)
+            print(metrics.look()().decode(), json.dumps(asdict(gateway.status())), gateway)
         sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
         print("requests", len(seen), "sealed", sealed)
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
@@ -212,7 +221,7 @@ def test_nothing_secret_is_told_anywhere(style: str) -> None:
 
 def test_a_traceback_on_a_terminal_shows_no_values(capsys: pytest.CaptureFixture[str]) -> None:
     """The rich kind prints locals, and a local may be a token."""
-    configure_log("info", "console")
+    configure_log("info", "console", lambda: WALL_S)
     token = "token-canary"
 
     def fail(_: str) -> None:

@@ -52,7 +52,7 @@ def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float
 
 def rendered(outcomes: Sequence[Outcome], metrics: Metrics) -> str:
     metrics(outcomes)
-    return metrics.render().decode()
+    return metrics.look()().decode()
 
 
 async def test_a_known_mix(upstream: Upstream) -> None:
@@ -134,7 +134,7 @@ async def test_the_state_shows_as_gauges(station: Station) -> None:
     async with station.bot() as bot:
         await bot.send(request())
         await station.upstream.until_received(1)
-        found = figures(metrics.render().decode())
+        found = figures(metrics.look()().decode())
         assert counts(found, "inflight") == counts(found, "connections") == {(): 1}
         go.set()
         await bot.reply()
@@ -145,18 +145,18 @@ async def test_the_state_shows_as_gauges(station: Station) -> None:
     assert set(counts(found, "queue_depth")) == {("main", lane) for lane in ("cancel", "order", "read")}
     assert counts(found, "pause_seconds") == counts(found, "limit_spent_seconds") == {("main",): 0}
     assert list(counts(found, "build_info").values()) == [1]
-    await station.until(lambda: counts(figures(metrics.render().decode()), "connections") == {(): 0})
+    await station.until(lambda: counts(figures(metrics.look()().decode()), "connections") == {(): 0})
 
 
 async def test_a_clock_without_a_sample_has_no_offset(upstream: Upstream) -> None:
     upstream.time = say(reply(b"404 Not Found"))
     async with running_station(upstream, synced=False) as station:
-        found = figures(Metrics(station.gateway.status).render().decode())
+        found = figures(Metrics(station.gateway.status).look()().decode())
     assert counts(found, "clock_offset_seconds") == counts(found, "clock_error_seconds") == {}
 
 
 async def test_names_and_units(station: Station) -> None:
-    families = parsed(Metrics(station.gateway.status).render().decode())
+    families = parsed(Metrics(station.gateway.status).look()().decode())
     assert families
     for name, family in families.items():
         assert name.startswith("sealgate_")

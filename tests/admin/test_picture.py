@@ -10,8 +10,9 @@ from sealgate.admin.answering import Failing
 from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
 from sealgate.admin.recent import Recent
 from sealgate.admin.troubles import Trouble
-from sealgate.core.catalogue import CATALOGUE, Known, UpstreamError
+from sealgate.core.catalogue import CATALOGUE, UpstreamError
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.evidence import Known
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.status import ClockStatus, KeyStatus, Status
 

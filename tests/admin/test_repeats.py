@@ -9,7 +9,8 @@ import structlog.testing
 from rig.outcome import ANSWERED
 from sealgate.admin.repeats import Repeats
 from sealgate.admin.troubles import Troubles
-from sealgate.core.catalogue import Known, UpstreamError
+from sealgate.core.catalogue import UpstreamError
+from sealgate.core.evidence import Known
 from sealgate.core.outcome import Outcome
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -11,7 +11,8 @@ from rig.fences import ROOT
 from sealgate.admin.answering import Failing
 from sealgate.admin.state import State, state
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.status import HaltStatus, Status
+from sealgate.core.halts import Halt, Halts, Scope
+from sealgate.core.status import Status, halt_status
 
 GOOD, REFUSED = KEY, replace(KEY, disabled="the exchange calls it invalid")
 Change = Callable[[Status], Status]
@@ -21,7 +22,7 @@ CHANGES: dict[State, Change] = {
     State.SHUTTING_DOWN: lambda status: replace(status, is_draining=True),
     State.KEY_REFUSED: lambda status: replace(status, keys=(REFUSED, REFUSED)),
     State.NOT_READY: lambda status: replace(status, not_ready=("clock not synced",)),
-    State.HALTED: lambda status: replace(status, halts=(HaltStatus("grid", None, 0),)),
+    State.HALTED: lambda status: replace(status, halts=halt_status(Halts(Halt(Scope("grid"), 0)))),
     State.SIGNATURES_REFUSED: lambda status: replace(
         status, keys=(*status.keys, replace(KEY, trouble="the exchange refused its last 3 signatures"))
     ),

@@ -8,7 +8,8 @@ from structlog.testing import capture_logs
 from rig.outcome import ANSWERED
 from sealgate.admin import troubles as troubles_module
 from sealgate.admin.troubles import Troubles
-from sealgate.core.catalogue import CATALOGUE, Known, UpstreamError, Whose
+from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose
+from sealgate.core.evidence import Known
 
 KNOWN = Known(0.002, has_worked=True)
 

@@ -25,6 +25,16 @@ PAGE = DOCS / "design.md"
 RUN = 6  # lines in a row that are the same elsewhere
 ROOM = 50  # lines of a function that need no reason
 CLOCKS = frozenset({"time", "random", "secrets", "uuid"})
+NOWS = frozenset(
+    [
+        "asyncio.sleep",
+        "datetime.now",
+        "datetime.utcnow",
+        "loop.time",
+        "_loop.time",
+        "processors.TimeStamper",
+    ]
+)
 _LEFT_OUT = frozenset({"tests", "docs", "examples", "bench", "scripts", "fuzz"})
 HOST = "host.py"  # the one door to clock and chance; a part has at most one
 _ANOTHER = re.compile(r"(?=# ?(?:noqa|type: ignore|pragma: no))")
@@ -111,7 +121,7 @@ def clock_uses(source: Source) -> Iterator[str]:
             yield str(node.module)
         elif isinstance(node, ast.Attribute):
             name = f"{_last(node.value)}.{node.attr}"
-            if name in {"asyncio.sleep", "datetime.now", "datetime.utcnow", "loop.time", "_loop.time"}:
+            if name in NOWS:
                 yield name.removeprefix("_")
 
 

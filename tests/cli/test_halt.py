@@ -95,7 +95,7 @@ async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
         await desk.tell("halt")
         code, told = await desk.tell("resume", "--bot", "grid")
         none = "no halt is of bot grid alone; nothing has changed"
-        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all orders"])
+        assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots"])
         assert "orders_resumed" not in desk.program.output
         await desk.tell("resume")
         await desk.program.line('"orders_resumed"')
@@ -193,7 +193,7 @@ async def test_without_a_configuration_the_default_place_is_tried(
             bare = {"XDG_RUNTIME_DIR": str(tmp_path)}
             told = await ended_command("halt", environ=bare)
             assert told.exit_code == 0
-            assert "halted: all orders\n" in told.stdout
+            assert "halted: all bots\n" in told.stdout
             assert told.stderr == "sealgate: a restart forgets this: no journal.file is set\n"
 
 
@@ -215,7 +215,7 @@ async def test_a_mistake_in_the_configuration_is_told_and_stops_no_halt(tmp_path
         desk.file.write_text(desk.file.read_text() + "wieght = 2\n")
         code, told = await desk.tell("halt")
         assert code == 0
-        assert "halted: all orders" in told
+        assert "halted: all bots" in told
         assert "sealgate: warning:" in told
         assert "did you mean bots.grid.weight?" in told
         assert await desk.order() == (503, "halted")

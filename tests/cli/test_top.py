@@ -121,7 +121,7 @@ PICTURE: dict[str, Any] = {
     "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
     "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
     "journal": {"in_doubt": 2, "trouble": "disk full"},
-    "halts": [{"bot": "grid", "key": None}],
+    "halts": [{"words": "bot grid", "resume": "sealgate resume --bot grid"}],
     "failing": {
         "kind": "unreachable",
         "since_ms": 3_000,

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from sealgate.core.attempts import Failure, FailureKind
-from sealgate.core.catalogue import CATALOGUE, Known, Whose, doc_link, evidence, find_kind
+from sealgate.core.catalogue import CATALOGUE, Whose, doc_link, find_kind
 
 # spec.md, Errors. What stands for a value there has one here.
 SPEC = [
@@ -91,46 +91,3 @@ def test_where_to_look_first() -> None:
     assert [*Whose] == ["bot", "setup", "upstream"]
     looked_at = [CATALOGUE[kind].whose for kind in ("off_tick", "signature_invalid", "internal")]
     assert looked_at == [Whose.BOT, Whose.SETUP, Whose.UPSTREAM]
-
-
-FRESH = Known(0.004, has_worked=False)
-WORKED = Known(0.004, has_worked=True, limit="about 20 per 1 s")
-UNSYNCED = Known(None, has_worked=False)
-
-
-@pytest.mark.parametrize(
-    ("kind", "known", "words"),
-    [
-        (
-            "signature_invalid",
-            FRESH,
-            ("clock is fine (±4 ms), key is known: most likely the secret is another's, else `[signing]`"),
-        ),
-        (
-            "signature_invalid",
-            WORKED,
-            "clock is fine (±4 ms), key is known and signed well before: most likely its secret was replaced",
-        ),
-        ("timestamp_outside", UNSYNCED, "clock is not synced"),
-        ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
-        ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
-        ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
-        ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
-        ("key_invalid", WORKED, "it was accepted before: most likely it was revoked or has expired"),
-        (
-            "key_invalid",
-            FRESH,
-            "it was not accepted since the start: most likely `api_key` is mistyped or revoked",
-        ),
-        ("rate_limited", WORKED, "about 20 per 1 s"),
-        ("rate_limited", FRESH, ""),
-        (
-            "rate_limited",
-            WORKED._replace(is_foreign_use=True),
-            "about 20 per 1 s; someone else seems to use this key, too",
-        ),
-        ("off_tick", WORKED, ""),
-    ],
-)
-def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -> None:
-    assert evidence(kind, known) == words

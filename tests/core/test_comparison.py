@@ -101,6 +101,10 @@ def test_a_body_that_is_no_json(body: bytes) -> None:
     assert explain_signature("00", signed, SIGNERS) is None
 
 
+def test_a_timestamp_that_is_no_ascii_is_signed_in_no_known_way() -> None:
+    assert explain_signature("00", SIGNED._replace(timestamp="\xb2" * 13), SIGNERS) is None
+
+
 def test_without_a_prefix_it_is_no_mistake() -> None:
     signed = SIGNED._replace(target=parse_target("/order", ""))
     signer = Signer(Scheme(""), bytearray(SECRET))

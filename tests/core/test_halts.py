@@ -73,16 +73,16 @@ def test_halts_are_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "words", "options"),
+    ("scope", "words", "resume"),
     [
-        (Scope(), "all", ""),
-        (GRID, "bot grid", " --bot grid"),
-        (MAIN, "key main", " --key main"),
-        (BOTH, "bot grid and key main", " --bot grid --key main"),
+        (Scope(), "all bots", "sealgate resume"),
+        (GRID, "bot grid", "sealgate resume --bot grid"),
+        (MAIN, "key main", "sealgate resume --key main"),
+        (BOTH, "bot grid with key main", "sealgate resume --bot grid --key main"),
     ],
 )
-def test_a_scope_in_words(scope: Scope, words: str, options: str) -> None:
-    assert (str(scope), scope.options) == (words, options)
+def test_a_scope_in_words(scope: Scope, words: str, resume: str) -> None:
+    assert (scope.words, scope.resume) == (words, resume)
 
 
 @pytest.mark.parametrize(

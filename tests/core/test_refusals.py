@@ -5,6 +5,7 @@ import json
 import pytest
 
 from rig.refused import NOW_MS, facts
+from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.findings import Weight, blamed
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.refusals import Facts, Others, causes_of
@@ -235,7 +236,15 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
     "403 of nobody known": (403, "No.", facts(), Weight.LIKELY, "a firewall", "look at the reply"),
     "no such path": (404, "Not found", facts(), Weight.LIKELY, "the prefix is wrong", "upstream.prefix"),
     "401 of nobody known": (401, "No.", facts(), Weight.POSSIBLE, "do not list it", "Read the reply"),
-    "body refused": (422, "Validation error", facts(), Weight.POSSIBLE, "that is validation", "Correct"),
+    "body refused": (422, "Validation error", facts(), Weight.PROVEN, "its reply says why", "Correct"),
+    "not traded": (
+        403,
+        "Trading handshake not completed",
+        facts(),
+        Weight.PROVEN,
+        "its reply says why",
+        "Place one trade",
+    ),
     "exchange at fault": (
         500,
         "Internal server error",
@@ -295,9 +304,11 @@ def test_headers_may_also_be_dropped_on_the_way() -> None:
     assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy before the exchange drops them")
 
 
-def test_a_kind_without_causes_is_named_in_words() -> None:
-    [cause] = causes_of(429, body("Rate limit exceeded"), facts())
-    assert cause.text == "that is rate limited"
+def test_a_kind_without_causes_names_none_and_leads_to_its_line_of_the_documents() -> None:
+    finding = blamed("keys.main", "refused, 404", causes_of(404, body("No open position found"), facts()))
+    assert finding.text == "refused, 404: its reply says why"
+    assert finding.fix == CATALOGUE["no_position"].advice
+    assert [cause.evidence for cause in finding.causes] == ["docs/errors.md#no_position"]
 
 
 def test_a_skew_of_just_the_window_is_inside_it() -> None:

@@ -178,6 +178,24 @@ def test_session_routes_are_for_reading_alone(path: str) -> None:
             id="a POST that reads in a lane of choice",
         ),
         pytest.param(
+            CustomRoute("POST", "/order/cancel", needs=READ),
+            "POST /order/cancel",
+            Route("/order/cancel", READ, SIGNED, Lane.CANCEL),
+            id="a cancel that needs to read alone goes first all the same",
+        ),
+        pytest.param(
+            CustomRoute("DELETE", "/orders/{id}", needs=READ),
+            "DELETE /orders/7",
+            Route("/orders/{id}", READ, SIGNED, Lane.CANCEL),
+            id="so does a cancel by its method",
+        ),
+        pytest.param(
+            CustomRoute("POST", "/order/cancel", needs=READ, lane=Lane.READ),
+            "POST /order/cancel",
+            Route("/order/cancel", READ, SIGNED, Lane.READ),
+            id="unless another lane is named",
+        ),
+        pytest.param(
             CustomRoute("POST", "/orders/{id}/close", lane=Lane.CANCEL),
             "POST /orders/7/close",
             Route("/orders/{id}/close", TRADE, SIGNED, Lane.CANCEL),

@@ -1,6 +1,7 @@
 import json
 from dataclasses import asdict
 
+from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Scope
 from sealgate.core.key_health import KeyFault, KeyHealth
@@ -52,14 +53,30 @@ def test_the_status_can_be_written_as_json() -> None:
             "at_a_time": None,
             "spent_s": 0.0,
             "trouble": None,
+            "trouble_advice": None,
             "disabled": None,
             "is_active": True,
             "expires_at": None,
             "sharing": {"replicas": 2, "is_lead": False, "degraded": "Redis cannot be reached"},
         }
     ]
-    assert read["halts"] == [{"bot": "grid", "key": None, "since_ms": 1}]
+    assert read["halts"] == [
+        {
+            "bot": "grid",
+            "key": None,
+            "since_ms": 1,
+            "words": "bot grid",
+            "resume": "sealgate resume --bot grid",
+        }
+    ]
     assert read["reloads"] == {"ok": 1}
+
+
+def test_trouble_comes_with_what_to_do_about_it() -> None:
+    health = KeyHealth().mismatched().confirmed()
+    key = key_status("main", PacerStatus(0.0, {}, (), None), health)
+    assert key.trouble == "the exchange refused its last signature"
+    assert key.trouble_advice == CATALOGUE["signature_invalid"].advice
 
 
 def test_a_key_that_the_exchange_does_not_take() -> None:

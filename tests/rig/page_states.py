@@ -9,8 +9,10 @@ from rig.admin import Admin, running_admin
 from rig.station import Station
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
+from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import Doubt, JournalStatus
-from sealgate.core.status import HaltStatus, Status
+from sealgate.core.halts import Halt, Halts, Scope
+from sealgate.core.status import Status, halt_status
 from sealgate.gateway.host.host import Host
 
 Change = Callable[[Status], Status]
@@ -18,7 +20,9 @@ Change = Callable[[Status], Status]
 _NOW_MS = round(Host().wall() * 1000)
 _DAY_S = 86_400.0
 _DISK = "database or disk is full"
+_REFUSED = "the exchange refused its last 9 signatures"
 _INVALID = "the exchange calls it invalid"
+_HALTS = Halts(Halt(Scope(), 0), Halt(Scope("grid", "main"), 0))
 _NO_WAY = "cannot connect to api.some-exchange.example:443: connection refused"
 
 
@@ -56,8 +60,8 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "paused": (lambda status: _key(status, pause_s=41.7), ("left, after a 429", "paused, 41.7 s left")),
     "spent": (lambda status: _key(status, spent_s=7.3), ("the exchange says nothing is left for 7.3 s",)),
     "halted": (
-        lambda status: replace(status, halts=(HaltStatus(None, None, 0), HaltStatus("grid", "main", 0))),
-        ("Orders are halted for all bots", "sealgate resume --bot grid --key main"),
+        lambda status: replace(status, halts=halt_status(_HALTS)),
+        ("Orders are halted for all bots", "bot grid with key main", "sealgate resume --bot grid --key main"),
     ),
     "disabled": (
         lambda status: replace(
@@ -67,8 +71,8 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("Key main is out of use", "key refused"),
     ),
     "signatures refused": (
-        lambda status: _key(status, trouble="the exchange refused its last 9 signatures"),
-        ("signatures refused", "Key main: the exchange refused its last 9 signatures. Check that the secret"),
+        lambda status: _key(status, trouble=_REFUSED, trouble_advice=CATALOGUE["signature_invalid"].advice),
+        ("signatures refused", f"Key main: {_REFUSED}. Check that the secret is this key's. Then "),
     ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (

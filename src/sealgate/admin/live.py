@@ -1,4 +1,4 @@
-"""The live view: twice a second the state is looked at, kept for some minutes, and sent to who looks on.
+"""The live view: twice a second the state is looked at, kept for some minutes, and sent to those who look on.
 
 `/status.json`, the page and `sealgate top` all show one `picture`.
 """
@@ -14,7 +14,7 @@ from sealgate.admin.broadcast import Broadcast
 from sealgate.admin.picture import TICK_S, Picture, known_of
 from sealgate.admin.recent import Recent
 from sealgate.admin.troubles import Troubles
-from sealgate.core.catalogue import Known
+from sealgate.core.evidence import Known
 from sealgate.core.outcome import Outcome
 from sealgate.core.status import Status
 

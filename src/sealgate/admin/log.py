@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, MutableMapping, Sequence
+from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TextIO, cast
@@ -20,23 +21,40 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 _FIRST = ("timestamp", "level", "event")
 
-_STAMPER = structlog.processors.TimeStamper(fmt="iso", utc=True)
 _ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for each line
 _JSON = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
 
 Event = MutableMapping[str, Any]
 
 
-def configure_log(level: str, style: str, stream: LogStream | TextIO | None = None) -> None:
+class _Stamper:
+    """A structlog processor: the time of the line. `wall` gives epoch seconds."""
+
+    def __init__(self, wall: Callable[[], float]) -> None:
+        self._wall = wall
+
+    def __call__(self, _logger: object, _method: str, event: Event) -> Event:
+        event["timestamp"] = self.time()
+        return event
+
+    def time(self) -> str:
+        """Return what time it is, in UTC."""
+        utc = datetime.fromtimestamp(self._wall(), UTC).replace(tzinfo=None)
+        return f"{utc.isoformat(timespec='microseconds')}Z"
+
+
+def configure_log(
+    level: str, style: str, wall: Callable[[], float], stream: LogStream | TextIO | None = None
+) -> None:
     """Set up structlog. `level` is a name, `style` is console, json or auto (console on a terminal).
 
-    Lines go to `stream`, by default to stderr.
+    `wall` gives the time of a line, in epoch seconds. Lines go to `stream`, by default to stderr.
     """
     is_console = style == "console" or (style == "auto" and sys.stderr.isatty())
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            _STAMPER,
+            _Stamper(wall),
             Repeats(),
             structlog.processors.format_exc_info,
             redact,
@@ -95,13 +113,14 @@ class RequestLog:
         self._stream = stream or sys.stderr
         processors = structlog.get_config()["processors"]
         self._renderers = processors[processors.index(_in_order) + 1 :]
+        self._stamper = next(one for one in processors if isinstance(one, _Stamper))
         logger = structlog.get_logger()
         self._is_json = self._renderers == [_JSON]
         self._is_shown = {level: logger.is_enabled_for(_LEVELS[level]) for level in ("info", "warning")}
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Write the lines; what is the gateway's or the upstream's fault is a warning."""
-        timestamp = _STAMPER(None, "", {})["timestamp"]
+        timestamp = self._stamper.time()
         levels = [(outcome, _level(outcome)) for outcome in outcomes]
         lines = [
             self._render(outcome, timestamp, level) for outcome, level in levels if self._is_shown[level]

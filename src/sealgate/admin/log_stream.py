@@ -50,7 +50,7 @@ class LogStream:
     def close(self) -> None:
         """Write what waits, within reason."""
         self._is_closing.set()
-        self._queue.put("")  # wakes up who waits for text
+        self._queue.put("")  # wakes the thread that waits for text
         self._thread.join(_END_S)
 
     def _run(self) -> None:

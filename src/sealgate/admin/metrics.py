@@ -77,10 +77,6 @@ class Metrics:
         gauges = _StatusGauges(self._status())
         return lambda: generate_latest(self._registry) + generate_latest(gauges)
 
-    def render(self) -> bytes:
-        """Return the exposition text."""
-        return self.look()()
-
 
 class _StatusGauges(Collector):
     """The state of one moment as gauges."""

@@ -9,7 +9,8 @@ from sealgate.admin.answering import Failing
 from sealgate.admin.recent import SPAN, Recent, Tick
 from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
-from sealgate.core.catalogue import CATALOGUE, Known, evidence
+from sealgate.core.catalogue import CATALOGUE
+from sealgate.core.evidence import Known, evidence
 from sealgate.core.forecast import Use, forecast
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.status import KeyStatus, Status

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import structlog
 
-from sealgate.core.catalogue import CATALOGUE, Known, UpstreamError, Whose, doc_link, evidence
+from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose, doc_link
+from sealgate.core.evidence import Known, evidence
 from sealgate.core.outcome import Outcome
 
 _MOST = 50  # records

@@ -1,13 +1,14 @@
 """What `sealgate halt` and `sealgate resume` share: their options, and the answer in words."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sealgate.cli.control_client import places_of, socket_option, tell
+from sealgate.core.halts import Scope
 
 
 def scope_options(command: Any) -> Any:
@@ -33,7 +34,7 @@ def change(
     click.echo(f"gateway to {said['base_url']}")
     for line in _halted(said) if action == "halt" else _resumed(said, scope):
         click.echo(line)
-    for line in [_line(halt) for halt in said["halts"]] or ["no orders are halted"]:
+    for line in [f"halted: {halt['words']}" for halt in said["halts"]] or ["no orders are halted"]:
         click.echo(line)
     if said["halts"] and not said["survives_restart"]:
         click.echo(f"sealgate: a restart forgets this: {said['forgotten_because']}", err=True)
@@ -48,16 +49,6 @@ def _resumed(said: dict[str, Any], scope: dict[str, str | None]) -> Iterator[str
     for alias in said["keys"]:
         yield f"key {alias}: used again from now on"
     for halt in said["lifted"]:
-        yield f"resumed: {_named(halt)}"
+        yield f"resumed: {halt['words']}"
     if said["halts"] and not said["lifted"]:
-        yield f"no halt is of {_named(scope)} alone; nothing has changed"
-
-
-def _line(halt: dict[str, Any]) -> str:
-    return f"halted: {_named(halt)}"
-
-
-def _named(scope: Mapping[str, str | None]) -> str:
-    """Say whose orders."""
-    named = [f"{kind} {scope[kind]}" for kind in ("bot", "key") if scope[kind] is not None]
-    return " with ".join(named) or "all orders"
+        yield f"no halt is of {Scope(**scope).words} alone; nothing has changed"

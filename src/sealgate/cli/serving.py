@@ -20,6 +20,7 @@ from sealgate.config import Address, Config
 from sealgate.errors import Refusal
 from sealgate.gateway.doors.listening import cannot_listen
 from sealgate.gateway.host.hardening import forbid_core_dumps
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.reload import ReloadError
 
@@ -32,7 +33,7 @@ async def serve(load: Callable[[], Config]) -> None:
     """Run the gateway until a signal asks it to stop; `load` is called again for a reload."""
     config = load()
     with contextlib.closing(buffered_stderr()) as stream:
-        configure_log(config.log.level, config.log.format, stream)
+        configure_log(config.log.level, config.log.format, Host().wall, stream)
         forbid_core_dumps()
         await _serve(config, load, stream)
 

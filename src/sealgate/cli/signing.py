@@ -59,7 +59,7 @@ def sign_request(config: Config, asked: Request) -> Signed:
         target=target,
         body=body,
         headers=key.signing_headers(timestamp_ms, asked.method, target, body),
-        message=key.signer.scheme.message(timestamp_ms, asked.method, target, body),
+        message=key.signer.scheme.message(str(timestamp_ms), asked.method, target, body),
         scheme=key.signer.scheme,
         fingerprint=key.signer.fingerprint(),
     )

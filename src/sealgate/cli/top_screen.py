@@ -110,10 +110,7 @@ def _notices(picture: Picture) -> Iterator[str]:
     if (failing := picture["failing"]) is not None:
         yield _failing(failing, picture["at_ms"])
     for halt in picture["halts"]:
-        named = [kind for kind in ("bot", "key") if halt[kind]]
-        names = " and ".join(f"{kind} {halt[kind]}" for kind in named) or "all"
-        options = "".join(f" --{kind} {halt[kind]}" for kind in named)
-        yield f"orders are halted for {names}; go on with: sealgate resume{options}"
+        yield f"orders are halted for {halt['words']}; go on with: {halt['resume']}"
 
 
 def _without_cause(reason: str, picture: Picture) -> str:

@@ -87,8 +87,9 @@ TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
 RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
 
-# (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
 _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
+
+# (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
 _FAILURES: dict[tuple[FailureKind, bool], tuple[bool, str, Conclusion]] = {
     (FailureKind.FULL, True): (False, "queue_full", Conclusion.NOT_SENT),
     (FailureKind.FULL, False): (False, "queue_full", Conclusion.NOT_SENT),

@@ -7,7 +7,6 @@ so that the number of kinds is bounded whatever the exchange says.
 Source: spec.md, Errors. NEEDS_TRANSFER has two statuses there, and both are taken.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
@@ -16,7 +15,6 @@ from typing import NamedTuple
 from sealgate.errors import REASONS
 
 _LOOKED_AT = 4096  # bytes of a body: an error is short
-_FINE_MS = 1000  # well within any recv_window
 
 
 class Whose(StrEnum):
@@ -194,57 +192,3 @@ def find_kind(status: int, body: bytes) -> str:
 def doc_link(kind: str) -> str:
     """Return where the documents speak of a kind."""
     return f"docs/errors.md#{kind}"
-
-
-class Known(NamedTuple):
-    """What the gateway knows when an error comes.
-
-    `clock_error_s` is None without a synced clock. `has_worked`: the key was accepted since the start.
-    `limit` is what was learned of its limit, in words; `is_foreign_use`: others seem to use it, too.
-    """
-
-    clock_error_s: float | None
-    has_worked: bool
-    limit: str = ""
-    is_foreign_use: bool = False
-
-
-def evidence(kind: str, known: Known) -> str:
-    """Return what that says about the cause, in a sentence without an end; "" where it says nothing."""
-    explain = _EVIDENCE.get(kind)
-    return explain(known) if explain else ""
-
-
-def _signature(known: Known) -> str:
-    if known.has_worked:
-        return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
-    return f"{_clock(known)}, key is known: most likely the secret is another's, else `[signing]`"
-
-
-def _key(known: Known) -> str:
-    if known.has_worked:
-        return "it was accepted before: most likely it was revoked or has expired"
-    return "it was not accepted since the start: most likely `api_key` is mistyped or revoked"
-
-
-def _clock(known: Known) -> str:
-    if known.clock_error_s is None:
-        return "clock is not synced"
-    bound_ms = max(1, round(known.clock_error_s * 1000))
-    is_fine = bound_ms <= _FINE_MS
-    return f"clock is fine (±{bound_ms} ms)" if is_fine else f"clock is known to ±{bound_ms} ms only"
-
-
-def _limit(known: Known) -> str:
-    if known.is_foreign_use:
-        return f"{known.limit}; someone else seems to use this key, too"
-    return known.limit
-
-
-_EVIDENCE: dict[str, Callable[[Known], str]] = {
-    "signature_invalid": _signature,
-    "timestamp_outside": _clock,
-    "timestamp_invalid": _clock,
-    "key_invalid": _key,
-    "rate_limited": _limit,
-}

@@ -7,7 +7,7 @@ another part does.
 import itertools
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from sealgate.core.signing import Scheme, Signer
@@ -64,6 +64,8 @@ def explain_signature(signature: str, signed: Signed, signers: Iterable[Signer])
 
     Tried are the schemes of `signers`, each with the mistakes that spec.md names for "Invalid signature".
     """
+    if not signed.timestamp.isascii():
+        return None
     for signer in signers:
         for mistake, message in _messages(signed, signer.scheme):
             if signer.sign_message(message) == signature:
@@ -84,10 +86,9 @@ def _messages(signed: Signed, scheme: Scheme) -> Iterator[tuple[str, bytes]]:
     stamps = {signed.timestamp[:_SECONDS_DIGITS]: "over a timestamp in seconds", signed.timestamp: ""}
     bodies = dict(_bodies(signed.body))
     for prefix, stamp, body in itertools.product(prefixes, stamps, bodies):
-        path = signed.target.path if scheme.target == "path" else signed.target.raw
-        text = f"{stamp}{signed.method}{path[len(prefix) :]}"
         mistakes = (prefixes[prefix], stamps[stamp], bodies[body])
-        yield ", ".join(filter(None, mistakes)), text.encode("ascii") + body
+        message = replace(scheme, prefix=prefix).message(stamp, signed.method, signed.target, body)
+        yield ", ".join(filter(None, mistakes)), message
 
 
 def _bodies(body: bytes) -> Iterator[tuple[bytes, str]]:

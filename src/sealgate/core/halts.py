@@ -21,15 +21,20 @@ class Scope:
         """Whether all that the other one means is meant here too."""
         return self.bot in (None, other.bot) and self.key in (None, other.key)
 
-    def __str__(self) -> str:
-        names = [f"{kind} {name}" for kind, name in (("bot", self.bot), ("key", self.key)) if name]
-        return " and ".join(names) or "all"
+    @property
+    def words(self) -> str:
+        """Whose orders, for people."""
+        return " with ".join(f"{kind} {name}" for kind, name in self._named()) or "all bots"
 
     @property
-    def options(self) -> str:
-        """The same as options of a command, with a space before each."""
-        named = (("bot", self.bot), ("key", self.key))
-        return "".join(f" --{option} {name}" for option, name in named if name)
+    def resume(self) -> str:
+        """The command that lifts its halt."""
+        return " ".join(("sealgate resume", *(f"--{kind} {name}" for kind, name in self._named())))
+
+    def _named(self) -> Iterator[tuple[str, str]]:
+        for kind, name in (("bot", self.bot), ("key", self.key)):
+            if name is not None:
+                yield kind, name
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Headers on their way through: which the gateway keeps for itself, which it drops, which it passes on.
 
 Hop-by-hop fields end here (RFC 9110 section 7.6.1), and so does everything that could speak in the gateway's
-name or redirect the request at the upstream. Names are compared without case and with
-`_` read as `-`, because some servers do the same.
+name or redirect the request at the upstream. Names are compared without case and with `_` read as `-`,
+because some servers do the same.
 """
 
 from collections.abc import Iterable

@@ -76,8 +76,7 @@ class KeyHealth:
     long as its last gap was, so that one that comes and goes is not hammered either. `mismatches` counts
     the signatures that were refused since one was taken; `is_confirmed`, that one of them was the gateway's
     own read, in which nothing else can be wrong. `is_proven`: a request was answered as only one whose key
-    and secret are good is; one that is refused may not have been looked at that far. A
-    fault ends it.
+    and secret are good is; one that is refused may not have been looked at that far. A fault ends it.
     """
 
     fault: KeyFault | None = None

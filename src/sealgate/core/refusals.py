@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 
 from sealgate.core.advice import RENEW
-from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, find_kind
+from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, doc_link, find_kind
 from sealgate.core.findings import Cause, Weight
 from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.secret_shape import Shape
@@ -75,7 +75,7 @@ def _row(kind: str, status: int) -> Cause:
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         fix = "look at the exchange's status page, and run it again"
         return Cause(Weight.POSSIBLE, "the exchange has a fault of its own", fix)
-    return Cause(Weight.POSSIBLE, f"that is {kind.replace('_', ' ')}", CATALOGUE[kind].advice)
+    return Cause(Weight.PROVEN, "its reply says why", CATALOGUE[kind].advice, doc_link(kind))
 
 
 def _headers(_body: bytes, facts: Facts) -> Causes:

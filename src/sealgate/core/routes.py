@@ -184,7 +184,8 @@ def _search(node: _Node, segments: list[str], method: str) -> Route | None:
 def _changed(standing: Route, row: CustomRoute) -> Route:
     """Apply a row of the configuration; how a route is authenticated stays the exchange's own."""
     needs = row.needs or standing.needs
-    by_need = Lane.READ if row.needs is Permission.READ else standing.lane
+    is_demoted = row.needs is Permission.READ and standing.lane is Lane.ORDER
+    by_need = Lane.READ if is_demoted else standing.lane
     return replace(standing, needs=needs, lane=row.lane or by_need, cost=row.cost or standing.cost)
 
 

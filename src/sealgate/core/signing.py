@@ -56,10 +56,10 @@ class Scheme:
     secret_is: SecretIs = SecretIs.UTF8
     target: SignedTarget = SignedTarget.PATH
 
-    def message(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> bytes:
-        """Return the exact bytes that are signed."""
+    def message(self, timestamp: str, method: str, target: Target, body: bytes) -> bytes:
+        """Return the exact bytes that are signed; `timestamp` is as its header has it."""
         signed = target.path if self.target is SignedTarget.PATH else target.raw
-        return f"{timestamp_ms}{method}{signed[len(self.prefix) :]}".encode("ascii") + body
+        return f"{timestamp}{method}{signed[len(self.prefix) :]}".encode("ascii") + body
 
     def left_out(self, target: Target) -> tuple[str, ...]:
         """Return the parts of a target that are sent and not signed, in order; none is empty."""
@@ -95,7 +95,7 @@ class Signer:
 
     def sign(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> str:
         """Return the signature in the scheme's encoding."""
-        return self.sign_message(self.scheme.message(timestamp_ms, method, target, body))
+        return self._write(self._mac(self.scheme.message(str(timestamp_ms), method, target, body)))
 
     def sign_message(self, message: bytes) -> str:
         """Return the signature of bytes put together elsewhere."""

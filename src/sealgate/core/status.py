@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.halts import Halts
+from sealgate.core.halts import Halts, Scope
 from sealgate.core.key_health import KeyHealth
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
@@ -29,8 +30,8 @@ class KeyStatus:
     """One key: what is left of its pause, how many wait by lane and by bot, and what is known of its limits.
 
     `at_a_time` is the most requests that may be under way, None where no such limit was met. `spent_s` is
-    for how long nothing is left of the limit, as the exchange said. `trouble` is
-    what is wrong with a key in use, in words, None where nothing is. `disabled` says
+    for how long nothing is left of the limit, as the exchange said. `trouble` is what is wrong with a key in
+    use, in words, and `trouble_advice` what to do about it; both are None where nothing is. `disabled` says
     why the exchange does not take the key, None where it does. `expires_at` is epoch seconds, None where
     there is no end or the exchange's list was not read. `sharing` is None without `limits.redis`.
     """
@@ -43,6 +44,7 @@ class KeyStatus:
     at_a_time: int | None
     spent_s: float = 0.0
     trouble: str | None = None
+    trouble_advice: str | None = None
     disabled: str | None = None
     is_active: bool = True
     expires_at: float | None = None
@@ -58,7 +60,7 @@ def key_status(
     for (lane, bot), count in pacer.waiting.items():
         by_lane[lane.value] += count
         by_bot[bot] += count
-    fault = health.fault if health else None
+    fault, trouble = (health.fault, health.trouble) if health else (None, None)
     return KeyStatus(
         alias,
         pacer.pause_s,
@@ -67,7 +69,8 @@ def key_status(
         pacer.limits,
         pacer.at_a_time,
         pacer.spent_s,
-        trouble=health.trouble if health else None,
+        trouble=trouble,
+        trouble_advice=CATALOGUE["signature_invalid"].advice if trouble else None,
         disabled=fault.value if fault else None,
         is_active=fault is None and (record is None or record.is_active),
         expires_at=record.expires_at if record else None,
@@ -77,16 +80,25 @@ def key_status(
 
 @dataclass(frozen=True, slots=True)
 class HaltStatus:
-    """A halt of orders: of a bot, a key, both, or with neither of all. `since_ms` is epoch ms."""
+    """A halt of orders: of a bot, a key, both, or with neither of all. `since_ms` is epoch ms.
+
+    `words` say whose orders, for people; `resume` is the command that lifts it.
+    """
 
     bot: str | None
     key: str | None
     since_ms: int
+    words: str
+    resume: str
 
 
 def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
     """Return what is halted as its readers want it."""
-    return tuple(HaltStatus(halt.scope.bot, halt.scope.key, halt.since_ms) for halt in halts)
+    return tuple(_halt_status(halt.scope, halt.since_ms) for halt in halts)
+
+
+def _halt_status(scope: Scope, since_ms: int) -> HaltStatus:
+    return HaltStatus(scope.bot, scope.key, since_ms, scope.words, scope.resume)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ def claim(name: str, lane: Lane = ORDER, bot: str = "a", **more: float) -> Claim
 def served(line: Line, count: int, *, is_probing: bool = False) -> list[Claim]:
     heads = []
     for _ in range(count):
-        head = line.head()
-        assert head is not None
+        head = next(line.heads())
         line.take(head, is_probing=is_probing)
         heads.append(head)
     return heads
@@ -26,7 +25,7 @@ def test_cancels_before_orders_before_reads() -> None:
     for name, lane in (("r", READ), ("o", ORDER), ("c", CANCEL)):
         line.add(claim(name, lane))
     assert [one.id for one in served(line, 3)] == ["c", "o", "r"]
-    assert line.head() is None
+    assert list(line.heads()) == []
 
 
 def test_no_lane_starves() -> None:

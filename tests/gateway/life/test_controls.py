@@ -51,7 +51,8 @@ async def test_a_halt_says_what_stands_now() -> None:
     running = Running(bots=BOTS)
     status, document = await running.controls.halt(Scope("grid", "alt"))
     assert (status, document["base_url"]) == (200, URL)
-    assert document["halts"] == [{"bot": "grid", "key": "alt", "since_ms": EPOCH * 1000}]
+    words = {"words": "bot grid with key alt", "resume": "sealgate resume --bot grid --key alt"}
+    assert document["halts"] == [{"bot": "grid", "key": "alt", "since_ms": EPOCH * 1000, **words}]
     assert (document["refused"], document["had_been"], document["lifted"]) == (0, False, [])
     assert document["survives_restart"] is False
     assert "journal" in document["forgotten_because"]

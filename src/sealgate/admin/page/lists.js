@@ -11,7 +11,7 @@ export function notices(now, stream) {
   for (const reason of now.not_ready.filter((one) => !hasOwnWords(one, now.keys))) add("bad", `Not ready: ${reason}`);
   if (now.failing) add("bad", failingWords(now));
   else if (now.clock.trouble && !now.not_ready.some(isOfClock)) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
-  for (const halt of now.halts) add("bad", `Orders are halted for ${haltWords(halt)}. Reads and cancels pass. Go on with: \`sealgate resume${haltOptions(halt)}\``);
+  for (const halt of now.halts) add("bad", `Orders are halted for ${halt.words}. Reads and cancels pass. Go on with: \`${halt.resume}\``);
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
   if (now.journal.trouble) add("bad", journalWords(now.journal));
   if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has asked for anything yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
@@ -26,18 +26,14 @@ const isOfClock = (reason) => reason.startsWith("clock ");
 
 const SOON_S = 7 * 86_400;
 
-function keyNotices({ alias, disabled, trouble, expires_at: at, sharing }, atMs) {
+function keyNotices({ alias, disabled, trouble, trouble_advice: advice, expires_at: at, sharing }, atMs) {
   const leftS = (at ?? Infinity) - atMs / 1000;
   const found = disabled ? [`Key ${alias} is out of use: ${disabled}. It is tried again by itself.`] : [];
-  if (trouble) found.push(`Key ${alias}: ${trouble}. Check that the secret is this key's. Then \`sealgate discover\` finds the \`[signing]\` settings.`);
+  if (trouble) found.push(`Key ${alias}: ${trouble}. ${advice}`);
   if (sharing?.degraded) found.push(`Key ${alias} is not shared: ${sharing.degraded}. This gateway uses a careful part of the limit (one of ${sharing.replicas}) until it is.`);
   if (leftS < SOON_S) found.push(`Key ${alias} ${leftS > 0 ? `expires in ${span(leftS)}` : "has expired"}: make a new one in the app.`);
   return found;
 }
-
-const named = (halt) => ["bot", "key"].filter((kind) => halt[kind]);
-const haltWords = (halt) => named(halt).map((kind) => `${kind} ${halt[kind]}`).join(" and ") || "all bots";
-const haltOptions = (halt) => named(halt).map((kind) => ` --${kind} ${halt[kind]}`).join("");
 
 const journalWords = ({ trouble, is_refusing: isRefusing }) =>
   `The journal cannot be written: ${trouble}. ${isRefusing ? "Orders are refused until it can; reads and cancels pass." : "Orders are sent without a record."}`;

@@ -61,10 +61,6 @@ class Line:
         """Return all who stand in line, by the time that they entered."""
         return tuple(self._standing.values())
 
-    def head(self) -> Claim | None:
-        """Return who goes next, None when nobody waits."""
-        return next(self.heads(), None)
-
     def heads(self) -> Iterator[Claim]:
         """Yield the first of each lane, in the order in which they go."""
         waiting = [lane for lane in RANKS if self._lanes[lane]]

@@ -48,7 +48,7 @@ class Halting:
         self.is_draining = False
         self.halts = table.read() if table is not None else Halts()
         for halt in self.halts:
-            log.warning("orders_halted", scope=str(halt.scope), fix=f"`{_resume(halt.scope)}` lets them go")
+            log.warning("orders_halted", scope=halt.scope.words, fix=_fix(halt.scope))
 
     def stops(self, ticket: Ticket) -> bool:
         """Whether a request may not be sent."""
@@ -64,9 +64,7 @@ class Halting:
         before = self.halts
         self.halts = before.extended(scope, int(self._host.wall() * 1000))
         refused = self._under_way.stop(self._reason)
-        log.warning(
-            "orders_halted", scope=str(scope), refused=refused, fix=f"`{_resume(scope)}` lets them go"
-        )
+        log.warning("orders_halted", scope=scope.words, refused=refused, fix=_fix(scope))
         return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
 
     async def resume(self, scope: Scope) -> Halted:
@@ -99,15 +97,14 @@ def _found(halts: Halts, ticket: Ticket) -> Halt | None:
 
 
 def _refusal(halt: Halt) -> Refusal:
-    detail = (
-        f"Orders are halted ({halt.scope}). Who runs the gateway may let them go: `{_resume(halt.scope)}`."
-    )
+    scope = halt.scope
+    detail = f"Orders are halted ({scope.words}). Who runs the gateway may let them go: `{scope.resume}`."
     return Refusal("halted", detail)
 
 
-def _resume(scope: Scope) -> str:
-    return f"sealgate resume{scope.options}"
+def _fix(scope: Scope) -> str:
+    return f"`{scope.resume}` lets them go"
 
 
 def _listed(halts: Halts) -> str | None:
-    return "; ".join(str(halt.scope) for halt in halts) or None
+    return "; ".join(halt.scope.words for halt in halts) or None

@@ -1,0 +1,63 @@
+"""What the gateway knows about the cause of an error that the exchange answered, in words.
+
+It stands beside the advice of core/catalogue.py, in the log and on the live page.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+_FINE_MS = 1000  # well within any recv_window
+
+
+class Known(NamedTuple):
+    """What the gateway knows when an error comes.
+
+    `clock_error_s` is None without a synced clock. `has_worked`: the key was accepted since the start.
+    `limit` is what was learned of its limit, in words; `is_foreign_use`: others seem to use it, too.
+    """
+
+    clock_error_s: float | None
+    has_worked: bool
+    limit: str = ""
+    is_foreign_use: bool = False
+
+
+def evidence(kind: str, known: Known) -> str:
+    """Return what that says about the cause, in a sentence without an end; "" where it says nothing."""
+    explain = _EVIDENCE.get(kind)
+    return explain(known) if explain else ""
+
+
+def _signature(known: Known) -> str:
+    if known.has_worked:
+        return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
+    return f"{_clock(known)}, key is known: most likely the secret is another's, else `[signing]`"
+
+
+def _key(known: Known) -> str:
+    if known.has_worked:
+        return "it was accepted before: most likely it was revoked or has expired"
+    return "it was not accepted since the start: most likely `api_key` is mistyped or revoked"
+
+
+def _clock(known: Known) -> str:
+    if known.clock_error_s is None:
+        return "clock is not synced"
+    bound_ms = max(1, round(known.clock_error_s * 1000))
+    is_fine = bound_ms <= _FINE_MS
+    return f"clock is fine (±{bound_ms} ms)" if is_fine else f"clock is known to ±{bound_ms} ms only"
+
+
+def _limit(known: Known) -> str:
+    if known.is_foreign_use:
+        return f"{known.limit}; someone else seems to use this key, too"
+    return known.limit
+
+
+_EVIDENCE: dict[str, Callable[[Known], str]] = {
+    "signature_invalid": _signature,
+    "timestamp_outside": _clock,
+    "timestamp_invalid": _clock,
+    "key_invalid": _key,
+    "rate_limited": _limit,
+}
