@@ -160,7 +160,7 @@ async def test_half_a_head_behind_a_request_has_no_longer_than_another(pieces: l
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("raw", [GET, POST, CHUNKED], ids=["no body", "body", "chunks"])
 async def test_after_whole_requests_it_may_rest(raw: bytes, size: int) -> None:
-    service = replace(SERVICE, handle=read_and_answer, idle_s=25 * SHORT_S)  # a head under way would have long
+    service = replace(SERVICE, handle=read_and_answer, idle_s=25 * SHORT_S)
     async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
         await bot.send_in_pieces(raw, size)
         assert (await bot.reply()).status == 200

@@ -76,10 +76,10 @@ class Pipeline:
         while True:
             with await self._wait(ticket, context) as turn:
                 attempt = await self._attempt(ticket, body, turn, context)
-                if attempt is None:
-                    continue  # a pause or a halt came between, so nothing was sent
-                if (answer := self._learn(ticket, attempt, turn, context)) is not None:
-                    return answer
+                # Without one, a pause or a halt came between: nothing was sent, and it waits once more.
+                answer = None if attempt is None else self._learn(ticket, attempt, turn, context)
+            if answer is not None:
+                return answer
 
     async def _attempt(
         self, ticket: Ticket, body: bytes, turn: Turn, context: RequestContext
