@@ -207,7 +207,7 @@ def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
     """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
 
     No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
-    only to who could use it. With a certificate, that is who has the bot's own.
+    only to a peer that could use it. With a certificate, it must be the bot's own.
     """
     name, token = _credentials(authorization)
     if not token:

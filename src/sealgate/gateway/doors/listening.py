@@ -28,7 +28,7 @@ async def listen(server: BotServer, address: Address, setting: str) -> asyncio.S
 
 
 async def bind(address: Address, setting: str) -> list[socket.socket]:
-    """Return listening sockets for who accepts by hand. Raises StartError naming the setting."""
+    """Return listening sockets for a caller that accepts by hand. Raises StartError naming the setting."""
     loop = asyncio.get_running_loop()
     bound: list[socket.socket] = []
     try:

@@ -65,7 +65,7 @@ class KeyCare:
     async def _try_new(self) -> None:
         """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
 
-        One that a reload cuts short is sent by who comes next.
+        One that a reload cuts short is sent by the care that comes next.
         """
         if self._alias not in self._untried:
             return

@@ -34,7 +34,7 @@ class KeyWatch:
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
-        """Let a request pass; of a disabled key, who passes is the trial. Raises Refusal `key_disabled`."""
+        """Let a request pass, as the trial where the key is disabled. Raises Refusal `key_disabled`."""
         if self.health.fault is None:
             return
         now = self._host.now()
