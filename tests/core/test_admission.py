@@ -301,6 +301,7 @@ def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
 LONGEST = "a" * 253
 TOLD_HOSTS = {
     "a name": ("Evil.example:8787", ": evil.example"),
+    "the shortest name": ("x", ": x"),
     "the longest name": (LONGEST, f": {LONGEST}"),
     "a longer one": (LONGEST + "a", ""),
     "no name": ("", ""),
