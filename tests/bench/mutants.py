@@ -161,6 +161,8 @@ def _walk(node: ast.AST, place: _Place, enums: Mapping[str, Sequence[str]]) -> I
 
 def _is_mere_form(node: ast.AST, child: ast.AST) -> bool:
     """Ask whether a change would be one of types, or of the words of a text with holes."""
+    if _is_for_types(child):
+        return True
     if isinstance(node, ast.Call) and re.fullmatch(_OF_OWN_KIND, ast.unparse(node.func)):
         return isinstance(child, ast.Constant)
     is_words = (

@@ -298,6 +298,25 @@ def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
     return caught.value
 
 
+LONGEST = "a" * 253
+TOLD_HOSTS = {
+    "a name": ("Evil.example:8787", ": evil.example"),
+    "the shortest name": ("x", ": x"),
+    "the longest name": (LONGEST, f": {LONGEST}"),
+    "a longer one": (LONGEST + "a", ""),
+    "no name": ("", ""),
+    "no name, but what a terminal acts on": ("\x9b31mevil", ""),
+    "no name, but what ends a line": ('evil"\nx', ""),
+}
+
+
+@pytest.mark.parametrize(("host", "told"), TOLD_HOSTS.values(), ids=TOLD_HOSTS)
+def test_a_refused_host_is_told_by_its_name_if_it_has_one(host: str, told: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        guard(head_of({"Host": host}), "GET", (1, 1), RULES)
+    assert caught.value.detail == f"The Host header has a name that is not in listen.hosts{told}."
+
+
 def test_a_head_meets_the_guard_first() -> None:
     stranger = head_of({"Host": "evil.example", "Authorization": "Bearer nobody"})
     with pytest.raises(Refusal, match="host_refused"):

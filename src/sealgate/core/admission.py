@@ -23,6 +23,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth sending
+_LONGEST_TOLD = 253  # characters of a stranger's name in our words; DNS has none that is longer
 _HTTP_1 = ((1, 0), (1, 1))
 
 
@@ -119,9 +120,14 @@ def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> No
 
 
 def _check_host(value: str, rules: Rules) -> None:
-    """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4)."""
-    if host_name(value) not in rules.hosts:
-        raise Refusal("host_refused", "The Host header has a name that is not in listen.hosts.")
+    """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4).
+
+    The name is told as `host_name` reads it: letters, digits, marks that no log and no terminal acts on.
+    """
+    name = host_name(value)
+    if name not in rules.hosts:
+        told = f": {name}" if 0 < len(name) <= _LONGEST_TOLD else ""
+        raise Refusal("host_refused", f"The Host header has a name that is not in listen.hosts{told}.")
 
 
 def _refuse_browser(_: str, __: Rules) -> None:
@@ -207,7 +213,7 @@ def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
     """Return the bot whose token it is. Found by digest: the time it takes tells nothing about any token.
 
     No refusal helps to guess: nothing is said of a name before its token is right, and that a token is right
-    only to who could use it. With a certificate, that is who has the bot's own.
+    only to a peer that could use it. With a certificate, it must be the bot's own.
     """
     name, token = _credentials(authorization)
     if not token:

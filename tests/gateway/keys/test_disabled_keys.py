@@ -86,10 +86,13 @@ async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.M
     monkeypatch.setattr("sealgate.core.key_health.FIRST_GAP_S", 0.02)
     monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
     upstream.answers.extend([say(INVALID)] * 3)
-    async with running_station(upstream) as station:
-        assert (await station.ask(ORDER)).status == 401
-        await station.until(lambda: station.gateway.status().keys[0].is_active)
-        assert (await station.ask(ORDER)).status == 200
+    with capture_logs() as logs:
+        async with running_station(upstream) as station:
+            assert (await station.ask(ORDER)).status == 401
+            await station.until(lambda: station.gateway.status().keys[0].is_active)
+            assert (await station.ask(ORDER)).status == 200
+    told = [one["event"] for one in logs if one["event"].startswith("key_")]
+    assert told == ["key_disabled", "key_still_disabled", "key_still_disabled", "key_enabled"]
     assert [received.target for received in upstream.received[1:4]] == [PROBE] * 3
 
 

@@ -153,6 +153,25 @@ async def test_a_key_that_rests_is_tried_when_it_is_due_and_once_for_each_gap() 
         assert len(one.pipeline.asked) == 2
 
 
+RETRIED: dict[str, tuple[Answer, str, str]] = {
+    "refused again": (INVALID, "key_still_disabled", "the exchange calls it invalid"),
+    "refused for another reason": (
+        answer(403, b"IP not in API key whitelist"),
+        "key_still_disabled",
+        "this machine's address is not in its whitelist",
+    ),
+    "an answer that says nothing": (answer(503), "key_not_asked_about", "the answer was 503"),
+}
+
+
+@pytest.mark.parametrize(("reply", "event", "cause"), RETRIED.values(), ids=RETRIED)
+async def test_what_comes_of_trying_a_key_again_is_told(reply: Answer, event: str, cause: str) -> None:
+    async with scene(reply, session=False) as one:
+        one.watch.observe(INVALID.status, INVALID.body, one.host.boot)
+        (told,) = await one.look(int(FIRST_GAP_S))
+    assert (told["event"], told["log_level"], told["cause"]) == (event, "warning", cause)
+
+
 FIRST: dict[str, tuple[Answer | Exception, str | None]] = {
     "taken": (answer(200), "key_tried"),
     "an answer that says nothing": (answer(404), "key_not_proven"),

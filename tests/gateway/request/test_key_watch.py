@@ -39,16 +39,20 @@ def observe(watch: KeyWatch, reply: tuple[int, bytes], sent_at: float = 100.0) -
     return logs
 
 
-FAULTS = {"an invalid key": (INVALID, KeyFault.INVALID), "a wrong address": (ADDRESS, KeyFault.ADDRESS)}
+FAULTS = {
+    "an invalid key": (INVALID, KeyFault.INVALID, "compare keys.main.api_key with the app"),
+    "a wrong address": (ADDRESS, KeyFault.ADDRESS, "add this machine's public address"),
+}
 
 
-@pytest.mark.parametrize(("reply", "fault"), FAULTS.values(), ids=FAULTS)
+@pytest.mark.parametrize(("reply", "fault", "fix"), FAULTS.values(), ids=FAULTS)
 def test_a_key_that_is_refused_is_disabled(
-    host: HandHost, watch: KeyWatch, reply: tuple[int, bytes], fault: KeyFault
+    host: HandHost, watch: KeyWatch, reply: tuple[int, bytes], fault: KeyFault, fix: str
 ) -> None:
     watch.pass_or_refuse()
     (told,) = observe(watch, reply)
     assert (told["event"], told["key"], told["cause"]) == ("key_disabled", "main", fault.value)
+    assert (fix in told["fix"], told["refused"]) == (True, None)
     host.move(2.0, 2.0, 2.0)
     with pytest.raises(Refusal, match=f"key_disabled: The key main is disabled for now: {fault}") as refused:
         watch.pass_or_refuse()

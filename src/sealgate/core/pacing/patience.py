@@ -1,10 +1,10 @@
-"""How patient the exchange may still be: who is refused often is banned.
+"""How patient the exchange may still be: a client that is refused often is banned.
 
 Refusals that come one upon the other say that what is believed of the limit is too generous. Once there were
 a few, nothing is tried any more until they are old, and of what is believed only what was accepted counts.
 Each one beyond some more halves the pace meanwhile. The volley of a burst counts as a pair for that: what was
-sent before the pause was over could not know of its first refusal, as who knows of it waits; and as nearly
-all that the limit holds went at once, what is believed of it holds.
+sent before the pause was over could not know of its first refusal, as a client that knows of it waits; and as
+nearly all that the limit holds went at once, what is believed of it holds.
 """
 
 import math

@@ -49,7 +49,7 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class VisitAnswer:
-    """What it finds. `members` are told to the lead alone, the last `beat` to who is new to the epoch."""
+    """What it finds. `members` are for the lead alone, the last `beat` for one that is new to the epoch."""
 
     lead: str
     epoch: int

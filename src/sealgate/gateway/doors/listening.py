@@ -12,6 +12,10 @@ from sealgate.gateway.host.start import StartError
 BACKLOG = 1024
 
 _PATIENCE_S = 0.5
+# The name is for the log of the gateway that is asked, where the request stands as any other does.
+_QUESTION = (
+    b"TRACE / HTTP/1.1\r\nHost: another-sealgate-asks-who-listens.invalid\r\nConnection: close\r\n\r\n"
+)
 _MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
 
 
@@ -28,7 +32,7 @@ async def listen(server: BotServer, address: Address, setting: str) -> asyncio.S
 
 
 async def bind(address: Address, setting: str) -> list[socket.socket]:
-    """Return listening sockets for who accepts by hand. Raises StartError naming the setting."""
+    """Return listening sockets for a caller that accepts by hand. Raises StartError naming the setting."""
     loop = asyncio.get_running_loop()
     bound: list[socket.socket] = []
     try:
@@ -60,7 +64,7 @@ async def _is_gateway(address: Address) -> bool:
         async with asyncio.timeout(_PATIENCE_S):
             reader, writer = await asyncio.open_connection(address.host, address.port)
             with contextlib.closing(writer):
-                writer.write(b"TRACE / HTTP/1.1\r\nHost: -\r\nConnection: close\r\n\r\n")
+                writer.write(_QUESTION)
                 reply = await reader.read()
     except OSError:
         return False

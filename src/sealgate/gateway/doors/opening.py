@@ -34,7 +34,7 @@ class Doors:
         return tcp + ((f"unix:{self.unix}",) if self.unix else ())
 
     def close(self) -> None:
-        """Accept no more. Who is in may stay."""
+        """Accept no more. Connections that are in may stay."""
         self._ends.close()
 
 

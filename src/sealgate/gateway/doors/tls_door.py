@@ -1,7 +1,7 @@
 """The bots' address by TLS.
 
-Connections are accepted by hand, so that who has not finished the handshake counts as a connection, too, and
-is given up after a while.
+Connections are accepted by hand, so that a peer that has not finished the handshake counts as a connection,
+too, and is given up after a while.
 """
 
 import asyncio

@@ -65,14 +65,14 @@ class Flow(asyncio.Protocol):
         tcp_nodelay(self.transport, value=True)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Let who waits to write go on, and fail."""
+        """Let a task that waits to write go on, and fail."""
         del exc
         self.transport = None
         if self._writable is not None:
             self._writable.set_result(None)
 
     def eof_received(self) -> None:
-        """Let the transport close: who does not send any more looks the same as who was killed."""
+        """Let the transport close: a peer that sends no more looks the same as one that was killed."""
 
     def pause_reading(self) -> None:
         """Hold back what comes, as the parser asks for."""
@@ -129,6 +129,6 @@ class Flow(asyncio.Protocol):
         """Return when more may be written. Raises ConnectionResetError where the connection is lost."""
         if self._writable is None:
             return
-        await asyncio.shield(self._writable)  # who gives up takes it from nobody else
+        await asyncio.shield(self._writable)  # one that gives up takes it from no other
         if self.transport is None:
             raise ConnectionResetError("the connection is lost")

@@ -16,6 +16,7 @@ from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.own_requests import ask
+from sealgate.gateway.request.key_watch import fix_of
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.upstream.answer import Answer
 
@@ -56,16 +57,26 @@ class KeyCare:
             await self._read_due()
 
     async def _try_disabled(self) -> None:
-        """Send a signed read if the key may be tried again; where bots came first, it is not due."""
+        """Send a signed read if the key may be tried again; where bots came first, it is not due.
+
+        One that is taken is told by the watch.
+        """
         watch = self._live_key.watch
-        if watch.health.fault is not None and watch.health.may_go(self._host.now()):
-            watch.pass_or_refuse()
-            await self._ask(SIGNED_READ)
+        if watch.health.fault is None or not watch.health.may_go(self._host.now()):
+            return
+        watch.pass_or_refuse()
+        answer = await self._ask(SIGNED_READ)
+        fault = None if answer is None else key_fault(answer.status, answer.body)
+        if fault is not None:
+            fix = fix_of(fault, self._alias)
+            log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
+        elif answer is not None and watch.health.fault is not None:
+            self._say_unread(SIGNED_READ, answer)
 
     async def _try_new(self) -> None:
         """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
 
-        One that a reload cuts short is sent by who comes next.
+        One that a reload cuts short is sent by the care that comes next.
         """
         if self._alias not in self._untried:
             return
@@ -102,28 +113,30 @@ class KeyCare:
 
     async def _read_record(self) -> None:
         """Take in what the exchange's list says of the key."""
-        body = await self._ask(KEY_LIST)
-        record = None if body is None else find_record(body, self._live_key.key.api_key)
-        if record is not None:
+        answer = await self._ask(KEY_LIST)
+        if answer is None:
+            return
+        if answer.status != HTTPStatus.OK:
+            self._say_unread(KEY_LIST, answer)
+        elif (record := find_record(answer.body, self._live_key.key.api_key)) is not None:
             self._live_key.watch.record = record
             self._warn(record)
-        elif body is not None:
+        else:
             fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"
             cause = "the exchange's list does not have it"
             log.warning("key_not_listed", key=self._alias, cause=cause, fix=fix)
 
-    async def _ask(self, path: str) -> bytes | None:
-        """Return the body of a reply, None where it was refused, which is told."""
+    async def _ask(self, path: str) -> Answer | None:
+        """Return a reply, None where there is none, which is told."""
         try:
-            answer = await self._answer(path)
+            return await self._answer(path)
         except Refusal as refusal:
             log.warning("key_not_asked_about", key=self._alias, path=path, cause=refusal.detail)
             return None
-        if answer.status != HTTPStatus.OK:
-            cause = f"the answer was {answer.status}"
-            log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
-            return None
-        return answer.body
+
+    def _say_unread(self, path: str, answer: Answer) -> None:
+        cause = f"the answer was {answer.status}"
+        log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
 
     async def _answer(self, path: str) -> Answer:
         return await ask(self._pipeline, self._alias, path, Lane.READ, self._host)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from sealgate.core.key_records import KeyRecord
 
 _SUSPECT = frozenset({401, 403})
+_FIXES = {
+    KeyFault.INVALID: "compare keys.{alias}.api_key with the app, or run `sealgate check`",
+    KeyFault.ADDRESS: "add this machine's public address to the key's whitelist in the app",
+}
 
 log = structlog.get_logger("sealgate.keys")
 
@@ -34,7 +38,7 @@ class KeyWatch:
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
-        """Let a request pass; of a disabled key, who passes is the trial. Raises Refusal `key_disabled`."""
+        """Let a request pass, as the trial where the key is disabled. Raises Refusal `key_disabled`."""
         if self.health.fault is None:
             return
         now = self._host.now()
@@ -83,8 +87,8 @@ class KeyWatch:
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
         refused = self._under_way.stop(lambda context: refusal if self._is_mine(context) else None)
-        fix = "look at it in the exchange's app; it is tried again by itself"
-        log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused, fix=fix)
+        fix = f"{fix_of(fault, self._alias)}; it is tried again by itself"
+        log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused or None, fix=fix)
 
     def _is_mine(self, context: RequestContext) -> bool:
         ticket = context.ticket
@@ -95,3 +99,8 @@ class KeyWatch:
         return Refusal(
             "key_disabled", f"The key {self._alias} is disabled for now: {fault}.", retry_after_s=wait_s
         )
+
+
+def fix_of(fault: KeyFault, alias: str) -> str:
+    """Return what a person does about a key that is refused."""
+    return _FIXES[fault].format(alias=alias)

@@ -210,7 +210,7 @@ class UpstreamConnection(Flow):
             self._state = after(self._state, SPOIL)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Say how it ended to who waits for a reply."""
+        """Tell the request that waits for a reply how it ended."""
         super().connection_lost(exc)
         if self._state in _UNASKED:
             self.close()
