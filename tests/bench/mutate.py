@@ -128,6 +128,8 @@ def main() -> None:
     files = modules(options.modules)
     enums = enums_of([file.read_text() for file in sorted(CORE.rglob("*.py"))])
     plan = chosen(files, enums, options.sample, options.seed)
+    if not any(plan.values()):
+        parser.exit(0, "There is nothing in it to break.\n")
     tests = survey()
     tallies = {file: judge_module(file, numbers, enums, tests) for file, numbers in plan.items() if numbers}
     report(tallies, time.monotonic() - began)

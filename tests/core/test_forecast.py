@@ -16,6 +16,7 @@ USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
         (USE._replace(pause_s=0.5), None, "paused for 0.5 s more"),
         (USE._replace(spent_s=0.5), None, "held off: the exchange says nothing is left for 0.5 s"),
         (USE._replace(used=20.01, rate=20.01), None, "not at this pace"),  # it stays
+        (USE._replace(rate=20), 1.0, "in about 1 s at this pace"),  # just as much as the limit lets go
         (USE._replace(n=None), None, "no limit known yet"),
         (USE._replace(waiting=1, rate=50), None, "held off: requests wait instead"),
         (USE._replace(rate=30), 0.5, "in about 0 s at this pace"),
