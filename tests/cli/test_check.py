@@ -14,7 +14,7 @@ import pytest
 
 from rig.program import running_program
 from rig.redis import running_redis
-from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
+from rig.setups import Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup
 from rig.upstream import say
 from sealgate.cli.checking.running import judge_running
 from sealgate.core.findings import Level
@@ -46,6 +46,15 @@ async def test_offline_sends_nothing(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         result = await setup.check("--offline")
         assert (result.exit_code, setup.upstream and setup.upstream.connections) == (0, 0)
+
+
+async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = await Setup(tmp_path).check()
+    told = f"there is none: no sealgate.toml in {tmp_path}, and no variable that begins with SEALGATE_"
+    fix = "run it where the gateway's variables are set, or make a file with `sealgate config init`"
+    assert result.exit_code == 2
+    assert lines_of(result.stdout, "fail  configuration") == [f"fail  configuration      {told}; {fix}"]
 
 
 async def test_another_gateway_of_this_user_has_the_admin_socket(tmp_path: Path) -> None:

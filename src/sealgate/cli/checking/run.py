@@ -17,8 +17,10 @@ from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import DEFAULT, Effective, effective
-from sealgate.config.load import Loaded, load_with_sources
-from sealgate.core.findings import Finding, Level, ok, warn
+from sealgate.config.load import Loaded, is_configured, load_with_sources
+from sealgate.config.paths import PREFIX
+from sealgate.config.sources import DEFAULT_FILE
+from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.routes import SIGNED_READ
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
@@ -57,6 +59,9 @@ class Round:
 
 def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> int:
     """Run all probes and return the exit code."""
+    if not is_configured(options.config_file, environ):
+        report.add(_unconfigured())
+        return UNUSABLE
     try:
         loaded = load_with_sources(options.config_file, environ=environ)
     except ConfigError as error:
@@ -73,6 +78,12 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
     if not options.is_offline:
         run(_go_out(turn))
     return FAILED if report.has_failed else GOOD
+
+
+def _unconfigured() -> Finding:
+    text = f"there is none: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
+    fix = "run it where the gateway's variables are set, or make a file with `sealgate config init`"
+    return fail("configuration", text, fix)
 
 
 def _ours(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
