@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sealgate.cli.checking import local
 from sealgate.cli.checking.exchange import Exchange
 from sealgate.cli.checking.network import look_at_network
+from sealgate.cli.checking.reach import look_at_reach
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
 from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
@@ -117,6 +118,7 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     yield from local.read_tokens(config, environ)
     yield from local.look_at_certificate(config)
     yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
+    yield from look_at_reach(config)
     yield from local.look_at_descriptors(config)
     yield from look_at_journal(config, learned)
     if turn.running is None:
