@@ -21,7 +21,7 @@ from sealgate.config.effective import DEFAULT, Effective, effective
 from sealgate.config.load import Loaded, is_configured, load_with_sources
 from sealgate.config.paths import PREFIX
 from sealgate.config.sources import DEFAULT_FILE
-from sealgate.core.findings import Finding, Level, fail, ok, warn
+from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.core.routes import SIGNED_READ
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
@@ -73,8 +73,10 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
     turn = Round(config, _target(config, options.path), report, environ, _ours(config, environ))
     settings = effective(loaded)
     report.explain(settings)
-    report.add(ok("configuration", _summary(loaded, settings)))
-    for finding in (*local.look_at_file(loaded.file), *_look_around(turn)):
+    wrong = [*local.look_at_file(loaded.file), *local.look_for_leftovers(config)]
+    if worst(wrong) is not Level.FAIL:
+        report.add(ok("configuration", _summary(loaded, settings)))
+    for finding in (*wrong, *_look_around(turn)):
         report.add(finding)
     if not options.is_offline:
         run(_go_out(turn))
@@ -113,7 +115,6 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     """Yield what this machine shows. A further probe is a further line here."""
     config, environ = turn.config, turn.environ
     learned: dict[str, Snapshot] = {}
-    yield from local.look_for_leftovers(config)
     yield from local.read_keys(config, environ, turn.known)
     yield from local.read_tokens(config, environ)
     yield from local.look_at_certificate(config)
