@@ -57,6 +57,29 @@ async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.Mon
     assert lines_of(result.stdout, "fail  configuration") == [f"fail  configuration      {told}; {fix}"]
 
 
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["GRID"], "one is named, and what it proves itself by can be read"),
+        (["GRID", "MAKER"], "2 are named, and what they prove themselves by can be read"),
+    ],
+)
+async def test_how_many_bots_are_named(tmp_path: Path, names: list[str], told: str) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    for name in names:
+        setup.has(**{f"BOTS__{name}__TOKEN": f"file:{setup.write(name, name * 20)}"})
+    assert told in (await setup.check("--offline")).stdout
+
+
+async def test_what_is_left_of_the_example_is_not_called_valid(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://api.example.com")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    result = await setup.check("--offline")
+    assert len(lines_of(result.stdout, "fail  configuration")) == 1
+    assert lines_of(result.stdout, "ok  configuration") == []
+
+
 async def test_another_gateway_of_this_user_has_the_admin_socket(tmp_path: Path) -> None:
     (tmp_path / "control").mkdir(mode=0o700)
     place = tmp_path / "control" / "admin.sock"
