@@ -12,7 +12,7 @@ from sealgate.cli.checking.reach import look_at_reach
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
 from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
-from sealgate.cli.checking.running import ask_running, find_other, judge_running, pause_s
+from sealgate.cli.checking.running import ask_running, find_other, judge_running, judge_troubles, pause_s
 from sealgate.cli.frame import leave_with_error
 from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
@@ -47,7 +47,8 @@ class CheckOptions:
 class Round:
     """One check of a configuration that is valid; `known` are the keys that could be read.
 
-    `running` is what a gateway that runs with it says of itself.
+    `accepted` are those of them whose signed read the exchange accepted, `running` is what a gateway that
+    runs with it says of itself.
     """
 
     config: Config
@@ -56,6 +57,7 @@ class Round:
     environ: Mapping[str, str]
     running: dict[str, Any] | None
     known: dict[str, local.Known] = field(default_factory=dict)
+    accepted: set[str] = field(default_factory=set)
 
 
 def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> int:
@@ -80,6 +82,9 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
         report.add(finding)
     if not options.is_offline:
         run(_go_out(turn))
+    # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
+    for finding in judge_troubles(turn.running, turn.accepted) if turn.running else ():
+        report.add(finding)
     return FAILED if report.has_failed else GOOD
 
 
@@ -161,4 +166,6 @@ async def _ask(turn: Round) -> None:
 async def _examine(turn: Round) -> list[Finding]:
     async with direct_upstream(turn.config) as upstream:
         exchange = Exchange(turn.config, upstream, turn.target, Host())
-        return [one async for one in exchange.examine(turn.known)]
+        found = [one async for one in exchange.examine(turn.known)]
+        turn.accepted.update(exchange.accepted)
+        return found
