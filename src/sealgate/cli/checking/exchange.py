@@ -89,9 +89,9 @@ class Exchange:
             end = limited("exchange", error.retry_after_s)
         except UnreachableError as error:
             end = fail("exchange", f"it cannot be reached: {error}", REACH)
-        for one, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
+        for made, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
             if finding.level is Level.OK:
-                self.accepted.add(one.facts.alias)
+                self.accepted.add(made.facts.alias)
             yield finding
         if end is not None:
             yield end
