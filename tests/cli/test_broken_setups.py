@@ -245,6 +245,18 @@ OFFLINE: dict[str, Case] = {
         "fail  listen.tcp",
         ("cannot listen on 192.0.2.1:8787", "set listen.tcp to another one"),
     ),
+    "no TLS for other machines": Case(
+        has(LISTEN__TCP="0.0.0.0:0", LISTEN__HOSTS="gate.example", BOTS__GRID__TOKEN="env:PATH"),
+        "warn  listen.tcp",
+        ("tokens and orders pass unencrypted; set listen.tls_cert",),
+        0,
+    ),
+    "no name for other machines": Case(
+        has(LISTEN__TCP="0.0.0.0:0", BOTS__GRID__TOKEN="env:PATH"),
+        "warn  listen.hosts",
+        ("listen.hosts names only this one", "add the name that bots use"),
+        0,
+    ),
     "something where the socket should be": Case(
         socket_in_the_way, "fail  listen.unix", ("something else is there; remove it",)
     ),

@@ -14,10 +14,12 @@ import pytest
 
 from rig.program import running_program
 from rig.redis import running_redis
-from rig.setups import a_setup, detail, lines_of, raw_setup, sandbox_setup
+from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import say
-from sealgate.cli.checking.running import judge_running
+from rig.wire import reply
+from sealgate.cli.checking.running import judge_troubles
 from sealgate.core.findings import Level
+from sealgate.core.key_health import MANY_MISMATCHES
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
@@ -46,6 +48,38 @@ async def test_offline_sends_nothing(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         result = await setup.check("--offline")
         assert (result.exit_code, setup.upstream and setup.upstream.connections) == (0, 0)
+
+
+async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = await Setup(tmp_path).check()
+    told = f"there is none: no sealgate.toml in {tmp_path}, and no variable that begins with SEALGATE_"
+    fix = "run it where the gateway's variables are set, or make a file with `sealgate config init`"
+    assert result.exit_code == 2
+    assert lines_of(result.stdout, "fail  configuration") == [f"fail  configuration      {told}; {fix}"]
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["GRID"], "one is named, and what it proves itself by can be read"),
+        (["GRID", "MAKER"], "2 are named, and what they prove themselves by can be read"),
+    ],
+)
+async def test_how_many_bots_are_named(tmp_path: Path, names: list[str], told: str) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    for name in names:
+        setup.has(**{f"BOTS__{name}__TOKEN": f"file:{setup.write(name, name * 20)}"})
+    assert told in (await setup.check("--offline")).stdout
+
+
+async def test_what_is_left_of_the_example_is_not_called_valid(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://api.example.com")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    result = await setup.check("--offline")
+    assert len(lines_of(result.stdout, "fail  configuration")) == 1
+    assert lines_of(result.stdout, "ok  configuration") == []
 
 
 async def test_another_gateway_of_this_user_has_the_admin_socket(tmp_path: Path) -> None:
@@ -150,13 +184,36 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             assert "a Sealgate gateway runs there already; stop it" in told
 
 
-def test_what_a_running_gateway_says_of_refused_signatures() -> None:
+@pytest.mark.parametrize(
+    ("accepted", "fix"),
+    [
+        (set[str](), "Check that the secret"),
+        ({"alt"}, "Check that the secret"),
+        ({"main", "alt"}, "what is stored now is accepted; let it take that up: sealgate reload"),
+    ],
+    ids=["not asked", "another key's was accepted", "what is stored is right"],
+)
+def test_what_a_running_gateway_says_of_refused_signatures(accepted: set[str], fix: str) -> None:
     trouble = "the exchange refused its last 9 signatures"
     key: dict[str, Any] = {"alias": "main", "disabled": None, "trouble": trouble, "limits": []}
-    status: dict[str, Any] = {"not_ready": [], "halts": [], "version": "1", "keys": [key]}
-    (found,) = [one for one in judge_running(status) if one.area == "keys.main"]
-    assert (found.level, trouble in found.text) == (Level.WARN, True)
-    assert found.fix.startswith("Check that the secret")
+    (found,) = judge_troubles({"keys": [key, key | {"alias": "alt", "trouble": None}]}, accepted)
+    assert (found.area, found.level, trouble in found.text) == ("keys.main", Level.WARN, True)
+    assert found.fix.startswith(fix)
+
+
+async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.answers(lambda _: say(detail("Invalid HMAC signature")))
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            async with aiohttp.ClientSession() as session:
+                for _ in range(MANY_MISMATCHES):
+                    async with session.get(f"{bots}{SIGNED_READ.decode()}") as answer:
+                        assert answer.status == 401
+            setup.answers(to_signed(reply(b"200 OK", b'{"symbols": []}', JSON)))
+            lines = lines_of((await setup.check()).stdout, "warn  keys.main")
+    assert len(lines) == 1
+    assert lines[0].endswith("let it take that up: sealgate reload")
 
 
 async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from http.client import BadStatusLine
+from pathlib import Path
 from socket import gaierror
 
 import pytest
@@ -11,6 +12,7 @@ from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.cli import main
+from sealgate.config.model import Admin
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.status import ClockStatus, Status
 from sealgate.gateway.host.host import Host
@@ -102,6 +104,16 @@ async def test_nobody_at_the_address() -> None:
     assert (code, out) == (1, "")
     told = "sealgate: no gateway answers at 127.0.0.1:9: connection refused; start it with `sealgate serve`\n"
     assert err == told
+
+
+async def test_without_any_configuration_the_default_address_is_asked(
+    admin: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway's variables may stand in its own terminal alone."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sealgate.config.load.Admin", lambda: Admin.model_validate({"tcp": admin.address}))
+    result = await asyncio.to_thread(CliRunner().invoke, main, ["healthcheck"])
+    assert (result.exit_code, result.output) == (0, "ready\n")
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,11 @@ def test_all_that_can_be_seen(width: int) -> None:
         assert text in shown, text
 
 
+def test_an_offset_of_nothing_has_no_minus() -> None:
+    clock = {"offset_s": -0.0003, "error_s": 0.004, "trouble": None}
+    assert "clock +0 ms" in drawn(screen(PICTURE | {"clock": clock}))
+
+
 def test_without_a_clock() -> None:
     console = Console(width=200)
     with console.capture() as shown:

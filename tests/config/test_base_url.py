@@ -66,6 +66,31 @@ def test_refuses(value: object, cause: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "proposed"),
+    [
+        ("api.foo.com", "https://api.foo.com"),
+        ("api.foo.com:8443/", "https://api.foo.com:8443"),
+        ("127.0.0.1:8790", "http://127.0.0.1:8790"),
+        ("localhost:8790", "http://localhost:8790"),
+        ("[::1]:8790", "http://[::1]:8790"),
+        ("10.0.0.5:8790", "https://10.0.0.5:8790"),
+        ("api.foo.com:99999", "https://api.example.com"),
+        ("[::1::1]:8790", "https://api.example.com"),
+        ("htps://api.foo.com", "https://api.example.com"),
+        ("user:s3cr3t@api.foo.com", "https://api.example.com"),
+        ("api.foo.com/s3cr3t", "https://api.example.com"),
+        ("s3cr3t", "https://api.example.com"),
+        ("eyJhbGci.eyJzdWIi.S3cr3tS3cr3t", "https://api.example.com"),
+        ("", "https://api.example.com"),
+    ],
+)
+def test_without_a_scheme_the_host_is_proposed_with_the_right_one(value: str, proposed: str) -> None:
+    with pytest.raises(ValueError, match="URL; write") as caught:
+        parse_base_url(value)
+    assert str(caught.value).endswith(f'URL; write "{proposed}"')
+
+
+@pytest.mark.parametrize(
     "value", ["https://u:s3cr3t@x.example", "https://x.example/?s3cr3t", "https://x:s3cr3t"]
 )
 def test_an_error_does_not_echo_the_url(value: str) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sealgate.config import Address, Config, ConfigError, load_config
-from sealgate.config.load import load_admin_socket
+from sealgate.config.load import load_admin, load_admin_socket
 
 ONE_KEY = {
     "SEALGATE_BASE_URL": "https://api.example.com/",
@@ -355,6 +355,27 @@ def test_an_unknown_variable_names_the_nearest(name: str, meant: str | None) -> 
         load_config(None, environ=ONE_KEY | {name: "x"})
     hint = f"; did you mean {meant}?" if meant else ""
     assert f"{name}: unknown setting{hint}" in str(caught.value).splitlines()
+
+
+def test_without_any_configuration_the_admin_address_is_the_default_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(load_admin(None, {"SEALGATE_SERVICE_HOST": "10.0.0.1"}).tcp) == "127.0.0.1:8788"
+
+
+@pytest.mark.parametrize(
+    ("file", "environ"),
+    [("empty.toml", {}), ("nowhere.toml", {}), (None, {"SEALGATE_LOG__LEVEL": "info"})],
+    ids=["an empty file", "a file that is not there", "half of one in the environment"],
+)
+def test_a_configuration_that_is_broken_is_told_before_its_admin_address_is_used(
+    file: str | None, environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.toml").touch()
+    with pytest.raises(ConfigError):
+        load_admin(Path(file) if file else None, environ)
 
 
 class TestAdminSocketOfAConfiguration:

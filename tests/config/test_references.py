@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from sealgate.config.references import parse_reference, split_command, split_entry
@@ -28,6 +30,9 @@ def test_references(reference: str) -> None:
         ("s3cr3t:canary", "is no reference to a secret"),
         ("FILE:/s3cr3t", "is no reference to a secret"),
         ("", "is no reference to a secret"),
+        ("s3cr3t" * 1000, "is no reference to a secret; put"),
+        ("~s3cr3t", "is no reference to a secret; put"),
+        ("s3cr3t\n", "is no reference to a secret; put"),
         (7, "is no reference to a secret"),
         ("systemd:", "names no credential"),
         ("systemd:../s3cr3t", "names no credential"),
@@ -53,6 +58,13 @@ def test_refuses_and_does_not_echo(value: object, cause: str) -> None:
     with pytest.raises(ValueError, match=cause) as caught:
         parse_reference(value)
     assert "s3cr3t" not in str(caught.value)
+
+
+def test_the_name_of_a_file_lacks_its_scheme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "main.secret").touch()
+    with pytest.raises(ValueError, match=r'but a file\'s name; write "file:main\.secret"$'):
+        parse_reference("main.secret")
 
 
 def test_a_command_is_split_as_a_shell_would() -> None:

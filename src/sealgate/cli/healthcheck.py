@@ -22,7 +22,8 @@ _TIMEOUT_S = 5.0
 def command(config_file: Path | None) -> None:
     """Exit with 0 if the running gateway is ready, else with 1 and the reasons on stderr.
 
-    It asks /-/ready at admin.tcp of the configuration that the gateway runs with.
+    It asks /-/ready at admin.tcp of the configuration that the gateway runs with, or at the default address
+    where there is none.
     """
     reasons = _reasons(*admin_address(config_file))
     for reason in reasons:

@@ -1,5 +1,6 @@
 """Where a command on this machine asks the gateway: its admin address, which may be every address."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,12 +20,13 @@ def own_address(host: str) -> str:
 def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Address", str]:
     """Return `admin.tcp` of the configuration, and a Host name that is taken there.
 
-    Leaves with exit code 2 where nobody can be asked there; `other_way` is what may be done instead of
-    fixing a free port.
+    Without any configuration it is the default, as the gateway's may stand in another terminal alone. Leaves
+    with exit code 2 where nobody can be asked there; `other_way` is what may be done instead of fixing a free
+    port.
     """
-    from sealgate.config import load_config
+    from sealgate.config.load import load_admin
 
-    admin = load_config(config_file).admin
+    admin = load_admin(config_file, os.environ)
     if admin.tcp is None:
         leave_with_error("admin.tcp is off, so nobody can be asked; give it an address")
     if admin.tcp.port == 0:

@@ -33,7 +33,8 @@ class GoneError(Exception):
 def command(config_file: Path | None, admin: str | None, *, once: bool, as_json: bool) -> None:
     """Show how close the limit is, who spends it, what waits, the clock, and what went wrong.
 
-    It reads the admin address of the configuration that the gateway runs with, until Ctrl-C.
+    It reads the admin address of the configuration that the gateway runs with, or the default one where there
+    is none, until Ctrl-C.
     """
     address, host_name = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
     try:

@@ -101,7 +101,7 @@ def _ms(value: float | None) -> str:
 def _clock(clock: Mapping[str, Any]) -> str:
     if clock["offset_s"] is None:
         return "clock not synced"
-    return f"clock {clock['offset_s'] * 1000:+.0f} ms ± {clock['error_s'] * 1000:.1f} ms"
+    return f"clock {round(clock['offset_s'] * 1000):+d} ms ± {clock['error_s'] * 1000:.1f} ms"
 
 
 def _notices(picture: Picture) -> Iterator[str]:

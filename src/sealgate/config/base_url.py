@@ -2,15 +2,22 @@
 
 Its host and its path are put before every bot's path, so it must have one reading only: no user name, no
 query, no fragment, no escapes and no dot segments. It is never echoed in an error, as people paste URLs with
-passwords in them.
+passwords in them; what has the form of a host, and no more, is proposed with its scheme.
 """
 
+import re
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from sealgate.config.address import bracketed, is_loopback, parse_host
 from sealgate.config.names import is_plain_path
 
+_EXAMPLE = "https://api.example.com"
+# A name in small letters with a domain at its end is no secret, neither is an address.
+_BARE_HOST = re.compile(
+    r"(?P<host>localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:]{2,39}\]|(?:[a-z0-9-]{1,63}\.)+[a-z]{2,12})"
+    r"(?::[0-9]{1,5})?/?"
+)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -48,7 +55,7 @@ def parse_base_url(value: object) -> BaseUrl:
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds a user name or a password; remove it, keys belong under [keys]")
     if not parts.hostname:
-        raise ValueError('has no host; write "https://api.example.com"')
+        raise ValueError(f'has no host; write "{_EXAMPLE}"')
     host = parse_host(parts.hostname)
     if parts.scheme == "http" and not is_loopback(host):
         raise ValueError("is plain http to another machine; use https (http is for loopback hosts only)")
@@ -64,10 +71,22 @@ def _split(value: object) -> SplitResult:
     try:
         parts = urlsplit(value)
     except ValueError:
-        raise ValueError('is not a URL; write "https://api.example.com"') from None
+        raise ValueError(f'is not a URL; write "{_EXAMPLE}"') from None
     if parts.scheme not in _DEFAULT_PORTS:
-        raise ValueError('is not an http or https URL; write "https://api.example.com"')
+        raise ValueError(f'is not an http or https URL; write "{_proposed(value)}"')
     return parts
+
+
+def _proposed(text: str) -> str:
+    """Return the URL that a host without a scheme means; for all else the example."""
+    found = _BARE_HOST.fullmatch(text)
+    if found is None:
+        return _EXAMPLE
+    scheme = "http" if is_loopback(found["host"].strip("[]")) else "https"
+    try:
+        return str(parse_base_url(f"{scheme}://{text}"))
+    except ValueError:
+        return _EXAMPLE
 
 
 def _port(parts: SplitResult) -> int:

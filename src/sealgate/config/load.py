@@ -66,6 +66,19 @@ def load_with_sources(
     raise ConfigError(_lines(problems, layers))
 
 
+def is_configured(file: Path | None, environ: Mapping[str, str]) -> bool:
+    """Whether there is a configuration at all: a file, or a setting in the environment."""
+    return find_file(file, environ) is not None or bool(read_environment(environ).tree)
+
+
+def load_admin(file: Path | None, environ: Mapping[str, str]) -> Admin:
+    """Return the table `admin` of a configuration, its defaults where there is none at all.
+
+    Who asks a gateway may have another terminal than the one that has its variables. Raises ConfigError.
+    """
+    return load_config(file, environ=environ).admin if is_configured(file, environ) else Admin()
+
+
 def load_admin_socket(
     file: Path | None, environ: Mapping[str, str]
 ) -> tuple[Path | str | None, ConfigError | None]:

@@ -35,7 +35,7 @@ MANUAL: dict[str, str] = {
     "clock.path": "Where the exchange's time is asked for.",
     "clock.field": 'JSON pointer to the time in the reply; "" finds it.',
     "clock.interval": "Seconds between two samples.",
-    "clock.grace": "Seconds that the start waits for the first sample.",
+    "clock.grace": "Seconds without a first sample until the log says so; see clock.required.",
     "clock.required": "false: sign by this machine's clock while the exchange's is not known.",
     "limits.known": 'Published limits, as in ["1200/60s"]; the rest is learned.',
     "limits.replay_429": "What is sent again after a 429.",

@@ -1,11 +1,13 @@
 """References to secrets: where a secret is, as configuration may say it. It never holds the secret itself.
 
-No error here repeats what was written: where a reference was expected, people paste the secret.
+No error here repeats what was written, unless it is a file's name: where a reference was expected, people
+paste the secret.
 """
 
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 
 from sealgate.config.files import expand_home
 
@@ -19,8 +21,18 @@ def parse_reference(value: object) -> str:
     """Check the form of a reference, not what it refers to, and return it with `~/` expanded."""
     scheme, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
     if not colon or scheme not in _CHECKS:
+        if isinstance(value, str) and _is_file(value):
+            raise ValueError(f'is no reference to a secret, but a file\'s name; write "file:{value}"')
         raise ValueError(f"is no reference to a secret; put the secret elsewhere and write {_FORMS}")
     return f"{scheme}:{_CHECKS[scheme](rest)}"
+
+
+def _is_file(text: str) -> bool:
+    """Whether a file has this name; what can be no name is none, too."""
+    try:
+        return text.isprintable() and Path(expand_home(text)).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def split_command(text: str) -> list[str]:

@@ -56,7 +56,7 @@ def test_a_second_gateway_does_not_start_at_the_same_place(runtime: dict[str, st
             closing(bound(setting, runtime).sock),
             pytest.raises(
                 StartError,
-                match=r"another program \(process \d+\) listens there; set admin\.unix to another path",
+                match=r"process \d+\) listens there, most likely another gateway; .* set admin\.unix to",
             ),
         ):
             bind_admin(setting, runtime)

@@ -89,7 +89,8 @@ def test_what_a_dead_gateway_left_is_replaced(path: Path) -> None:
 
 
 def test_a_socket_on_which_somebody_listens_stays(path: Path, bound: UnixSocket) -> None:
-    assert f"another program (process {os.getpid()}) listens there; set listen.unix" in refusal(path)
+    who = f"another program (process {os.getpid()}) listens there, most likely another gateway"
+    assert f"{who}; stop it, or set listen.unix" in refusal(path)
     bound.sock.listen(0)
     assert "another program listens there" in refusal(path)  # also while it cannot take one more
 

@@ -15,7 +15,7 @@ from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
-from sealgate.core.findings import Finding, fail, warn
+from sealgate.core.findings import Finding, Level, fail, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts
@@ -56,7 +56,10 @@ class Listed:
 
 
 class Exchange:
-    """Asks one exchange. `target` is what the signed read asks for."""
+    """Asks one exchange. `target` is what the signed read asks for.
+
+    `accepted` are the keys for which the exchange has accepted it.
+    """
 
     def __init__(self, config: Config, upstream: Upstream, target: Target, host: Host) -> None:
         self._config = config
@@ -66,6 +69,7 @@ class Exchange:
         self._clock = CommandClock(config.clock.field, host)
         self._listed: dict[str, Listed] = {}
         self._is_time_missing = False
+        self.accepted: set[str] = set()
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
         """Yield all lines; a 429, or no connection, ends it with one, behind those of what came before."""
@@ -85,7 +89,9 @@ class Exchange:
             end = limited("exchange", error.retry_after_s)
         except UnreachableError as error:
             end = fail("exchange", f"it cannot be reached: {error}", REACH)
-        for finding in judge_reads(reads, is_public=is_public):
+        for made, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
+            if finding.level is Level.OK:
+                self.accepted.add(made.facts.alias)
             yield finding
         if end is not None:
             yield end

@@ -112,7 +112,9 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
     except SecretError as error:
         yield told("bots", str(error))
     else:
-        yield ok("bots", f"{len(config.bots)} are named, and what they prove themselves by can be read")
+        count = len(config.bots)
+        who = "one is named, and what it proves" if count == 1 else f"{count} are named, and what they prove"
+        yield ok("bots", f"{who} {'itself' if count == 1 else 'themselves'} by can be read")
         yield from _short_tokens(config, environ)
 
 

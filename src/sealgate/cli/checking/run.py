@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 from sealgate.cli.checking import local
 from sealgate.cli.checking.exchange import Exchange
 from sealgate.cli.checking.network import look_at_network
+from sealgate.cli.checking.reach import look_at_reach
 from sealgate.cli.checking.records import look_at_journal, remembered_limits
 from sealgate.cli.checking.redis import look_at_redis
 from sealgate.cli.checking.report import Report
-from sealgate.cli.checking.running import ask_running, find_other, judge_running, pause_s
+from sealgate.cli.checking.running import ask_running, find_other, judge_running, judge_troubles, pause_s
 from sealgate.cli.frame import leave_with_error
 from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import DEFAULT, Effective, effective
-from sealgate.config.load import Loaded, load_with_sources
-from sealgate.core.findings import Finding, Level, ok, warn
+from sealgate.config.load import Loaded, is_configured, load_with_sources
+from sealgate.config.paths import PREFIX
+from sealgate.config.sources import DEFAULT_FILE
+from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.core.routes import SIGNED_READ
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
@@ -44,7 +47,8 @@ class CheckOptions:
 class Round:
     """One check of a configuration that is valid; `known` are the keys that could be read.
 
-    `running` is what a gateway that runs with it says of itself.
+    `accepted` are those of them whose signed read the exchange accepted, `running` is what a gateway that
+    runs with it says of itself.
     """
 
     config: Config
@@ -53,10 +57,14 @@ class Round:
     environ: Mapping[str, str]
     running: dict[str, Any] | None
     known: dict[str, local.Known] = field(default_factory=dict)
+    accepted: set[str] = field(default_factory=set)
 
 
 def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> int:
     """Run all probes and return the exit code."""
+    if not is_configured(options.config_file, environ):
+        report.add(_unconfigured())
+        return UNUSABLE
     try:
         loaded = load_with_sources(options.config_file, environ=environ)
     except ConfigError as error:
@@ -67,12 +75,23 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
     turn = Round(config, _target(config, options.path), report, environ, _ours(config, environ))
     settings = effective(loaded)
     report.explain(settings)
-    report.add(ok("configuration", _summary(loaded, settings)))
-    for finding in (*local.look_at_file(loaded.file), *_look_around(turn)):
+    wrong = [*local.look_at_file(loaded.file), *local.look_for_leftovers(config)]
+    if worst(wrong) is not Level.FAIL:
+        report.add(ok("configuration", _summary(loaded, settings)))
+    for finding in (*wrong, *_look_around(turn)):
         report.add(finding)
     if not options.is_offline:
         run(_go_out(turn))
+    # Last, as the signed reads show whether what is stored is wrong, or only what the gateway has of it.
+    for finding in judge_troubles(turn.running, turn.accepted) if turn.running else ():
+        report.add(finding)
     return FAILED if report.has_failed else GOOD
+
+
+def _unconfigured() -> Finding:
+    text = f"there is none: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
+    fix = "run it where the gateway's variables are set, or make a file with `sealgate config init`"
+    return fail("configuration", text, fix)
 
 
 def _ours(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
@@ -101,11 +120,11 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     """Yield what this machine shows. A further probe is a further line here."""
     config, environ = turn.config, turn.environ
     learned: dict[str, Snapshot] = {}
-    yield from local.look_for_leftovers(config)
     yield from local.read_keys(config, environ, turn.known)
     yield from local.read_tokens(config, environ)
     yield from local.look_at_certificate(config)
     yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
+    yield from look_at_reach(config)
     yield from local.look_at_descriptors(config)
     yield from look_at_journal(config, learned)
     if turn.running is None:
@@ -147,4 +166,6 @@ async def _ask(turn: Round) -> None:
 async def _examine(turn: Round) -> list[Finding]:
     async with direct_upstream(turn.config) as upstream:
         exchange = Exchange(turn.config, upstream, turn.target, Host())
-        return [one async for one in exchange.examine(turn.known)]
+        found = [one async for one in exchange.examine(turn.known)]
+        turn.accepted.update(exchange.accepted)
+        return found

@@ -1,7 +1,7 @@
 """The gateway that runs, if one does: it says what it is like by its admin address, or its admin socket."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -16,6 +16,7 @@ from sealgate.core.findings import Finding, ok, warn
 
 _TIMEOUT_S = 3.0
 _FIX = CATALOGUE["signature_invalid"].advice
+_STALE_FIX = "what is stored now is accepted; let it take that up: sealgate reload"
 
 
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
@@ -80,12 +81,23 @@ def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
         yield from _key(key)
 
 
+def judge_troubles(status: Mapping[str, Any], accepted: Container[str]) -> Iterator[Finding]:
+    """Yield the keys whose requests fail in the running gateway.
+
+    `accepted` are those whose signed read was accepted just now: for them the gateway has an older secret,
+    or older settings.
+    """
+    for key in status["keys"]:
+        if key["trouble"]:
+            fix = _STALE_FIX if key["alias"] in accepted else _FIX
+            text = f"the running gateway's requests fail: {key['trouble']}"
+            yield warn(f"keys.{key['alias']}", text, fix)
+
+
 def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
     area = f"keys.{key['alias']}"
     if key["disabled"]:
         yield warn(area, f"disabled in the running gateway: {key['disabled']}", "see below")
-    if key["trouble"]:
-        yield warn(area, f"the running gateway's requests fail: {key['trouble']}", _FIX)
     for limit in key["limits"]:
         foreign = "; someone else seems to use this key, too" if limit["is_foreign_use"] else ""
         yield ok("limits", f"{area}: {limit['words']}{foreign}")

@@ -15,6 +15,10 @@ from sealgate.gateway.doors.tls_door import TlsDoor
 from sealgate.gateway.doors.unix_socket import bind_unix
 from sealgate.gateway.host.host import Host
 
+# What a wire that strangers can read means, and what to do about it, in the log and in `sealgate check`.
+OPEN_WIRE = "tokens and orders pass unencrypted"
+OPEN_WIRE_FIX = "set listen.tls_cert and listen.tls_key, unless only this machine's containers reach it"
+
 log = structlog.get_logger("sealgate.doors")
 
 
@@ -79,7 +83,4 @@ async def _open_tcp(
 def _warn_of_open_wire(address: Address) -> None:
     """Containers of one machine often have a network of their own, so it is no reason to refuse."""
     if not address.is_loopback:
-        fix = "set listen.tls_cert and listen.tls_key, unless only this machine's containers reach it"
-        log.warning(
-            "bots_without_tls", address=str(address), cause="tokens and orders pass unencrypted", fix=fix
-        )
+        log.warning("bots_without_tls", address=str(address), cause=OPEN_WIRE, fix=OPEN_WIRE_FIX)

@@ -116,7 +116,8 @@ def _is_stale(path: Path, setting: str) -> bool:
     if found.st_uid != os.geteuid():
         raise StartError(f"{_cannot(path)}: a socket of user {found.st_uid} is there; have it removed")
     if (who := _who_listens(path)) is not None:
-        raise StartError(f"{_cannot(path)}: {who} listens there; set {setting} to another path")
+        cause = f"{who} listens there, most likely another gateway"
+        raise StartError(f"{_cannot(path)}: {cause}; stop it, or set {setting} to another path")
     return True
 
 
