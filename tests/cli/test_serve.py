@@ -190,7 +190,7 @@ async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> No
         assert told in await refusal(tmp_path, SEALGATE_ADMIN__TCP=admin)
         async with asyncio.timeout(20):
             assert await status(f"http://{address}{TARGET}") == (200, None)
-        asked = json.loads(await program.line("another-sealgate-asks-who-listens.invalid"))
+        asked = json.loads(await program.line("who-listens.sealgate.invalid"))
         assert (asked["event"], asked["reason"]) == ("request", "host_refused")
 
 

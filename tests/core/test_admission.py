@@ -298,12 +298,16 @@ def refusal(bot: Bot, call: str, fields: Fields | None = None) -> Refusal:
     return caught.value
 
 
-LONGEST = "a" * 253
+PART = "a" * 15
+LONGEST = f"{PART}." * 15 + "a" * 13
 TOLD_HOSTS = {
     "a name": ("Evil.example:8787", ": evil.example"),
     "the shortest name": ("x", ": x"),
     "the longest name": (LONGEST, f": {LONGEST}"),
     "a longer one": (LONGEST + "a", ""),
+    "an address": ("192.0.2.2:8787", ": 192.0.2.2"),
+    "an address of the sixth version": ("[2001:db8::1]", ": 2001:db8::1"),
+    "a part as long as a token's": (f"{PART}a.example", ""),
     "no name": ("", ""),
     "no name, but what a terminal acts on": ("\x9b31mevil", ""),
     "no name, but what ends a line": ('evil"\nx', ""),

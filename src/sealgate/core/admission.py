@@ -23,7 +23,8 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth sending
-_LONGEST_TOLD = 253  # characters of a stranger's name in our words; DNS has none that is longer
+_LONGEST_NAME = 253  # characters; DNS has none that is longer
+_LONGEST_PART = 15  # of a name that is told: a longer one may be a token that went into the wrong field
 _HTTP_1 = ((1, 0), (1, 1))
 
 
@@ -126,8 +127,13 @@ def _check_host(value: str, rules: Rules) -> None:
     """
     name = host_name(value)
     if name not in rules.hosts:
-        told = f": {name}" if 0 < len(name) <= _LONGEST_TOLD else ""
+        told = f": {name}" if _is_tellable(name) else ""
         raise Refusal("host_refused", f"The Host header has a name that is not in listen.hosts{told}.")
+
+
+def _is_tellable(name: str) -> bool:
+    parts = name.replace(":", ".").split(".")
+    return 0 < len(name) <= _LONGEST_NAME and max(map(len, parts)) <= _LONGEST_PART
 
 
 def _refuse_browser(_: str, __: Rules) -> None:

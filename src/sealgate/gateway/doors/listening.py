@@ -13,9 +13,7 @@ BACKLOG = 1024
 
 _PATIENCE_S = 0.5
 # The name is for the log of the gateway that is asked, where the request stands as any other does.
-_QUESTION = (
-    b"TRACE / HTTP/1.1\r\nHost: another-sealgate-asks-who-listens.invalid\r\nConnection: close\r\n\r\n"
-)
+_QUESTION = b"TRACE / HTTP/1.1\r\nHost: who-listens.sealgate.invalid\r\nConnection: close\r\n\r\n"
 _MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
 
 
