@@ -381,3 +381,13 @@ def test_what_a_limit_is_before_anything_is_known() -> None:
         0.0,
     )
     assert [limit.is_proven, limit.is_soft, limit.cuts] == [False, False, 0]
+
+
+def test_since_when_requests_are_paced() -> None:
+    """From the first that waited, unless one went at once or was slower than the limit allows."""
+    limit = Limit(10.0, 1.0)
+    assert limit.goes_paced(5.0, 0.1, 1.0, is_slow=False) == 5.0
+    assert limit.goes_paced(6.0, 0.1, 1.0, is_slow=False) == 5.0
+    assert limit.goes_paced(7.0, 0.1, 1.0, is_slow=True) == 7.0
+    limit.goes_at_once(8.0)
+    assert limit.goes_paced(9.0, 0.1, 1.0, is_slow=False) == 9.0
