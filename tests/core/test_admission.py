@@ -306,7 +306,7 @@ TOLD_HOSTS = {
     "the longest name": (LONGEST, f": {LONGEST}"),
     "a longer one": (LONGEST + "a", ""),
     "an address": ("192.0.2.2:8787", ": 192.0.2.2"),
-    "an address of the sixth version": ("[2001:db8::1]", ": 2001:db8::1"),
+    "an address of the sixth version": ("[2001:db8:1:2:3:4:5:6]", ": 2001:db8:1:2:3:4:5:6"),
     "a part as long as a token's": (f"{PART}a.example", ""),
     "no name": ("", ""),
     "no name, but what a terminal acts on": ("\x9b31mevil", ""),
