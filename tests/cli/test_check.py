@@ -18,6 +18,7 @@ from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbo
 from rig.upstream import say
 from rig.wire import reply
 from sealgate.cli.checking.running import judge_troubles
+from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.findings import Level
 from sealgate.core.key_health import MANY_MISMATCHES
 from sealgate.gateway.host.host import Host
@@ -195,7 +196,13 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
 )
 def test_what_a_running_gateway_says_of_refused_signatures(accepted: set[str], fix: str) -> None:
     trouble = "the exchange refused its last 9 signatures"
-    key: dict[str, Any] = {"alias": "main", "disabled": None, "trouble": trouble, "limits": []}
+    key: dict[str, Any] = {
+        "alias": "main",
+        "disabled": None,
+        "trouble": trouble,
+        "trouble_advice": CATALOGUE["signature_invalid"].advice,
+        "limits": [],
+    }
     (found,) = judge_troubles({"keys": [key, key | {"alias": "alt", "trouble": None}]}, accepted)
     assert (found.area, found.level, trouble in found.text) == ("keys.main", Level.WARN, True)
     assert found.fix.startswith(fix)

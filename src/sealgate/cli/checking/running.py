@@ -11,11 +11,9 @@ from sealgate.cli.control_client import UnixConnection
 from sealgate.cli.own_address import own_address
 from sealgate.config import Config
 from sealgate.config.admin_socket import OFF, default_places
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.findings import Finding, ok, warn
 
 _TIMEOUT_S = 3.0
-_FIX = CATALOGUE["signature_invalid"].advice
 _STALE_FIX = "what is stored now is accepted; let it take that up: sealgate reload"
 
 
@@ -89,7 +87,7 @@ def judge_troubles(status: Mapping[str, Any], accepted: Container[str]) -> Itera
     """
     for key in status["keys"]:
         if key["trouble"]:
-            fix = _STALE_FIX if key["alias"] in accepted else _FIX
+            fix = _STALE_FIX if key["alias"] in accepted else key["trouble_advice"]
             text = f"the running gateway's requests fail: {key['trouble']}"
             yield warn(f"keys.{key['alias']}", text, fix)
 

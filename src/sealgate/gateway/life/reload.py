@@ -137,8 +137,9 @@ class Reloader:
         if self._site.keeper is not None:
             self._site.keeper.follow(subjects(new.tree))
         self._handler.pipeline = new
+        pacing = pacing_of(new.tree.config)
         for turnstile in new.tree.turnstiles():
-            turnstile.adopt(pacing_of(new.tree.config))
+            turnstile.adopt(pacing)
         old.retire()
         self._site.background.follow(self._site.work(new))
         if new.tree.upstream is not old.tree.upstream:
