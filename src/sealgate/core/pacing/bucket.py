@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.reading import Evidence, Kind, Reading
+from sealgate.core.pacing.reading import RATE_TOLERANCE, Evidence, Kind, Reading
 
 _EPISODES = 3  # two gaps between them, or there is nothing to agree
 _LONGEST_WAIT = 8.0  # requests' time that a bucket may make wait: one, and refused ones that it counted
-_RATE_TOLERANCE = 1.02  # between the rates: jitter moves them
 _IDLE_S = 0.3  # a pause that lasts so much longer than needed fills a small burst
 _BURST_S = 10.0  # before that the bucket may have been another
 _SHARP_S = 0.1  # a bucket is told by when it gave way
@@ -51,7 +50,7 @@ def _agreed_rate(evidence: Evidence, episodes: Sequence[Episode]) -> float:
     least = max(cost / (length_s + blur_s) for cost, length_s in gaps)
     most = min(cost / max(length_s - blur_s, 1e-9) for cost, length_s in gaps)
     whole_s = episodes[-1].gave_way - episodes[0].gave_way
-    if least > most * _RATE_TOLERANCE or whole_s <= 0:
+    if least > most * RATE_TOLERANCE or whole_s <= 0:
         return 0.0
     return sum(cost for cost, _ in gaps) / whole_s
 

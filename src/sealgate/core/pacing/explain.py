@@ -12,14 +12,13 @@ from collections.abc import Sequence
 
 from sealgate.core.pacing.bucket import explain_bucket
 from sealgate.core.pacing.episode import Episode
-from sealgate.core.pacing.reading import Evidence, Kind, Reading
+from sealgate.core.pacing.reading import RATE_TOLERANCE, Evidence, Kind, Reading
 from sealgate.core.pacing.sent_log import Tally
 
 # Seconds: what exchanges publish, and below a second what buckets with a small burst look like.
 CANDIDATES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 900.0, 3600.0)
 _LEAST_EPISODES = 2  # of a bucket, where no window explains them
 _TELLABLE = 0.9  # of the blur
-_RATE_TOLERANCE = 1.02  # above the rate that was delivered: jitter moves it
 _SHARP = 0.25  # of a window: with less blur its edges are known
 _LONGEST_BLUR_S = 60.0  # a longer pause says little of the window: this is the longest that is common
 _STILL_IN = 0.5  # of what a sliding window held is still in it just before it gives way; refusals may be more
@@ -55,7 +54,7 @@ def explain_last(evidence: Evidence, at_most: float = math.inf) -> Reading | Non
         (evidence.log.count(last.gave_way - window, last.began), window) for window in _candidates(evidence)
     )
     fitting = [Reading(Kind.UNKNOWN, n, window) for n, window in counts if n > 0]
-    slow_enough = [one for one in fitting if one.rate <= at_most * _RATE_TOLERANCE]
+    slow_enough = [one for one in fitting if one.rate <= at_most * RATE_TOLERANCE]
     return max(slow_enough or fitting[-1:], key=lambda one: one.rate, default=None)
 
 

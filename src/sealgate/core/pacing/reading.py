@@ -8,6 +8,8 @@ from enum import StrEnum
 from sealgate.core.pacing.episode import Episode
 from sealgate.core.pacing.sent_log import Tally
 
+RATE_TOLERANCE = 1.02  # between two rates that may be one: jitter moves them
+
 
 class Kind(StrEnum):
     """What a limiter counts by; the values are for people, and for gateways that share a key."""
