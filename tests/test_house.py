@@ -1,4 +1,4 @@
-"""The rules of the house that no linter knows: which way imports run, how large files and functions are.
+"""The rules of the house that no linter knows: which way imports run.
 
 Each rule is a function of a made-up or real source, so that the tests below show that it can fail.
 """
@@ -9,20 +9,13 @@ import sys
 from collections.abc import Container, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 import sealgate
-from bench.house import Aside, Source, annotated_any, clock_uses, ninetieth, parameters, read, repeated, size
 
 ROOT = Path(sealgate.__file__).parent
 SOURCES = sorted(ROOT.rglob("*.py"))
-
-MAX_FILE_LINES = 300
-MAX_FUNCTION_LINES = 50
-REASON = "# Long because"
-MEDIAN_LINES, NINETIETH_LINES = 6, 30  # of all functions
 
 # What the modules of a part may import of ours, itself apart. "" is the package, which has only the version.
 OURS = {
@@ -144,20 +137,6 @@ def imported(source: str, modules: Container[str]) -> Iterator[str]:
         yield from (name for name in names if name in modules)
 
 
-def long_functions(source: str) -> list[str]:
-    """Return the functions that are too long and do not say why."""
-    lines = source.splitlines()
-    return [
-        node.name
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES
-        and not any(
-            line.strip().startswith(REASON) for line in lines[max(node.lineno - 2, 0) : node.body[0].lineno]
-        )
-    ]
-
-
 def name_of(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
@@ -186,27 +165,6 @@ def test_every_room_of_the_gateway_has_its_place() -> None:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert circle({module_of(file): file.read_text() for file in SOURCES}) == []
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_file_is_one_idea(file: Path) -> None:
-    assert len(file.read_text().splitlines()) <= MAX_FILE_LINES
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_function_fits_on_a_screen_or_says_why_not(file: Path) -> None:
-    assert long_functions(file.read_text()) == []
-
-
-def test_functions_are_small_as_a_rule() -> None:
-    sizes = [size(function) for source in read(ROOT) for function in source.functions]
-    assert median(sizes) <= MEDIAN_LINES
-    assert ninetieth(sizes) <= NINETIETH_LINES
-
-
-@pytest.mark.parametrize("file", SOURCES, ids=name_of)
-def test_a_rule_is_set_aside_for_a_reason(file: Path) -> None:
-    assert [one for one in Source(file.name, file.read_text()).aside if not one.why] == []
 
 
 WRONG = [
@@ -260,23 +218,6 @@ def test_the_rule_of_circles_can_fail() -> None:
     assert circle(sources | {"c": ""}) == []
 
 
-@pytest.mark.parametrize(
-    ("head", "body", "is_fine"),
-    [
-        ("def f():", 49, True),
-        ("def f():", 50, False),
-        ("async def f():", 50, False),
-        ("class A:\n  def f(self):", 50, False),
-        ("# Long because it is a table.\ndef f():", 50, True),
-        ("def f():\n    # Long because it is a table.", 50, True),
-        ("def f():\n    # Long.", 50, False),
-    ],
-)
-def test_the_rule_of_long_functions_can_fail(head: str, body: int, is_fine: bool) -> None:
-    source = f"{head}\n" + "    x = 1\n" * body
-    assert long_functions(source) == ([] if is_fine else ["f"])
-
-
 def drawn_plan(page: str) -> dict[str, frozenset[str]]:
     """Read what each part imports from the picture at the head of docs/design.md, as OURS has it."""
     rows = [re.split("  +", line.strip()) for line in page.split("```")[1].strip().splitlines()]
@@ -299,51 +240,3 @@ def test_the_design_lists_the_rooms_in_their_order() -> None:
 
 def test_every_part_has_its_rule() -> None:
     assert {part_of_file(file) for file in SOURCES} <= set(OURS)
-
-
-@pytest.mark.parametrize(
-    ("comment", "expected"),
-    [
-        ("# noqa: S311 - jitter is no secret", [Aside("noqa", "S311", "jitter is no secret")]),
-        ("# noqa: FBT001, FBT002", [Aside("noqa", "FBT001, FBT002", "")]),
-        ("# type: ignore[arg-type] # a gap", [Aside("type: ignore", "arg-type", "a gap")]),
-        (
-            "# type: ignore # pragma: nocover",
-            [Aside("type: ignore", "", ""), Aside("pragma: no cover", "", "")],
-        ),
-        ("# some words", []),
-    ],
-)
-def test_what_is_set_aside_is_found(comment: str, expected: list[Aside]) -> None:
-    assert Source("a.py", f"x = 1  {comment}\n").aside == expected
-
-
-SOURCE = Source(
-    "a.py",
-    """import time
-from random import choice
-def f(a, /, b, *c, d, **e) -> Any:
-    '''Say.
-
-    More.'''
-    await asyncio.sleep(datetime.now() - loop.time())
-    structlog.processors.TimeStamper()
-class A:
-    def g(self): return 1
-""",
-)
-
-
-def test_the_figures_are_right() -> None:
-    assert [size(function) for function in SOURCE.functions] == [3, 1]
-    assert [parameters(function) for function in SOURCE.functions] == [3, 0]
-    uses = ["asyncio.sleep", "datetime.now", "loop.time", "processors.TimeStamper", "random", "time"]
-    assert sorted(clock_uses(SOURCE)) == uses
-    assert list(clock_uses(Source("gateway/host/host.py", SOURCE.text))) == []
-    assert annotated_any(SOURCE) == 1
-
-
-def test_repeated_lines_are_counted() -> None:
-    lines = [f"x = {number}" for number in range(7)]
-    one, other = Source("a.py", "\n".join(lines)), Source("b.py", "\n\n".join(["import a", *lines[:6]]))
-    assert (repeated([one, other]), repeated([one]), repeated([one, one])) == (12, 0, 14)
