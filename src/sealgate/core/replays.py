@@ -10,6 +10,7 @@ Source: draft-ietf-httpapi-idempotency-key-header.
 """
 
 import re
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -83,13 +84,11 @@ class _UnderWay:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
+    """`ending` is without its reply, which is kept apart as long as there is room for it."""
+
     digest: str
     ending: Ending
     at: float
-
-    @property
-    def size(self) -> int:
-        return self.ending.reply.size if self.ending.reply else 0
 
 
 def parse_key(value: str) -> str:
@@ -147,13 +146,18 @@ class Replays:
 
 
 class _Shelf:
-    """The keys of one bot."""
+    """The keys of one bot. What a request costs here does not depend on how many keys there are.
+
+    `_settled` and `_replies` are in the order in which the keys were settled. Only an OrderedDict gives its
+    oldest entry at once: a dict goes past all that were taken out before it.
+    """
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
         self._under_way: dict[str, _UnderWay] = {}
-        self._settled: dict[str, _Settled] = {}  # in the order in which they were settled
-        self._size = 0
+        self._settled: OrderedDict[str, _Settled] = OrderedDict()
+        self._replies: OrderedDict[str, BotReply] = OrderedDict()
+        self._size = 0  # of all replies
 
     def __len__(self) -> int:
         return len(self._under_way) + len(self._settled)
@@ -166,7 +170,7 @@ class _Shelf:
         if known.digest != content:
             told = "This Idempotency-Key was used for another request."
             return Declined("key_reused", told, Conclusion.NOT_SENT)
-        return _again(known)
+        return _again(known, self._replies.get(key))
 
     def signed(self, key: str, fence_ms: int) -> None:
         self._under_way[key] = replace(self._under_way[key], fence_ms=fence_ms)
@@ -177,10 +181,11 @@ class _Shelf:
             self.keep(key, content, ending, now)
 
     def keep(self, key: str, content: str, ending: Ending, at: float) -> None:
-        if key in self._settled:
-            self._size -= self._settled.pop(key).size
-        settled = self._settled[key] = _Settled(content, self._kept_part(ending), at)
-        self._size += settled.size
+        self._drop(key)
+        self._settled[key] = _Settled(content, replace(ending, reply=None), at)
+        if (reply := ending.reply) is not None and not self._is_large(reply):
+            self._replies[key] = reply
+            self._size += reply.size
         self._drop_most()
 
     def _enter(self, key: str, content: str) -> Fresh | Declined:
@@ -191,11 +196,9 @@ class _Shelf:
         self._drop_most()
         return Fresh()
 
-    def _kept_part(self, ending: Ending) -> Ending:
-        """Leave a large reply out: the key must stay spent whatever the size."""
-        reply = ending.reply
-        is_large = reply and (len(reply.body) > LARGEST_BODY or reply.size > self._bounds.most_bytes)
-        return replace(ending, reply=None) if is_large else ending
+    def _is_large(self, reply: BotReply) -> bool:
+        """Ask whether to leave a reply out; its key stays spent whatever the size."""
+        return len(reply.body) > LARGEST_BODY or reply.size > self._bounds.most_bytes
 
     def _drop_most(self) -> None:
         """Drop the oldest settled ones until the bounds hold; for the bytes, their replies are enough.
@@ -203,33 +206,34 @@ class _Shelf:
         A key that is gone could be used for a second order; one without its reply is still spent.
         """
         while self._settled and len(self) > self._bounds.most_count:
-            self._drop_oldest()
-        for key, settled in self._settled.items():
-            if self._size <= self._bounds.most_bytes:
-                break
-            self._size -= settled.size
-            self._settled[key] = replace(settled, ending=replace(settled.ending, reply=None))
+            self._drop(next(iter(self._settled)))
+        while self._size > self._bounds.most_bytes:
+            self._drop_reply(next(iter(self._replies)))
 
     def _drop_old(self, now: float) -> None:
-        while self._settled and now - self._oldest.at > self._bounds.longest_s:
-            self._drop_oldest()
+        while self._settled:
+            key, oldest = next(iter(self._settled.items()))
+            if now - oldest.at <= self._bounds.longest_s:
+                break
+            self._drop(key)
 
-    @property
-    def _oldest(self) -> _Settled:
-        return next(iter(self._settled.values()))
+    def _drop(self, key: str) -> None:
+        self._settled.pop(key, None)
+        self._drop_reply(key)
 
-    def _drop_oldest(self) -> None:
-        self._size -= self._settled.pop(next(iter(self._settled))).size
+    def _drop_reply(self, key: str) -> None:
+        if (reply := self._replies.pop(key, None)) is not None:
+            self._size -= reply.size
 
 
-def _again(known: _Settled | _UnderWay) -> Repeated | Declined:
+def _again(known: _Settled | _UnderWay, reply: BotReply | None) -> Repeated | Declined:
     if isinstance(known, _UnderWay):
         told = "The first request with this Idempotency-Key is still under way."
         return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
     ending = known.ending
-    if ending.reply is None:
+    if reply is None:
         return _without_reply(ending)
-    return Repeated(ending.reply, ending.conclusion, ending.fence_ms)
+    return Repeated(reply, ending.conclusion, ending.fence_ms)
 
 
 def _without_reply(ending: Ending) -> Declined:
