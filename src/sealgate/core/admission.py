@@ -137,8 +137,14 @@ def _is_tellable(name: str) -> bool:
 
 
 def _refuse_browser(_: str, __: Rules) -> None:
-    """Programs send none of these headers; web pages cannot avoid them."""
+    """Refuse a web page: programs send none of these headers, and pages cannot avoid them."""
     raise Refusal("browser_refused", "The request comes from a web page (Origin, Referer or Sec-Fetch-Site).")
+
+
+def _check_referer(value: str, rules: Rules) -> None:
+    """Refuse a URL, which is what web pages send; some programs put their name there (`CCXT`)."""
+    if not value or ":" in value or "/" in value:
+        _refuse_browser(value, rules)
 
 
 def _check_upgrade(value: str, _: Rules) -> None:
@@ -176,7 +182,7 @@ def _check_idempotency_key(value: str, _: Rules) -> None:
 _CHECKS: dict[bytes, Callable[[str, Rules], None]] = {
     b"host": _check_host,
     b"origin": _refuse_browser,
-    b"referer": _refuse_browser,
+    b"referer": _check_referer,
     b"sec-fetch-site": _refuse_browser,
     b"upgrade": _check_upgrade,
     b"expect": _check_expectation,

@@ -1,8 +1,9 @@
 """Headers on their way through: which the gateway keeps for itself, which it drops, which it passes on.
 
 Hop-by-hop fields end here (RFC 9110 section 7.6.1), and so does everything that could speak in the gateway's
-name or redirect the request at the upstream. Names are compared without case and with `_` read as `-`,
-because some servers do the same.
+name or redirect the request at the upstream. Names are compared without case and with every byte that is no
+letter or digit read as `-`, because servers mangle them on the way to the application: CGI maps `-` to `_`,
+PHP `.` as well, lighttpd's CGI every such byte.
 """
 
 from collections.abc import Iterable
@@ -23,6 +24,7 @@ class Treatment(Enum):
     FORWARD = "forward"
     DROP = "drop"
     KEEP = "keep"  # the gateway reads it and does not pass it on
+    READ = "read"  # the gateway reads it and passes it on
     REFUSE = "refuse"  # one server takes it for the body's framing, the next does not
 
 
@@ -35,7 +37,6 @@ _KEPT = frozenset(
         b"host",
         b"idempotency-key",
         b"origin",
-        b"referer",
         b"sec-fetch-site",
         b"transfer-encoding",
         b"upgrade",
@@ -43,6 +44,12 @@ _KEPT = frozenset(
         b"x-gateway-key",
         b"x-gateway-request-id",
     }
+)
+_READ = frozenset({b"referer"})  # of a program it is its name, by which exchanges count
+# What each byte of a name is read as: letters in lower case, digits, and "-" for all others.
+_PLAIN = bytes(
+    ord(chr(octet).lower()) if chr(octet).isascii() and chr(octet).isalnum() else ord("-")
+    for octet in range(256)
 )
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _LISTS = frozenset({b"connection", b"upgrade"})  # RFC 9110 section 5.3: several lines are one list
@@ -127,10 +134,12 @@ class HeaderRules:
         @lru_cache(maxsize=1024)
         def treatment(name: bytes) -> tuple[Treatment, bytes]:
             canonical = _canonical(name)
-            if canonical in _FRAMING and b"_" in name:
+            if canonical in _FRAMING and canonical != name.lower():
                 return Treatment.REFUSE, canonical
             if canonical in _KEPT:
                 return Treatment.KEEP, canonical
+            if canonical in _READ:
+                return Treatment.READ, canonical
             dropped = canonical in _DROPPED or canonical.startswith(prefixes)
             return (Treatment.DROP if dropped else Treatment.FORWARD), canonical
 
@@ -157,12 +166,15 @@ class HeaderRules:
         for name, value in fields:
             size += len(name) + len(value)
             treatment, canonical = self._treatment(name)
-            if treatment is Treatment.FORWARD:
+            if treatment is Treatment.FORWARD or treatment is Treatment.READ:
                 passed.append((name, value))
-            elif treatment is Treatment.KEEP:
+            if treatment is Treatment.KEEP or treatment is Treatment.READ:
                 kept[canonical] = _merged(canonical, kept.get(canonical), value)
             elif treatment is Treatment.REFUSE:
-                raise Refusal("bad_request", f"The header {canonical.decode('ascii')} is spelled with _.")
+                raise Refusal(
+                    "bad_request",
+                    f"The header {canonical.decode('ascii')} is spelled another way: write it with -.",
+                )
         if size > MOST_BYTES:
             raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
         named = kept.get(b"connection")
@@ -239,4 +251,4 @@ def _without(fields: list[tuple[bytes, bytes]], connection: bytes) -> list[tuple
 
 
 def _canonical(name: bytes) -> bytes:
-    return name.lower().replace(b"_", b"-")
+    return name.translate(_PLAIN)
