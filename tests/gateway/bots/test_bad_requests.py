@@ -21,7 +21,7 @@ CASES: dict[str, Bad] = targets.CASES | framing.CASES | heads.CASES
 GOOD = request()
 GOOD_TARGET = b"/v1/trade/user/0xabc/positions"
 SHORT = [name for name, bad in CASES.items() if len(bad.raw) < 120]
-CUT = SHORT[::12]
+CUT = sorted({*SHORT[::12], "chunk: folded trailer"})
 SEAL = [b"X-SERVICE-APIKEY", b"X-SERVICE-TIMESTAMP", b"X-SERVICE-SIGNATURE"]
 SHORT_S = 0.1
 
@@ -182,6 +182,17 @@ HARMLESS = {
         b"X_Service_Timestamp: 0",
         b"x-Service-New: 1",
     ),
+    "our headers with other marks": get(
+        _X,
+        b"X.Service.ApiKey: mine",
+        b"X+SERVICE+SIGNATURE: 00",
+        b"x~service|timestamp: 0",
+        b"X.Gateway.Outcome: done",
+        b"X.HTTP.Method.Override: DELETE",
+        b"x!method'override: DELETE",
+        b"X*Forwarded%For: 10.0.0.1",
+        b"X#Original^URL: /v1/wallet",
+    ),
     "the gateway's headers": get(_X, b"X-Gateway-Outcome: done", b"x_gateway_error: draining"),
     "method overrides": get(
         _X,
@@ -230,6 +241,10 @@ HARMLESS_BODIES = {
     "extension of 20 kB": in_chunks(b"2;" + b"x" * 20_000 + b"\r\n{}\r\n0\r\n\r\n"),
     "trailers with our names": in_chunks(
         b"2\r\n{}\r\n0\r\nX-SERVICE-APIKEY: mine\r\nX-Extra: 1\r\n\r\n", b"Trailer: X-SERVICE-APIKEY"
+    ),
+    "trailers with our names in other marks": in_chunks(
+        b"2\r\n{}\r\n0\r\nX.Service.ApiKey: mine\r\nX+HTTP+Method: DELETE\r\n\r\n",
+        b"Trailer: X.Service.ApiKey",
     ),
     "chunks in HTTP/1.0": in_chunks(b"2\r\n{}\r\n0\r\n\r\n").replace(b"HTTP/1.1", b"HTTP/1.0"),
 }
@@ -322,3 +337,60 @@ async def test_chunks_without_trailers_keep_the_connection(station: Station, siz
             assert (answer.status, answer.closes) == (200, False)
         await check_next(bot)
     assert len(station.upstream.received) == 4
+
+
+OLD_CHUNKS = PLAIN.replace(b"HTTP/1.1", b"HTTP/1.0").replace(
+    b"\r\n\r\n", b"\r\nConnection: keep-alive\r\n\r\n", 1
+)
+# Requests behind which nothing is one: who sends them may mean otherwise by what follows.
+LAST: dict[str, tuple[bytes, int, list[bytes]]] = {
+    "chunks in HTTP/1.0": (OLD_CHUNKS, 200, [ORDER]),
+    "a coding of HTTP/1.1 in HTTP/1.0": (OLD_CHUNKS.replace(b": chunked", b": gzip, chunked"), 501, []),
+    "a tunnel": (lines(b"CONNECT localhost:80 HTTP/1.1", b"Host: localhost"), 405, []),
+    "a tunnel with a body": (
+        lines(b"CONNECT localhost:80 HTTP/1.1", b"Host: localhost", b"Content-Length: 99"),
+        405,
+        [],
+    ),
+    "a tunnel in HTTP/1.0": (
+        lines(b"CONNECT localhost:80 HTTP/1.0", b"Host: localhost", b"Connection: keep-alive"),
+        405,
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LAST.values(), ids=LAST)
+@pytest.mark.parametrize("pieces", ["one piece", "two pieces", "single bytes"])
+async def test_what_follows_is_no_request(
+    station: Station, pieces: str, case: tuple[bytes, int, list[bytes]]
+) -> None:
+    """RFC 9112 section 6.1 for HTTP/1.0, RFC 9110 section 9.3.6 for CONNECT."""
+    raw, status, sent = case
+    async with station.bot() as bot:
+        if pieces == "two pieces":
+            await bot.send(raw)
+            answer = await bot.reply()
+            await bot.send(GOOD)
+        else:
+            await bot.send_in_pieces(raw + GOOD, 1 if pieces == "single bytes" else 1000)
+            answer = await bot.reply()
+        assert (answer.status, answer.closes) == (status, True)
+        with contextlib.suppress(ConnectionError):
+            assert await bot.rest() == b""
+    assert [received.target for received in station.upstream.received] == sent
+
+
+async def test_http_1_0_without_a_coding_may_go_on(station: Station) -> None:
+    asked = request(b"POST", ORDER, b"Connection: keep-alive", body=b"{}").replace(b"HTTP/1.1", b"HTTP/1.0")
+    async with station.bot() as bot:
+        for _ in range(2):
+            answer = await bot.ask(asked)
+            assert (answer.status, answer.text("Connection")) == (200, "keep-alive")
+
+
+async def test_the_referer_of_a_program_passes(station: Station) -> None:
+    """Bybit counts by the name that ccxt sends there; only web pages send a URL."""
+    assert (await station.ask(get(_X, b"Referer: CCXT"))).status == 200
+    (received,) = station.upstream.received
+    assert received.head.value(b"Referer") == b"CCXT"

@@ -145,9 +145,12 @@ class BotConnection(BotLine):
             self._behind_head = latest.content.total_bytes
             return
         self._state = after(self._state, REQUEST)
+        if latest.method == "CONNECT":  # what follows was written for the other end of the tunnel
+            self._note(CUT)
+            return
         may_lose = loses and latest.is_offer
         if latest.is_chunked:
-            behind = self._behind_chunks(piece, may_lose=may_lose)
+            behind = self._behind_chunks(latest, piece, may_lose=may_lose)
         elif may_lose and (is_behind_body or len(messages) > 1 or self._was_paused or self._is_full):
             behind = CUT  # the piece does not begin with it
         else:
@@ -163,15 +166,17 @@ class BotConnection(BotLine):
         self._state = after(self._state, END)
         may_lose = loses and latest.is_offer
         if latest.is_chunked:
-            behind = self._behind_chunks(self._before + data, may_lose=may_lose)
+            behind = self._behind_chunks(latest, self._before + data, may_lose=may_lose)
         else:
             behind = behind_body(self._behind_head, latest.content.total_bytes, may_lose=may_lose)
         if behind is not None:
             self._note(behind)
 
-    def _behind_chunks(self, piece: bytes, *, may_lose: bool) -> Event | None:
+    def _behind_chunks(self, latest: Incoming, piece: bytes, *, may_lose: bool) -> Event | None:
         """Look behind a chunked body; of one that was held back, no piece has the end."""
-        return CUT if self._was_paused else behind_chunks(piece, may_lose=may_lose)
+        if self._was_paused or latest.is_misframed:
+            return CUT
+        return behind_chunks(piece, may_lose=may_lose)
 
     def _note(self, behind: Event) -> None:
         """Go by what is behind a request; the reply to one that nothing may follow says so."""
@@ -188,7 +193,9 @@ class BotConnection(BotLine):
             self._queue.append(refusal_of(error, "This is not HTTP/1.1."))
             self._wake()
         else:
-            self._latest.content.set_exception(refusal_of(error, "The body is framed wrongly."))
+            # Later, as a reader that was just woken by the end of a chunk waits again, and looks no more.
+            refusal = refusal_of(error, "The body is framed wrongly.")
+            self._loop.call_soon(self._latest.content.set_exception, refusal)
         self._state = after(self._state, CUT)
 
     def connection_lost(self, exc: BaseException | None) -> None:

@@ -17,7 +17,8 @@ class Incoming:
     """A bot's request: the head, and the body as it comes in `content`.
 
     `target` is raw, as `fields` are. `may_stay` says whether the connection outlives the request, `is_offer`
-    whether the bot offers to go on with another protocol.
+    whether the bot offers to go on with another protocol, `is_misframed` whether others may read the end of
+    the body otherwise.
     """
 
     __slots__ = (
@@ -25,6 +26,7 @@ class Incoming:
         "content",
         "fields",
         "is_chunked",
+        "is_misframed",
         "is_offer",
         "may_stay",
         "method",
@@ -37,8 +39,10 @@ class Incoming:
         self.target = message.path
         self.version = message.version
         self.fields = message.raw_headers
-        self.may_stay = not message.should_close
         self.is_chunked = message.chunked
+        # RFC 9112 section 6.1: HTTP/1.0 has no transfer codings, so that the body may end elsewhere.
+        self.is_misframed = message.chunked and message.version < _HTTP_11
+        self.may_stay = not (message.should_close or self.is_misframed)
         self.is_offer = message.upgrade
         self.content = content
         self.connection = connection

@@ -26,6 +26,11 @@ _FRAMED = {
     "length in words": post(b"Content-Length: two", body=b"{}"),
     "length spelled with _": post(b"Content_Length: 2"),
     "coding spelled with _": post(b"Transfer_Encoding: chunked"),
+    "length spelled with a dot": post(b"Content.Length: 2"),
+    "coding spelled with a plus sign": post(b"Transfer+Encoding: chunked"),
+    "coding spelled with a dot beside a length": post(
+        b"Content-Length: 2", b"Transfer.Encoding: chunked", body=b"{}"
+    ),
     "length spelled with _ beside the real one": post(b"Content-Length: 2", b"Content_Length: 9", body=b"{}"),
     "coding spelled with _ beside a length": post(
         b"Content-Length: 2", b"transfer_encoding: chunked", body=b"{}"

@@ -70,6 +70,7 @@ _LINES = {
     "two content types": get(_X, b"Content-Type: a/b", b"content-type: c/d"),
     "two tokens": get(_X, b"Authorization: Bearer a", b"Authorization: Bearer b"),
     "two deadlines": get(_X, b"X-Gateway-Deadline-Ms: 5", b"x_gateway_deadline_ms: 9"),
+    "two deadlines in other marks": get(_X, b"X.Gateway.Deadline.Ms: 5", b"X-Gateway-Deadline-Ms: 9"),
     "two request ids": get(_X, b"X-Gateway-Request-Id: a", b"X-Gateway-Request-Id: b"),
     "deadline in words": get(_X, b"X-Gateway-Deadline-Ms: soon"),
     "negative deadline": get(_X, b"X-Gateway-Deadline-Ms: -1"),
@@ -122,6 +123,7 @@ _BROWSERS = {
     "Sec-Fetch-Site same-origin": b"Sec-Fetch-Site: same-origin",
     "Sec-Fetch-Site none": b"sec-fetch-site: none",
     "Sec_Fetch_Site": b"Sec_Fetch_Site: none",
+    "Sec.Fetch!Site": b"Sec.Fetch!Site: none",
 }
 
 _METHODS = (b"OPTIONS", b"TRACE", b"PROPFIND", b"MKCOL", b"LINK", b"PURGE", b"SEARCH", b"M-SEARCH", b"REPORT")
