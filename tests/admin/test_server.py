@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from structlog.testing import capture_logs
 
+from admin.test_metrics import figures
 from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.station import Station, running_station
@@ -14,6 +15,7 @@ from rig.upstream import Upstream, Wire, say
 from rig.wire import OK, reply
 from sealgate import __version__
 from sealgate.admin.metrics import Metrics
+from sealgate.core.status import Status
 
 PATHS = ("/", "/metrics", "/-/healthy", "/-/ready", "/status.json")
 FOR_SCRAPERS = ("/metrics", "/-/healthy", "/-/ready")
@@ -84,6 +86,31 @@ async def test_the_status_as_json(station: Station, admin: Admin) -> None:
     assert key["alias"] == "main"
     assert key["pause_s"] == 0
     assert key["waiting"] == {"cancel": 0, "order": 0, "read": 0}
+
+
+async def test_a_failure_of_the_gateway_is_logged_and_counted(station: Station) -> None:
+    """In a callback of the loop, and where a page is made: no request of a bot meets either."""
+
+    def fail() -> Status:
+        raise LookupError("a fault of ours")
+
+    async def failures(admin: Admin) -> float:
+        return figures((await admin.ask("/metrics")).body.decode())[
+            "sealgate_callback_errors_total", frozenset()
+        ]
+
+    status = station.gateway.status
+    async with (
+        running_admin(status, Metrics(status)) as admin,
+        running_admin(fail, Metrics(fail)) as failing,
+    ):
+        assert await failures(admin) == 0
+        with capture_logs() as logs:
+            asyncio.get_running_loop().call_soon(fail)
+            assert await failures(admin) == 1
+            assert (await failing.ask("/-/ready")).status == 500
+            assert await failures(admin) == 2
+    assert {line["event"] for line in logs} == {"callback_failed"}
 
 
 # Who may read.

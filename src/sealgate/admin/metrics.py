@@ -94,6 +94,8 @@ class _StatusGauges(Collector):
         yield _plain("journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble))
         reloads: Values = {(result,): float(count) for result, count in status.reloads.items()}
         yield _counter("reloads", "Reloads of the configuration, by how they ended", ("result",), reloads)
+        failed: Values = {(): float(status.callback_errors)}
+        yield _counter("callback_errors", "Exceptions in the gateway that nobody awaited", (), failed)
         yield from _clock_gauges(status)
         yield from _key_gauges(status)
         halts: Values = {(halt.bot or "", halt.key or ""): 1.0 for halt in status.halts}

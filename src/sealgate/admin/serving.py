@@ -33,6 +33,9 @@ class _Connection(web.RequestHandler):
         message: str | None = None,
     ) -> web.StreamResponse:
         """Return the page of what is no HTTP, or of a failure; `message` may hold what came."""
+        if exc is not None and not message:
+            context = {"message": "a page of the admin address failed", "exception": exc}
+            asyncio.get_running_loop().call_exception_handler(context)
         said = "this is not HTTP/1.1\n" if message else None
         return super().handle_error(request, status, exc, said)
 

@@ -105,7 +105,7 @@ def _halt_status(scope: Scope, since_ms: int) -> HaltStatus:
 class Status:
     """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
 
-    `reloads` counts them by how they ended.
+    `reloads` counts them by how they ended, `callback_errors` the exceptions that nobody awaited.
     """
 
     version: str
@@ -120,3 +120,4 @@ class Status:
     journal: JournalStatus
     halts: tuple[HaltStatus, ...] = ()
     reloads: Mapping[str, int] = field(default_factory=dict)
+    callback_errors: int = 0

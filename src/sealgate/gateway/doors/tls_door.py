@@ -6,29 +6,17 @@ too, and is given up after a while.
 
 import asyncio
 import contextlib
-import errno
 import socket
 from collections.abc import Coroutine
 from typing import Any
 
-import structlog
-
 from sealgate.gateway.bots.server import BotServer
 from sealgate.gateway.doors.server_tls import ServerTls
+from sealgate.gateway.host.background import warn_of_accept
 from sealgate.gateway.host.host import Host
 
 _GOODBYE_S = 2.0  # for the peer's half of the end, before the connection is just closed
 _PAUSE_S = 1.0  # where the next accept would fail, too
-# Errors of accept that say that something has run out here, and what helps. Any other is of the one
-# connection that it would have been: to be taken "like EAGAIN", says accept(2).
-_FIXES = {
-    errno.EMFILE: "raise the limit of open files (ulimit -n, LimitNOFILE=)",
-    errno.ENFILE: "raise the system's limit of open files",
-    errno.ENOBUFS: "free memory",
-    errno.ENOMEM: "free memory",
-}
-
-log = structlog.get_logger("sealgate.tls_door")
 
 
 class TlsDoor:
@@ -62,8 +50,7 @@ class TlsDoor:
             try:
                 sock, _ = await loop.sock_accept(listener)
             except OSError as error:
-                if fix := _FIXES.get(error.errno or 0):
-                    log.warning("cannot_accept", cause=error.strerror, fix=fix)
+                if warn_of_accept(error):
                     await self._host.sleep(_PAUSE_S)
                 continue
             if self._server.is_full:

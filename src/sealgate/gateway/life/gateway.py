@@ -91,6 +91,7 @@ class Gateway:
             keys=self._keys(),
             halts=halt_status(self.site.halting.halts),
             reloads=dict(self.reloader.results),
+            callback_errors=self.site.background.callback_errors,
         )
 
     def _keys(self) -> tuple[KeyStatus, ...]:
