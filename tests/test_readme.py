@@ -1,7 +1,6 @@
 """The README's fenced blocks, and the recipes: they run with only the address changed."""
 
 import asyncio
-import importlib.util
 import os
 import shutil
 import stat
@@ -11,41 +10,35 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
-from rig.fences import ROOT, Fence, fences
+from rig.fences import ROOT, fences
 from sealgate.config import Config, load_config
 from sealgate.gateway.life.gateway import running_gateway
-from sealgate.sandbox.server import running_sandbox
+from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md")]
 RECIPES = ROOT / "docs" / "recipes.md"
-TALKS = (ROOT / "README.md", ROOT / "docs" / "replies.md", RECIPES)  # pages with requests to the gateway
+EXAMPLES = (ROOT / "README.md", ROOT / "docs" / "replies.md")  # pages with requests to the gateway
 ADDRESS = "http://127.0.0.1:8787"
 TOKEN = "example-token-of-a-bot-0123456789"
 
 
-def recipes() -> Iterator[object]:
-    """Yield each block that talks to the gateway, as the command that runs it."""
+def recipes(*pages: Path) -> Iterator[object]:
+    """Yield each block that sends requests to the gateway, as the program that runs it and its text."""
     programs = {"python": [sys.executable, "-W", "error", "-"], "js": ["node", "--input-type=module", "-"]}
-    for block in fences(*TALKS):
+    needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+    for block in fences(*pages):
         name = f"{block.name}-{block.label or block.language}"
         if block.language in programs:
-            yield pytest.param(programs[block.language], block.text, id=name, marks=_needs(block))
+            marks = (needs_node,) if block.language == "js" else ()
+            yield pytest.param(programs[block.language], block.text, id=name, marks=marks)
         elif block.language == "sh" and block.text.startswith("curl"):
-            yield pytest.param(["sh", "-e"], block.text.replace("curl ", "curl -fsS "), id=name)
-
-
-def _needs(block: Fence) -> tuple[pytest.MarkDecorator, ...]:
-    """Leave out what needs Node where there is none, and what is too large to install for one recipe."""
-    has_no_ccxt = block.label == "ccxt" and importlib.util.find_spec("ccxt") is None
-    has_no_node = block.language == "js" and shutil.which("node") is None
-    return (
-        pytest.mark.skipif(has_no_ccxt, reason="ccxt is not installed"),
-        pytest.mark.skipif(has_no_node, reason="needs Node"),
-    )
+            text = block.text.replace("curl ", "curl -fsS ")
+            yield pytest.param(["sh", "-e"], text, id=name)
 
 
 def shell_lines() -> list[str]:
@@ -55,7 +48,7 @@ def shell_lines() -> list[str]:
 
 
 @asynccontextmanager
-async def gateway_url(**settings: object) -> AsyncIterator[str]:
+async def sandbox_and_gateway(**settings: object) -> AsyncIterator[tuple[Sandbox, str]]:
     async with running_sandbox(SandboxSettings(limit_kind="none")) as sandbox:
         config = Config.model_validate(
             {
@@ -67,18 +60,36 @@ async def gateway_url(**settings: object) -> AsyncIterator[str]:
         )
         environ = {"SECRET": sandbox.api_secret, "TOKEN": TOKEN}
         async with running_gateway(config, environ=environ) as gateway:
-            yield f"http://{gateway.address}"
+            yield sandbox, f"http://{gateway.address}"
 
 
-@pytest.mark.parametrize(("program", "text"), list(recipes()))
-async def test_recipe_runs_with_a_changed_address_only(program: list[str], text: str) -> None:
-    """A recipe with a token runs where tokens are needed."""
+@pytest.mark.parametrize(("program", "text"), list(recipes(*EXAMPLES)))
+async def test_example_runs_with_a_changed_address_only(program: list[str], text: str) -> None:
+    """An example with a token runs where tokens are needed."""
     settings = {"bots": {"grid": {"token": "env:TOKEN"}}} if "TOKEN" in text else {}
-    async with gateway_url(**settings) as url:
-        await run_recipe(program, text.replace(ADDRESS, url).replace("TOKEN", TOKEN))
+    async with sandbox_and_gateway(**settings) as (_, url):
+        await run_program(program, text.replace(ADDRESS, url).replace("TOKEN", TOKEN))
 
 
-async def run_recipe(program: list[str], text: str) -> None:
+@pytest.mark.parametrize(("program", "text"), list(recipes(RECIPES)))
+async def test_a_recipe_that_is_run_again_places_no_second_order(program: list[str], text: str) -> None:
+    async with sandbox_and_gateway(bots={"grid": {"token": "env:TOKEN"}}) as (sandbox, url):
+        text = text.replace(ADDRESS, url).replace("TOKEN", TOKEN)
+        await run_program(program, text)
+        assert await orders_at(sandbox) == 1
+        if "import ccxt" in text:
+            text += "assert exchange.last_response_headers['X-Gateway-Replayed'] == 'true'\n"
+        await run_program(program, text)
+        assert await orders_at(sandbox) == 1
+
+
+async def orders_at(sandbox: Sandbox) -> int:
+    async with httpx.AsyncClient(base_url=sandbox.base_url) as client:
+        journal = (await client.get("/_sandbox/journal")).json()
+    return sum(entry["method"] == "POST" and entry["executed"] for entry in journal["entries"])
+
+
+async def run_program(program: list[str], text: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *program,
         stdin=asyncio.subprocess.PIPE,
