@@ -87,6 +87,12 @@ async def test_a_known_mix(upstream: Upstream) -> None:
         ("grid", "main", "POST", "/order", "429"): 1,
         ("grid", "", "GET", "other", "404"): 1,
     }
+    # What counts against the exchange's limit: each resend, and nothing that the gateway refused.
+    assert counts(found, "sent_total") == {
+        ("grid", "main", "read"): 6,
+        ("grid", "main", "order"): 3,
+        ("grid", "main", "cancel"): 2,
+    }
     assert counts(found, "outcomes_total") == {
         ("grid", "done"): 6,
         ("grid", "refused"): 2,

@@ -136,3 +136,9 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
             for query in queries():
                 assert await prometheus.until(filled(query)), query
             assert await prometheus.ask('up{job="sealgate"} == 1')
+
+
+def test_the_panel_of_who_spends_the_limit_shows_what_was_sent() -> None:
+    """Refusals of the gateway spend nothing, and resends do."""
+    (panel,) = [panel for panel in BOARD["panels"] if panel["title"] == "Who spends the limit"]
+    assert all("sealgate_sent_total" in target["expr"] for target in panel["targets"])

@@ -46,6 +46,7 @@ class Traffic:
         self._rows: dict[Labels, int] = {}
         self.added = Durations(_FAST)
         self.upstream = Durations(_SLOW)
+        self._sent: dict[tuple[str, str, Lane], int] = {}  # by bot, key and lane
         self._queued: dict[tuple[str, Lane], Durations] = {}
 
     def take(self, outcome: Outcome, bot: str, key: str) -> None:
@@ -56,6 +57,9 @@ class Traffic:
         if outcome.attempts:
             self.upstream.add(outcome.upstream_s)
         if outcome.lane is not None:
+            if outcome.attempts:
+                sent = (bot, key, outcome.lane)
+                self._sent[sent] = self._sent.get(sent, 0) + outcome.attempts
             self._queue(key, outcome.lane).add(outcome.queue_s)
 
     def _queue(self, key: str, lane: Lane) -> Durations:
@@ -67,6 +71,10 @@ class Traffic:
     def rows(self) -> dict[Labels, int]:
         """Return how many requests there were of each kind."""
         return self._rows.copy()
+
+    def sent(self) -> dict[tuple[str, str, Lane], int]:
+        """Return how often each bot sent something to the exchange, by key and lane."""
+        return self._sent.copy()
 
     def queued(self) -> dict[tuple[str, Lane], Durations]:
         """Return how long those of each key and lane waited."""

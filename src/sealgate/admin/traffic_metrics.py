@@ -31,7 +31,13 @@ class TrafficMetrics(Collector):
             requests.add_metric(names, count)
         for pair, count in concluded.items():
             outcomes.add_metric(pair, count)
+        sent = CounterMetricFamily(
+            "sealgate_sent", "Requests sent to the exchange, each resend too", labels=("bot", "key", "lane")
+        )
+        for (bot, key, lane), count in self._traffic.sent().items():
+            sent.add_metric((bot, key, lane.value), count)
         yield requests
+        yield sent
         yield outcomes
         yield _durations("added_latency", "Time that the gateway itself takes", {(): self._traffic.added})
         queued: dict[tuple[str, ...], Durations] = {

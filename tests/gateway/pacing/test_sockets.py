@@ -31,8 +31,8 @@ from rig.herd import (
     tokens,
 )
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
-from rig.upstream import Act, Received, Upstream, say
-from rig.wire import PATIENCE_S, let_pass, reply
+from rig.upstream import Act, Received, Upstream, hold_until, say
+from rig.wire import OK, PATIENCE_S, let_pass, reply
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
@@ -381,6 +381,20 @@ async def test_a_line_longer_than_the_deadline_is_told_at_once(upstream: Upstrea
             task.cancel()
         await asyncio.wait(waiting)
     assert upstream.receipts(b"/v1/trade/spot/order") == 0
+
+
+async def test_a_request_that_waited_and_expired_says_how_long_it_waited(upstream: Upstream) -> None:
+    """The one resend after the pause is still unanswered, and until then nobody else goes."""
+    go = asyncio.Event()
+    upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
+    async with running_station(upstream) as station:
+        first = asyncio.ensure_future(station.ask(TRADE))
+        await upstream.until_received(2)
+        expired = await station.ask(hurried(READ, 150))
+        go.set()
+        assert met(expired) == (504, "not_sent", "deadline_exceeded", 0)
+        assert 140 <= int(expired.text("X-Gateway-Queue-Ms") or 0) <= 20_000
+        assert met(await first) == (200, "done", None, 2)
 
 
 async def test_a_pause_longer_than_the_deadline_is_told_with_what_is_left_of_it(upstream: Upstream) -> None:

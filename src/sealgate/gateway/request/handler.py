@@ -14,7 +14,7 @@ from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.tarpit import Tarpit
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.context import BOT, RequestContext
+from sealgate.gateway.request.context import BOT, OWN, RequestContext
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.replies import Reply, closing_bytes, problem, write_reply
 from sealgate.gateway.request.under_way import UnderWay
@@ -103,4 +103,5 @@ class Handler:
             with contextlib.suppress(Exception):  # the log may be what failed
                 log.exception("internal_error", request_id=context.request_id)
             context.refusal = Refusal("internal_error", "The gateway failed on this request.")
+        context.enter(OWN, self._host.now())  # whatever it was refused in ends here, the wait in line too
         return problem(context.refusal, context.request_id, self._host.wall())
