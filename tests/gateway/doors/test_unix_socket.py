@@ -125,7 +125,7 @@ def test_a_folder_in_which_others_can_replace_it(path: Path, open_mode: int) -> 
     path.parent.mkdir()
     path.parent.chmod(open_mode)
     told = refusal(path)
-    assert f"others may write to its folder (mode {open_mode:04o}); chmod go-w it, or name " in told
+    assert f"others may write to its folder {path.parent} (mode {open_mode:04o}); chmod go-w " in told
     assert not path.exists()
 
 
@@ -139,7 +139,9 @@ def test_a_sticky_folder_will_do(path: Path) -> None:
 def test_a_folder_of_a_stranger(path: Path) -> None:
     path.parent.mkdir()
     os.chown(path.parent, STRANGER, -1)
-    assert f"its folder belongs to user {STRANGER}; name " in refusal(path)
+    assert f"its folder {path.parent} belongs to user {STRANGER}, neither this one nor root; " in refusal(
+        path
+    )
 
 
 def test_a_folder_in_no_folder(tmp_path: Path) -> None:

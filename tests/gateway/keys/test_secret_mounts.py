@@ -97,7 +97,7 @@ def test_a_credential_of_systemd(tmp_path: Path) -> None:
     (tmp_path / "main").chmod(0o440)  # how the mask of an access list looks
     assert read_secret("systemd:main", environ) == CANARY.encode()
     (tmp_path / "main").chmod(0o444)
-    assert "does not look as systemd makes credentials" in refusal("systemd:main", **environ)
+    assert "is open to others (mode 0444), so systemd did not make it; " in refusal("systemd:main", **environ)
 
 
 def test_no_credentials_outside_of_a_service() -> None:

@@ -173,7 +173,7 @@ def test_a_command_runs_without_a_shell_and_with_nothing_to_read(monkeypatch: py
 
 
 def test_a_command_may_leave_a_process_behind() -> None:
-    assert read_secret("cmd:sh -c 'sleep 2 2>/dev/null & echo x'", os.environ) == b"x"
+    assert read_secret("cmd:sh -c 'sleep 2 & echo x'", os.environ) == b"x"
 
 
 def test_a_large_secret_of_a_command() -> None:
@@ -185,7 +185,7 @@ def test_a_large_secret_of_a_command() -> None:
     [
         (f"no-such-program {CANARY}", "cmd:no-such-program: cannot be run: No such file or directory; "),
         (f"sh -c 'echo {CANARY}; exit 3'", "cmd:sh: ended with exit code 3; run it by hand"),
-        (f"sh -c 'echo why >&2; echo {CANARY} >&2; exit 1'", "cmd:sh: ended with exit code 1 (why); "),
+        (f"sh -c 'echo {CANARY} >&2; exit 1'", "cmd:sh: ended with exit code 1; "),
         ("sh -c 'kill -9 $$'", "cmd:sh: ended with exit code -9; "),
         ("true", "cmd:true: is empty; "),
     ],
@@ -198,9 +198,7 @@ def test_an_error_names_a_command_without_its_arguments() -> None:
     assert str(SecretError("cmd:'a b' --password=x", "cause", "fix")) == "cmd:a b: cause; fix"
 
 
-@pytest.mark.parametrize(
-    "command", ["sleep 60", "sh -c 'trap \"\" TERM; sleep 60'", "sh -c 'sleep 60 & echo x'", "yes"]
-)
+@pytest.mark.parametrize("command", ["sleep 60", "sh -c 'trap \"\" TERM; sleep 60'", "yes"])
 def test_a_command_that_does_not_end(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret_command, "COMMAND_TIMEOUT_S", 0.1)
     assert "did not end within 0.1 s" in refusal(f"cmd:{command}")

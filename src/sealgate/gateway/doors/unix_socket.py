@@ -15,10 +15,10 @@ from pathlib import Path
 
 from sealgate.gateway.bots.peer import process_of
 from sealgate.gateway.doors.listening import BACKLOG
+from sealgate.gateway.host.ownership import folder_fault
 from sealgate.gateway.host.start import StartError
 
 _NOT_US = 0o177  # the umask of a socket with mode 0600
-_WRITABLE_BY_OTHERS = 0o022
 _MODE_OF_GROUPS_SOCKET = 0o660
 _MODE_OF_OUR_FOLDER = 0o700
 _MODE_OF_GROUPS_FOLDER = 0o710  # the group passes through, and sees nothing else
@@ -73,15 +73,10 @@ def _make_folder(folder: Path, group: int | None) -> None:
 
 def _check_folder(path: Path) -> None:
     """Refuse a folder in which others could replace the socket; in a sticky one, as /tmp, they cannot."""
-    found = path.parent.stat()
-    own = f"name {path.parent / 'sealgate' / path.name}, whose folder is then made"
-    if found.st_uid not in {os.geteuid(), 0}:
-        raise StartError(f"{_cannot(path)}: its folder belongs to user {found.st_uid}; {own}")
-    if found.st_mode & _WRITABLE_BY_OTHERS and not found.st_mode & stat.S_ISVTX:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        raise StartError(
-            f"{_cannot(path)}: others may write to its folder (mode {mode}); chmod go-w it, or {own}"
-        )
+    if (fault := folder_fault(path.parent)) is not None:
+        cause, fix = fault
+        own = f"name {path.parent / 'sealgate' / path.name}, whose folder is then made"
+        raise StartError(f"{_cannot(path)}: {cause}; {fix}, or {own}")
 
 
 @contextlib.contextmanager

@@ -2,12 +2,14 @@
 
 import errno
 import os
+import shlex
 import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from sealgate.gateway.host.ownership import WRITABLE_BY_OTHERS, foreign, is_trusted
 from sealgate.gateway.journal.tables import SCHEMA, VERSION
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
@@ -16,6 +18,7 @@ _INCREMENTAL = 2
 MODE = 0o600
 _OTHERS_WRITE = 0o002
 
+_BESIDE = ("", "-wal", "-shm", "-lock")  # the file itself, SQLite's two, and `lock_file`
 _NO_UTF_8 = "Could not decode"  # what Python says of a text, and repeats it
 _PRIMARY = 0xFF  # of SQLite's extended error codes
 _FIXES = {
@@ -66,6 +69,7 @@ def prepare(file: Path) -> None:
     """Make or check the file before it is first used. Raises JournalError."""
     with told(file):
         _check_folder(file)
+        _check_writers(file)
         with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
             os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
         if file.is_dir():
@@ -125,7 +129,23 @@ def _check_folder(file: Path) -> None:
     """Refuse a folder where others could put a file of theirs in the journal's place."""
     mode = file.parent.stat().st_mode
     if mode & _OTHERS_WRITE and not mode & stat.S_ISVTX:
-        raise JournalError(file, "everybody may write in its folder", f"chmod o-w {file.parent}")
+        fix = f"chmod o-w {shlex.quote(os.fspath(file.parent))}"
+        raise JournalError(file, "everybody may write in its folder", fix)
+
+
+def _check_writers(file: Path) -> None:
+    """Refuse files that others may have written: a halt lifted in them, or an order settled, is believed."""
+    for part in (file.with_name(f"{file.name}{suffix}") for suffix in _BESIDE):
+        if not part.exists():
+            continue
+        found, name = part.stat(), shlex.quote(os.fspath(part))
+        if not is_trusted(found.st_uid):
+            fix = f"chown {os.geteuid()} {name} if you trust what is in it, else move it away"
+            raise JournalError(file, f"{part.name} {foreign(found.st_uid)}", fix)
+        if found.st_mode & WRITABLE_BY_OTHERS and stat.S_ISREG(found.st_mode):
+            cause = f"others may write to {part.name} (mode {stat.S_IMODE(found.st_mode):04o})"
+            fix = f"chmod 600 {name} if you trust what is in it, else move it away"
+            raise JournalError(file, cause, fix)
 
 
 def check_sound(database: sqlite3.Connection, file: Path) -> int:

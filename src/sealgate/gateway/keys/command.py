@@ -32,14 +32,15 @@ def _run(reference: str, arguments: list[str], output: int, environ: Mapping[str
     """Run a program with its output into a pipe, which nobody reads before it ends.
 
     So the output never becomes a bytes object; a program that prints more than the pipe holds (64 KiB on
-    Linux) blocks and runs into the time-out.
+    Linux) blocks and runs into the time-out. What it complains of is not read at all: a password manager may
+    repeat there what it was asked for, and `sh -x` does.
     """
     try:
         process = subprocess.Popen(  # noqa: S603 - the operator's own command, without a shell
             arguments,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             env=dict(environ),
             start_new_session=True,
         )
@@ -48,15 +49,15 @@ def _run(reference: str, arguments: list[str], output: int, environ: Mapping[str
             reference, f"cannot be run: {error.strerror}", "correct the program's name"
         ) from None
     with process:
-        complaint = _wait(reference, process)
+        _wait(reference, process)
     if process.returncode != 0:
-        cause = f"ended with exit code {process.returncode}{_first_line(complaint)}"
-        raise SecretError(reference, cause, "run it by hand as this user")
+        cause = f"ended with exit code {process.returncode}"
+        raise SecretError(reference, cause, "run it by hand as this user, to see what it says")
 
 
-def _wait(reference: str, process: "subprocess.Popen[bytes]") -> bytes:
+def _wait(reference: str, process: "subprocess.Popen[bytes]") -> None:
     try:
-        return process.communicate(timeout=COMMAND_TIMEOUT_S)[1]
+        process.wait(timeout=COMMAND_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -64,9 +65,3 @@ def _wait(reference: str, process: "subprocess.Popen[bytes]") -> bytes:
         raise SecretError(
             reference, cause, "make it answer without questions and print only the secret"
         ) from None
-
-
-def _first_line(complaint: bytes) -> str:
-    line = complaint.decode(errors="replace").strip().partition("\n")[0]
-    printable = "".join(character for character in line if character.isprintable())[:200]
-    return f" ({printable})" if printable else ""

@@ -1,8 +1,8 @@
 """Secrets in files: whose file it must be, and who must not be able to read or replace it.
 
 What is checked is what is read: the file is opened once. Links are followed, as Kubernetes changes a secret
-by swapping one (`NAME -> ..data/NAME`, `..data -> a dated folder`, all root's). Whoever owns a link chooses
-what is read, so each on the way must be this user's or root's.
+by swapping one (`NAME -> ..data/NAME`, `..data -> a dated folder`, all root's). Whoever owns a link, or may
+write to the folder of a link or of the file, chooses what is read: all of them must be this user's or root's.
 """
 
 import contextlib
@@ -12,11 +12,13 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from sealgate.gateway.host.ownership import folder_fault, foreign, is_trusted
 from sealgate.gateway.keys.reading import MAX_BYTES, SecretError, read_all
 
 _FORBIDDEN_BITS = 0o077
 _GROUP_READ = 0o040
 _MOST_LINKS = 40  # as the kernel counts, path_resolution(7)
+_FOLDER_MOUNT_FIX = "change that where it is mounted from"
 _MOUNT_FIX = "mount it with mode 0440 and a group of this user (Kubernetes: fsGroup; Docker: gid)"
 
 
@@ -42,7 +44,7 @@ def read_credential(name: str, environ: Mapping[str, str]) -> bytearray:
 @contextlib.contextmanager
 def opened(reference: str, path: str) -> Iterator[int]:
     """Open a secret file that only this user, or root, can read and choose. Raises SecretError."""
-    _check_links(reference, path)
+    _check_way(reference, path)
     with _descriptor(reference, path) as descriptor:
         is_read_only = bool(os.fstatvfs(descriptor).f_flag & os.ST_RDONLY)
         check_file(reference, path, os.fstat(descriptor), is_read_only=is_read_only)
@@ -72,8 +74,8 @@ def check_file(reference: str, path: str, found: os.stat_result, *, is_read_only
     name = shlex.quote(path)
     if not stat.S_ISREG(found.st_mode):
         raise SecretError(reference, "is not a regular file", "name a file that holds only the secret")
-    if found.st_uid not in _trusted():
-        raise SecretError(reference, _foreign(found.st_uid), f"chown {os.geteuid()} {name}")
+    if not is_trusted(found.st_uid):
+        raise SecretError(reference, foreign(found.st_uid), f"chown {os.geteuid()} {name}")
     if found.st_mode & _FORBIDDEN_BITS and not _is_mounted_for_our_group(found):
         cause = f"is open to others (mode {stat.S_IMODE(found.st_mode):04o})"
         lend = f"chgrp {os.getegid()} {name} && chmod 440 {name}"
@@ -93,17 +95,35 @@ def _is_mounted_for_our_group(found: os.stat_result) -> bool:
 
 def _check_credential(reference: str, found: os.stat_result) -> None:
     """Allow what systemd does: an access list for the user, whose mask appears as the group's bits."""
-    is_closed = not found.st_mode & (_FORBIDDEN_BITS & ~_GROUP_READ)
-    if not stat.S_ISREG(found.st_mode) or found.st_uid not in _trusted() or not is_closed:
-        cause = "does not look as systemd makes credentials"
-        raise SecretError(reference, cause, "unset CREDENTIALS_DIRECTORY and start it by systemd")
+    if not stat.S_ISREG(found.st_mode):
+        cause = "is not a regular file"
+    elif not is_trusted(found.st_uid):
+        cause = foreign(found.st_uid)
+    elif found.st_mode & (_FORBIDDEN_BITS & ~_GROUP_READ):
+        cause = f"is open to others (mode {stat.S_IMODE(found.st_mode):04o})"
+    else:
+        return
+    fix = "unset CREDENTIALS_DIRECTORY and start it by systemd"
+    raise SecretError(reference, f"{cause}, so systemd did not make it", fix)
 
 
-def _check_links(reference: str, path: str) -> None:
+def _check_way(reference: str, path: str) -> None:
+    """Refuse a path on which others could choose what is read. What is not there is left to open()."""
     for link, owner in _links(path):
-        if owner not in _trusted():
-            cause = f"leads through {link}, a link that {_foreign(owner)}"
+        if not is_trusted(owner):
+            cause = f"leads through {link}, a link that {foreign(owner)}"
             raise SecretError(reference, cause, "name the file itself")
+        _check_folder(reference, link)
+    _check_folder(reference, Path(os.path.realpath(path)))
+
+
+def _check_folder(reference: str, entry: Path) -> None:
+    """Refuse an entry that others could replace."""
+    with contextlib.suppress(OSError):
+        if (fault := folder_fault(entry.parent)) is not None:
+            cause, fix = fault
+            is_read_only = bool(os.statvfs(entry.parent).f_flag & os.ST_RDONLY)
+            raise SecretError(reference, cause, _FOLDER_MOUNT_FIX if is_read_only else fix)
 
 
 def _links(path: str) -> Iterator[tuple[Path, int]]:
@@ -121,11 +141,3 @@ def _links(path: str) -> Iterator[tuple[Path, int]]:
             target = here.readlink()
             here = Path("/") if target.is_absolute() else here.parent
             ahead += reversed(target.parts[target.is_absolute() :])
-
-
-def _trusted() -> set[int]:
-    return {os.geteuid(), 0}
-
-
-def _foreign(owner: int) -> str:
-    return f"belongs to user {owner}, neither this one nor root"
