@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sealgate.core import signing
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits, tells_encoding
 from sealgate.core.target import Target, parse_target
 
 PREFIX = "/v1/trade"
@@ -108,6 +108,16 @@ def written(encoding: Encoding, digest: bytes) -> str:
         Encoding.BASE64: plain,
         Encoding.BASE64URL: plain.replace("+", "-").replace("/", "_").replace("=", ""),
     }[encoding]
+
+
+@given(digest=st.binary(min_size=32, max_size=32))
+def test_a_signature_tells_its_encoding_where_the_other_base64_writes_it_otherwise(digest: bytes) -> None:
+    encodings = (Encoding.BASE64, Encoding.BASE64URL)
+    plain, url = (written(encoding, digest) for encoding in encodings)
+    is_telling = plain.rstrip("=") != url
+    assert [tells_encoding(*one) for one in zip(encodings, (plain, url), strict=True)] == [is_telling] * 2
+    for encoding in (Encoding.HEX, Encoding.UPPER_HEX):
+        assert tells_encoding(encoding, written(encoding, digest))
 
 
 @pytest.mark.parametrize("signed", SignedTarget)

@@ -1,6 +1,8 @@
 """`discover` against the sandbox in every scheme that the configuration allows, in virtual time."""
 
+import base64
 import contextlib
+import hmac
 import itertools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -9,8 +11,8 @@ from typing import Any, cast, get_args
 import pytest
 
 from rig.station import make_config
-from rig.upstream import running_upstream, say, say_and_close
-from rig.wire import reply
+from rig.upstream import Act, Received, Script, running_upstream, say, say_and_close
+from rig.wire import OK, reply
 from sealgate.core.schemes import End, Heard, SearchEnd
 from sealgate.gateway.direct.discovery import Discovery, Errand
 from sealgate.gateway.direct.read import direct_upstream
@@ -169,10 +171,46 @@ async def test_an_address_that_is_not_the_keys_tells_as_much() -> None:
     assert (finding.end, finding.words) == (End.FOUND, "403 Address mismatch")
 
 
-async def search_at(base_url: str) -> SearchEnd:
-    config = make_config(base_url)
+# How each alphabet is written; an exchange that compares without the padding cares for nothing else.
+ALPHABETS = {"base64": base64.standard_b64encode, "base64url": base64.urlsafe_b64encode}
+
+
+def lenient_exchange(encoding: str) -> Script:
+    """Take signatures in this encoding, padded or not."""
+
+    def answer(request: Received) -> Act:
+        stamp, signature = (request.head.value(b"X-SERVICE-" + name) for name in (b"TIMESTAMP", b"SIGNATURE"))
+        assert stamp is not None
+        assert signature is not None
+        signed = stamp + b"GET" + request.target.partition(b"?")[0].removeprefix(b"/v1/trade")
+        expected = ALPHABETS[encoding](hmac.digest(b"s", signed, "sha256"))
+        if signature.rstrip(b"=") == expected.rstrip(b"="):
+            return say(OK)
+        return say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
+
+    return answer
+
+
+@pytest.mark.parametrize("encoding", ALPHABETS)
+@pytest.mark.parametrize("configured", ALPHABETS)
+async def test_base64_is_never_taken_for_base64url_nor_the_reverse(encoding: str, configured: str) -> None:
+    """One signature in four has no letter that tells the two apart; each of the 50 searches meets others."""
+    async with running_upstream() as upstream:
+        upstream.script = lenient_exchange(encoding)
+        upstream.time = say(reply(b"404 Not Found", b"{}"))
+        for second in range(50):
+            found = await search_at(upstream.base_url, Time(second), {"encoding": configured})
+            assert found.end is End.FOUND
+            assert found.way is not None
+            assert found.way.encoding == encoding
+
+
+async def search_at(
+    base_url: str, time: Time | None = None, signing: dict[str, str] | None = None
+) -> SearchEnd:
+    config = make_config(base_url, signing=signing or {})
     errand = Errand("main", PATH, "limit=1", SPACING_S)
-    discovery = Discovery(config, errand, {"EXCHANGE_SECRET": "s"}, SearchHost(Time()))
+    discovery = Discovery(config, errand, {"EXCHANGE_SECRET": "s"}, SearchHost(time or Time()))
     async with direct_upstream(config) as upstream:
         steps = [step async for step in discovery.run(upstream)]
     return cast("SearchEnd", steps[-1])

@@ -3,6 +3,7 @@
 It sends nothing but GET: one for the exchange's time, then signed ones, with a pause before each.
 """
 
+import itertools
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
@@ -23,7 +24,7 @@ from sealgate.core.schemes import (
     pause_s,
 )
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget
+from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, tells_encoding
 from sealgate.core.target import parse_target
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
@@ -104,8 +105,13 @@ class Discovery:
         scheme = Scheme(self._config.upstream.prefix, *probe.way, probe.target)
         target = parse_target(self._errand.target(has_query=probe.has_query), scheme.prefix)
         body = _FALSE_BODY if probe.is_false else b""
+        key = self._keys[scheme]
         sent = self._host.now()
-        fields = self._keys[scheme].signing_lines(self._clock.timestamp_ms(sent), "GET", target, body)
+        # Some milliseconds back where the signature of now could be read in another encoding, too.
+        stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
+        signed = ((stamp, key.signer.sign(stamp, "GET", target, body)) for stamp in stamps)
+        stamp = next(stamp for stamp, signature in signed if tells_encoding(scheme.encoding, signature))
+        fields = key.signing_lines(stamp, "GET", target, body)
         answer = await read(upstream, target.raw, fields)
         if isinstance(answer, Failure):
             verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
