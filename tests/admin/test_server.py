@@ -1,6 +1,7 @@
 """The admin address: health, readiness, status, and who may read them."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 
@@ -8,8 +9,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from admin.test_metrics import figures
+from faults.test_descriptors import is_served_again
 from rig.admin import Admin, running_admin
-from rig.bot import request
+from rig.bot import bot_at, request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, say
 from rig.wire import OK, reply
@@ -111,6 +113,33 @@ async def test_a_failure_of_the_gateway_is_logged_and_counted(station: Station) 
             assert (await failing.ask("/-/ready")).status == 500
             assert await failures(admin) == 2
     assert {line["event"] for line in logs} == {"callback_failed"}
+
+
+async def test_one_connection_too_many_is_told_so(station: Station) -> None:
+    status = station.gateway.status
+    async with running_admin(status, Metrics(status), most=2) as admin, contextlib.AsyncExitStack() as stack:
+        held = [await stack.enter_async_context(bot_at("127.0.0.1", admin.port)) for _ in range(2)]
+        for bot in held:
+            assert (await bot.ask(request(target=b"/-/healthy"))).status == 200
+        with capture_logs() as logs:
+            async with bot_at("127.0.0.1", admin.port) as bot:
+                told = await bot.rest()
+        assert told.startswith(b"HTTP/1.1 503 ")
+        assert told.endswith(b"too many connections\n")
+        assert [line["event"] for line in logs] == ["admin_connections_full"]
+        held[0].hang_up()
+        await is_served_again(lambda: admin.ask("/-/healthy"))
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /-/healthy HT", b"GET /-/healthy HTTP/1.1\r\nHost: loc"])
+async def test_a_connection_without_a_request_is_closed(station: Station, sent: bytes) -> None:
+    status = station.gateway.status
+    async with (
+        running_admin(status, Metrics(status), head_timeout_s=0.05) as admin,
+        bot_at("127.0.0.1", admin.port) as bot,
+    ):
+        await bot.send(sent)
+        assert await bot.rest() == b""
 
 
 # Who may read.

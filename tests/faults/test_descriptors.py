@@ -9,15 +9,15 @@ import contextlib
 import itertools
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from rig.acts import hold_until, say
-from rig.bot import Bot, Reply, bot_at, request
+from rig.bot import Bot, Reply, request
 from rig.served import LOOPS, Served, environ, running_served
-from rig.slow import address_of
+from rig.slow import address_of, deaf_bot
 from rig.upstream import Upstream
 from rig.wire import OK, let_pass
 
@@ -73,19 +73,18 @@ async def test_descriptors_run_out(upstream: Upstream, tmp_path: Path, start: Se
             told = lines_beside_requests(served)[before:]
             assert len(told) <= MOST_LINES, told[0]
             assert "Traceback" not in "".join(told)
-            await is_served_again(served)
-        await is_served_again(served)
+            await is_served_again(lambda: served.ask(READ))
+        await is_served_again(lambda: served.ask(READ))
         assert {answer.status for answer in await ask_all(connected)} == {200}
 
 
-async def is_served_again(served: Served) -> None:
+async def is_served_again(ask: Callable[[], Awaitable[Reply]]) -> None:
     """Connect until it is served: an accept may be held back for a moment."""
     async with asyncio.timeout(20):
         while True:
             with contextlib.suppress(Exception):
-                async with bot_at(*address_of(served.bots)) as bot:
-                    if (await bot.ask(READ)).status == 200:
-                        return
+                if (await ask()).status == 200:
+                    return
             await let_pass(0.05)
 
 
@@ -120,17 +119,21 @@ async def _let_it_sync(upstream: Upstream) -> None:
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80)); {}"
 
 
+def limited(start: Sequence[str]) -> Sequence[str]:
+    """Return how to start a gateway with a limit that is low from the beginning."""
+    return "-c", LIMITED.format(start[1] if start[0] == "-c" else "from sealgate.cli import main; main()")
+
+
 @pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
 async def test_bots_leave_enough_for_the_upstream(
     upstream: Upstream, tmp_path: Path, start: Sequence[str]
 ) -> None:
     """With a limit that is low from the start: orders that are under way together have a connection each."""
-    code = start[1] if start[0] == "-c" else "from sealgate.cli import main; main()"
     go = asyncio.Event()
     upstream.otherwise = hold_until(go, say(OK))
     settings = environ(upstream.base_url, UPSTREAM__MAX_CONNECTIONS="8")
     async with (
-        running_served(settings, tmp_path, ("-c", LIMITED.format(code))) as served,
+        running_served(settings, tmp_path, limited(start)) as served,
         contextlib.AsyncExitStack() as stack,
     ):
         connected = await connect(served, CONNECTED, stack)
@@ -141,3 +144,25 @@ async def test_bots_leave_enough_for_the_upstream(
         go.set()
         for bot in connected:
             assert (await bot.reply(b"DELETE")).outcome == "done"
+
+
+@pytest.mark.parametrize("start", LOOPS.values(), ids=LOOPS)
+async def test_idle_connections_to_the_admin_address_take_none_of_the_bots(
+    upstream: Upstream, tmp_path: Path, start: Sequence[str]
+) -> None:
+    """One line of the log says so; and they are closed in time, so that its own readers come in again."""
+    settings = environ(upstream.base_url, UPSTREAM__MAX_CONNECTIONS="8", LISTEN__HEAD_TIMEOUT="2")
+    async with (
+        running_served(settings, tmp_path, limited(start)) as served,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        with contextlib.ExitStack() as idle:
+            for number in range(200):
+                half = b"GET /metrics HTTP/1.1\r\n" if number % 2 else b""
+                idle.enter_context(deaf_bot(address_of(served.admin), half))
+            connected = await connect(served, CONNECTED, stack)
+            assert {answer.status for answer in await ask_all(connected)} == {200}
+            await served.program.line("admin_connections_full")
+            await is_served_again(lambda: served.ask_admin("/-/healthy"))
+        assert len(served.events("admin_connections_full")) == 1
+        assert served.events("cannot_accept") == []

@@ -30,18 +30,20 @@ class Admin:
 
 
 @contextlib.asynccontextmanager
-async def running_admin(
+async def running_admin(  # noqa: PLR0913 - each test sets one or two of them
     status: Callable[[], Status],
     metrics: Metrics,
     live: Live | None = None,
     *,
     is_loopback: bool = True,
     port: int = 0,
+    most: int = 64,
+    head_timeout_s: float = 10.0,
 ) -> AsyncIterator[Admin]:
     """Run the admin address as long as the block lasts."""
     live = live or Live(status, Host())
     app = admin_app(status, metrics, live, HOSTS, is_loopback=is_loopback)
-    async with running_app(app) as protocol:
+    async with running_app(app, most, head_timeout_s) as protocol:
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port)
         with contextlib.closing(server):
             yield Admin(server.sockets[0].getsockname()[1])

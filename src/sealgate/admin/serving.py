@@ -1,12 +1,14 @@
-"""How the applications are served: by aiohttp, but its own error pages repeat the line that they are about.
+"""How the applications are served: by aiohttp, within bounds of our own.
 
-Those come before any middleware, so that the fixed header fields are set here as well.
+Connections take descriptors, of which the bots' side has its share reserved. aiohttp's error pages repeat the
+line that they are about, and come before any middleware, so the fixed header fields are set here as well.
 """
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
+import structlog
 from aiohttp import web
 
 # All that a page may load is its own.
@@ -22,8 +24,38 @@ HEADERS = {
 }
 
 
+BACKLOG = 16  # connections that the kernel accepts ahead of us: each is a descriptor, if only for a moment
+_FIELDS = (
+    64  # of a head: fewer than aiohttp takes, as each may hold 8 KB before anything is known of the sender
+)
+_TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
+    b"too many connections\n"
+)
+
+log = structlog.get_logger("sealgate.admin")
+
+
 class _Connection(web.RequestHandler):
-    __slots__ = ()
+    __slots__ = ("_most", "_server")
+
+    def __init__(self, server: web.Server, most: int, head_timeout_s: float) -> None:
+        loop = asyncio.get_running_loop()
+        # aiohttp's keep-alive time also ends a connection without a first request, and half a head.
+        super().__init__(server, loop=loop, keepalive_timeout=head_timeout_s, max_headers=_FIELDS)
+        self._server = server
+        self._most = most
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Serve it, unless there are too many."""
+        if len(self._server.connections) < self._most:
+            super().connection_made(transport)
+            return
+        log.warning("admin_connections_full", most=self._most, fix="find out who holds them open")
+        transport.set_protocol(asyncio.Protocol())
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.write(_TOO_MANY)
+        transport.close()
 
     def handle_error(
         self,
@@ -51,13 +83,18 @@ class _Connection(web.RequestHandler):
 
 
 @contextlib.asynccontextmanager
-async def running_app(app: web.Application) -> AsyncIterator[Callable[[], asyncio.Protocol]]:
-    """Run an application as long as the block lasts; yield what makes the protocol of each connection."""
+async def running_app(
+    app: web.Application, most: int, head_timeout_s: float
+) -> AsyncIterator[Callable[[], asyncio.Protocol]]:
+    """Run an application as long as the block lasts; yield what makes the protocol of each connection.
+
+    There are at most `most` of them, and each is closed that for `head_timeout_s` brings no request.
+    """
     runner = web.AppRunner(app)
     await runner.setup()
-    manager, loop = runner.server, asyncio.get_running_loop()
-    assert manager is not None  # noqa: S101 - it is there once it is set up
+    server = runner.server
+    assert server is not None  # noqa: S101 - it is there once it is set up
     try:
-        yield lambda: _Connection(manager, loop=loop)
+        yield lambda: _Connection(server, most, head_timeout_s)
     finally:
         await runner.cleanup()

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from sealgate.admin.control import control_app
 from sealgate.admin.metrics import Metrics
-from sealgate.admin.serving import running_app
+from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.gateway.bots.peer import peer_of
 from sealgate.gateway.doors.admin_socket import bind_admin
 from sealgate.gateway.life.controls import Controls
 from sealgate.gateway.life.gateway import Gateway
+
+_MOST_AT_ONCE = 8  # commands; they are a person's
 
 
 @contextlib.asynccontextmanager
@@ -24,9 +26,10 @@ async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[P
     controls = Controls(gateway)
     actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
     app = control_app(gateway.status, metrics, actions, lambda transport: peer_of(transport).uid)
-    async with running_app(app) as protocol:
+    async with running_app(app, _MOST_AT_ONCE, gateway.config.listen.head_timeout) as protocol:
         try:
-            server = await asyncio.get_running_loop().create_server(protocol, sock=bound.sock)
+            loop = asyncio.get_running_loop()
+            server = await loop.create_server(protocol, sock=bound.sock, backlog=BACKLOG)
             with contextlib.closing(server):
                 yield bound.path
         finally:

@@ -13,12 +13,13 @@ from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
-from sealgate.admin.serving import running_app
+from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
 from sealgate.gateway.doors.listening import cannot_listen
+from sealgate.gateway.host.descriptors import room_for_admin
 from sealgate.gateway.host.hardening import forbid_core_dumps
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
@@ -126,9 +127,10 @@ async def _running_admin(
         return
     hosts = frozenset(config.admin.hosts)
     app = admin_app(gateway.status, metrics, live, hosts, is_loopback=address.is_loopback)
-    async with running_app(app) as protocol:
+    async with running_app(app, room_for_admin(), config.listen.head_timeout) as protocol:
+        loop = asyncio.get_running_loop()
         try:
-            server = await asyncio.get_running_loop().create_server(protocol, address.host, address.port)
+            server = await loop.create_server(protocol, address.host, address.port, backlog=BACKLOG)
         except OSError as error:
             raise await cannot_listen(address, "admin.tcp", error) from None
         with contextlib.closing(server):

@@ -70,10 +70,17 @@ class Service:
 
 
 class BotConnection(BotLine):
-    """Parses, queues and serves."""
+    """Parses, queues and serves.
+
+    `refusal` returns why it is one too many, None if it is not. It is called when the connection is made: the
+    loop accepts many at once, and makes the protocols of all before the first of them is counted.
+    """
 
     def __init__(
-        self, service: Service, connections: "set[BotConnection]", turned_away: Refusal | None
+        self,
+        service: Service,
+        connections: "set[BotConnection]",
+        refusal: Callable[[], Refusal | None],
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
@@ -81,8 +88,9 @@ class BotConnection(BotLine):
         self._parser = new_parser(self, loop, _PIPELINED + 1)
         self._service = service
         self._connections = connections
-        self._state = TURNED_AWAY if turned_away else NEW
-        self._queue: deque[Incoming | Refusal] = deque([turned_away] if turned_away else ())
+        self._refusal = refusal
+        self._state = NEW
+        self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None
         self._before = b""  # the last bytes that came
         self._behind_head = 0  # how many bytes came behind the latest head, as long as its body comes
@@ -93,6 +101,9 @@ class BotConnection(BotLine):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
         super().connection_made(transport)
+        if (refusal := self._refusal()) is not None:
+            self._state = TURNED_AWAY
+            self._queue.append(refusal)
         self._connections.add(self)
         self.task = self._loop.create_task(self._serve())
 

@@ -28,11 +28,14 @@ class BotServer:
 
     def __call__(self) -> BotConnection:
         """Return the protocol of a new connection."""
-        return BotConnection(self._service, self.connections, self._too_many if self.is_full else None)
+        return BotConnection(self._service, self.connections, self._refusal)
+
+    def _refusal(self) -> Refusal | None:
+        return self._too_many if self.is_full else None
 
     def admit(self) -> BotConnection:
         """Return the protocol of a connection that was counted before."""
-        return BotConnection(self._service, self.connections, None)
+        return BotConnection(self._service, self.connections, lambda: None)
 
     @property
     def is_full(self) -> bool:

@@ -60,11 +60,12 @@ class Background:
             task.add_done_callback(self._ends.discard)
             task.cancel()
         for part in work.keys() - self._tasks.keys():
-            self._tasks[part] = asyncio.create_task(self._keep_up(part, work[part]))
+            self._tasks[part] = asyncio.create_task(self.keep_up(part, work[part]))
 
-    async def _keep_up(self, part: object, work: Work) -> None:
-        """Begin work that failed anew after a pause, unless it was to end."""
-        task = self._tasks[part]
+    async def keep_up(self, part: object, work: Work) -> None:
+        """Do a part's work in the current task; after a failure begin it anew, unless it was cancelled."""
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine runs in one
         while True:
             try:
                 return await work()

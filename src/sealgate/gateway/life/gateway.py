@@ -170,7 +170,7 @@ async def running_gateway(
         server = BotServer(service, wanted, room_for_bots(wanted, pipeline.tree.upstream.most_connections))
         ends.push_async_callback(site.background.stop)
         site.background.follow(site.work(pipeline))
-        site.background.finish(reloader.watch())
+        site.background.finish(site.background.keep_up(reloader, reloader.watch))
         doors = await open_doors(server, config.listen, host)
         gateway = Gateway(doors, host.now(), site, handler, reloader, reporter, server)
         ends.push_async_callback(gateway.drain)
