@@ -13,7 +13,7 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
-from sealgate.admin.control import parse_scope
+from sealgate.admin.control import parse_command
 from sealgate.admin.metrics import Metrics
 from sealgate.cli.control_socket import running_control
 from sealgate.core.halts import Scope
@@ -32,7 +32,12 @@ from sealgate.core.halts import Scope
     ],
 )
 def test_whom_a_command_means(body: bytes, scope: Scope) -> None:
-    assert parse_scope(body) == scope
+    assert parse_command(body) == (scope, "")
+
+
+def test_a_reason() -> None:
+    assert parse_command(b'{"bot": "grid", "reason": "a \\"bad\\" day"}') == (Scope("grid"), 'a "bad" day')
+    assert parse_command(b'{"reason": null}') == (Scope(), "")
 
 
 @pytest.mark.parametrize(
@@ -47,12 +52,16 @@ def test_whom_a_command_means(body: bytes, scope: Scope) -> None:
         b'{"bot": ""}',
         b'{"bot": 7}',
         b'{"bot": ["grid"]}',
+        b'{"reason": 7}',
+        b'{"reason": "two\\nlines"}',
+        b'{"reason": "\\u001b[2J"}',
+        b'{"reason": "' + b"x" * 201 + b'"}',
         b"\xff",
     ],
 )
 def test_what_is_not_understood_halts_nobody(body: bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
-        parse_scope(body)
+        parse_command(body)
 
 
 class Desk:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 from collections.abc import AsyncIterator
@@ -42,7 +43,10 @@ class Desk:
     async def tell(self, *arguments: str) -> tuple[int, str]:
         """Run a command; return its exit code and all that it printed."""
         result = await ended_command(*arguments, environ={**ENVIRON, "SEALGATE_CONFIG": str(self.file)})
-        return result.exit_code, (result.stdout + result.stderr).rstrip("\n")
+        told = re.sub(
+            r" \(since .* by user \d+, process \d+\)$", "", result.stdout + result.stderr, flags=re.MULTILINE
+        )
+        return result.exit_code, told.rstrip("\n")
 
     async def order(self) -> tuple[int, str | None]:
         """Place an order; return status and reason."""
@@ -193,7 +197,7 @@ async def test_without_a_configuration_the_default_place_is_tried(
             bare = {"XDG_RUNTIME_DIR": str(tmp_path)}
             told = await ended_command("halt", environ=bare)
             assert told.exit_code == 0
-            assert "halted: all bots\n" in told.stdout
+            assert "halted: all bots (since " in told.stdout
             assert told.stderr == "sealgate: a restart forgets this: no journal.file is set\n"
 
 

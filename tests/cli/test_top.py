@@ -121,7 +121,15 @@ PICTURE: dict[str, Any] = {
     "latency": {"added_p99_ms": 0.31, "upstream_p99_ms": None},
     "clock": {"offset_s": 1.5, "error_s": 0.004, "trouble": "no sample came"},
     "journal": {"in_doubt": 2, "trouble": "disk full"},
-    "halts": [{"words": "bot grid", "resume": "sealgate resume --bot grid"}],
+    "halts": [
+        {
+            "words": "bot grid",
+            "resume": "sealgate resume --bot grid",
+            "since_ms": 5_000,
+            "who": "user 1000, process 7",
+            "reason": "a bad day",
+        }
+    ],
     "failing": {
         "kind": "unreachable",
         "since_ms": 3_000,
@@ -161,6 +169,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         "not ready: clock not synced",
         "the exchange has failed for 7 s: 9 attempts, the last was unreachable.",
         "orders are halted for bot grid; go on with: sealgate resume --bot grid",
+        "halted 5 s ago by user 1000, process 7: a bad day",
         "clock: no sample came",
         "the journal cannot be written: disk full",
         "disabled: the exchange calls it invalid",

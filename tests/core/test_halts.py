@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.halts import Halt, Halts, Scope, is_stoppable
+from sealgate.core.halts import Halt, Halts, Origin, Scope, is_stoppable
 from sealgate.core.routes import RouteTable
 
 GRID, MAIN = Scope("grid"), Scope(None, "main")
@@ -45,6 +45,25 @@ def test_the_widest_halt_is_named() -> None:
 
 def test_a_second_halt_of_the_same_keeps_the_first_ones_time() -> None:
     assert list(halted(GRID, GRID)) == [Halt(GRID, 1)]
+
+
+def test_a_second_halt_of_the_same_keeps_who_and_why_of_the_first() -> None:
+    first = Halts().extended(GRID, 1, Origin(1000, 7, "a bad day"))
+    assert list(first.extended(GRID, 2, Origin(0, 8, "another"))) == [
+        Halt(GRID, 1, Origin(1000, 7, "a bad day"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "who"),
+    [
+        (Origin(), "an unknown user"),
+        (Origin(0), "user 0"),
+        (Origin(1000, 7, "a bad day"), "user 1000, process 7"),
+    ],
+)
+def test_who_it_was_in_words(origin: Origin, who: str) -> None:
+    assert origin.who == who
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from dataclasses import asdict
 
 from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.halts import Halt, Halts, Scope
+from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.key_health import KeyFault, KeyHealth
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
@@ -37,7 +37,7 @@ def test_the_status_can_be_written_as_json() -> None:
             offset_s=None, error_s=None, age_s=None, steps=0, refusals=0, trouble="no sample yet"
         ),
         keys=(key_status("main", PacerStatus(0.25, {}, (LIMIT,), None, sharing=SHARING)),),
-        halts=halt_status(Halts(Halt(Scope("grid"), 1))),
+        halts=halt_status(Halts(Halt(Scope("grid"), 1, Origin(1000, 7, "a bad day")))),
         reloads={"ok": 1},
     )
     read = json.loads(json.dumps(asdict(status), allow_nan=False))
@@ -67,6 +67,10 @@ def test_the_status_can_be_written_as_json() -> None:
             "since_ms": 1,
             "words": "bot grid",
             "resume": "sealgate resume --bot grid",
+            "uid": 1000,
+            "pid": 7,
+            "who": "user 1000, process 7",
+            "reason": "a bad day",
         }
     ]
     assert read["reloads"] == {"ok": 1}

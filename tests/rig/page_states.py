@@ -11,7 +11,7 @@ from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import Doubt, JournalStatus
-from sealgate.core.halts import Halt, Halts, Scope
+from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.status import Status, halt_status
 from sealgate.gateway.host.host import Host
 
@@ -22,7 +22,7 @@ _DAY_S = 86_400.0
 _DISK = "database or disk is full"
 _REFUSED = "the exchange refused its last 9 signatures"
 _INVALID = "the exchange calls it invalid"
-_HALTS = Halts(Halt(Scope(), 0), Halt(Scope("grid", "main"), 0))
+_HALTS = Halts(Halt(Scope(), 0, Origin(1000, 7, "the desk `called`")), Halt(Scope("grid", "main"), 0))
 _NO_WAY = "cannot connect to api.some-exchange.example:443: connection refused"
 
 
@@ -61,7 +61,13 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "spent": (lambda status: _key(status, spent_s=7.3), ("the exchange says nothing is left for 7.3 s",)),
     "halted": (
         lambda status: replace(status, halts=halt_status(_HALTS)),
-        ("Orders are halted for all bots", "bot grid with key main", "sealgate resume --bot grid --key main"),
+        (
+            "Orders are halted for all bots",
+            "by user 1000, process 7",
+            "Reason: the desk called",
+            "bot grid with key main",
+            "sealgate resume --bot grid --key main",
+        ),
     ),
     "disabled": (
         lambda status: replace(

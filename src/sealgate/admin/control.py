@@ -15,58 +15,63 @@ from aiohttp.typedefs import Handler, Middleware
 
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import pages
-from sealgate.core.halts import Scope
+from sealgate.core.halts import Origin, Scope
 from sealgate.core.status import Status
 
-Action = Callable[[Scope], Awaitable[tuple[int, dict[str, Any]]]]
-UserOf = Callable[[asyncio.BaseTransport], int | None]
+Action = Callable[[Scope, Origin], Awaitable[tuple[int, dict[str, Any]]]]
+CallerOf = Callable[[asyncio.BaseTransport], tuple[int | None, int | None]]
 
-_NAMES = frozenset({"bot", "key"})
+_NAMES = frozenset({"bot", "key", "reason"})
+_LONGEST_REASON = 200
 _LONGEST = 4096
 
 
 def control_app(
-    status: Callable[[], Status], metrics: Metrics, actions: Mapping[str, Action], user_of: UserOf
+    status: Callable[[], Status], metrics: Metrics, actions: Mapping[str, Action], caller_of: CallerOf
 ) -> web.Application:
     """Return the application. `actions` are by name: `halt` is called by `POST /-/halt`.
 
-    `user_of` tells the user at the other end of a Unix socket, None where the system does not say.
+    `caller_of` returns user and process at the other end of a Unix socket, None where they are not known.
     """
-    app = web.Application(middlewares=[_own_user_only(user_of)], client_max_size=_LONGEST)
+    app = web.Application(middlewares=[_own_user_only(caller_of)], client_max_size=_LONGEST)
     app.add_routes(pages(status, metrics))
-    app.add_routes([web.post(f"/-/{name}", _view(action)) for name, action in actions.items()])
+    app.add_routes([web.post(f"/-/{name}", _view(action, caller_of)) for name, action in actions.items()])
     return app
 
 
-def _view(action: Action) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _view(action: Action, caller_of: CallerOf) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def view(request: web.Request) -> web.Response:
         try:
-            scope = parse_scope(await request.read())
+            scope, reason = parse_command(await request.read())
         except ValueError as error:
             return web.json_response({"error": str(error)}, status=400)
-        status, document = await action(scope)
+        uid, pid = (None, None) if request.transport is None else caller_of(request.transport)
+        status, document = await action(scope, Origin(uid, pid, reason))
         return web.json_response(document, status=status)
 
     return view
 
 
-def parse_scope(body: bytes) -> Scope:
-    """Read `{"bot": …, "key": …}`, both optional; an empty body means all. Raises ValueError.
+def parse_command(body: bytes) -> tuple[Scope, str]:
+    """Read `{"bot": …, "key": …, "reason": …}`, all optional; an empty body means all. Raises ValueError.
 
     Anything else is refused: a misspelt name must not halt everything.
     """
     document = json.loads(body) if body.strip() else {}
     if not isinstance(document, dict) or not document.keys() <= _NAMES:
-        raise ValueError('the body must be a JSON object with "bot", "key", both or neither')
+        raise ValueError('the body must be a JSON object with "bot", "key" and "reason", or some of them')
     if not all(value is None or (isinstance(value, str) and value) for value in document.values()):
-        raise ValueError("bot and key must be names, or null")
-    return Scope(document.get("bot"), document.get("key"))
+        raise ValueError("bot and key must be names, reason a text, or null")
+    reason = document.get("reason") or ""
+    if len(reason) > _LONGEST_REASON or not reason.isprintable():
+        raise ValueError(f"the reason must be one line of at most {_LONGEST_REASON} characters")
+    return Scope(document.get("bot"), document.get("key")), reason
 
 
-def _own_user_only(user_of: UserOf) -> Middleware:
+def _own_user_only(caller_of: CallerOf) -> Middleware:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        user = user_of(request.transport) if request.transport is not None else None
+        user = caller_of(request.transport)[0] if request.transport is not None else None
         if user not in {None, os.geteuid(), 0}:
             raise web.HTTPForbidden(text="refused: called by another user\n")
         return await handler(request)

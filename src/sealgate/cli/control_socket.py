@@ -8,7 +8,7 @@ from pathlib import Path
 from sealgate.admin.control import control_app
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.serving import BACKLOG, running_app
-from sealgate.gateway.bots.peer import peer_of
+from sealgate.gateway.bots.peer import caller_of
 from sealgate.gateway.doors.admin_socket import bind_admin
 from sealgate.gateway.life.controls import Controls
 from sealgate.gateway.life.gateway import Gateway
@@ -25,7 +25,7 @@ async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[P
         return
     controls = Controls(gateway)
     actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
-    app = control_app(gateway.status, metrics, actions, lambda transport: peer_of(transport).uid)
+    app = control_app(gateway.status, metrics, actions, caller_of)
     async with running_app(app, _MOST_AT_ONCE, gateway.config.listen.head_timeout) as protocol:
         try:
             loop = asyncio.get_running_loop()

@@ -10,11 +10,11 @@ from sealgate.cli.halting import change, scope_options
 @click.command("halt")
 @scope_options
 def command(
-    config_file: Path | None, socket_file: Path | None, bot: str | None, key: str | None, *, as_json: bool
+    config_file: Path | None, socket_file: Path | None, *, as_json: bool, **command: str | None
 ) -> None:
     """Stop orders at once: all, or those of a bot, with a key, or both.
 
     Those that wait in the gateway are refused too; reads and cancels still pass, and so does what was sent
     already. It holds until `sealgate resume`; over a restart only with journal.file.
     """
-    change("halt", {"bot": bot, "key": key}, (config_file, socket_file), as_json=as_json)
+    change("halt", command, (config_file, socket_file), as_json=as_json)

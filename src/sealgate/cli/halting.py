@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ def scope_options(command: Any) -> Any:
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
         click.option("--key", metavar="KEY", help="Only with this key (its alias)."),
         click.option("--bot", metavar="BOT", help="Only of this bot."),
+        click.option("--reason", metavar="TEXT", help="Why, for page, status and log."),
         socket_option,
     ):
         command = option(command)
@@ -24,20 +26,26 @@ def scope_options(command: Any) -> Any:
 
 
 def change(
-    action: str, scope: dict[str, str | None], files: tuple[Path | None, Path | None], *, as_json: bool
+    action: str, command: dict[str, str | None], files: tuple[Path | None, Path | None], *, as_json: bool
 ) -> None:
-    """Tell the gateway, and print what stands now."""
-    said = tell(action, scope, places_of(*files))
+    """Send the command (`bot`, `key` and `reason`) to the gateway, and print what stands now."""
+    said = tell(action, command, places_of(*files))
     if as_json:
         click.echo(json.dumps(said))
         return
     click.echo(f"gateway to {said['base_url']}")
-    for line in _halted(said) if action == "halt" else _resumed(said, scope):
+    for line in _halted(said) if action == "halt" else _resumed(said, command):
         click.echo(line)
-    for line in [f"halted: {halt['words']}" for halt in said["halts"]] or ["no orders are halted"]:
+    for line in map(_halt, said["halts"]) if said["halts"] else ["no orders are halted"]:
         click.echo(line)
     if said["halts"] and not said["survives_restart"]:
         click.echo(f"sealgate: a restart forgets this: {said['forgotten_because']}", err=True)
+
+
+def _halt(halt: dict[str, Any]) -> str:
+    since = datetime.fromtimestamp(halt["since_ms"] / 1000, UTC).astimezone().isoformat(" ", "seconds")
+    reason = f": {halt['reason']}" if halt["reason"] else ""
+    return f"halted: {halt['words']} (since {since} by {halt['who']}{reason})"
 
 
 def _halted(said: dict[str, Any]) -> Iterator[str]:
@@ -45,10 +53,10 @@ def _halted(said: dict[str, Any]) -> Iterator[str]:
     yield "already halted; nothing has changed" if said["had_been"] else refused
 
 
-def _resumed(said: dict[str, Any], scope: dict[str, str | None]) -> Iterator[str]:
+def _resumed(said: dict[str, Any], command: dict[str, str | None]) -> Iterator[str]:
     for alias in said["keys"]:
         yield f"key {alias}: used again from now on"
     for halt in said["lifted"]:
         yield f"resumed: {halt['words']}"
     if said["halts"] and not said["lifted"]:
-        yield f"no halt is of {Scope(**scope).words} alone; nothing has changed"
+        yield f"no halt is of {Scope(command['bot'], command['key']).words} alone; nothing has changed"

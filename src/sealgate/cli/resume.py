@@ -10,11 +10,11 @@ from sealgate.cli.halting import change, scope_options
 @click.command("resume")
 @scope_options
 def command(
-    config_file: Path | None, socket_file: Path | None, bot: str | None, key: str | None, *, as_json: bool
+    config_file: Path | None, socket_file: Path | None, *, as_json: bool, **command: str | None
 ) -> None:
     """Let orders go again: all, or what was halted of a bot, with a key, or of both.
 
     A wider halt still stands, and is printed. A key that the exchange refused is used again at once, and
     named.
     """
-    change("resume", {"bot": bot, "key": key}, (config_file, socket_file), as_json=as_json)
+    change("resume", command, (config_file, socket_file), as_json=as_json)

@@ -111,6 +111,7 @@ def _notices(picture: Picture) -> Iterator[str]:
         yield _failing(failing, picture["at_ms"])
     for halt in picture["halts"]:
         yield f"orders are halted for {halt['words']}; go on with: {halt['resume']}"
+        yield _halted_by(halt, picture["at_ms"])
 
 
 def _without_cause(reason: str, picture: Picture) -> str:
@@ -120,6 +121,12 @@ def _without_cause(reason: str, picture: Picture) -> str:
     for cause in filter(None, causes):
         reason = reason.removesuffix(f": {cause}")
     return reason
+
+
+def _halted_by(halt: Mapping[str, Any], at_ms: int) -> str:
+    ago = span((at_ms - halt["since_ms"]) / 1000)
+    reason = f": {halt['reason']}" if halt["reason"] else ""
+    return f"  halted {ago} ago by {halt['who']}{reason}"
 
 
 def _failing(failing: Mapping[str, Any], at_ms: int) -> str:

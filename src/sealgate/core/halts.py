@@ -38,11 +38,31 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Who gave a command, and why: None where the system does not say, "" where the person did not."""
+
+    uid: int | None = None
+    pid: int | None = None
+    reason: str = ""
+
+    @property
+    def who(self) -> str:
+        """Name the user and the process, for people."""
+        if self.uid is None:
+            return "an unknown user"
+        return f"user {self.uid}" if self.pid is None else f"user {self.uid}, process {self.pid}"
+
+
+UNKNOWN = Origin()
+
+
+@dataclass(frozen=True, slots=True)
 class Halt:
-    """One halt, and since when it stands, in epoch ms by this host's clock."""
+    """One halt, since when it stands, in epoch ms by this host's clock, and where it comes from."""
 
     scope: Scope
     since_ms: int
+    origin: Origin = UNKNOWN
 
 
 class Halts:
@@ -63,9 +83,12 @@ class Halts:
     def __hash__(self) -> int:
         return hash(frozenset(self))
 
-    def extended(self, scope: Scope, at_ms: int) -> "Halts":
-        """Return what stands once the scope is halted from `at_ms` on; one that stands keeps its time."""
-        return self if scope in self._by_scope else Halts(*self, Halt(scope, at_ms))
+    def extended(self, scope: Scope, at_ms: int, origin: Origin = UNKNOWN) -> "Halts":
+        """Return what stands once the scope is halted from `at_ms` on.
+
+        A halt of the same scope that stands already keeps its time and its origin.
+        """
+        return self if scope in self._by_scope else Halts(*self, Halt(scope, at_ms, origin))
 
     def within(self, scope: Scope) -> "Halts":
         """Return those that resuming the scope lifts."""

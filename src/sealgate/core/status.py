@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.halts import Halts, Scope
+from sealgate.core.halts import Halt, Halts
 from sealgate.core.key_health import KeyHealth
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
@@ -82,7 +82,8 @@ def key_status(
 class HaltStatus:
     """A halt of orders: of a bot, a key, both, or with neither of all. `since_ms` is epoch ms.
 
-    `words` say whose orders, for people; `resume` is the command that lifts it.
+    `words` say whose orders, for people; `resume` is the command that lifts it. `uid`, `pid` and `reason` say
+    who halted them and why, as `Origin` does; `who` is user and process for people.
     """
 
     bot: str | None
@@ -90,15 +91,30 @@ class HaltStatus:
     since_ms: int
     words: str
     resume: str
+    uid: int | None
+    pid: int | None
+    who: str
+    reason: str
 
 
 def halt_status(halts: Halts) -> tuple[HaltStatus, ...]:
     """Return what is halted as its readers want it."""
-    return tuple(_halt_status(halt.scope, halt.since_ms) for halt in halts)
+    return tuple(map(_halt_status, halts))
 
 
-def _halt_status(scope: Scope, since_ms: int) -> HaltStatus:
-    return HaltStatus(scope.bot, scope.key, since_ms, scope.words, scope.resume)
+def _halt_status(halt: Halt) -> HaltStatus:
+    scope, origin = halt.scope, halt.origin
+    return HaltStatus(
+        bot=scope.bot,
+        key=scope.key,
+        since_ms=halt.since_ms,
+        words=scope.words,
+        resume=scope.resume,
+        uid=origin.uid,
+        pid=origin.pid,
+        who=origin.who,
+        reason=origin.reason,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def test_it_is_readable_by_its_owner_only(file: Path) -> None:
 def test_a_file_of_version_1_is_taken_over(file: Path) -> None:
     make_version_1(file)
     prepare(file)
-    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (3, 2)
+    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (4, 2)
     assert LimitsTable(file).learned("s", 1.0) == []
     prepare(file)
 

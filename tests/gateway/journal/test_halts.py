@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.core.halts import Halt, Halts, Scope
+from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.gateway.journal import HaltsTable, JournalError
 from sealgate.gateway.journal.file import connect, prepare
 
-ALL, GRID, MAIN = Halt(Scope(), 30), Halt(Scope("grid"), 10), Halt(Scope("grid", "main"), 20)
+ALL, GRID, MAIN = (
+    Halt(Scope(), 30, Origin(1000, 7, "a bad day")),
+    Halt(Scope("grid"), 10),
+    Halt(Scope("grid", "main"), 20),
+)
 HALTS = Halts(GRID, MAIN, ALL)
 
 
@@ -29,6 +33,19 @@ def test_there_are_none_at_first(file: Path) -> None:
 def test_they_come_back_the_oldest_first(file: Path) -> None:
     HaltsTable(file).write(Halts(ALL, MAIN, GRID))
     assert list(HaltsTable(file).read()) == [GRID, MAIN, ALL]
+
+
+def test_those_of_a_file_of_version_3_come_back(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE halts (bot TEXT, key TEXT, since_ms INTEGER NOT NULL) STRICT")
+        database.execute("INSERT INTO halts VALUES ('grid', NULL, 10)")
+        database.execute("PRAGMA user_version = 3")
+    prepare(file)
+    assert HaltsTable(file).read() == Halts(GRID)
+    HaltsTable(file).write(HALTS)
+    prepare(file)
+    assert HaltsTable(file).read() == HALTS
 
 
 def test_what_is_written_takes_the_place_of_what_was(file: Path) -> None:
@@ -63,7 +80,7 @@ def no_database(file: Path) -> None:
 
 def no_utf_8(file: Path) -> None:
     with closing(connect(file)) as database, database:
-        database.execute("INSERT INTO halts VALUES (CAST(x'ff' AS TEXT), NULL, 1)")
+        database.execute("INSERT INTO halts (bot, key, since_ms) VALUES (CAST(x'ff' AS TEXT), NULL, 1)")
 
 
 UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {

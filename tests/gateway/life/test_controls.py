@@ -7,7 +7,7 @@ import pytest
 
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.station import KEY, make_config
-from sealgate.core.halts import Scope
+from sealgate.core.halts import Origin, Scope
 from sealgate.gateway.life.controls import Controls
 from sealgate.gateway.life.reload import ReloadError
 from sealgate.gateway.request.halting import Halted, Halting
@@ -29,11 +29,11 @@ class Running:
         self.trouble: Exception | None = None
         self.reloads: list[str] = []
 
-    async def halt(self, scope: Scope) -> Halted:
-        return await self._halting.halt(scope)
+    async def halt(self, scope: Scope, *origin: Origin) -> Halted:
+        return await self._halting.halt(scope, *origin)
 
-    async def resume(self, scope: Scope) -> Halted:
-        return await self._halting.resume(scope)
+    async def resume(self, scope: Scope, *origin: Origin) -> Halted:
+        return await self._halting.resume(scope, *origin)
 
     async def reload(self, cause: str) -> tuple[str, ...]:
         self.reloads.append(cause)
@@ -52,7 +52,8 @@ async def test_a_halt_says_what_stands_now() -> None:
     status, document = await running.controls.halt(Scope("grid", "alt"))
     assert (status, document["base_url"]) == (200, URL)
     words = {"words": "bot grid with key alt", "resume": "sealgate resume --bot grid --key alt"}
-    assert document["halts"] == [{"bot": "grid", "key": "alt", "since_ms": EPOCH * 1000, **words}]
+    origin = {"uid": None, "pid": None, "who": "an unknown user", "reason": ""}
+    assert document["halts"] == [{"bot": "grid", "key": "alt", "since_ms": EPOCH * 1000, **words, **origin}]
     assert (document["refused"], document["had_been"], document["lifted"]) == (0, False, [])
     assert document["survives_restart"] is False
     assert "journal" in document["forgotten_because"]
@@ -108,7 +109,7 @@ async def test_a_reload_tells_its_warnings() -> None:
         200,
         {"warnings": ["log.level takes effect after a restart"], "base_url": URL},
     )
-    assert running.reloads == ["the admin socket"]
+    assert running.reloads == ["an unknown user, by the admin socket"]
 
 
 async def test_a_reload_that_is_refused_says_why() -> None:

@@ -11,11 +11,17 @@ export function notices(now, stream) {
   for (const reason of now.not_ready.filter((one) => !hasOwnWords(one, now.keys))) add("bad", `Not ready: ${reason}`);
   if (now.failing) add("bad", failingWords(now));
   else if (now.clock.trouble && !now.not_ready.some(isOfClock)) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
-  for (const halt of now.halts) add("bad", `Orders are halted for ${halt.words}. Reads and cancels pass. Go on with: \`${halt.resume}\``);
+  for (const halt of now.halts) add("bad", haltWords(halt, now.at_ms));
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
   if (now.journal.trouble) add("bad", journalWords(now.journal));
   if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has asked for anything yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
   return found;
+}
+
+/** The reason stands last, so that a backquote in it changes nothing else. */
+function haltWords({ words, since_ms: since, who, resume, reason }, atMs) {
+  const ago = `${new Date(since).toLocaleString("en-GB")}, ${span((atMs - since) / 1000)} ago`;
+  return `Orders are halted for ${words} since ${ago}, by ${who}. Reads and cancels pass. Go on with: \`${resume}\`${reason ? `. Reason: ${reason}` : ""}`;
 }
 
 /** Keys and the journal are told of further down. */

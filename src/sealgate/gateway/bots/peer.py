@@ -57,6 +57,14 @@ def process_of(sock: Any) -> int | None:
     return None if credentials is None else credentials[0]
 
 
+def caller_of(transport: asyncio.BaseTransport) -> tuple[int | None, int | None]:
+    """Return user and process at the other end of a Unix socket, None where the system does not say."""
+    sock = transport.get_extra_info("socket")
+    credentials = None if sock is None else _credentials(sock)
+    # The process is 0 where it is in another container's namespace, in which it has no number here.
+    return (None, None) if credentials is None else (_user(sock), credentials[0] or None)
+
+
 def _user(sock: Any) -> int | None:
     credentials = _credentials(sock)
     return None if credentials is None else credentials[1] & 0xFFFFFFFF

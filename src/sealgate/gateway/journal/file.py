@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sealgate.gateway.host.ownership import WRITABLE_BY_OTHERS, foreign, is_trusted
-from sealgate.gateway.journal.tables import SCHEMA, VERSION
+from sealgate.gateway.journal.tables import FROM_VERSION_3, SCHEMA, VERSION
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
@@ -18,6 +18,7 @@ _INCREMENTAL = 2
 MODE = 0o600
 _OTHERS_WRITE = 0o002
 
+_WITHOUT_HALTED_BY = 3  # the version whose halts do not say who and why
 _BESIDE = ("", "-wal", "-shm", "-lock")  # the file itself, SQLite's two, and `lock_file`
 _NO_UTF_8 = "Could not decode"  # what Python says of a text, and repeats it
 _PRIMARY = 0xFF  # of SQLite's extended error codes
@@ -175,5 +176,7 @@ def _version(database: sqlite3.Connection) -> int:
 def _make_tables(database: sqlite3.Connection) -> None:
     if database.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
         database.execute("VACUUM")  # a file of version 1 can give space back only after this
+    if _version(database) == _WITHOUT_HALTED_BY:
+        database.executescript(FROM_VERSION_3)
     database.executescript(SCHEMA)
     database.execute(f"PRAGMA user_version = {VERSION}")

@@ -1,6 +1,6 @@
 """The tables of the journal, as `prepare` makes them."""
 
-VERSION = 3  # 1 had no orders, 2 no halts
+VERSION = 4  # 1 had no orders, 2 no halts, 3 not who halted and why
 
 # The columns of `orders`: first those of `Order`, in its order, then how it ended.
 ORDERS = {
@@ -29,10 +29,20 @@ IN_DOUBT = "state = 'unknown'"
 SETTLED = "state NOT IN ('sent', 'unknown')"
 SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `Shelf`
 
+_HALTS = "bot TEXT, key TEXT, since_ms INTEGER NOT NULL"
+_HALTED_BY = ("uid INTEGER", "pid INTEGER", "reason TEXT NOT NULL DEFAULT ''")
+
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS halts (bot TEXT, key TEXT, since_ms INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS halts ({", ".join((_HALTS, *_HALTED_BY))}) STRICT;
 CREATE TABLE IF NOT EXISTS orders ({", ".join(map(" ".join, ORDERS.items()))}) STRICT;
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE {IN_DOUBT};
 CREATE INDEX IF NOT EXISTS orders_settled ON orders ({SHELF}, bot) WHERE {SETTLED};
+"""
+# What a file of version 3 lacks; all of it or nothing.
+FROM_VERSION_3 = f"""
+BEGIN;
+{"".join(f"ALTER TABLE halts ADD COLUMN {column};" for column in _HALTED_BY)}
+PRAGMA user_version = {VERSION};
+COMMIT;
 """

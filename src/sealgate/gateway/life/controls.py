@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any
 
-from sealgate.core.halts import Scope
+from sealgate.core.halts import UNKNOWN, Origin, Scope
 from sealgate.core.status import halt_status
 from sealgate.gateway.life.gateway import Gateway
 from sealgate.gateway.life.reload import ReloadError
@@ -27,25 +27,25 @@ class Controls:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
-    async def reload(self, scope: Scope) -> Said:
+    async def reload(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Take the configuration as it is now into use."""
         if scope != Scope():
             return HTTPStatus.BAD_REQUEST, {"error": "a reload takes neither bot nor key"}
         try:
-            warnings = await self._gateway.reloader.reload("the admin socket")
+            warnings = await self._gateway.reloader.reload(f"{origin.who}, by the admin socket")
         except ReloadError as error:
             return HTTPStatus.CONFLICT, {"error": str(error)}
         return HTTPStatus.OK, {"warnings": list(warnings), "base_url": str(self._gateway.config.base_url)}
 
-    async def halt(self, scope: Scope) -> Said:
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Stop the orders of a scope."""
-        return self._unknown(scope) or self._told(await self._gateway.halt(scope))
+        return self._unknown(scope) or self._told(await self._gateway.halt(scope, origin))
 
-    async def resume(self, scope: Scope) -> Said:
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Let them go again; a halt may name what the configuration has no more."""
         is_halted = self._gateway.site.halting.halts.within(scope)
         unknown = None if is_halted else self._unknown(scope)
-        return unknown or self._told(await self._gateway.resume(scope))
+        return unknown or self._told(await self._gateway.resume(scope, origin))
 
     def _unknown(self, scope: Scope) -> Said | None:
         config = self._gateway.config

@@ -10,7 +10,7 @@ import structlog
 
 from sealgate import __version__
 from sealgate.config import Address, Config
-from sealgate.core.halts import Scope
+from sealgate.core.halts import UNKNOWN, Origin, Scope
 from sealgate.core.status import KeyStatus, Status, halt_status, key_status
 from sealgate.gateway.bots.connection import Service
 from sealgate.gateway.bots.server import BotServer
@@ -113,18 +113,18 @@ class Gateway:
             reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
         return tuple(reasons)
 
-    async def halt(self, scope: Scope) -> Halted:
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Stop the orders of a scope."""
-        return await self.site.halting.halt(scope)
+        return await self.site.halting.halt(scope, origin)
 
-    async def resume(self, scope: Scope) -> Halted:
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
         keys = tuple(
             alias
             for alias, live_key in self.tree.live_keys.items()
             if scope.covers(Scope(scope.bot, alias)) and live_key.watch.enable()
         )
-        return replace(await self.site.halting.resume(scope), keys=keys)
+        return replace(await self.site.halting.resume(scope, origin), keys=keys)
 
     async def wait_until_ready(self, seconds: float) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""

@@ -1,12 +1,13 @@
 """Halting orders and letting them go again, at once and, with a journal, over a restart."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import structlog
 
 from sealgate.core.admission import Ticket
-from sealgate.core.halts import Halt, Halts, Scope, is_stoppable
+from sealgate.core.halts import UNKNOWN, Halt, Halts, Origin, Scope, is_stoppable
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, JournalError
@@ -48,7 +49,7 @@ class Halting:
         self.is_draining = False
         self.halts = table.read() if table is not None else Halts()
         for halt in self.halts:
-            log.warning("orders_halted", scope=halt.scope.words, fix=_fix(halt.scope))
+            log.warning("orders_halted", since_ms=halt.since_ms, **_logged(halt.scope, halt.origin))
 
     def stops(self, ticket: Ticket) -> bool:
         """Whether a request may not be sent."""
@@ -59,20 +60,25 @@ class Halting:
         if self.halts and (halt := _found(self.halts, ticket)) is not None:
             raise _refusal(halt)
 
-    async def halt(self, scope: Scope) -> Halted:
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Stop the orders of a scope, those that wait included."""
         before = self.halts
-        self.halts = before.extended(scope, int(self._host.wall() * 1000))
+        self.halts = before.extended(scope, int(self._host.wall() * 1000), origin)
         refused = self._under_way.stop(self._reason)
-        log.warning("orders_halted", scope=scope.words, refused=refused, fix=_fix(scope))
+        log.warning("orders_halted", refused=refused, **_logged(scope, origin))
         return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
 
-    async def resume(self, scope: Scope) -> Halted:
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Let the orders of a scope go again; a wider halt still stands."""
         lifted = self.halts.within(scope)
         self.halts = self.halts.without(scope)
         if lifted:
-            log.info("orders_resumed", scope=_listed(lifted), still_halted=_listed(self.halts))
+            log.info(
+                "orders_resumed",
+                scope=_listed(lifted),
+                still_halted=_listed(self.halts),
+                **asdict(origin),
+            )
         return Halted(self.halts, 0, await self._keep(), had_been=not lifted, lifted=lifted)
 
     def _reason(self, context: RequestContext) -> Refusal | None:
@@ -102,8 +108,9 @@ def _refusal(halt: Halt) -> Refusal:
     return Refusal("halted", detail)
 
 
-def _fix(scope: Scope) -> str:
-    return f"`{scope.resume}` lets them go"
+def _logged(scope: Scope, origin: Origin) -> dict[str, Any]:
+    """Return what the log says of a halt."""
+    return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` lets them go"}
 
 
 def _listed(halts: Halts) -> str | None:
