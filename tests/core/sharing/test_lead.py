@@ -225,20 +225,36 @@ def test_what_it_does_not_know_of_changes_nothing() -> None:
     assert len(lead.pacer.status(0.1).waiting) == 1
 
 
-def test_whose_time_is_over_is_dropped() -> None:
+def test_what_cannot_go_in_time_is_declined_with_the_reason() -> None:
     lead = lead_of(Limit(1.0, 5.0, most=1.0))
     asks(lead, "a", "1")
     lead.hear("a", Note(waits=[claim("too late", give_up_at=5.5)]), 0.0)
     lead.hear("a", Note(waits=[claim("far too late", give_up_at=1.0)]), 0.0)
     lead.advance(0.0)
+    [declined] = lead.take_grant("a").declined
+    assert (declined.name, declined.slug) == ("far too late", "deadline_exceeded")
+    assert declined.retry_after_s == pytest.approx(5.0, abs=0.1)
     asks(lead, "a", "2")
     lead.pacer.hold(9.0)
     lead.advance(5.6)
-    assert set(lead.members()) == {"a"}
-    assert lead.take_grant("a").go == []
-    assert "too late" not in lead._held["a"]
+    assert lead.members() == ("a",)
+    [declined] = lead.take_grant("a").declined
+    assert (declined.name, declined.slug) == ("too late", "deadline_exceeded")
     lead.advance(12.0)
     assert lead.take_grant("a").go == ["2"]
+
+
+@pytest.mark.parametrize("is_under_way", [True, False])
+def test_a_name_that_is_told_twice_stands_in_the_queue_once(*, is_under_way: bool) -> None:
+    lead = lead_of(Limit(2.0, 5.0, most=2.0))
+    assert asks(lead, "a", "1") == ["1"]
+    name = "1" if is_under_way else "2"
+    lead.pacer.hold(4.0)
+    asks(lead, "a", name)
+    asks(lead, "a", name)
+    assert lead.pacer.status(0.0).waiting == {(Lane.ORDER, "bot"): 1}
+    lead.hear("a", Note(gone=[name]), 0.0)
+    assert lead.pacer.status(0.0).waiting == {}
 
 
 def test_a_pause_found_in_its_own_process_is_obeyed() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.stated import Quota
@@ -10,7 +10,7 @@ from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import Lead
 from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
-from sealgate.core.sharing.notes import Grant, Note, Over
+from sealgate.core.sharing.notes import Declined, Grant, Note, Over
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 SHOWN = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
@@ -71,6 +71,45 @@ def test_whose_time_is_over_is_refused_here_and_withdrawn_there(pacer: MemberPac
     pacer.outbox.take()
     assert [one.claim for one in pacer.release(1.0).refused] == [late]
     assert pacer.outbox.take().gone == ["late"]
+
+
+def test_a_grant_that_comes_with_the_end_of_a_deadline_is_refused_once(pacer: MemberPacer) -> None:
+    late, other = claim("late", give_up_at=1.0), claim("other", give_up_at=1.0)
+    for one in (late, other):
+        pacer.enter(one, 0.0)
+    pacer.outbox.take()
+    pacer.take_grant(Grant(go=["late"]), 1.0)
+    release = pacer.release(1.0)
+    assert ([one.claim for one in release.refused], release.go) == ([late, other], ())
+    assert pacer.release(1.0) == Release((), (), None)
+    assert pacer.outbox.take().gone == ["late", "other"]
+
+
+def test_a_grant_for_what_left_the_queue_meanwhile_goes_back(pacer: MemberPacer) -> None:
+    [a] = waiting(pacer, "a")
+    pacer.outbox.take()
+    pacer.leave(a)
+    pacer.outbox.take()
+    assert granted(pacer, "a") == []
+    assert pacer.outbox.take().gone == ["a"]
+
+
+def test_a_grant_that_comes_twice_is_not_given_back_while_the_first_is_under_way(pacer: MemberPacer) -> None:
+    waiting(pacer, "a")
+    granted(pacer, "a")
+    pacer.outbox.take()
+    assert granted(pacer, "a") == []
+    assert pacer.outbox.take() == Note()
+
+
+def test_what_the_lead_declines_is_refused_here_with_its_reason(pacer: MemberPacer) -> None:
+    a, _ = waiting(pacer, "a", "b")
+    pacer.outbox.take()
+    declined = Declined("a", "deadline_exceeded", "The queue is too long.", 2.0)
+    pacer.take_grant(Grant(declined=[declined, declined]), 0.0)
+    expected = Refused(a, "deadline_exceeded", "The queue is too long.", 2.0)
+    assert pacer.release(0.0) == Release((), (expected,), 1000.0)
+    assert pacer.outbox.take() == Note()
 
 
 def test_a_late_first_byte_is_told(pacer: MemberPacer) -> None:
@@ -194,7 +233,7 @@ def test_what_was_answered_is_under_way_no_longer(pacer: MemberPacer) -> None:
     granted(pacer, "a")
     pacer.answered(a, 0.1, ACCEPTED)
     pacer.go_alone(0.2)
-    pacer._envelope.in_flight.cap = 1
+    pacer.own._envelope.in_flight.cap = 1
     assert pacer.goes_at_once(claim("b"), 0.2)
 
 
@@ -258,13 +297,13 @@ def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None
     pacer.sent(claim("1"), 0.1)
     pacer.answered(claim("1"), 0.1, ACCEPTED)
     pacer.know(SharedLimit((Limit(8.0, 1.0),), replicas=1))  # what is heard meanwhile is for later
-    assert pacer.limits[0].n == 4.0
+    assert pacer.own.limits[0].n == 4.0
     assert pacer.outbox.take() == Note()
 
 
 def test_alone_and_knowing_nothing_it_shows_what_it_learned_itself() -> None:
     pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
-    pacer.believe([Limit(3.0, 1.0)])
+    pacer.own.believe([Limit(3.0, 1.0)])
     assert [limit.n for limit in pacer.status(0.0).limits] == [3.0]
 
 
@@ -327,7 +366,7 @@ def test_a_credit_that_is_too_old_is_given_back_and_not_used(pacer: MemberPacer)
 )
 def test_how_many_credits_it_asks_for(pacer: MemberPacer, at_hand: int, before: int, wants: int) -> None:
     for at, cost in ((0.89, 9.0), (0.91, float(before))):
-        pacer.recall([(at, cost)])
+        pacer.own.recall([(at, cost)])
     pacer.take_grant(Grant(credits=[f"+{number}" for number in range(at_hand)]), 1.0)
     assert pacer.goes_at_once(claim(), 1.0)
     assert pacer.outbox.due_at == pytest.approx(1.01 if wants else float("inf"))
@@ -351,7 +390,7 @@ def test_what_was_spent_is_told_in_parts(
     pacer: MemberPacer, limits: tuple[Limit, ...], now: float, spent: list[tuple[float, float]]
 ) -> None:
     pacer.know(SharedLimit(limits))
-    pacer.recall([(10.0, 4.0), (67.5, 1.0), (68.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
+    pacer.own.recall([(10.0, 4.0), (67.5, 1.0), (68.5, 1.0), (76.5, 2.0), (99.5, 1.0)])
     pacer.share(now)
     assert pacer.outbox.take().spent == spent
 
@@ -383,15 +422,15 @@ def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPace
 def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
     """A member keeps its share of what the lead knows; alone it goes by what is published."""
     pacer.know(SharedLimit((Limit(10.0, 1.0),), replicas=2))
-    share = pacer.limits
+    share = pacer.own.limits
     settings = PacerSettings(1, (Quota(20, 1),))
     pacer.adopt(settings)
-    assert pacer.limits == share
+    assert pacer.own.limits == share
     waiting(pacer, "a")
     assert pacer.enter(claim("b"), 0.0) is not None
     alone = MemberPacer(PacerSettings(), lambda: 0.5, "me")
     alone.adopt(settings)
-    assert [limit.n for limit in alone.limits] == [20.0]
+    assert [limit.n for limit in alone.own.limits] == [20.0]
 
 
 def test_the_lead_takes_them_over_without_a_bound_of_its_line(pacer: MemberPacer) -> None:

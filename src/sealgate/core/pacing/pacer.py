@@ -4,7 +4,10 @@ The shell asks and obeys. It calls `goes_at_once` for a request; if that says no
 which says what to send, what to refuse and when to look again; `release` is called after every other call,
 too, and when that time has come.
 What was let go is `sent` when its first byte is written, and then `answered`; or, if its bot hung up before
-that, told by `leave`.
+that, given back by `leave`.
+
+Where several gateways share the limit, one of them decides for all. Then this pacer keeps the queue, the
+deadlines, the gate and the count of what was sent, by `expire`, `let_go` and `settle`.
 
 Nothing here waits, sleeps or reads a clock: `now` comes in, and `chance` (a source of numbers in [0, 1)) is
 handed in for the jitter of the pauses.
@@ -93,17 +96,24 @@ class Pacer:
             self._envelope.untook(claim, sent_at)
             self._take_scout_back(claim)
 
-    def sent(self, claim: Claim, now: float) -> None:
-        """Hear that the first byte of what was let go is written only now: a connection had to be made."""
+    def sent(self, claim: Claim, now: float) -> float:
+        """Count what was let go from now on: its first byte leaves. Return how late that is, in seconds."""
         released_at = self._sent[claim.id]
         if now - released_at > _AT_ONCE_S:
             self._envelope.sent(claim, released_at, now)
             self._sent[claim.id] = now
+        return now - released_at
 
     def release(self, now: float) -> Release:
         """Return what to do now. Claims in `go` count as sent."""
         if not len(self._line):
             return _NOTHING
+        refused = self.expire(now)
+        go, again_at = self._release_ready(now)
+        return Release(tuple(go), tuple(refused), self.next_look(again_at))
+
+    def expire(self, now: float) -> list[Refused]:
+        """Take out of the queue all that cannot be sent in time any more."""
         refused = [_late(claim) for claim in self._line.ended(now)]
         pause_s = self._gate.left_s(now)
         if pause_s:
@@ -111,9 +121,19 @@ class Pacer:
         spent_s = self._envelope.spent_s(now)
         if spent_s:
             refused += [_spent(claim, spent_s) for claim in self._line.ended(now + spent_s)]
-        go, again_at = self._let_go(now)
+        return refused
+
+    def next_look(self, again_at: float | None) -> float | None:
+        """Return when to call again: at `again_at`, or when a deadline ends; None: at the next event."""
         ends = [at for at in (again_at, self._line.next_end()) if at is not None and at < math.inf]
-        return Release(tuple(go), tuple(refused), min(ends, default=None))
+        return min(ends, default=None)
+
+    def let_go(self, claim: Claim, now: float) -> None:
+        """Count a claim as sent, on another's word: out of the queue, or without having waited."""
+        if claim in self._line:
+            self._line.take(claim, is_probing=False)
+        self._envelope.took(claim, now, is_paced=False)
+        self._sent[claim.id] = now
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from what came back for a claim that was let go."""
@@ -127,6 +147,20 @@ class Pacer:
             self._envelope.lost(claim)
         if reply.quotas:
             self._envelope.stated(reply.quotas, now)
+
+    def settle(self, claim: Claim, now: float, reply: LimitReply) -> float:
+        """Count how a claim ended whose reply another learns from; return when it was sent.
+
+        A 429 pauses here at once.
+        """
+        sent_at = self._sent.pop(claim.id)
+        self._take_scout_back(claim)
+        if reply.fate is Fate.LIMITED:
+            self._gate = self._gate.refused(now, usable(reply.retry_after_s), self._chance(), is_scout=False)
+            self._envelope.untook(claim, sent_at)
+        else:
+            self._envelope.lost(claim)
+        return sent_at
 
     def is_paused(self, now: float) -> bool:
         """Return whether nothing may be sent, not even what was let go a moment ago."""
@@ -145,6 +179,23 @@ class Pacer:
         """Count what others sent: time and cost, in order of time and after all that was sent here."""
         for at, cost in sends:
             self._envelope.log.add(at, cost)
+
+    def sent_cost(self, since: float, until: float | None = None) -> float:
+        """Return the cost of what was sent from here in that time."""
+        return self._envelope.log.all.count(since, until)
+
+    @property
+    def depth(self) -> int:
+        """How many wait."""
+        return len(self._line)
+
+    def waiting(self) -> tuple[Claim, ...]:
+        """Return all that waits, by the time that it entered."""
+        return self._line.claims()
+
+    def pace_waiting(self) -> None:
+        """Let all that waits go at an even pace: it was not this pacer that made it wait."""
+        self._paced = {self._class(claim) for claim in self._line.claims()}
 
     @property
     def limits(self) -> list[Limit]:
@@ -175,7 +226,7 @@ class Pacer:
         if not self.settings.known:
             self._envelope.limits = memory.restore(kept, now)
 
-    def _let_go(self, now: float) -> tuple[list[Claim], float | None]:
+    def _release_ready(self, now: float) -> tuple[list[Claim], float | None]:
         """Take from the line what may go; return it, and when the next one may."""
         go: list[Claim] = []
         while True:

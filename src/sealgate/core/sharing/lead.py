@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.notes import Grant, Note, Over
+from sealgate.core.sharing.notes import Declined, Grant, Note, Over
 
 LISTENS_S = 0.5  # longer than members take to notice a new lead
 _LENT = 0.25  # of the smallest limit may be held as credits
@@ -66,7 +66,8 @@ class Lead:
             self._finish(held, over)
         self._count(note.spent, now)
         for claim in note.waits:
-            held[claim.id] = self._enter(claim._replace(id=f"{member} {claim.id}"), now)
+            self._give_up(held, claim.id, now)
+            self._enter(member, claim, now)
         if note.wants:
             self._lend(member, note.wants, now)
 
@@ -83,12 +84,8 @@ class Lead:
         """Give up on what a member that is gone has left: what may have been sent stays counted."""
         self._has_heard = True
         held = self._held.pop(member, {})
-        for name, claim in list(held.items()):
-            if claim.id in self._unused or claim.id not in self._gone:
-                self._give_back(held, name)
-            else:
-                self._gone.remove(claim.id)
-                self.pacer.answered(claim, now, LimitReply(Fate.LOST))
+        for name in list(held):
+            self._give_up(held, name, now)
         self.grants.pop(member, None)
 
     def members(self) -> tuple[str, ...]:
@@ -107,9 +104,8 @@ class Lead:
         release = self.pacer.release(now)
         for claim in release.go:
             self._let_go(claim)
-        for refused in release.refused:  # its member knows the end of its time, too
-            member, _, name = refused.claim.id.partition(" ")
-            self._held[member].pop(name)
+        for refused in release.refused:
+            self._decline(refused)
         self.look_at = math.inf if release.look_again_at is None else release.look_again_at
 
     def take_grant(self, member: str) -> Grant:
@@ -129,18 +125,36 @@ class Lead:
         elif spent:  # the log goes on in order: it counts as sent now, which is on the safe side
             self.pacer.recall([(now, sum(cost for _, cost in spent))])
 
-    def _enter(self, claim: Claim, now: float) -> Claim:
-        """Let it go or stand in line. Who is refused here waits with its member, to the end of its time."""
-        if self._is_open and self.pacer.goes_at_once(claim, now):
-            self._let_go(claim)
-        else:
-            self.pacer.enter(claim, now)
-        return claim
+    def _enter(self, member: str, claim: Claim, now: float) -> None:
+        """Let it go, take it into the queue, or decline it."""
+        inner = claim._replace(id=f"{member} {claim.id}")
+        if self._is_open and self.pacer.goes_at_once(inner, now):
+            self._let_go(inner)
+        elif (refused := self.pacer.enter(inner, now)) is not None:
+            self._decline(refused)
+            return
+        self._held[member][claim.id] = inner
 
     def _let_go(self, claim: Claim) -> None:
         member, _, name = claim.id.partition(" ")
         self._gone.add(claim.id)
         self._grant(member).go.append(name)
+
+    def _decline(self, refused: Refused) -> None:
+        member, _, name = refused.claim.id.partition(" ")
+        self._held[member].pop(name, None)
+        declined = Declined(name, refused.slug, refused.detail, refused.retry_after_s)
+        self._grant(member).declined.append(declined)
+
+    def _give_up(self, held: dict[str, Claim], name: str, now: float) -> None:
+        """Forget what a member had under a name, if anything: what may have been sent stays counted."""
+        claim = held.get(name)
+        if claim is not None and claim.id in self._gone and claim.id not in self._unused:
+            del held[name]
+            self._gone.remove(claim.id)
+            self.pacer.answered(claim, now, LimitReply(Fate.LOST))
+        else:
+            self._give_back(held, name)
 
     def _give_back(self, held: dict[str, Claim], name: str) -> None:
         if (claim := held.pop(name, None)) is not None:

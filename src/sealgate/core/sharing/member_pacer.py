@@ -1,9 +1,9 @@
 """The pacer of a gateway that shares a key: it asks the lead while there is one, and else goes by itself.
 
-The line, the deadlines and the gate are those of every Pacer, so a pause that was heard of holds whatever
-becomes of Redis, and who waits keeps its place when the sharing begins or ends. Only *who may go* is another
-question: shared, it is what the lead grants and what credits are at hand; alone, a careful share of what was
-last known of the limit.
+The queue, the deadlines and the gate are those of a `Pacer` of its own, so a pause that is known holds
+whatever becomes of Redis, and requests keep their places when the sharing begins or ends. Only *which may go*
+is decided elsewhere while the limit is shared: by the lead, or by a credit at hand. Alone, the own pacer
+decides, by a careful share of the last known limit.
 """
 
 import math
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from sealgate.core.pacing import memory
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
-from sealgate.core.pacing.gate import usable
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
 from sealgate.core.sharing.handover import shares
-from sealgate.core.sharing.notes import Grant, Over
+from sealgate.core.sharing.notes import Declined, Grant, Over
 from sealgate.core.sharing.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -45,31 +44,37 @@ class SharedLimit:
     replicas: int = 1
 
 
-class MemberPacer(Pacer):
-    """A Pacer that may be one of several for its key. `outbox` is what the lead must hear.
+class MemberPacer:
+    """Paces one of several gateways that share a key. `own` is the pacer of this gateway, `lead` that of all.
 
-    `lead` is set where this very process leads.
+    `outbox` is what the lead must hear; `lead` is set where this very process leads.
     """
 
     def __init__(self, settings: PacerSettings, chance: Callable[[], float], name: str) -> None:
-        super().__init__(settings, chance)
+        self.own = Pacer(settings, chance)
         self.name = name
         self.outbox = Outbox()
         self.lead: Lead | None = None
         self.common = SharedLimit()
         self.is_shared = False
-        self._asked: dict[str, Claim] = {}  # in line, and the lead knows
+        self._asked: dict[str, Claim] = {}  # in the queue, and the lead knows
         self._granted: list[str] = []
+        self._declined: list[Declined] = []
         self._credits: deque[tuple[str, float]] = deque()  # and until when each is good
         self._names: dict[str, str] = {}  # what the lead calls those that were let go
         self._alone_since = -math.inf  # what was sent since then the lead cannot know
 
+    @property
+    def settings(self) -> PacerSettings:
+        """How many may wait, and the limits that are published."""
+        return self.own.settings
+
     def adopt(self, settings: PacerSettings) -> None:
         """Go by other settings from now on; what limits all share is the lead's to say."""
-        shared = self.limits
-        super().adopt(settings)
+        shared = self.own.limits
+        self.own.adopt(settings)
         if self.is_shared:
-            self.believe(shared)
+            self.own.believe(shared)
         if self.lead is not None:
             self.lead.adopt(settings)
 
@@ -77,7 +82,7 @@ class MemberPacer(Pacer):
         """Go by a lead that is new to this pacer from now on: tell it everything."""
         self._reset()
         self.is_shared = True
-        self._asked = {claim.id: claim for claim in self._line.claims()}
+        self._asked = {claim.id: claim for claim in self.own.waiting()}
         self.outbox.begin(list(self._asked.values()), self._spent(now), now)
         self._alone_since = -math.inf
 
@@ -87,37 +92,45 @@ class MemberPacer(Pacer):
         self.outbox.clear()
         if self.is_shared:
             self._alone_since = now
-            self.believe(shares(self.common.limits, self.common.replicas, is_alone=True))
-            self._paced = {self._class(claim) for claim in self._line.claims()}
+            self.own.believe(shares(self.common.limits, self.common.replicas, is_alone=True))
+            self.own.pace_waiting()
         self.is_shared = False
 
     def know(self, common: SharedLimit) -> None:
-        """Hear how the limit is seen by the lead."""
+        """Take over how the lead sees the limit."""
         self.common = common
         if self.is_shared:
-            self.believe(shares(common.limits, common.replicas, is_alone=False))
+            self.own.believe(shares(common.limits, common.replicas, is_alone=False))
 
     def take_grant(self, grant: Grant, now: float) -> None:
-        """Hear what may go; `release` lets it go."""
-        self._granted += grant.go
+        """Take in the lead's decisions; `release` carries them out.
+
+        A grant for what left the queue meanwhile is given back, so that the lead holds no room for it.
+        """
+        under_way = self._names.values()
+        for name in grant.go:
+            if name in self._asked:
+                self._granted.append(name)
+            elif name not in under_way:
+                self.outbox.gone(name)
+        self._declined += grant.declined
         self._credits.extend((name, now + _CREDIT_S) for name in grant.credits)
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
         """Let a claim go on a credit, if nobody waits here."""
         if not self.is_shared:
-            return super().goes_at_once(claim, now)
-        if self._line or now > claim.give_up_at or self.is_paused(now):
+            return self.own.goes_at_once(claim, now)
+        if self.own.depth or now > claim.give_up_at or self.own.is_paused(now):
             return False
         name = self._place(claim, now)
         if name is None:
             return False
-        self._note(claim, now)
-        self._names[claim.id] = name
+        self._let_go(claim, name, now)
         return True
 
     def enter(self, claim: Claim, now: float) -> Refused | None:
-        """Take a claim into the line, and tell the lead."""
-        refused = super().enter(claim, now)
+        """Take a claim into the queue, and tell the lead."""
+        refused = self.own.enter(claim, now)
         if refused is None and self.is_shared:
             self._asked[claim.id] = claim
             self.outbox.waits(claim, now)
@@ -125,46 +138,58 @@ class MemberPacer(Pacer):
 
     def leave(self, claim: Claim) -> None:
         """Forget a claim whose bot hung up, here and at the lead."""
-        super().leave(claim)
+        self.own.leave(claim)
         self._drop(claim.id)
 
     def sent(self, claim: Claim, now: float) -> None:
-        """Hear that the first byte of what was let go is written only now."""
-        is_late = now - self._sent[claim.id] > _LATE_S
-        super().sent(claim, now)
+        """Count what was let go from now on: its first byte leaves."""
+        late_s = self.own.sent(claim, now)
         name = self._names.get(claim.id)
-        if name is not None and (is_late or name != claim.id):
+        if name is not None and (late_s > _LATE_S or name != claim.id):
             self.outbox.sent(name, now)
 
     def release(self, now: float) -> Release:
-        """Return what to do now, as the lead or the careful guess says."""
-        release = super().release(now)
-        for refused in release.refused:
-            self._drop(refused.claim.id)
-        return release
+        """Return what to do now, as the lead or the careful guess says.
+
+        Each claim leaves the queue by one of three ways, in this order: its time is over, the lead declined
+        it, the lead let it go. What has left is no longer in `_asked`, so no other way takes it again.
+        """
+        if not self.is_shared:
+            return self.own.release(now)
+        refused = self.own.expire(now)
+        for one in refused:
+            self._drop(one.claim.id)
+        refused += self._take_declined()
+        go, again_at = self._take_granted(now)
+        return Release(tuple(go), tuple(refused), self.own.next_look(again_at))
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Pass on what came back; a pause begins here at once."""
         if not self.is_shared:
-            super().answered(claim, now, reply)
+            self.own.answered(claim, now, reply)
             return
-        sent_at = self._sent.pop(claim.id)
+        sent_at = self.own.settle(claim, now, reply)  # learning is the lead's
         if reply.fate is Fate.LIMITED:
-            self._gate = self._gate.refused(now, usable(reply.retry_after_s), self._chance(), is_scout=False)
-            self._envelope.untook(claim, sent_at)
             self._void_credits()
-        else:
-            self._envelope.lost(claim)  # learning is the lead's: here it only counts
         name = self._names.pop(claim.id, None)
         if name is not None:
             is_urgent = name == claim.id or reply.fate is Fate.LIMITED
             self.outbox.over(Over(name, reply, sent_at, now), now, is_urgent=is_urgent)
 
+    def is_paused(self, now: float) -> bool:
+        """Return whether nothing may be sent, not even what was let go a moment ago."""
+        return self.own.is_paused(now)
+
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause, minus infinity where there was none."""
+        return self.own.paused_until
+
     def hold(self, until: float) -> None:
         """Send nothing before `until`, and then nothing on credit that was lent before the limit was met."""
         if until > self.paused_until:
             self._void_credits()
-        super().hold(until)
+        self.own.hold(until)
 
     def credit_ends_at(self) -> float:
         """Return when the oldest credit goes back unused, infinity without one."""
@@ -177,7 +202,7 @@ class MemberPacer(Pacer):
 
     def status(self, now: float) -> PacerStatus:
         """Return what there is to see: the limit as all share it, or the part that is used alone."""
-        own = super().status(now)
+        own = self.own.status(now)
         if self.lead is not None:
             of_all = self.lead.pacer.status(now)
             return replace(own, limits=of_all.limits, at_a_time=of_all.at_a_time, spent_s=of_all.spent_s)
@@ -199,29 +224,40 @@ class MemberPacer(Pacer):
 
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
         """Start from a snapshot."""
-        super().restore(kept, now)
+        self.own.restore(kept, now)
         if not self.settings.known:
-            self.common = replace(self.common, limits=tuple(self.limits))
+            self.common = replace(self.common, limits=tuple(self.own.limits))
 
-    def _let_go(self, now: float) -> tuple[list[Claim], float | None]:
-        if not self.is_shared:
-            return super()._let_go(now)
-        left_s = self._gate.left_s(now)
-        if 0 < left_s <= _SOON_S and self._granted:
-            return [], self._gate.until
+    def _take_declined(self) -> list[Refused]:
+        """Take out of the queue what the lead declined."""
+        declined, self._declined = self._declined, []
+        refused = []
+        for one in declined:
+            claim = self._asked.pop(one.name, None)
+            if claim is not None:
+                self.own.leave(claim)
+                refused.append(Refused(claim, one.slug, one.detail, one.retry_after_s))
+        return refused
+
+    def _take_granted(self, now: float) -> tuple[list[Claim], float | None]:
+        """Take out of the queue what the lead let go; return it, and when to look again."""
+        if self._granted and now < self.paused_until <= now + _SOON_S:
+            return [], self.paused_until
         granted, self._granted = self._granted, []
         claims = [claim for name in granted if (claim := self._asked.pop(name, None)) is not None]
-        if left_s:  # it was granted before the pause was known: ask once more
+        if self.is_paused(now):  # it was granted before the pause was known: ask once more
             for claim in claims:
                 self.outbox.gone(claim.id)
                 self._asked[claim.id] = claim
                 self.outbox.waits(claim, now)
             return [], None
         for claim in claims:
-            self._line.remove(claim)
-            self._note(claim, now)
-            self._names[claim.id] = claim.id
+            self._let_go(claim, claim.id, now)
         return claims, None
+
+    def _let_go(self, claim: Claim, name: str, now: float) -> None:
+        self.own.let_go(claim, now)
+        self._names[claim.id] = name
 
     def _place(self, claim: Claim, now: float) -> str | None:
         """Return the name of a place that a claim may take at once."""
@@ -229,8 +265,7 @@ class MemberPacer(Pacer):
             return claim.id if self.lead.goes_at_once(self.name, claim, now) else None
         self.return_credits(now)
         name = self._credits.popleft()[0] if self._credits and claim.cost == 1 else None
-        wanted = 2 * int(self._envelope.log.all.count(now - _FORESIGHT_S)) + _LEAST_CREDITS
-        wanted = min(wanted, _MOST_CREDITS)
+        wanted = min(2 * int(self.own.sent_cost(now - _FORESIGHT_S)) + _LEAST_CREDITS, _MOST_CREDITS)
         if len(self._credits) <= wanted / 2:
             self.outbox.wants(wanted - len(self._credits), now)
         return name
@@ -249,14 +284,15 @@ class MemberPacer(Pacer):
         """Return what was sent and the lead may not know of, in buckets: seconds ago, and cost."""
         longest_s = max((limit.window for limit in self.common.limits), default=_LONGEST_S)
         since = max(self._alone_since, now - min(longest_s, _LONGEST_S))
-        log, length_s = self._envelope.log.all, (now - since) / _BUCKETS
+        length_s = (now - since) / _BUCKETS
         ends = [since + length_s * (number + 1) for number in range(_BUCKETS)]
-        found = [(now - end, log.count(end - length_s, end)) for end in ends]
+        found = [(now - end, self.own.sent_cost(end - length_s, end)) for end in ends]
         return [(age_s, cost) for age_s, cost in found if cost > 0]
 
     def _reset(self) -> None:
         self._asked.clear()
         self._granted.clear()
+        self._declined.clear()
         self._credits.clear()
         self._names.clear()
 

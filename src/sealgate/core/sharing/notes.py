@@ -45,12 +45,22 @@ class Note:
         return bool(self.is_new or self.gone or self.sent or self.over or self.waits or self.wants)
 
 
+class Declined(NamedTuple):
+    """A claim that the lead did not take into its queue, and why, as `Refused` has it."""
+
+    name: str
+    slug: str
+    detail: str
+    retry_after_s: float | None
+
+
 @dataclass(slots=True)
 class Grant:
-    """From the lead to a member: the claims that may be sent now, and credits for those to come."""
+    """From the lead to a member: claims that may be sent now, credits for those to come, and refusals."""
 
     go: list[str] = field(default_factory=list)
     credits: list[str] = field(default_factory=list)
+    declined: list[Declined] = field(default_factory=list)
 
 
 def write_note(note: Note, member: str, epoch: int, now: float) -> str:
@@ -83,7 +93,7 @@ def read_note(content: Sequence[Any], now: float) -> Note:
 
 def write_grant(grant: Grant, epoch: int) -> str:
     """Return a grant as JSON."""
-    return _compact({"epoch": epoch, "grant": [grant.go, grant.credits]})
+    return _compact({"epoch": epoch, "grant": [grant.go, grant.credits, grant.declined]})
 
 
 def read_grant(content: Sequence[Any]) -> Grant:

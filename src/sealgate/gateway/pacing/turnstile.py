@@ -7,7 +7,7 @@ wants to be asked again.
 import asyncio
 from dataclasses import replace
 from types import TracebackType
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
 
@@ -17,6 +17,9 @@ from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.status import PacerStatus, SharingStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
+
+if TYPE_CHECKING:
+    from sealgate.core.sharing.member_pacer import MemberPacer
 
 # The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
 _LONGEST_SLEEP_S = 1.0
@@ -83,7 +86,7 @@ class Turn:
 class Turnstile:
     """The line of one key. `sharing` is set where other gateways use the key, too."""
 
-    def __init__(self, pacer: Pacer, host: Host) -> None:
+    def __init__(self, pacer: "Pacer | MemberPacer", host: Host) -> None:
         self._pacer = pacer
         self._host = host
         self.sharing: Sharing | None = None

@@ -1,0 +1,193 @@
+"""Every claim that entered is let go, refused or withdrawn exactly once, whatever the order of events."""
+
+from collections.abc import Iterable
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.pacing.stated import Quota
+from sealgate.core.routes import Lane
+from sealgate.core.sharing.lead import Lead
+from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
+from sealgate.core.sharing.notes import Grant, Note, Over
+
+# Coarse, so that deadlines, pauses and grants often meet in the same moment.
+times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])
+which = st.integers(0, 1000)
+
+
+class PacerPromises(RuleBasedStateMachine):
+    """The pacer of one gateway, asked as the shell asks it: `release` follows each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.count = 0
+        self.waiting: dict[str, Claim] = {}
+        self.out: dict[str, Claim] = {}
+        self.pacer: Pacer | MemberPacer = self.made()
+
+    def made(self) -> Pacer | MemberPacer:
+        return Pacer(PacerSettings(queue=6, known=(Quota(2, 1.0),)), lambda: 0.5)
+
+    def obey(self) -> None:
+        release = self.pacer.release(self.now)
+        for claim in release.go:
+            self.out[claim.id] = self.waiting.pop(claim.id)
+        for refused in release.refused:
+            self.waiting.pop(refused.claim.id)
+
+    def ask(self, claim: Claim) -> None:
+        if self.pacer.goes_at_once(claim, self.now):
+            self.out[claim.id] = claim
+        elif self.pacer.enter(claim, self.now) is None:
+            self.waiting[claim.id] = claim
+        self.obey()
+
+    @rule(
+        lane=st.sampled_from(Lane), bot=st.sampled_from("ab"), cost=st.sampled_from([1.0, 3.0]), wait_s=times
+    )
+    def a_request_comes(self, lane: Lane, bot: str, cost: float, wait_s: float) -> None:
+        self.count += 1
+        is_read = lane is Lane.READ
+        self.ask(Claim(str(self.count), bot, lane, self.now + wait_s, cost=cost, is_read=is_read))
+
+    @precondition(lambda self: self.waiting)
+    @rule(number=which)
+    def a_bot_hangs_up(self, number: int) -> None:
+        self.pacer.leave(_picked(self.waiting, number))
+        self.obey()
+
+    @precondition(lambda self: self.out)
+    @rule(number=which)
+    def a_turn_is_given_back(self, number: int) -> None:
+        self.pacer.leave(_picked(self.out, number))
+        self.obey()
+
+    @precondition(lambda self: self.out)
+    @rule(number=which, fate=st.sampled_from(Fate), pause_s=st.none() | times, again=st.booleans())
+    def an_answer_comes(self, number: int, fate: Fate, pause_s: float | None, again: bool) -> None:
+        claim = _picked(self.out, number)
+        self.pacer.sent(claim, self.now)
+        self.pacer.answered(claim, self.now, LimitReply(fate, pause_s, 0.0))
+        if again and fate is Fate.LIMITED:
+            self.ask(claim._replace(is_again=True))
+        self.obey()
+
+    @rule(seconds=times)
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        self.obey()
+
+    @rule(seconds=times)
+    def another_gateway_was_paused(self, seconds: float) -> None:
+        self.pacer.hold(self.now + seconds)
+        self.obey()
+
+    def teardown(self) -> None:
+        self.now += 100.0
+        self.obey()
+        assert self.waiting == {}
+        assert not self.pacer.status(self.now).waiting
+        for claim in [*self.out.values()]:
+            self.pacer.answered(claim, self.now, LimitReply(Fate.ACCEPTED))
+        self.obey()
+
+
+class MemberPromises(PacerPromises):
+    """The same beside a lead: messages come late, in any order or never, and leads come and go."""
+
+    pacer: MemberPacer
+
+    def made(self) -> MemberPacer:
+        self.lead = self.new_lead()
+        self.grants: list[Grant] = []
+        pacer = MemberPacer(PacerSettings(queue=6), lambda: 0.5, "me")
+        pacer.share(self.now)
+        return pacer
+
+    def new_lead(self) -> Lead:
+        return Lead(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0)], self.now)
+
+    @rule(replicas=st.integers(1, 3), leads=st.booleans())
+    def a_lead_begins(self, replicas: int, leads: bool) -> None:
+        self.lead = self.new_lead()
+        self.grants.clear()
+        self.pacer.know(SharedLimit((Limit(2.0, 1.0),), replicas=replicas))
+        self.pacer.lead = self.lead if leads else None
+        self.pacer.share(self.now)
+        self.obey()
+
+    @rule()
+    def redis_goes_away(self) -> None:
+        self.pacer.go_alone(self.now)
+        self.pacer.lead = None
+        self.obey()
+
+    @precondition(lambda self: self.pacer.is_shared)
+    @rule()
+    def the_lead_hears_and_answers(self) -> None:
+        self.pacer.return_credits(self.now)
+        self.lead.hear("me", self.pacer.outbox.take(), self.now)
+        self.lead.advance(self.now)
+        self.grants.append(self.lead.take_grant("me"))
+
+    @rule()
+    def others_wait_at_the_lead(self) -> None:
+        self.count += 1
+        claim = Claim(f"other{self.count}", "other", Lane.ORDER, self.now + 5.0)
+        self.lead.hear("other", Note(waits=[claim]), self.now)
+        self.lead.advance(self.now)
+        for name in self.lead.take_grant("other").go:
+            over = Over(name, LimitReply(Fate.ACCEPTED), self.now, self.now)
+            self.lead.hear("other", Note(over=[over]), self.now)
+
+    @precondition(lambda self: self.pacer.is_shared and self.grants)
+    @rule(number=which, arrives=st.booleans())
+    def a_grant_arrives_or_is_lost(self, number: int, arrives: bool) -> None:
+        grant = self.grants.pop(number % len(self.grants))
+        if arrives:
+            self.pacer.take_grant(grant, self.now)
+            self.obey()
+
+    @precondition(lambda self: self.pacer.is_shared and self.waiting)
+    @rule(number=which, late_s=st.sampled_from([-0.01, 0.0, 1.0]))
+    def a_grant_takes_effect_at_the_end_of_a_deadline(self, number: int, late_s: float) -> None:
+        claim = [*self.waiting.values()][number % len(self.waiting)]
+        self.pacer.take_grant(Grant(go=[claim.id]), self.now)
+        self.now = max(self.now, claim.give_up_at + late_s)
+        self.obey()
+
+    @precondition(lambda self: self.pacer.is_shared)
+    @rule(back=st.lists(st.integers(0, 4), max_size=3))
+    def whatever_is_granted(self, back: Iterable[int]) -> None:
+        """Grant one that is gone, one that is under way, or one twice."""
+        self.pacer.take_grant(Grant(go=[str(self.count - number) for number in back]), self.now)
+        self.obey()
+
+    def teardown(self) -> None:
+        super().teardown()
+        if self.pacer.is_shared:
+            for _ in range(2):  # credits that were granted meanwhile go back
+                self.the_lead_hears_and_answers()
+                for grant in self.grants:
+                    self.pacer.take_grant(grant, self.now)
+                self.grants.clear()
+                self.now += 100.0
+                self.obey()
+            assert self.lead.pacer.status(self.now).waiting.keys() <= {(Lane.ORDER, "other")}
+
+
+def _picked(claims: dict[str, Claim], number: int) -> Claim:
+    return claims.pop([*claims][number % len(claims)])
+
+
+_SIZE = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestPacerPromises = PacerPromises.TestCase
+TestPacerPromises.settings = _SIZE
+TestMemberPromises = MemberPromises.TestCase
+TestMemberPromises.settings = _SIZE
