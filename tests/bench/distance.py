@@ -32,7 +32,11 @@ class End(asyncio.Protocol):
         if self.other is None:
             self._early.append(data)
         elif self.other.transport is not None:
-            self._loop.call_later(self._delay_s, self.other.transport.write, data)
+            self._loop.call_later(self._delay_s, self.other.put, data)
+
+    def put(self, data: bytes) -> None:
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.write(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc

@@ -139,13 +139,13 @@ async def test_a_connection_that_comes_too_late_is_given_back(
         connections = station.gateway.tree.upstream
         connect = connections.connect
 
-        async def dawdle(lane: Lane, timeout_s: float, _: float) -> object:
+        async def dawdle(lane: Lane, timeout_s: float, *_: float, **__: bool) -> object:
             line = await connect(lane, 5.0)
             await let_pass(timeout_s + 0.01)
             return line
 
         with monkeypatch.context() as patch:
-            patch.setattr(connections, "take", lambda _: None)
+            patch.setattr(connections, "take", lambda *_, **__: None)
             patch.setattr(connections, "connect", dawdle)
             for _ in range(3):
                 late = await station.ask(

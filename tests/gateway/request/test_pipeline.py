@@ -29,7 +29,6 @@ from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 from sealgate.gateway.upstream.connection import UpstreamConnection
-from sealgate.gateway.upstream.states import ENDED, IDLE
 
 ORDER = ticket("POST /order")
 OK = answer(201, b"{}")
@@ -46,10 +45,13 @@ class Hasty(HandHost):
 class Connection(UpstreamConnection):
     """A connection that gives one answer; `ends` says how it was given back."""
 
-    def __init__(self, reply: Answer, *, is_usable: bool = True) -> None:
+    def __init__(self, reply: Answer, *, is_alive: bool = True) -> None:
         self._reply = reply
-        self._state = IDLE if is_usable else ENDED
+        self._is_alive, self.has_rested = is_alive, False
         self.ends: list[str] = []
+
+    def is_alive(self) -> bool:
+        return self._is_alive
 
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer:
         del timeout_s, is_head
@@ -66,10 +68,10 @@ class Exchange:
     def __init__(self, connections: Sequence[Connection | Failure]) -> None:
         self._connections = [*connections]
 
-    def take(self, _: object) -> None:
+    def take(self, *_: object, **__: object) -> None:
         return None
 
-    async def connect(self, *_: object) -> Connection | Failure:
+    async def connect(self, *_: object, **__: object) -> Connection | Failure:
         return self._connections.pop(0)
 
     def head(self, method: str, target: str) -> bytes:
@@ -158,7 +160,7 @@ async def test_where_no_connection_becomes_free_there_was_no_attempt() -> None:
 
 
 async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
-    closed = Connection(OK, is_usable=False)
+    closed = Connection(OK, is_alive=False)
     async with pipeline_to(closed, Connection(OK)) as pipeline:
         context = admitted()
         assert await pipeline.deliver(ORDER, b"{}", context) is OK

@@ -9,8 +9,7 @@ itself and nothing is asked.
 
 import asyncio
 
-from sealgate.gateway.bots.peer import has_left
-from sealgate.gateway.host.flow import Flow
+from sealgate.gateway.host.flow import Flow, has_left
 
 _GAP_S = 0.1
 

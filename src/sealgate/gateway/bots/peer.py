@@ -1,7 +1,6 @@
 """Who is at the other end of a connection, as the system and TLS say."""
 
 import asyncio
-import select
 import socket
 import ssl
 import struct
@@ -11,7 +10,6 @@ from typing import Any
 from sealgate.core.admission import Peer
 
 _UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
-_CLOSED = getattr(select, "POLLRDHUP", 0)  # Linux's; elsewhere POLLHUP, which is told unasked, says it
 _ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
 
 
@@ -32,16 +30,6 @@ def origin_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
         return f"user {peer.uid}"
     address = transport.get_extra_info("peername") if transport is not None else None
     return _network(address[0]) if isinstance(address, tuple) else ""
-
-
-def has_left(transport: asyncio.BaseTransport) -> bool:
-    """Ask whether the other end has closed, also where what it sent before is not read yet."""
-    sock = transport.get_extra_info("socket")
-    if sock is None or transport.is_closing():
-        return False
-    asking = select.poll()
-    asking.register(sock, _CLOSED)
-    return bool(asking.poll(0))
 
 
 def _network(host: str) -> str:

@@ -6,6 +6,7 @@ What aiohttp's parsers and streams call of their connection, or look at, has its
 
 import asyncio
 import contextlib
+import select
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -14,7 +15,22 @@ from aiohttp.tcp_helpers import tcp_nodelay
 if TYPE_CHECKING:
     from aiohttp.base_protocol import BaseProtocol
 
+# Where there is only POLLHUP it says the same, but XNU's poll looks at nothing for an empty mask.
+_CLOSED = getattr(select, "POLLRDHUP", select.POLLHUP)
 BUFFERED_BYTES = 64 * 1024  # of a body that nobody reads yet
+
+
+def has_left(transport: asyncio.BaseTransport, *, or_sent: bool = False) -> bool:
+    """Ask the system whether the other end has closed, even if what it sent before has not been read yet.
+
+    `or_sent`: or whether it has sent anything at all.
+    """
+    sock = transport.get_extra_info("socket")
+    if sock is None or transport.is_closing():
+        return False
+    asking = select.poll()
+    asking.register(sock, _CLOSED | select.POLLIN if or_sent else _CLOSED)
+    return bool(asking.poll(0))
 
 
 class Parser(Protocol):

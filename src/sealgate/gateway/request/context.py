@@ -36,7 +36,7 @@ class RequestContext:
     ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds a resend back.
     `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
     `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
-    after the key that it goes with.
+    after the key that it goes with. `needs_new_connection`: the idle one that it had was closed meanwhile.
     """
 
     bot: Bot | None = None
@@ -58,6 +58,7 @@ class RequestContext:
     is_over = False
     is_under_way = False
     attempts = 0
+    needs_new_connection = False
     resends: tuple[str, ...] = ()
     upstream_429s = 0
     upstream_errors: tuple[UpstreamError, ...] = ()
@@ -69,7 +70,7 @@ class RequestContext:
     def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
         self.own_id = own_id  # unique; the bot's may take its place in log and reply
         self.request_id = own_id
-        self.conclusion = _NOT_SENT
+        self.conclusion = self._conclusion_before = _NOT_SENT
         self.started = now
         self.method = method
         self._task = task
@@ -138,7 +139,12 @@ class RequestContext:
         self.attempts += 1
         self.sent_at = now
         self.is_under_way, self.may_be_stopped = True, self.is_read
-        self.conclusion = _UNKNOWN
+        self._conclusion_before, self.conclusion = self.conclusion, _UNKNOWN
+
+    def sent_nothing(self) -> None:
+        """Take back that an attempt went out: its first write failed."""
+        self.attempts -= 1
+        self.conclusion = self._conclusion_before
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""

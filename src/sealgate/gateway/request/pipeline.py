@@ -21,7 +21,7 @@ from sealgate.gateway.request.learning import judge_failure, judge_reply, observ
 from sealgate.gateway.request.replies import Reply, passed_on
 from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.upstream.answer import Answer
-from sealgate.gateway.upstream.connection import UpstreamConnection
+from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
 
 log = structlog.get_logger("sealgate.pipeline")
 
@@ -85,7 +85,7 @@ class Pipeline:
         self, ticket: Ticket, body: bytes, turn: Turn, context: RequestContext
     ) -> Answer | Failure | None:
         """Return what came of it, None where nothing was sent and nothing failed: it waits once more."""
-        idle = self.tree.upstream.take(ticket.route.lane)
+        idle = None if context.needs_new_connection else self.tree.upstream.take(ticket.route.lane)
         connection = idle or await self._connect(ticket, turn, context)
         if connection is None or isinstance(connection, Failure):
             return connection
@@ -157,10 +157,13 @@ class Pipeline:
     async def _connect(
         self, ticket: Ticket, turn: Turn, context: RequestContext
     ) -> UpstreamConnection | Failure | None:
-        """Return a new connection, None where a pause began before there was one."""
+        """Wait for a connection; return None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._host.now())
         connection = await self.tree.upstream.connect(
-            ticket.route.lane, self._time_left_s(context, now), context.give_up_at - now
+            ticket.route.lane,
+            self._time_left_s(context, now),
+            context.give_up_at - now,
+            is_new=context.needs_new_connection,
         )
         context.enter(OWN, self._host.now())
         if not turn.is_paused:
@@ -187,11 +190,17 @@ class Pipeline:
         except BaseException:
             connection.release()
             raise
-        if not connection.is_usable or turn.is_paused or self._halting.stops(ticket):
-            return _unsent(connection)
+        if turn.is_paused or self._halting.stops(ticket):
+            connection.release()
+            return None
+        if not connection.is_alive():
+            return _closed_meanwhile(connection, context)
         turn.goes(now)
         context.sends(now)
-        return await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
+        attempt = await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
+        if isinstance(attempt, Failure) and attempt.is_unsent:
+            context.sent_nothing()
+        return attempt
 
     def _stamp(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
         """Choose the timestamp."""
@@ -272,13 +281,13 @@ class Pipeline:
             log.exception("reply_not_learned_from", request_id=context.request_id)
 
 
-def _unsent(connection: UpstreamConnection) -> Failure | None:
-    """Give the connection up to the next; return an attempt that failed where it was closed meanwhile."""
-    was_usable = connection.is_usable
+def _closed_meanwhile(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
+    """Give up a connection before anything was sent; only a new one that was closed counts as a failure."""
     connection.release()
-    if was_usable:
+    if connection.has_rested:
+        context.needs_new_connection = True
         return None
-    return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
+    return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
 
 
 def _prepare_resend(again: Again, attempt: Answer | Failure, context: RequestContext, now: float) -> None:

@@ -20,7 +20,7 @@ from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
-from sealgate.gateway.host.flow import Flow
+from sealgate.gateway.host.flow import Flow, has_left
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
 from sealgate.gateway.upstream.parser import ReplyMessage, new_parser
 from sealgate.gateway.upstream.states import (
@@ -44,6 +44,7 @@ from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, UntakenReplyErr
 if TYPE_CHECKING:
     import ssl
 
+CLOSED_UNUSED = "the connection was closed at once"
 _LENGTH_DIGITS = 18
 _MOST_INTERIM = 16  # 1xx replies to one request
 
@@ -75,6 +76,7 @@ class UpstreamConnection(Flow):
         self._content: StreamReader = EMPTY_PAYLOAD
         self._message: ReplyMessage | None = None
         self._interim = 0
+        self.has_rested = False  # idle in the pool, since it was opened
         self._alarm = Alarm(loop, self._ring)
         self._adopt(connection)
 
@@ -95,15 +97,31 @@ class UpstreamConnection(Flow):
         """Whether a request may be sent."""
         return self._state is IDLE
 
+    def is_alive(self) -> bool:
+        """Ask the system, before the first byte of a request, whether the other end has closed meanwhile.
+
+        The loop may not know yet. What it has sent unasked ends the connection, too; under TLS that cannot be
+        told from a session ticket.
+        """
+        if self._state is IDLE and self.transport is not None:
+            if not has_left(self.transport, or_sent=self.tls is None):
+                return True
+            self._spoil()
+        return False
+
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
-        """Send a request, once, and return its reply.
+        """Send a request, once, and return its reply; a failure that is unsent, where nothing of it left.
 
         All of it, the remainder of a large reply included, takes at most `timeout_s`.
         """
         ends_at = self._loop.time() + timeout_s
+        head = self._send(data, ends_at, is_head=is_head)
+        if head is None:
+            self.close()
+            return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
         try:
-            message, content = await self._send(data, ends_at, is_head=is_head)
-            head = _sorted(message)
+            message, content = await head
+            fields = _sorted(message)
             body = content.read_nowait() if content.is_eof() else await read_held(content)
         except TimeoutError:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
@@ -113,7 +131,7 @@ class UpstreamConnection(Flow):
             self.close()
             raise
         else:
-            answer = Answer(message.code, message.reason, head, body)
+            answer = Answer(message.code, message.reason, fields, body)
             if content.at_eof():
                 self.release()
             else:
@@ -159,17 +177,23 @@ class UpstreamConnection(Flow):
         self._connection.close()
         self._on_free(self)
 
-    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[_Head]":
-        head = self._head = self._loop.create_future()
+    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[_Head] | None":
+        """Write a request, and return where the head of its reply comes; None where nothing could be written.
+
+        Both loops write at once, and close a transport whose first write fails. (That of TLS does not say so:
+        there it counts as written.)
+        """
+        if self._state is not IDLE or self.transport is None:
+            return None
+        self._state = after(self._state, SEND)
         self._interim = 0
         self._alarm.set(ends_at)
         self._parser, self._was_paused = new_parser(self, self._loop, is_head=is_head), False
-        if self._state is IDLE and self.transport is not None:
-            self._state = after(self._state, SEND)
-            self.transport.write(data)
-        else:
-            head.set_exception(aiohttp.ServerDisconnectedError())
-        return head
+        self.transport.write(data)
+        if self.transport.is_closing():
+            return None
+        self._head = self._loop.create_future()
+        return self._head
 
     def data_received(self, data: bytes) -> None:
         """Parse a reply; what nobody asked for spoils the connection."""

@@ -86,11 +86,12 @@ class Upstream:
         return connection
 
     async def connect(
-        self, lane: Lane, timeout_s: float, wait_s: float = math.inf
+        self, lane: Lane, timeout_s: float, wait_s: float = math.inf, *, is_new: bool = False
     ) -> UpstreamConnection | Failure:
         """Return a connection that is ready. Nothing is sent yet.
 
-        It may wait `wait_s` at most for a place; all of it takes `timeout_s` at most.
+        It may wait `wait_s` at most for a place; all of it takes `timeout_s` at most. `is_new`: it is none
+        that was idle.
         """
         ends_at = self._loop.time() + timeout_s
         try:
@@ -99,7 +100,7 @@ class Upstream:
             return Failure(FailureKind.FULL, _FULL)
         connection: UpstreamConnection | Failure | None = None
         try:
-            connection = self._take_idle() or await self._open(ends_at)
+            connection = (None if is_new else self._take_idle()) or await self._open(ends_at)
         finally:
             if isinstance(connection, UpstreamConnection):
                 self._lanes[connection] = lane
@@ -110,9 +111,10 @@ class Upstream:
     def _take_idle(self) -> UpstreamConnection | None:
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_usable:
+            if connection.is_alive():
                 connection.rouse()
                 return connection
+            connection.close()
         return None
 
     async def _open(self, ends_at: float = math.inf) -> UpstreamConnection | Failure:
@@ -136,6 +138,7 @@ class Upstream:
         if lane is not None:
             self._served_at = self._loop.time()
         if connection.is_usable:
+            connection.has_rested = True
             self._idle.append(connection)
             self._used_at = self._loop.time()
             connection.rest(self.destination.keep_alive_s)
