@@ -1,10 +1,14 @@
 """`sealgate sandbox` as a user meets it: a process, its output, its exit code."""
 
 import json
+import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,15 +52,55 @@ def test_the_json_line_is_one_line_with_the_five_names() -> None:
     assert (rest, popen.returncode) == ("", 0)
 
 
-def test_people_are_told_how_to_get_passkey_tokens() -> None:
-    with subprocess.Popen([*PROGRAM, *FREE], stdout=subprocess.PIPE, text=True) as popen:
+@contextmanager
+def shown_to_people(*options: str) -> Iterator[str]:
+    """Run a sandbox, and give what it prints."""
+    with subprocess.Popen([*PROGRAM, *FREE, *options], stdout=subprocess.PIPE, text=True) as popen:
         assert popen.stdout is not None
-        lines = [popen.stdout.readline() for _ in range(9)]
+        lines: list[str] = []
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(popen.stdout.readline())
+        yield "".join(lines)
         popen.terminate()
-    shown = dict(line.split() for line in lines[:5])
+
+
+def test_people_are_told_how_to_get_passkey_tokens() -> None:
+    with shown_to_people() as text:
+        pass
+    shown = dict(line.split() for line in text.splitlines()[:5])
     assert set(shown) == {"base_url", "api_key", "api_secret", "session_token", "user_address"}
-    assert f"curl -X POST -H 'Authorization: Bearer {shown['session_token']}'" in lines[7]
-    assert "X-PASSKEY-TOKEN" in lines[6]
+    assert f"curl -X POST -H 'Authorization: Bearer {shown['session_token']}'" in text
+    assert "X-PASSKEY-TOKEN" in text
+
+
+PASTES = [
+    ("as it comes", (), 3),
+    (
+        "with other choices",
+        ("--signature-encoding", "base64", "--secret-is", "sha256hex", "--recv-window-ms", "3000"),
+        4,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "count"), PASTES, ids=[row[0] for row in PASTES])
+def test_what_it_prints_can_be_pasted_for_a_gateway(
+    name: str, options: tuple[str, ...], count: int, tmp_path: Path
+) -> None:
+    """In a shell that knows nothing, `sealgate check` then signs a request that this sandbox accepts."""
+    with shown_to_people(*options) as text:
+        pasted = [line for line in text.splitlines() if line.startswith("export ")]
+        check = shlex.join([sys.executable, "-m", "sealgate", "check"])
+        run = subprocess.run(
+            ["sh", "-e", "-c", "\n".join([*pasted, check])],
+            cwd=tmp_path,
+            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert len(pasted) == count, name
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_an_occupied_port_is_one_line() -> None:

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+from pathlib import Path
 
+import aiohttp
 import pytest
 
-from sandbox.client import BUY, Bot, bot_at_sandbox
+from sandbox.client import BUY, Bot, Credential, ManualHost, bot_at_sandbox
 from sealgate.sandbox.clock import ServerClock
+from sealgate.sandbox.server import running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
 
 
 async def _statuses(bot: Bot, count: int) -> list[int]:
@@ -132,3 +136,82 @@ async def test_unknown_users_and_keys_are_404() -> None:
         bot.check(await bot.control("PATCH", "keys/x", {"recv_window_ms": 1}), 404, "API key not found")
         body = b'{"user_address": "0x0"}'
         bot.check(await bot.send("POST", "/v1/trade/user/handshake", body), 404, "User not found")
+
+
+async def _reset(bot: Bot) -> int:
+    answer = await bot.control("POST", "reset")
+    assert answer.status == 200, answer
+    return int(answer.body["since"])
+
+
+async def _disturb(bot: Bot) -> None:
+    """Change whatever a test can change."""
+    await bot.order()
+    await bot.order(size="0.5", price="66000")
+    await bot.post("/leverage", {"symbol": "SOL", "leverage": 3})
+    await bot.control("PUT", "market", {"symbol": "BTC", "price": "70000"})
+    await bot.control("PATCH", f"users/{bot.address}", {"traded": False, "transferred": True, "usdc": 5})
+    await bot.create(label="another")
+    await bot.control("PATCH", f"keys/{bot.key.api_key}", {"recv_window_ms": 1})
+    await bot.app("DELETE", "/api-keys/all")
+    await bot.control("PUT", "key_system", {"available": False})
+    await bot.control("PUT", "clock", {"skew_ms": 3_600_000})
+    await bot.control("PUT", "limit", {"kind": "fixed", "requests": 1, "window_s": 1000})
+    await bot.control("PUT", "faults", {"faults": [{"kind": "status"}]})
+
+
+async def _state(bot: Bot) -> dict[str, object]:
+    """Show whatever a test can change, without changing it."""
+    user = await bot.control("PATCH", f"users/{bot.address}", {})
+    paths = ("/time", "/symbols/list", f"/user/{bot.address}/openOrders", f"/user/{bot.address}/positions")
+    shown = {path: (await bot.get(path)).body for path in (*paths, f"/spot/balance/{bot.address}")}
+    records = {name: {**one, "last_used_at": ""} for name, one in (await bot.records()).items()}
+    return {**shown, "user": user.body, "keys": records, "audit": await bot.audit(bot.key.api_key)}
+
+
+async def test_a_reset_puts_all_back_to_the_start() -> None:
+    """The credentials that were printed are good again, whatever was done to them."""
+    async with bot_at_sandbox() as bot:
+        before = await _state(bot)
+        await _disturb(bot)
+        await _reset(bot)
+        assert await _state(bot) == before
+        assert (await bot.order()).status == 200
+
+
+async def test_a_reset_forgets_users_and_empties_the_journal() -> None:
+    async with bot_at_sandbox() as bot:
+        other = await bot.other_user()
+        await _statuses(bot, 3)
+        since = await _reset(bot)
+        assert await bot.journal() == []
+        await _statuses(bot, 1)
+        assert [line["n"] for line in await bot.journal()] == [since + 1]
+        gone = await bot.control("PATCH", f"users/{other.address}", {})
+        assert (gone.status, (await other.session("GET", "/api-keys")).status) == (404, 401)
+
+
+async def test_order_ids_go_on_after_a_reset() -> None:
+    async with bot_at_sandbox() as bot:
+        before = (await bot.order()).body["order_id"]
+        await _reset(bot)
+        assert (await bot.order()).body["order_id"] > before
+
+
+async def test_a_reset_holds_in_the_file_too(tmp_path: Path) -> None:
+    """What the file had at the start stays: users, keys and sessions. Accounts are as new."""
+    settings, host, db = SandboxSettings(limit_kind="none"), ManualHost(), str(tmp_path / "s.db")
+    orders: list[list[object]] = []
+    async with aiohttp.ClientSession() as http:
+        for is_reset in (False, True, False):
+            async with running_sandbox(settings, db=db, host=host) as sandbox:
+                key = Credential(sandbox.api_key, sandbox.api_secret)
+                bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+                orders.append((await bot.get(f"/user/{bot.address}/openOrders")).body["orders"])
+                await bot.create(label="another")
+                await bot.order()
+                if is_reset:
+                    await _reset(bot)
+                labels = [record["label"] for record in (await bot.records()).values()]
+    assert [len(found) for found in orders] == [0, 1, 0]
+    assert labels == ["ready-made", "another", "another"]

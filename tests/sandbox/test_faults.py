@@ -145,3 +145,27 @@ def test_a_seed_repeats_the_whole_course() -> None:
     assert _course(7) == _course(7)
     assert _course(7) != _course(8)
     assert set(_course(7)) == {"cut", "delay", None}
+
+
+async def test_a_fault_strikes_the_next_requests_and_no_more() -> None:
+    async with bot_at_sandbox() as bot:
+        await _strike(bot, kind="status", match="POST /v1/trade/order", next=2)
+        statuses = [(await bot.order()).status]
+        statuses += [(await bot.get("/symbols/list")).status]
+        statuses += [(await bot.order()).status for _ in range(2)]
+        assert statuses == [503, 200, 503, 200]
+
+
+async def test_faults_that_are_used_up_make_room_for_the_ones_behind_them() -> None:
+    async with bot_at_sandbox() as bot:
+        faults = [{"kind": "status", "status": status, "next": 1} for status in (500, 502)]
+        await bot.control("PUT", "faults", {"faults": faults})
+        assert [(await bot.order()).status for _ in range(3)] == [500, 502, 200]
+        await bot.control("PUT", "faults", {"faults": faults})
+        assert [(await bot.order()).status for _ in range(3)] == [500, 502, 200], "they count anew"
+
+
+async def test_a_fault_strikes_none_or_some() -> None:
+    async with bot_at_sandbox() as bot:
+        none = {"faults": [{"kind": "status", "next": 0}]}
+        assert (await bot.control("PUT", "faults", none)).status == 422

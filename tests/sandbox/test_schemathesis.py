@@ -28,6 +28,7 @@ from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.store import Store
 
 PREFIX = "/v1/trade"
+RESET = "/_sandbox/reset"  # would end the signer's session; it takes no input
 APP_ONLY = ("/api-keys", "/deposit", "/withdraw")
 CHECKS = [
     not_a_server_error,
@@ -100,7 +101,8 @@ def _operations() -> list[Any]:
     now = exchange.conditions.now()
     reply = exchange.answer(Request("GET", OPENAPI_PATH, CIMultiDictProxy(CIMultiDict()), b"", ""), now)
     found: list[Any] = list(schemathesis.openapi.from_dict(json.loads(reply.body)).get_all_operations())
-    return [operation.ok() for operation in found]
+    operations = [operation.ok() for operation in found]
+    return [operation for operation in operations if operation.path != RESET]
 
 
 OPERATIONS = _operations()

@@ -17,10 +17,10 @@ from sandbox.process import Process, sandbox_process
 from sealgate.sandbox.exchange import Exchange
 from sealgate.sandbox.keys import KeyDesk
 from sealgate.sandbox.numbering import AT_ONCE, Numbering
-from sealgate.sandbox.records import Key, User
+from sealgate.sandbox.records import Key, Order, User
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
-from sealgate.sandbox.store import SCHEMA_VERSION, Store, StoreError
+from sealgate.sandbox.store import SCHEMA, SCHEMA_VERSION, Store, StoreError
 
 
 def _call(process: Process, method: str, target: str, value: Any = None, passkey: str = "") -> Any:
@@ -77,6 +77,94 @@ async def test_keys_sessions_and_audit_survive_a_restart(tmp_path: Path) -> None
             assert (await bot.records())[key.api_key] == record
             assert (await bot.audit(key.api_key))["count"] == 1
             assert (await bot.order()).body["order_id"] > placed.body["order_id"]
+
+
+async def _holdings(bot: Bot) -> list[Any]:
+    """Give all that a user has, and what the prices are."""
+    paths = ("openOrders", "positions")
+    shown = [(await bot.get(f"/user/{bot.address}/{path}")).body for path in paths]
+    state = await bot.control("PATCH", f"users/{bot.address}", {})
+    balance, symbols = await bot.get(f"/spot/balance/{bot.address}"), await bot.get("/symbols/list")
+    return [*shown, state.body, balance.body, symbols.body]
+
+
+async def test_orders_positions_balances_and_prices_survive_a_restart(tmp_path: Path) -> None:
+    db, host = str(tmp_path / "s.db"), ManualHost()
+    settings = SandboxSettings(limit_kind="none")
+    seen = []
+    async with aiohttp.ClientSession() as http:
+        for is_first in (True, False):
+            async with running_sandbox(settings, db=db, host=host) as sandbox:
+                key = Credential(sandbox.api_key, sandbox.api_secret)
+                bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+                if is_first:
+                    await bot.control("PATCH", f"users/{bot.address}", {"transferred": True, "usdc": 500_000})
+                    placed = [(await bot.order(client_order_id=str(n))).body["order_id"] for n in range(3)]
+                    await bot.order(price="66000", size="2")
+                    await bot.order(symbol="ETH", side="sell", price="3300", size="1")
+                    await bot.post("/leverage", {"symbol": "SOL", "leverage": 3})
+                    await bot.post("/spot/order", {"symbol": "SOL/USDC", "side": "buy", "size": "3"})
+                    await bot.signed("DELETE", f"/order/{placed[0]}")
+                    await bot.control("PUT", "market", {"order_id": placed[1], "fill": "0.0005"})
+                    await bot.control("PUT", "market", {"symbol": "BTC", "price": "65500"})
+                seen.append(await _holdings(bot))
+    assert seen[0] == seen[1]
+    assert [order["order_id"] for order in seen[1][0]["orders"]] == placed[1:]
+
+
+def test_a_kill_9_loses_no_acknowledged_balance(tmp_path: Path) -> None:
+    options = ("--db", str(tmp_path / "s.db"), "--limit-kind", "none")
+
+    def deposit(process: Process) -> str:
+        passkey = _call(process, "POST", "/_sandbox/passkey")["passkey_token"]
+        return str(_call(process, "POST", "/v1/trade/deposit", {"amount": "50"}, passkey)["usdc"])
+
+    with sandbox_process(*options) as process:
+        first = deposit(process)
+        process.popen.kill()
+    with sandbox_process(*options) as process:
+        assert (first, deposit(process)) == ("1000050", "1000100")
+        process.popen.kill()
+
+
+async def test_what_a_full_disk_kept_from_the_file_comes_with_the_next_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The order was executed, so it is acknowledged; the log says that the file does not have it."""
+    db, host = str(tmp_path / "s.db"), ManualHost()
+    settings = SandboxSettings(limit_kind="none")
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    ids: list[list[int]] = []
+    async with aiohttp.ClientSession() as http:
+        for is_first in (True, False):
+            async with running_sandbox(settings, db=db, host=host) as sandbox:
+                key = Credential(sandbox.api_key, sandbox.api_secret)
+                bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+                if is_first:
+                    with monkeypatch.context() as broken:
+                        broken.setattr(Store, "save_account", fail)
+                        assert (await bot.order()).status == 200
+                    assert (await bot.order()).status == 200
+                orders = (await bot.get(f"/user/{bot.address}/openOrders")).body["orders"]
+                ids.append([order["order_id"] for order in orders])
+    assert ids == [[1, 2], [1, 2]]
+    assert caplog.messages == ["What users have could not be saved: database or disk is full"]
+
+
+def test_a_file_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    old = sqlite3.connect(path)
+    old.executescript(f"{SCHEMA[0]} PRAGMA user_version = 1;")
+    old.execute("INSERT INTO users VALUES ('0x1', 1, 1)")
+    old.commit()
+    old.close()
+    store = Store(str(path))
+    assert [user.address for user in store.load(User)] == ["0x1"]
+    assert store.load(Order) == []
+    store.close()
 
 
 async def test_the_ready_made_user_and_key_are_the_same_after_a_restart(tmp_path: Path) -> None:

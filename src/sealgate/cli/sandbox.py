@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from sealgate.sandbox.server import Sandbox
 
 MAX_COST = 10**6
+# Options of the sandbox that a gateway must share, and where it reads them.
+_GATEWAY_SETTINGS = {
+    "signature_encoding": "SEALGATE_SIGNING__ENCODING",
+    "secret_is": "SEALGATE_SIGNING__SECRET_IS",
+    "signed_target": "SEALGATE_SIGNING__TARGET",
+    "recv_window_ms": "SEALGATE_KEYS__MAIN__RECV_WINDOW_MS",
+}
 _OF_ITS_OUTPUT = (errno.EPIPE, errno.ENOSPC)
 
 
@@ -112,15 +119,18 @@ def _type(kind: Any, about: Option) -> Any:
     "--listen", type=HostPort(), default="127.0.0.1:8790", show_default=True, help="Port 0: a free one."
 )
 @click.option(
-    "--db", default="", metavar="FILE", help="Keep keys and sessions in this file.  [default: in memory]"
+    "--db",
+    default="",
+    metavar="FILE",
+    help="Keep keys, sessions, orders, positions and balances in this file.  [default: in memory]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when it listens.")
 @settings_options
 def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) -> None:
     """Run the exchange of the specification on this machine.
 
-    It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults
-    and the clock can be changed while it runs, under /_sandbox; /openapi.json describes all of it.
+    It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults,
+    prices and the clock can be changed while it runs, under /_sandbox; /openapi.json describes all of it.
     """
     from sealgate.sandbox.store import StoreError
 
@@ -145,7 +155,7 @@ async def _run(settings: SandboxSettings, listen: tuple[str, int], db: str, *, a
 
     stop = stop_event(ends_on_hangup=True)
     async with running_sandbox(settings, listen=listen, db=db) as sandbox:
-        click.echo(_json_line(sandbox) if as_json else _for_people(sandbox))
+        click.echo(_json_line(sandbox) if as_json else _for_people(sandbox, settings))
         await stop.wait()
 
 
@@ -154,13 +164,34 @@ def _json_line(sandbox: "Sandbox") -> str:
     return json.dumps({name: getattr(sandbox, name) for name in names})
 
 
-def _for_people(sandbox: "Sandbox") -> str:
+def _exports(sandbox: "Sandbox", settings: SandboxSettings) -> str:
+    """Return the lines that configure a gateway for this sandbox; a fourth one only for changed options."""
+    key, first = "SEALGATE_KEYS__MAIN__", SandboxSettings()
+    lines = [
+        f"SEALGATE_BASE_URL={sandbox.base_url}",
+        f"{key}API_KEY={sandbox.api_key}",
+        f"{key}SECRET=env:EXCHANGE_SECRET EXCHANGE_SECRET={sandbox.api_secret}",
+    ]
+    changed = [
+        f"{variable}={getattr(settings, name)}"
+        for name, variable in _GATEWAY_SETTINGS.items()
+        if getattr(settings, name) != getattr(first, name)
+    ]
+    if changed:
+        lines.append(" ".join(changed))
+    return "\n".join(f"export {line}" for line in lines)
+
+
+def _for_people(sandbox: "Sandbox", settings: SandboxSettings) -> str:
     return f"""\
 base_url       {sandbox.base_url}
 api_key        {sandbox.api_key}
 api_secret     {sandbox.api_secret}
 session_token  {sandbox.session_token}
 user_address   {sandbox.user_address}
+
+To use it, paste these lines into the shell that runs `sealgate serve`:
+{_exports(sandbox, settings)}
 
 A passkey token, to send as X-PASSKEY-TOKEN with one key change:
   curl -X POST -H 'Authorization: Bearer {sandbox.session_token}' {sandbox.base_url}/_sandbox/passkey

@@ -61,6 +61,12 @@ class Conditions:
     def _clock(self, clock: Clock) -> ServerClock:
         return ServerClock(clock.skew_ms, clock.drift_ppm, self._host.steady_s())
 
+    def reset(self) -> None:
+        """Put all of them back to what they were at the start."""
+        self.gate = Gate(self._first_limit)
+        self.clock = self._clock(self._first_clock)
+        self.plan = FaultPlan(Faults(), self._host.dice())
+
     def set_limit(self, call: Call[Limit]) -> Limit:
         """Set the rate limit; counting starts anew."""
         self.gate = Gate(call.input)

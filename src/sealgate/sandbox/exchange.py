@@ -23,8 +23,11 @@ from sealgate.sandbox.host import Host
 from sealgate.sandbox.journal import Journal, Receipt
 from sealgate.sandbox.key_rules import PERMISSIONS, KeyOptions
 from sealgate.sandbox.keys import KeyDesk
+from sealgate.sandbox.market import Market
+from sealgate.sandbox.market_desk import MarketDesk
 from sealgate.sandbox.message import Call, Reply, Request
-from sealgate.sandbox.models.control import Fault, NewUser
+from sealgate.sandbox.models.control import Fault, NewUser, Reset
+from sealgate.sandbox.models.wire import Nothing
 from sealgate.sandbox.numbering import Numbering
 from sealgate.sandbox.openapi import build_document
 from sealgate.sandbox.orders import OrderDesk
@@ -66,6 +69,8 @@ class Exchange:
         self._registry = Registry(store, settings.secret_is)
         self.conditions = Conditions(settings, host)
         self.journal = Journal()
+        self._market = Market(store)
+        self._accounts = Accounts(settings.usdc, self._market, store)
         desks = self._build_desks(host)
         self._desks = desks
         self._doorman = Doorman(self._registry, desks.passkeys, settings)
@@ -74,7 +79,7 @@ class Exchange:
 
     def _build_desks(self, host: Host) -> Desks:
         settings, registry = self._settings, self._registry
-        accounts = Accounts(settings.usdc)
+        accounts = self._accounts
         next_id = Numbering(self._store, "order_id").next_id
         sessions = SessionDesk(registry, settings, host)
         keys = KeyDesk(registry, settings, host)
@@ -86,10 +91,12 @@ class Exchange:
             positions=PositionDesk(accounts, settings, next_id),
             spot=SpotDesk(accounts, next_id),
             wallet=WalletDesk(accounts),
+            market=MarketDesk(self._market, accounts),
             conditions=self.conditions,
             users=UserDesk(registry, sessions, accounts, host),
             key_control=KeyControl(registry, keys),
             journal=self.journal,
+            reset=self._reset,
         )
 
     @cached_property
@@ -105,6 +112,7 @@ class Exchange:
         address = next(iter(self._registry.users), None) or self._desks.users.add(NewUser())
         key = self._ready_made_key(address, now)
         session = self._desks.sessions.grant(address, now)
+        self._registry.mark_start()
         return Credentials(key.api_key, key.secret, session.session_token, address)
 
     def _ready_made_key(self, address: str, now: Moment) -> Key:
@@ -159,6 +167,18 @@ class Exchange:
         """Write what was batched; to be called at the end."""
         self._registry.flush()
 
+    def _reset(self, _: Call[Nothing]) -> Reset:
+        """Put everything back to how it was at the start; all accounts are as new."""
+        desks = self._desks
+        self._registry.reset()
+        self._accounts.reset()
+        self._market.reset()
+        self.conditions.reset()
+        desks.sessions.reset()
+        desks.passkeys.reset()
+        desks.keys.is_available = True
+        return Reset(since=self.journal.forget())
+
     def _execute(self, request: Request, now: Moment, found: Found | None) -> BaseModel:
         found = found or self._router.find(request.method, request.path)
         address = self._doorman.admit(found.route.access, Attempt(request, found.params, now))
@@ -166,7 +186,9 @@ class Exchange:
         named = getattr(value, "user_address", None)
         if address and named is not None:
             check_same_address(named, address)
-        return found.route.call(Call(now, address, request.client_ip, found.params, value))
+        reply = found.route.call(Call(now, address, request.client_ip, found.params, value))
+        self._accounts.save()
+        return reply
 
     def _read(self, found: Found, request: Request) -> Any:
         if found.route.reads_body:

@@ -14,16 +14,21 @@ class Dice(Protocol):
 
 
 class FaultPlan:
-    """Draws once per fault that matches, in their order, so that a seed repeats the whole course."""
+    """Draws once per fault that matches and is not used up, in their order: a seed repeats it all."""
 
     def __init__(self, faults: Faults, dice: Dice) -> None:
         self.faults = faults
         self._dice = dice
+        self._left = [fault.next for fault in faults.faults]  # None: as often as chance has it
 
     def strike(self, method: str, template: str, path: str) -> Fault | None:
         """Give the first fault that matches and happens."""
-        for fault in self.faults.faults:
-            if _matches(fault.match, method, template, path) and self._dice.random() < fault.probability:
+        for at, fault in enumerate(self.faults.faults):
+            left = self._left[at]
+            if left == 0 or not _matches(fault.match, method, template, path):
+                continue
+            if self._dice.random() < fault.probability:
+                self._left[at] = None if left is None else left - 1
                 return fault
         return None
 

@@ -1,13 +1,14 @@
-"""The small deterministic market: what is listed, and at which price that never moves.
+"""The small deterministic market: what is listed, and at which price. Only PUT /_sandbox/market moves one.
 
 Every row of the catalogue that depends on a symbol has one here that deserves it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
 from sealgate.sandbox.models.trading import SpotSymbolInfo, SymbolInfo
+from sealgate.sandbox.records import Price
+from sealgate.sandbox.store import Store
 
 MIN_NOTIONAL = Decimal(10)
 LARGEST_EXPONENT = 18
@@ -84,8 +85,32 @@ _PAIRS = (
     Pair("SOL/USDC", "SOL", Decimal("0.01"), 2, Decimal(150)),
 )
 
-SYMBOLS: Mapping[str, Symbol] = {symbol.name: symbol for symbol in _SYMBOLS}
-PAIRS: Mapping[str, Pair] = {pair.name: pair for pair in _PAIRS}
+
+class Market:
+    """Everything that is listed, at today's prices. The prices that were set are kept in the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.reset()
+        for price in store.load(Price):
+            self._set(price)
+
+    def reset(self) -> None:
+        """Go back to the first prices; the store must have forgotten the others."""
+        self.symbols = {symbol.name: symbol for symbol in _SYMBOLS}
+        self.pairs = {pair.name: pair for pair in _PAIRS}
+
+    def set_price(self, name: str, mark: Decimal) -> None:
+        """Move a price."""
+        price = Price(name, mark)
+        self._store.save(price)
+        self._set(price)
+
+    def _set(self, price: Price) -> None:
+        if (symbol := self.symbols.get(price.symbol)) is not None:
+            self.symbols[price.symbol] = replace(symbol, mark=price.mark)
+        elif (pair := self.pairs.get(price.symbol)) is not None:
+            self.pairs[price.symbol] = replace(pair, mark=price.mark)
 
 
 def parse_amount(value: str | float) -> Decimal | None:

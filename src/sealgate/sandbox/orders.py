@@ -1,6 +1,7 @@
 """Perpetual orders: place, modify, cancel, list. The checks are rows of the catalogue, in one fixed order.
 
-An order that reaches the mark price fills at once, at the mark price; any other rests until it is canceled.
+An order that reaches the mark price fills at once, at the mark price. Any other rests until it is canceled
+or filled through PUT /_sandbox/market.
 """
 
 from collections.abc import Callable
@@ -8,10 +9,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from sealgate.sandbox.account import ZERO, Account, Accounts, Order
+from sealgate.sandbox.account import ZERO, Account, Accounts
 from sealgate.sandbox.catalogue import Refused
 from sealgate.sandbox.clock import Moment, iso
-from sealgate.sandbox.market import MIN_NOTIONAL, SYMBOLS, Symbol, parse_amount, plain
+from sealgate.sandbox.market import MIN_NOTIONAL, Market, Symbol, parse_amount, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import (
     CancelOrder,
@@ -23,6 +24,7 @@ from sealgate.sandbox.models.trading import (
     PlaceOrder,
 )
 from sealgate.sandbox.models.wire import Nothing
+from sealgate.sandbox.records import Order
 from sealgate.sandbox.settings import SandboxSettings
 
 LARGEST_ORDER_ID_DIGITS = 18
@@ -103,12 +105,20 @@ class OrderDesk:
         if size * price < MIN_NOTIONAL:
             raise Refused("below_minimum")
         return Order(
-            self._next_id(), symbol.name, wish.is_buy, size, price, wish.client_order_id, wish.now.server_ms
+            order_id=self._next_id(),
+            address=wish.account.address,
+            symbol=symbol.name,
+            is_buy=wish.is_buy,
+            size=size,
+            filled=ZERO,
+            price=price,
+            client_order_id=wish.client_order_id,
+            created_ms=wish.now.server_ms,
         )
 
     def tradable(self, name: str, account: Account) -> Symbol:
         """Find a symbol that this account may trade now."""
-        symbol = listed(name)
+        symbol = listed(account.market, name)
         if symbol.is_halted:
             raise Refused("halted")
         if symbol.needs_transfer and not account.has_transferred:
@@ -116,9 +126,9 @@ class OrderDesk:
         return symbol
 
 
-def listed(name: str) -> Symbol:
+def listed(market: Market, name: str) -> Symbol:
     """Find a listed symbol."""
-    symbol = SYMBOLS.get(name)
+    symbol = market.symbols.get(name)
     if symbol is None or not symbol.is_listed:
         raise Refused("symbol_unsupported", symbol=name)
     return symbol
@@ -142,9 +152,9 @@ def checked_size(value: str | float, decimals: int) -> Decimal:
     return size
 
 
-def fills(order: Order) -> bool:
+def fills(market: Market, order: Order) -> bool:
     """Whether it reaches the mark price."""
-    mark = SYMBOLS[order.symbol].mark
+    mark = market.symbols[order.symbol].mark
     return order.price >= mark if order.is_buy else order.price <= mark
 
 
@@ -155,11 +165,11 @@ def signed_size(order: Order) -> Decimal:
 
 def check_margin(account: Account, order: Order, slug: str) -> None:
     """Refuse an order that needs more USDC than there is; one that shrinks a position always passes."""
-    if fills(order) and abs(account.positions[order.symbol] + signed_size(order)) < abs(
+    if fills(account.market, order) and abs(account.positions[order.symbol] + signed_size(order)) < abs(
         account.positions[order.symbol]
     ):
         return
-    resting, position = (ZERO, signed_size(order)) if fills(order) else (order.notional, ZERO)
+    resting, position = (ZERO, signed_size(order)) if fills(account.market, order) else (order.notional, ZERO)
     leverage = account.margin(order.symbol).leverage
     if account.needed(order.symbol, leverage, resting, position) > account.usdc:
         raise Refused(slug)
@@ -167,7 +177,7 @@ def check_margin(account: Account, order: Order, slug: str) -> None:
 
 def enter(account: Account, order: Order) -> OrderReply:
     """Fill it or put it on the book."""
-    if fills(order):
+    if fills(account.market, order):
         account.positions[order.symbol] += signed_size(order)
         return _reply(order, "filled")
     account.rest(order)
@@ -191,6 +201,7 @@ def _open(order: Order) -> OpenOrder:
         symbol=order.symbol,
         side="buy" if order.is_buy else "sell",
         size=plain(order.size),
+        filled_size=plain(order.filled),
         price=plain(order.price),
         client_order_id=order.client_order_id,
         created_at=iso(order.created_ms),

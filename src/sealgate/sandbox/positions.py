@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sealgate.sandbox.account import ZERO, Account, Accounts, Margin
 from sealgate.sandbox.catalogue import Refused
-from sealgate.sandbox.market import SYMBOLS, Symbol, plain
+from sealgate.sandbox.market import Symbol, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import (
     ClosedPosition,
@@ -36,7 +36,7 @@ class PositionDesk:
     def close(self, call: Call[ClosePosition]) -> ClosedPosition:
         """Close a position at the mark price, all of it unless a size is given."""
         account = self._accounts.of(call.address)
-        symbol = listed(call.input.symbol)
+        symbol = listed(account.market, call.input.symbol)
         held = account.positions[symbol.name]
         if not held:
             raise Refused("no_position")
@@ -53,7 +53,7 @@ class PositionDesk:
         """Set the leverage of a symbol."""
         account = self._accounts.of(call.address)
         body = call.input
-        symbol = listed(body.symbol)
+        symbol = listed(account.market, body.symbol)
         if body.leverage > symbol.max_leverage:
             raise Refused("leverage_exceeds")
         is_cross = self._allowed_cross(symbol, wants_cross=body.is_cross)
@@ -74,7 +74,7 @@ def _position(account: Account, name: str) -> Position:
     return Position(
         symbol=name,
         size=plain(account.positions[name]),
-        mark_price=plain(SYMBOLS[name].mark),
+        mark_price=plain(account.market.symbols[name].mark),
         leverage=margin.leverage,
         is_cross=margin.is_cross,
     )

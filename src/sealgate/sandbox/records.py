@@ -1,6 +1,7 @@
-"""What the exchange remembers about users and keys: frozen values, one table row each."""
+"""What the exchange remembers: frozen values, one table row each."""
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,47 @@ class AuditEntry:
     ip_address: str
     created_ms: int
     details: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A resting order; `size` is what is left of it."""
+
+    order_id: int
+    address: str
+    symbol: str
+    is_buy: bool
+    size: Decimal
+    filled: Decimal
+    price: Decimal
+    client_order_id: str | None
+    created_ms: int
+
+    @property
+    def notional(self) -> Decimal:
+        """Its value at its own price."""
+        return self.size * self.price
+
+
+@dataclass(frozen=True, slots=True)
+class Holdings:
+    """All that a user has besides orders.
+
+    By symbol or token: `positions` are signed sizes, `tokens` amounts, `margins` leverage and `is_cross`.
+    """
+
+    address: str
+    usdc: Decimal
+    has_transferred: bool
+    next_nonce: int
+    positions: tuple[tuple[str, str], ...]
+    tokens: tuple[tuple[str, str], ...]
+    margins: tuple[tuple[str, int, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """A price that was set."""
+
+    symbol: str
+    mark: Decimal

@@ -38,11 +38,26 @@ class Registry:
     def __init__(self, store: Store, secret_is: SecretIs) -> None:
         self.store = store
         self._secret_is = secret_is
-        self.users = {user.address: user for user in store.load(User)}
-        self.keys = self._load_keys()
-        self._sessions = {session.token_sha256: session for session in store.load(Session)}
         self._used: set[str] = set()
         self._next_flush_s = 0.0
+        self._at_start: list[User | Key | Session | AuditEntry] = []
+        self._load()
+
+    def _load(self) -> None:
+        self.users = {user.address: user for user in self.store.load(User)}
+        self.keys = self._load_keys()
+        self._sessions = {session.token_sha256: session for session in self.store.load(Session)}
+        self._used.clear()
+
+    def mark_start(self) -> None:
+        """Take what there is now for the start, to which `reset` goes back."""
+        load = self.store.load
+        self._at_start = [*load(User), *load(Key), *load(Session), *load(AuditEntry)]
+
+    def reset(self) -> None:
+        """Go back to the start; all else that the store has, is forgotten."""
+        self.store.replace_all(self._at_start)
+        self._load()
 
     def _load_keys(self) -> dict[str, LiveKey]:
         try:

@@ -1,12 +1,13 @@
 """The table of all routes: the one place that says what the sandbox serves."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sealgate.sandbox.access import Access
 from sealgate.sandbox.control import Conditions, KeyControl, UserDesk
 from sealgate.sandbox.journal import Journal
 from sealgate.sandbox.keys import KeyDesk
-from sealgate.sandbox.market import PAIRS, SYMBOLS
+from sealgate.sandbox.market_desk import MarketDesk
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models import control, keys, trading
 from sealgate.sandbox.models.wire import Nothing
@@ -43,17 +44,19 @@ class Desks:
     positions: PositionDesk
     spot: SpotDesk
     wallet: WalletDesk
+    market: MarketDesk
     conditions: Conditions
     users: UserDesk
     key_control: KeyControl
     journal: Journal
+    reset: Callable[[Call[Nothing]], control.Reset]
 
 
 def build_routes(desks: Desks, settings: SandboxSettings) -> tuple[Route, ...]:
     """Bind every route to its desk."""
     return (
         *_key_routes(desks, settings),
-        *_public_routes(settings),
+        *_public_routes(desks, settings),
         *_trading_routes(desks),
         *_app_routes(desks),
         *_condition_routes(desks),
@@ -83,14 +86,14 @@ def _key_routes(desks: Desks, settings: SandboxSettings) -> tuple[Route, ...]:
     )
 
 
-def _public_routes(settings: SandboxSettings) -> tuple[Route, ...]:
+def _public_routes(desks: Desks, settings: SandboxSettings) -> tuple[Route, ...]:
     lists = Access.PUBLIC if settings.public_symbols else Access.READ
-    spot, spot_list = f"{PREFIX}/spot/symbols", trading.SpotSymbolList
+    spot, spot_list, market = f"{PREFIX}/spot/symbols", trading.SpotSymbolList, desks.market
     return (
         Route("GET", f"{PREFIX}/time", Access.PUBLIC, Nothing, trading.ServerTime, _time),
-        Route("GET", f"{PREFIX}/symbols/list", lists, Nothing, trading.SymbolList, _symbols),
-        Route("GET", f"{spot}/list", lists, Nothing, spot_list, _pairs),
-        Route("GET", spot, lists, Nothing, spot_list, _pairs),
+        Route("GET", f"{PREFIX}/symbols/list", lists, Nothing, trading.SymbolList, market.symbols),
+        Route("GET", f"{spot}/list", lists, Nothing, spot_list, market.pairs),
+        Route("GET", spot, lists, Nothing, spot_list, market.pairs),
     )
 
 
@@ -152,6 +155,10 @@ def _control_routes(desks: Desks) -> tuple[Route, ...]:
         Route("PUT", f"{CONTROL}/key_system", public, control.KeySystem, control.KeySystem, key.switch),
         Route("POST", f"{CONTROL}/passkey", Access.SESSION, Nothing, control.PasskeyGrant,
               desks.passkeys.issue),
+        Route("PUT", f"{CONTROL}/market", public, control.MarketChange, control.MarketReply,
+              desks.market.change,
+              ("price_invalid", "off_tick", "symbol_unsupported", "size_invalid", "order_gone")),
+        Route("POST", f"{CONTROL}/reset", public, Nothing, control.Reset, desks.reset),
         Route("GET", f"{CONTROL}/journal", public, control.JournalQuery, control.JournalReply,
               desks.journal.since),
     )
@@ -161,13 +168,3 @@ def _control_routes(desks: Desks) -> tuple[Route, ...]:
 def _time(call: Call[Nothing]) -> trading.ServerTime:
     """Tell the server's time."""
     return trading.ServerTime(server_time=call.now.server_ms)
-
-
-def _symbols(_: Call[Nothing]) -> trading.SymbolList:
-    """List perpetual markets."""
-    return trading.SymbolList(symbols=[symbol.info() for symbol in SYMBOLS.values() if symbol.is_listed])
-
-
-def _pairs(_: Call[Nothing]) -> trading.SpotSymbolList:
-    """List spot pairs."""
-    return trading.SpotSymbolList(symbols=[pair.info() for pair in PAIRS.values()])

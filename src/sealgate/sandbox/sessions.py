@@ -45,6 +45,11 @@ class SessionDesk:
         self._registry.save_session(token, address, expires_ms)
         return SessionGrant(session_token=token, user_address=address, expires_at=iso(expires_ms))
 
+    def reset(self) -> None:
+        """Forget all handshakes."""
+        self._limiters.clear()
+        self._blocked_until_s.clear()
+
     def _check_limit(self, address: str, now_s: float) -> None:
         wait_s = self._blocked_until_s.get(address, now_s) - now_s
         if wait_s > 0:
@@ -83,6 +88,10 @@ class PasskeyDesk:
         token = self._token(TOKEN_BYTES).hex()
         self._issued[token] = (call.address, call.now.server_ms + self._ttl_ms)
         return PasskeyGrant(passkey_token=token)
+
+    def reset(self) -> None:
+        """Forget all that were issued."""
+        self._issued.clear()
 
     def _forget_expired(self, server_ms: int) -> None:
         """Drop unused tokens from the oldest on; all live equally long."""

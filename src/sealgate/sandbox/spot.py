@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sealgate.sandbox.account import Accounts
 from sealgate.sandbox.catalogue import Refused
-from sealgate.sandbox.market import MIN_NOTIONAL, PAIRS, plain
+from sealgate.sandbox.market import MIN_NOTIONAL, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import OrderReply, SpotBalance, SpotOrder
 from sealgate.sandbox.models.wire import Nothing
@@ -21,7 +21,7 @@ class SpotDesk:
     def order(self, call: Call[SpotOrder]) -> OrderReply:
         """Buy or sell spot."""
         account = self._accounts.of(call.address)
-        pair = PAIRS.get(call.input.symbol)
+        pair = account.market.pairs.get(call.input.symbol)
         if pair is None:
             raise Refused("spot_unknown")
         size = checked_size(call.input.size, pair.size_decimals)
@@ -40,5 +40,5 @@ class SpotDesk:
     def balance(self, call: Call[Nothing]) -> SpotBalance:
         """Show the spot balance."""
         account = self._accounts.of(call.address)
-        tokens = {pair.base: plain(account.tokens[pair.base]) for pair in PAIRS.values()}
+        tokens = {pair.base: plain(account.tokens[pair.base]) for pair in account.market.pairs.values()}
         return SpotBalance(balances={"USDC": plain(account.free()), **tokens})

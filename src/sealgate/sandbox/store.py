@@ -1,24 +1,26 @@
 """SQLite, in WAL mode: what must survive a kill -9. A write is durable when `save` returns.
 
-Users, keys, sessions, audit entries and the order-id counter are kept; orders, positions and balances live
-as long as the process. The file holds API secrets, so it is created readable by its owner only.
+The file holds API secrets, so it is created readable by its owner only.
 """
 
 import json
 import os
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass, fields
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sealgate.sandbox.records import AuditEntry, Key, Session, User
+from sealgate.sandbox.records import AuditEntry, Holdings, Key, Order, Price, Session, User
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 LOCK_WAIT_S = 0.5
 
-SCHEMA = """
+# What each version of the schema added to the one before it.
+SCHEMA = (
+    """
 CREATE TABLE users (address TEXT PRIMARY KEY, onboarded INTEGER NOT NULL, traded INTEGER NOT NULL) STRICT;
 CREATE TABLE keys (
     api_key TEXT PRIMARY KEY, address TEXT NOT NULL REFERENCES users, secret TEXT NOT NULL,
@@ -34,9 +36,22 @@ CREATE TABLE audit (
 ) STRICT;
 CREATE INDEX audit_by_key ON audit (api_key, n);
 CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-"""
+""",
+    """
+CREATE TABLE holdings (
+    address TEXT PRIMARY KEY REFERENCES users, usdc TEXT NOT NULL, has_transferred INTEGER NOT NULL,
+    next_nonce INTEGER NOT NULL, positions TEXT NOT NULL, tokens TEXT NOT NULL, margins TEXT NOT NULL
+) STRICT;
+CREATE TABLE orders (
+    order_id INTEGER PRIMARY KEY, address TEXT NOT NULL REFERENCES users, symbol TEXT NOT NULL,
+    is_buy INTEGER NOT NULL, size TEXT NOT NULL, filled TEXT NOT NULL, price TEXT NOT NULL,
+    client_order_id TEXT, created_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE prices (symbol TEXT PRIMARY KEY, mark TEXT NOT NULL) STRICT;
+""",
+)
 
-Record = User | Key | Session | AuditEntry
+Record = User | Key | Session | AuditEntry | Order | Holdings | Price
 R = TypeVar("R", bound=Record)
 
 
@@ -50,6 +65,7 @@ class _Table:
     write: str
     lists: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
+    amounts: frozenset[str] = frozenset()
 
 
 def _replacing(record: type[Record], name: str) -> str:
@@ -60,6 +76,7 @@ def _replacing(record: type[Record], name: str) -> str:
     return f"INSERT INTO {name} VALUES ({marks}) ON CONFLICT DO UPDATE SET {changes}"  # noqa: S608 - our own names
 
 
+# Each after those that it refers to.
 TABLES: Mapping[type, _Table] = {
     User: _Table("users", _replacing(User, "users"), flags=frozenset({"onboarded", "traded"})),
     Key: _Table(
@@ -70,6 +87,20 @@ TABLES: Mapping[type, _Table] = {
     ),
     Session: _Table("sessions", _replacing(Session, "sessions")),
     AuditEntry: _Table("audit", "INSERT INTO audit VALUES (nullif(?, 0), ?, ?, ?, ?, ?)"),
+    Order: _Table(
+        "orders",
+        _replacing(Order, "orders"),
+        flags=frozenset({"is_buy"}),
+        amounts=frozenset({"size", "filled", "price"}),
+    ),
+    Holdings: _Table(
+        "holdings",
+        _replacing(Holdings, "holdings"),
+        lists=frozenset({"positions", "tokens", "margins"}),
+        flags=frozenset({"has_transferred"}),
+        amounts=frozenset({"usdc"}),
+    ),
+    Price: _Table("prices", _replacing(Price, "prices"), amounts=frozenset({"mark"})),
 }
 
 
@@ -77,6 +108,7 @@ class Store:
     """The database. `path` empty keeps everything in memory."""
 
     def __init__(self, path: str = "") -> None:
+        self.is_file = bool(path)
         self._db = _open(path)
         self._prepare(path)
 
@@ -87,14 +119,15 @@ class Store:
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA foreign_keys = ON")
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version == 0:
+            if version < SCHEMA_VERSION:
+                added = " ".join(SCHEMA[version:])
                 self._db.executescript(
-                    f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+                    f"BEGIN IMMEDIATE; {added} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
                 )
         except sqlite3.Error as error:
             self.close()
             raise StoreError(f"{path}: {_why_unusable(error)}") from error
-        if version not in {0, SCHEMA_VERSION}:
+        if version > SCHEMA_VERSION:
             self.close()
             raise StoreError(
                 f"{path}: has schema {version}, this program knows {SCHEMA_VERSION};"
@@ -104,8 +137,24 @@ class Store:
     def save(self, *records: Record) -> None:
         """Insert or replace records, all or none; durable on return."""
         with self._db:
-            for record in records:
-                self._db.execute(TABLES[type(record)].write, [_encode(value) for value in astuple(record)])
+            self._write(records)
+
+    def save_account(self, records: Iterable[Order | Holdings], gone: Iterable[int]) -> None:
+        """Insert or replace records and delete the orders with the ids `gone`, all or nothing."""
+        with self._db:
+            self._write(records)
+            self._db.executemany("DELETE FROM orders WHERE order_id = ?", [(one,) for one in gone])
+
+    def replace_all(self, records: Iterable[Record]) -> None:
+        """Keep only these records, each listed after those it refers to. No number is given again."""
+        with self._db:
+            for table in reversed(list(TABLES.values())):
+                self._db.execute(f"DELETE FROM {table.name}")  # noqa: S608 - our own names
+            self._write(records)
+
+    def _write(self, records: Iterable[Record]) -> None:
+        for record in records:
+            self._db.execute(TABLES[type(record)].write, [_encode(value) for value in astuple(record)])
 
     def load(self, kind: type[R]) -> list[R]:
         """Read all records of a kind."""
@@ -169,12 +218,17 @@ def _why_unusable(error: sqlite3.Error) -> str:
 
 
 def _encode(value: object) -> object:
+    if isinstance(value, Decimal):
+        return str(value)
     return json.dumps(value) if isinstance(value, tuple) else value
 
 
 def _decode(table: _Table, row: dict[str, Any]) -> dict[str, Any]:
     for name in table.lists:
-        row[name] = tuple(json.loads(str(row[name])))
+        values = json.loads(str(row[name]))
+        row[name] = tuple(tuple(value) if isinstance(value, list) else value for value in values)
     for name in table.flags:
         row[name] = bool(row[name])
+    for name in table.amounts:
+        row[name] = Decimal(row[name])
     return row

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, RootModel
 
+from sealgate.sandbox.models.trading import Amount, OrderId, Symbol
 from sealgate.sandbox.models.wire import Wire
 from sealgate.sandbox.settings import LimitKind, RetryAfter
 
@@ -42,6 +43,9 @@ class Fault(Wire):
 
     kind: FaultKind
     probability: Annotated[float, Field(ge=0, le=1)] = 1.0
+    next: Annotated[
+        int | None, Field(ge=1, le=10**9, description="how many requests it strikes; null: no end to it")
+    ] = None
     match: Annotated[str, Field(description="'METHOD /path'; `*` matches anything; empty: every request")] = (
         ""
     )
@@ -55,6 +59,50 @@ class Faults(Wire):
 
     seed: int | None = None
     faults: list[Fault] = Field(default_factory=list, max_length=100)
+
+
+class SetPrice(Wire):
+    """A new price. Resting orders that it reaches are filled, each at its own price."""
+
+    symbol: Symbol
+    price: Amount
+
+
+class FillOrder(Wire):
+    """A resting order is filled at its own price, whatever the market's is."""
+
+    order_id: OrderId
+    fill: Annotated[
+        Amount | None, Field(description="in units of the symbol; null: all that is left of the order")
+    ] = None
+
+
+class MarketChange(RootModel[SetPrice | FillOrder]):
+    """Body of PUT /_sandbox/market: a symbol and its price, or an order and how much of it is filled."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class Fill(Wire):
+    """What was filled of one order."""
+
+    order_id: int
+    size: str
+    left: str
+
+
+class MarketReply(Wire):
+    """Reply of PUT /_sandbox/market: the symbol as it now stands, and what was filled."""
+
+    symbol: str
+    mark_price: str
+    fills: list[Fill]
+
+
+class Reset(Wire):
+    """Reply of POST /_sandbox/reset."""
+
+    since: int = Field(description="the journal's lines from now on have a larger n")
 
 
 class NewUser(Wire):

@@ -107,7 +107,8 @@ class OpenOrder(Wire):
     order_id: int
     symbol: str
     side: Side
-    size: str
+    size: str = Field(description="what is left of it")
+    filled_size: str
     price: str
     client_order_id: str | None
     created_at: str
