@@ -45,7 +45,7 @@ def says(text: str) -> str:
 
 async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: Admin, page: Page) -> None:
     assert await page.read(says("No bot has asked for anything yet"))
-    assert await page.read(says("No bot has met an error of the exchange since the start"))
+    assert await page.read(says("No bot has met an error or a refusal since the start"))
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
     await station.ask(request())
     await page.until(says("most likely the secret is another"))
@@ -124,6 +124,31 @@ async def test_an_exchange_that_fails_is_told_although_the_gateway_is_ready(
     await page.until("document.querySelector('#state').textContent !== 'exchange failing'")
 
 
+async def test_refusals_of_our_own_are_shown_by_bot_and_reason(station: Station, page: Page) -> None:
+    for _ in range(3):
+        reply_here = await station.ask(
+            request(b"GET", b"/v1/trade/order", b"X-Gateway-Deadline-Ms: nonsense")
+        )
+        assert reply_here.reason == "bad_request"
+    await page.until("document.querySelector('#state').textContent === 'bots refused'")
+    await page.until(says("local: 3 of 3 requests refused: bad_request, since "))
+    assert await page.read(says("refused here: local, any request"))
+
+
+async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Station, page: Page) -> None:
+    assert await page.read(says("Nothing was sent in the last five minutes"))
+    await station.ask(request())
+    await page.until(f"{says('sent per second')} && !{says('Nothing was sent in the last')}")
+
+
+async def test_a_trouble_that_is_over_gives_no_orders_any_more(station: Station, page: Page) -> None:
+    station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
+    await station.ask(request())
+    await page.until(says("Check that the secret is this key"))
+    assert (await station.ask(request())).status == 200
+    await page.until(f"{says('Over since ')} && !{says('Check that the secret is this key')}")
+
+
 async def test_what_the_gateway_holds_back_is_not_said_to_be_sent(station: Station) -> None:
     async with running_feed(station) as feed, running_chromium() as page:
         station.upstream.door.shut()
@@ -148,7 +173,7 @@ async def test_a_read_of_the_gateways_own_that_is_refused(
     ):
         await page.open(feed.url)
         await page.until("document.querySelector('#state')?.textContent === 'signatures refused'")
-        assert await page.read(says("No bot has met an error of the exchange since the start"))
+        assert await page.read(says("No bot has met an error or a refusal since the start"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,12 +9,15 @@ from rig.outcome import ANSWERED
 from sealgate.admin.answering import Failing
 from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
 from sealgate.admin.recent import Recent
+from sealgate.admin.refusals import Refused
 from sealgate.admin.troubles import Trouble
 from sealgate.core.catalogue import CATALOGUE, UpstreamError
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.evidence import Known
 from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, KeyStatus, Status
+from sealgate.errors import REASONS
 
 SECOND = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
 MINUTE = LimitStatus(1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min")
@@ -116,7 +119,7 @@ def test_without_a_limit_there_is_no_height() -> None:
     key = replace(KEY, limits=(), pause_s=1.234)
     shown = picture(status=replace(STATUS, keys=(key,)))
     assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
-    assert shown.point(recent().turn())["keys"] == {"main": [None, None, 1.23]}
+    assert shown.point(recent().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
 
 
 def test_an_exchange_that_gives_no_answer() -> None:
@@ -141,13 +144,53 @@ def test_an_error_with_what_explains_it(*, had_worked: bool, evidence: str) -> N
     assert shown["evidence"].startswith(evidence)
 
 
+def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:
+    trouble = Trouble("main", "key_invalid", "grid", 3, NOW - 9.0, 0, 0.0, worked_at=NOW - 2.0)
+    (shown,) = picture(troubles=(trouble,)).document()["errors"]
+    assert (shown["over_since_ms"], shown["advice"], shown["evidence"]) == ((WALL - 2) * 1000, "", "")
+    (going_on,) = picture(troubles=(replace(trouble, worked_at=None),)).document()["errors"]
+    assert going_on["over_since_ms"] is None
+    assert going_on["advice"] == CATALOGUE["key_invalid"].advice
+
+
+REFUSED = Refused("watcher", Lane.READ, "deadline_exceeded", NOW - 60, NOW - 1, refused=42, asked=42)
+
+
+def test_what_the_gateway_refused_a_bot() -> None:
+    shown = picture(refusals=(REFUSED,)).document()
+    assert shown["refusals"] == [
+        {
+            "bot": "watcher",
+            "lane": "read",
+            "reason": "deadline_exceeded",
+            "refused": 42,
+            "asked": 42,
+            "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
+            "first_ms": (WALL - 60) * 1000,
+            "last_ms": (WALL - 1) * 1000,
+            "over_since_ms": None,
+            "is_grave": True,
+            "advice": REASONS["deadline_exceeded"].advice,
+        }
+    ]
+    assert shown["state"] == "bots refused"
+
+
+def test_a_refusal_that_is_over_advises_nothing() -> None:
+    over = replace(REFUSED, last_at=NOW - 100, passed_at=NOW - 90)
+    shown = picture(refusals=(over,)).document()
+    (refused,) = shown["refusals"]
+    assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 90) * 1000, "")
+    assert shown["state"] == "ready"
+
+
 def test_a_point_of_the_charts() -> None:
     limited = Recent()
     limited([SENT._replace(upstream_errors=(UpstreamError("rate_limited", NOW - 0.25),))])
     ended = limited.turn()
     assert picture(recent=limited).point(ended) == {
         "t": WALL,
-        "keys": {"main": [960.0, 1200.0, 0.0]},
+        "keys": {"main": [960.0, 1200.0, 0.0, 2.0]},
         "limited": [["main", WALL - 0.25]],
         "added": 1.0,
         "upstream": 20.0,

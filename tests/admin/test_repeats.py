@@ -61,8 +61,8 @@ def met(kind: str, at: float) -> Outcome:
 def test_errors_of_one_kind_are_one_line_a_minute() -> None:
     troubles = Troubles(lambda _: Known(0.004, has_worked=False))
     with structlog.testing.capture_logs() as lines:
-        troubles([met("signature_invalid", second / 10) for second in range(1210)])
-        troubles([met("off_tick", 121.0)])
+        troubles([met("signature_invalid", second / 10) for second in range(1210)], 120.9)
+        troubles([met("off_tick", 121.0)], 121.0)
     assert [one["count"] for one in lines] == [1, 600, 600, 1]
     assert [one["log_level"] for one in lines] == ["warning"] * 3 + ["info"]
     assert lines[0]["evidence"].startswith("clock is fine (±4 ms), key is known")

@@ -40,11 +40,11 @@ CHANGES: dict[State, Change] = {
 
 @pytest.mark.parametrize(("expected", "change"), CHANGES.items(), ids=str)
 def test_each_state_is_told_where_only_it_holds(expected: State, change: Change) -> None:
-    assert state(change(STATUS), is_failing=False) is expected
+    assert state(change(STATUS), is_failing=False, is_refusing=False) is expected
 
 
 def test_an_exchange_that_fails() -> None:
-    assert state(STATUS, is_failing=True) is State.EXCHANGE_FAILING
+    assert state(STATUS, is_failing=True, is_refusing=True) is State.EXCHANGE_FAILING
     failing = Failing("unreachable", 0.0, 1.0, 3, None)
     assert picture(failing=failing).document()["state"] == "exchange failing"
 
@@ -57,7 +57,8 @@ def test_the_gravest_is_told() -> None:
         for other in reversed(order[index:]):
             status = CHANGES[other](status) if other in CHANGES else status
         is_failing = index <= order.index(State.EXCHANGE_FAILING)
-        assert state(status, is_failing=is_failing) is gravest
+        is_refusing = index <= order.index(State.REFUSING)
+        assert state(status, is_failing=is_failing, is_refusing=is_refusing) is gravest
 
 
 def test_the_docs_tell_what_each_means() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from structlog.testing import capture_logs
 
 from rig.outcome import ANSWERED
@@ -10,6 +11,8 @@ from sealgate.admin import troubles as troubles_module
 from sealgate.admin.troubles import Troubles
 from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose
 from sealgate.core.evidence import Known
+from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.routes import Lane
 
 KNOWN = Known(0.002, has_worked=True)
 
@@ -20,7 +23,8 @@ def met(
     """Take errors in, of a kind and at a time; return what was logged."""
     with capture_logs() as logs:
         errors_met = tuple(UpstreamError(*error) for error in errors)
-        troubles([ANSWERED._replace(bot=bot, upstream_errors=errors_met)])
+        outcome = ANSWERED._replace(bot=bot, conclusion=Conclusion.REFUSED, upstream_errors=errors_met)
+        troubles([outcome], errors[-1][1])
     return logs
 
 
@@ -61,7 +65,7 @@ def test_from_then_on_once_a_minute_with_the_number_since() -> None:
 def test_another_key_or_kind_is_another_record_and_the_latest_stands_first() -> None:
     troubles = Troubles(lambda _: KNOWN)
     met(troubles, ("lost", 1.0), ("late", 2.0), ("lost", 3.0))
-    troubles([ANSWERED._replace(key="alt", upstream_errors=(UpstreamError("late", 4.0),))])
+    troubles([ANSWERED._replace(key="alt", upstream_errors=(UpstreamError("late", 4.0),))], 4.0)
     assert [(record.key, record.kind, record.count) for record in troubles.latest()] == [
         ("alt", "late", 1),
         ("main", "lost", 2),
@@ -96,3 +100,47 @@ def test_what_is_known_is_asked_for_only_where_something_is_said() -> None:
 
     met(Troubles(known), ("lost", 1.0), ("lost", 2.0))
     assert asked == ["main"]
+
+
+READ = ANSWERED._replace(lane=Lane.READ)
+ORDER = ANSWERED._replace(lane=Lane.ORDER)
+
+# A kind that a read of `grid` met at 10 s, what went through later, and since when it is over at which time.
+ENDS: dict[str, tuple[str, Outcome, dict[float, float | None]]] = {
+    "a secret that is right again": ("signature_invalid", READ, {20.0: 20.0}),
+    "another bot's read proves that, too": ("key_invalid", READ._replace(bot="maker"), {20.0: 20.0}),
+    "an order proves nothing for reads": ("permission_missing", ORDER, {99.0: None}),
+    "another key proves nothing": ("signature_invalid", READ._replace(key="alt"), {99.0: None}),
+    "a refused one proves nothing": (
+        "signature_invalid",
+        READ._replace(conclusion=Conclusion.REFUSED),
+        {99.0: None},
+    ),
+    "a reply given again proves nothing": ("signature_invalid", READ._replace(attempts=0), {99.0: None}),
+    "what comes and goes needs a quiet minute": ("lost", READ, {20.0: None, 69.9: None, 70.0: 20.0}),
+    "a bot that learned": ("off_tick", READ, {70.0: 20.0}),
+    "another bot says nothing of that": ("off_tick", READ._replace(bot="maker"), {99.0: None}),
+}
+
+
+@pytest.mark.parametrize(("kind", "later", "over"), ENDS.values(), ids=ENDS)
+def test_a_trouble_is_over_once_the_same_works(
+    kind: str, later: Outcome, over: Mapping[float, float | None]
+) -> None:
+    troubles = Troubles(lambda _: KNOWN)
+    met_one = READ._replace(conclusion=Conclusion.REFUSED, upstream_errors=(UpstreamError(kind, 10.0),))
+    troubles([met_one], 10.0)
+    troubles([later], 20.0)
+    troubles([later], 25.0)
+    (record,) = troubles.latest()
+    assert {at: record.over_since(at) for at in over} == over
+
+
+def test_a_trouble_that_comes_again_is_over_no_more() -> None:
+    troubles = Troubles(lambda _: KNOWN)
+    met_one = READ._replace(
+        conclusion=Conclusion.REFUSED, upstream_errors=(UpstreamError("key_invalid", 10.0),)
+    )
+    troubles([met_one, READ, met_one], 10.0)
+    (record,) = troubles.latest()
+    assert (record.count, record.over_since(11.0)) == (2, None)

@@ -17,7 +17,7 @@ from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import say
 from rig.wire import reply
-from sealgate.cli.checking.running import judge_troubles
+from sealgate.cli.checking.running import judge_running, judge_troubles
 from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.findings import Level
 from sealgate.core.key_health import MANY_MISMATCHES
@@ -206,6 +206,68 @@ def test_what_a_running_gateway_says_of_refused_signatures(accepted: set[str], f
     (found,) = judge_troubles({"keys": [key, key | {"alias": "alt", "trouble": None}]}, accepted)
     assert (found.area, found.level, trouble in found.text) == ("keys.main", Level.WARN, True)
     assert found.fix.startswith(fix)
+
+
+RUNNING: dict[str, Any] = {
+    "version": "1.0",
+    "not_ready": [],
+    "halts": [],
+    "clock": {"trouble": None},
+    "journal": {"trouble": None, "is_refusing": False},
+    "keys": [],
+    "failing": None,
+    "refusals": [],
+}
+FAILING = {"attempts": 3, "kind": "unreachable", "advice": "Check the network."}
+REFUSED = {"words": "watcher: 42 of 42 reads refused: deadline_exceeded", "advice": "Allow more time."}
+SHARING = {"degraded": "connection refused"}
+DEGRADED: dict[str, tuple[dict[str, Any], str]] = {
+    "the exchange is away": (
+        {"failing": FAILING, "clock": {"trouble": "no way"}},
+        "the exchange fails: 3 attempts, the last was unreachable",
+    ),
+    "the clock cannot be read": ({"clock": {"trouble": "no way"}}, "clock: no way"),
+    "no journal": (
+        {"journal": {"trouble": "disk full", "is_refusing": False}},
+        "orders are sent without a record: disk full",
+    ),
+    "not shared": (
+        {"keys": [{"alias": "main", "sharing": SHARING, "disabled": None, "limits": []}]},
+        "the limit of key main is not shared: connection refused",
+    ),
+    "a bot that is refused": ({"refusals": [REFUSED | {"is_grave": True}]}, REFUSED["words"]),
+}
+
+
+@pytest.mark.parametrize(("change", "text"), DEGRADED.values(), ids=DEGRADED)
+def test_a_gateway_that_is_ready_and_degraded(change: dict[str, Any], text: str) -> None:
+    warned, ready, *_ = judge_running(RUNNING | change)
+    assert (warned.level, warned.text, bool(warned.fix)) == (Level.WARN, text, True)
+    assert ready.text == "it runs, version 1.0, and is ready, but degraded"
+
+
+def test_what_is_not_degraded() -> None:
+    (ready,) = judge_running(RUNNING | {"refusals": [REFUSED | {"is_grave": False}]})
+    assert ready.text == "it runs, version 1.0, and is ready"
+
+
+async def test_an_exchange_that_is_away_while_the_gateway_is_ready(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        upstream = setup.upstream
+        assert upstream is not None
+        async with running_program("serve", environ=dict(setup.environ), folder=tmp_path) as program:
+            await program.line('"ready"')
+            bots = json.loads(await program.line('"listening"'))["bots"]
+            upstream.door.shut()
+            upstream.cut_all()
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"{bots}{SIGNED_READ.decode()}") as answer,
+            ):
+                assert answer.status == 502
+            await program.line('"reason": "upstream_unreachable"')  # its record was read
+            lines = lines_of((await setup.check("--offline")).stdout, "warn  gateway")
+    assert "the exchange fails: 3 attempts, the last was unreachable" in lines[0]
 
 
 async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> None:

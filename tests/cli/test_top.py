@@ -147,7 +147,33 @@ PICTURE: dict[str, Any] = {
             "last_ms": 4_000,
             "evidence": "it was accepted before",
             "advice": "Compare.",
-        }
+            "over_since_ms": None,
+        },
+        {
+            "kind": "signature_invalid",
+            "key": "alt",
+            "count": 2,
+            "last_ms": 3_000,
+            "evidence": "",
+            "advice": "",
+            "over_since_ms": 5_000,
+        },
+    ],
+    "refusals": [
+        {
+            "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
+            "advice": "Allow more time.",
+            "last_ms": 8_000,
+            "over_since_ms": None,
+            "is_grave": True,
+        },
+        {
+            "words": "grid: 1 of 9 orders refused: key_reused",
+            "advice": "Use a new one.",
+            "last_ms": 7_000,
+            "over_since_ms": None,
+            "is_grave": False,
+        },
     ],
 }
 
@@ -159,6 +185,7 @@ def test_all_that_can_be_seen(width: int) -> None:
     with console.capture() as capture:
         console.print(screen(PICTURE))
     shown = capture.get()
+    shown = "\n".join(line.rstrip() for line in shown.splitlines())
     for text in (
         "Sealgate not ready",
         "18.2 asked/s, 12.5 sent/s",
@@ -178,8 +205,16 @@ def test_all_that_can_be_seen(width: int) -> None:
         f"97% of {WORDS}",
         "key_invalid (key main): 3 times, last 6 s ago",
         "it was accepted before. Compare.",
+        "signature_invalid (key alt): 2 times, last 7 s ago\n  over since 5 s ago",
+        "watcher: 42 of 42 reads refused: deadline_exceeded. Allow more time.",
+        "watcher: 42 of 42 reads refused: deadline_exceeded, last 2 s ago\n  Allow more time.",
+        "grid: 1 of 9 orders refused: key_reused, last 3 s ago\n  Use a new one.",
     ):
         assert text in shown, text
+
+
+def test_what_is_refused_only_now_and_then_is_no_notice() -> None:
+    assert drawn(screen(PICTURE)).count("key_reused") == 1
 
 
 def test_an_offset_of_nothing_has_no_minus() -> None:
@@ -198,7 +233,10 @@ def test_a_clock_that_fails_is_what_went_wrong_and_its_cause_comes_once() -> Non
     trouble = "cannot connect to 127.0.0.1:9: Connection refused"
     clock = {"offset_s": None, "error_s": None, "trouble": trouble}
     shown = drawn(
-        screen(PICTURE | {"clock": clock, "not_ready": [f"clock not synced: {trouble}"], "errors": []})
+        screen(
+            PICTURE
+            | {"clock": clock, "not_ready": [f"clock not synced: {trouble}"], "errors": [], "refusals": []}
+        )
     )
     assert shown.count(trouble) == 1
     assert "not ready: clock not synced\n" in shown

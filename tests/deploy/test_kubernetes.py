@@ -67,10 +67,10 @@ def test_the_gateway_is_a_sidecar_that_the_bots_wait_for() -> None:
     assert GATEWAY["restartPolicy"] == "Always"
     assert (
         GATEWAY["startupProbe"]["httpGet"]["path"]
-        == GATEWAY["readinessProbe"]["httpGet"]["path"]
-        == "/-/ready"
+        == GATEWAY["livenessProbe"]["httpGet"]["path"]
+        == "/-/healthy"
     )
-    assert GATEWAY["livenessProbe"]["httpGet"]["path"] == "/-/healthy"
+    assert GATEWAY["readinessProbe"]["httpGet"]["path"] == "/-/ready"
     names = {port["name"] for port in GATEWAY["ports"]}
     assert all(len(name) <= 15 for name in names)  # the most that a port's name may have
     probes = [

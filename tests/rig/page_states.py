@@ -56,7 +56,7 @@ def _clock(status: Status, **changes: Any) -> Status:
 
 
 STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
-    "ready": (lambda status: status, ("Limit used",)),
+    "ready": (lambda status: status, ("Requests",)),
     "paused": (lambda status: _key(status, pause_s=41.7), ("left, after a 429", "paused, 41.7 s left")),
     "spent": (lambda status: _key(status, spent_s=7.3), ("the exchange says nothing is left for 7.3 s",)),
     "halted": (

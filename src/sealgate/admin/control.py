@@ -27,14 +27,19 @@ _LONGEST = 4096
 
 
 def control_app(
-    status: Callable[[], Status], metrics: Metrics, actions: Mapping[str, Action], caller_of: CallerOf
+    status: Callable[[], Status],
+    metrics: Metrics,
+    actions: Mapping[str, Action],
+    caller_of: CallerOf,
+    document: Callable[[], Any] | None = None,
 ) -> web.Application:
     """Return the application. `actions` are by name: `halt` is called by `POST /-/halt`.
 
-    `caller_of` returns user and process at the other end of a Unix socket, None where they are not known.
+    `document` is /status.json, as on the admin address. `caller_of` returns user and process at the other end
+    of a Unix socket, None where they are not known.
     """
     app = web.Application(middlewares=[_own_user_only(caller_of)], client_max_size=_LONGEST)
-    app.add_routes(pages(status, metrics))
+    app.add_routes(pages(status, metrics, document))
     app.add_routes([web.post(f"/-/{name}", _view(action, caller_of)) for name, action in actions.items()])
     return app
 

@@ -13,6 +13,7 @@ from sealgate.admin.answering import Answering
 from sealgate.admin.broadcast import Broadcast
 from sealgate.admin.picture import TICK_S, Picture, known_of
 from sealgate.admin.recent import Recent
+from sealgate.admin.refusals import Refusals
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Outcome
@@ -47,14 +48,17 @@ class Live:
         self._recent = Recent()
         self._answering = Answering()
         self._troubles = Troubles(self._known, self._recent.has_worked)
+        self._refusals = Refusals()
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take a batch in."""
-        self._troubles(outcomes)  # first: what it notes is what was known before
+        now = self._clock.now()
+        self._troubles(outcomes, now)  # first: what it notes is what was known before
         self._recent(outcomes)
+        self._refusals(outcomes, now)
         self._answering(outcomes)
 
     def _known(self, alias: str) -> Known:
@@ -92,6 +96,7 @@ class Live:
             self._clock.wall(),
             len(asyncio.all_tasks()),
             self._answering.look(status.clock, now),
+            self._refusals.latest(),
         )
 
     def document(self) -> dict[str, Any]:

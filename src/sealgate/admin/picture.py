@@ -7,6 +7,7 @@ from typing import Any
 
 from sealgate.admin.answering import Failing
 from sealgate.admin.recent import SPAN, Recent, Tick
+from sealgate.admin.refusals import Refused
 from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
 from sealgate.core.catalogue import CATALOGUE
@@ -14,9 +15,10 @@ from sealgate.core.evidence import Known, evidence
 from sealgate.core.forecast import Use, forecast
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.status import KeyStatus, Status
+from sealgate.errors import REASONS
 
 TICK_S = 0.5
-_SHORT = 4  # ticks that a point of the latency chart looks back
+_SHORT = 4  # ticks that a point of the charts looks back
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,7 @@ class Picture:
     wall: float
     tasks: int
     failing: Failing | None = None
+    refusals: Sequence[Refused] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, and what the last ten seconds add to it."""
@@ -44,7 +47,7 @@ class Picture:
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
         busy = {bot["name"] for key in document["keys"] for bot in key["bots"]}
         return document | {
-            "state": state(self.status, is_failing=self.failing is not None),
+            "state": self._state(),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks,
             "requests": self.recent.total,
@@ -53,7 +56,12 @@ class Picture:
             "idle_bots": sorted(self.weights.keys() - busy),
             "failing": self._failing(),
             "errors": [self._error(trouble) for trouble in self.troubles],
+            "refusals": [self._refusal(refused) for refused in self.refusals],
         }
+
+    def _state(self) -> str:
+        is_refusing = any(refused.is_grave(self.now) for refused in self.refusals)
+        return state(self.status, is_failing=self.failing is not None, is_refusing=is_refusing)
 
     def _failing(self) -> dict[str, Any] | None:
         """Return since when the exchange gives no answer, None where it does."""
@@ -61,7 +69,7 @@ class Picture:
             return None
         return {
             "kind": failing.kind,
-            "since_ms": round(self._wall_at(failing.since) * 1000),
+            "since_ms": self._epoch_ms(failing.since),
             "attempts": failing.attempts,
             "cause": failing.cause,
             "advice": CATALOGUE[failing.kind].advice,
@@ -103,25 +111,50 @@ class Picture:
             }
 
     def _error(self, trouble: Trouble) -> dict[str, Any]:
+        """Return an error of the exchange; one that is over has neither evidence nor advice."""
         row = CATALOGUE[trouble.kind]
         known = known_of(self.status, trouble.key, {trouble.key} if trouble.had_worked else ())
+        over_since = trouble.over_since(self.now)
+        is_over = over_since is not None
         return {
             "key": trouble.key,
             "kind": trouble.kind,
             "bot": trouble.bot,
             "count": trouble.count,
-            "last_ms": round(self._wall_at(trouble.last_at) * 1000),
+            "last_ms": self._epoch_ms(trouble.last_at),
+            "over_since_ms": self._epoch_ms(over_since),
             "whose": row.whose.value,
-            "advice": row.advice,
-            "evidence": evidence(trouble.kind, known),
+            "advice": "" if is_over else row.advice,
+            "evidence": "" if is_over else evidence(trouble.kind, known),
+        }
+
+    def _refusal(self, refused: Refused) -> dict[str, Any]:
+        """Return what the gateway itself refused a bot; what is over has no advice."""
+        over_since = refused.over_since(self.now)
+        return {
+            "bot": refused.bot,
+            "lane": refused.lane.value if refused.lane else None,
+            "reason": refused.reason,
+            "refused": refused.refused,
+            "asked": refused.asked,
+            "words": refused.words,
+            "first_ms": self._epoch_ms(refused.first_at),
+            "last_ms": self._epoch_ms(refused.last_at),
+            "over_since_ms": self._epoch_ms(over_since),
+            "is_grave": refused.is_grave(self.now),
+            "advice": "" if over_since is not None else REASONS[refused.reason].advice,
         }
 
     def point(self, ended: Tick) -> dict[str, Any]:
         """Return what the charts add for this moment: short names, as many of them are sent."""
         latency, clock = self.recent.latency(_SHORT), self.status.clock
+        sent, seconds = self.recent.sent(_SHORT), min(_SHORT, max(1, self.recent.ticks)) * TICK_S
+        rates: Counter[str] = Counter()
+        for (alias, _), count in sent.items():
+            rates[alias] += count
         return {
             "t": round(self.wall, 2),
-            "keys": {key.alias: _heights(key) for key in self.status.keys},
+            "keys": {key.alias: _heights(key, rates[key.alias] / seconds) for key in self.status.keys},
             "limited": [[alias, round(self._wall_at(at), 2)] for alias, at in ended.limited],
             "added": latency.added_p99_ms,
             "upstream": latency.upstream_p99_ms,
@@ -132,6 +165,9 @@ class Picture:
 
     def _wall_at(self, moment: float) -> float:
         return self.wall - (self.now - moment)
+
+    def _epoch_ms(self, moment: float | None) -> int | None:
+        return None if moment is None else round(self._wall_at(moment) * 1000)
 
 
 def tightest(key: KeyStatus) -> LimitStatus | None:
@@ -147,11 +183,11 @@ def known_of(status: Status, alias: str, has_worked: Collection[str]) -> Known:
     return Known(status.clock.error_s, alias in has_worked, words, is_foreign)
 
 
-def _heights(key: KeyStatus) -> list[float | None]:
-    """Return used, limit and what is left of the pause."""
+def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:
+    """Return used, limit, what is left of the pause, and what is sent per second."""
     limit = tightest(key)
     used = round(limit.used_ratio * limit.n, 2) if limit else None
-    return [used, limit.n if limit else None, round(key.pause_s, 2)]
+    return [used, limit.n if limit else None, round(key.pause_s, 2), round(sent_per_s, 2)]
 
 
 def _ms(seconds: float | None) -> float | None:

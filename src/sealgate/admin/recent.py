@@ -70,10 +70,10 @@ class Recent:
     def _ended(self) -> Sequence[Tick]:
         return list(self._ticks)[:-1]
 
-    def sent(self) -> Counter[tuple[str, str]]:
-        """Return how often was sent in the last ticks, by key and bot."""
+    def sent(self, ticks: int = SPAN) -> Counter[tuple[str, str]]:
+        """Return how many requests were sent in the latest ticks, by key and bot."""
         total: Counter[tuple[str, str]] = Counter()
-        for tick in self._ended:
+        for tick in self._ended[-ticks:]:
             total.update(tick.sent)
         return total
 

@@ -84,10 +84,13 @@ def _notes(status: Status) -> Iterator[str]:
     """Yield what people must know of a gateway that serves.
 
     A halt is what somebody wanted: reads and cancels pass. Where the exchange refuses signatures the cause is
-    a secret or a setting, and another gateway with the same ones would do no better.
+    a secret or a setting, and while it is away that is not the gateway's doing: another gateway would do no
+    better.
     """
     if status.halts:
         yield "note: orders are halted\n"
+    if status.clock.trouble is not None:
+        yield f"note: clock: {status.clock.trouble}\n"
     for key in status.keys:
         if key.trouble is not None:
             yield f"note: the key {key.alias}: {key.trouble}\n"

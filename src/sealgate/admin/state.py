@@ -17,12 +17,16 @@ class State(StrEnum):
     JOURNAL_FAILING = "journal failing"
     A_KEY_REFUSED = "a key refused"
     CLOCK_NOT_READ = "clock not read"
+    REFUSING = "bots refused"
     PAUSED = "paused"
     READY = "ready"
 
 
-def state(status: Status, *, is_failing: bool) -> State:
-    """Return the gravest state of all that hold; `is_failing` where the exchange gives no answer."""
+def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
+    """Return the gravest state of all that hold.
+
+    `is_failing`: the exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
+    """
     keys = status.keys
     holds = {
         State.SHUTTING_DOWN: status.is_draining,
@@ -34,6 +38,7 @@ def state(status: Status, *, is_failing: bool) -> State:
         State.JOURNAL_FAILING: bool(status.journal.trouble),
         State.A_KEY_REFUSED: any(key.disabled for key in keys),
         State.CLOCK_NOT_READ: bool(status.clock.trouble),
+        State.REFUSING: is_refusing,
         State.PAUSED: any(key.pause_s > 0 for key in keys),
         State.READY: True,
     }

@@ -1,5 +1,8 @@
 """What went wrong lately, for the page and the log: one record for each key and kind, however often it came.
 
+A record is over once the same worked: a request with the same key in the same lane was accepted since, of the
+same bot where the cause was what that one asked for. What comes and goes is over only after a quiet minute.
+
 The log gets a line when a kind comes up, and from then on at most one a minute with the number since the last
 one: an exchange that is down must not fill a disk.
 """
@@ -12,7 +15,8 @@ import structlog
 
 from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose, doc_link
 from sealgate.core.evidence import Known, evidence
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.routes import Lane
 
 _MOST = 50  # records
 _QUIET_S = 60.0
@@ -22,9 +26,10 @@ log = structlog.get_logger("sealgate.upstream")
 
 @dataclass(slots=True)
 class Trouble:
-    """One kind of error of one key. Times are by the clock of `now`; `bot` had the latest one.
+    """One kind of error of one key. Times are by the clock of `now`; `bot` and `lane` are of the latest one.
 
-    `had_worked`: the key had been accepted before that one.
+    `had_worked`: the key had been accepted before that one. `worked_at` is when a request was accepted since
+    for which this stood in the way, None without one.
     """
 
     key: str
@@ -35,6 +40,21 @@ class Trouble:
     unsaid: int
     said_at: float
     had_worked: bool = False
+    lane: Lane | None = None
+    worked_at: float | None = None
+
+    def over_since(self, now: float) -> float | None:
+        """Return since when it is over, None while it may go on.
+
+        One accepted request proves key, secret and settings good; of the rest it proves nothing.
+        """
+        is_proof = CATALOGUE[self.kind].whose is Whose.SETUP
+        return self.worked_at if is_proof or now - self.last_at >= _QUIET_S else None
+
+    def is_settled_by(self, outcome: Outcome) -> bool:
+        """Return whether an accepted request shows that this stands in the way no more."""
+        is_alike = outcome.lane is self.lane and (outcome.key or "") == self.key
+        return is_alike and (CATALOGUE[self.kind].whose is not Whose.BOT or outcome.bot == self.bot)
 
 
 class Troubles:
@@ -48,24 +68,33 @@ class Troubles:
         self._has_worked = has_worked
         self._records: OrderedDict[tuple[str, str], Trouble] = OrderedDict()
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
-        """Take a batch in."""
+    def __call__(self, outcomes: Sequence[Outcome], now: float) -> None:
+        """Take in a batch that ended at `now`."""
         for outcome in outcomes:
             for error in outcome.upstream_errors:
-                self._take(error, outcome.key or "", outcome.bot or "")
+                self._take(error, outcome)
+            if self._records and outcome.attempts and outcome.conclusion is Conclusion.DONE:
+                self._settle(outcome, now)
 
     def latest(self) -> list[Trouble]:
         """Return the records, the latest first."""
         return list(reversed(self._records.values()))
 
-    def _take(self, error: UpstreamError, key: str, bot: str) -> None:
+    def _settle(self, outcome: Outcome, now: float) -> None:
+        for record in self._records.values():
+            if record.worked_at is None and record.is_settled_by(outcome):
+                record.worked_at = now
+
+    def _take(self, error: UpstreamError, outcome: Outcome) -> None:
+        key = outcome.key or ""
         record = self._records.pop((key, error.kind), None)
         if record is None:
-            record = Trouble(key, error.kind, bot, 0, error.at, 0, error.at - _QUIET_S)
+            record = Trouble(key, error.kind, "", 0, error.at, 0, error.at - _QUIET_S)
         self._records[key, error.kind] = record
         if len(self._records) > _MOST:
             self._records.popitem(last=False)
-        record.bot, record.last_at, record.had_worked = bot, error.at, key in self._has_worked
+        record.bot, record.last_at, record.had_worked = outcome.bot or "", error.at, key in self._has_worked
+        record.lane, record.worked_at = outcome.lane, None
         record.count += 1
         record.unsaid += 1
         if error.at - record.said_at >= _QUIET_S:

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 from sealgate.admin.control import control_app
 from sealgate.admin.metrics import Metrics
@@ -17,7 +18,9 @@ _MOST_AT_ONCE = 8  # commands; they are a person's
 
 
 @contextlib.asynccontextmanager
-async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[Path | None]:
+async def running_control(
+    gateway: Gateway, metrics: Metrics, document: Callable[[], Any] | None = None
+) -> AsyncIterator[Path | None]:
     """Take commands as long as the block lasts; yield where, None where it is off. Raises StartError."""
     bound = bind_admin(gateway.config.admin.unix, gateway.site.environ)
     if bound is None:
@@ -25,7 +28,7 @@ async def running_control(gateway: Gateway, metrics: Metrics) -> AsyncIterator[P
         return
     controls = Controls(gateway)
     actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
-    app = control_app(gateway.status, metrics, actions, caller_of)
+    app = control_app(gateway.status, metrics, actions, caller_of, document)
     async with running_app(app, _MOST_AT_ONCE, gateway.config.listen.head_timeout) as protocol:
         try:
             loop = asyncio.get_running_loop()

@@ -106,7 +106,7 @@ async def running_with_admin(
         gateway.reporter.add(live)
         async with (
             _running_admin(config, gateway, metrics, live) as address,
-            running_control(gateway, metrics) as control,
+            running_control(gateway, metrics, live.document) as control,
         ):
             if control is not None:
                 log.info("taking_commands", socket=str(control))

@@ -15,7 +15,13 @@ from sealgate.core.spans import span
 _MOST_ERRORS = 8
 _BAR, _SHORTEST_BAR = 24, 8
 _FULL = 0.95
-_COLOURS = {"ready": "green", "paused": "yellow", "shutting down": "yellow", "clock not read": "yellow"}
+_COLOURS = {
+    "ready": "green",
+    "paused": "yellow",
+    "shutting down": "yellow",
+    "clock not read": "yellow",
+    "bots refused": "yellow",
+}
 
 Picture = Mapping[str, Any]
 
@@ -109,6 +115,9 @@ def _notices(picture: Picture) -> Iterator[str]:
         yield f"not ready: {_without_cause(reason, picture)}"
     if (failing := picture["failing"]) is not None:
         yield _failing(failing, picture["at_ms"])
+    for refused in picture["refusals"]:
+        if refused["is_grave"]:
+            yield f"{refused['words']}. {refused['advice']}"
     for halt in picture["halts"]:
         yield f"orders are halted for {halt['words']}; go on with: {halt['resume']}"
         yield _halted_by(halt, picture["at_ms"])
@@ -171,12 +180,12 @@ def _bots(key: Mapping[str, Any]) -> Table:
 
 
 def _wrong(picture: Picture) -> Iterator[RenderableType]:
-    wrong = [*_troubles(picture), *_errors(picture)]
+    wrong = [*_troubles(picture), *_errors(picture), *_refusals(picture)]
     if wrong:
         yield Text("What went wrong", style="bold")
         yield from wrong
     else:
-        yield Text("No bot has met an error of the exchange since the start.", style="dim")
+        yield Text("No bot has met an error or a refusal since the start.", style="dim")
 
 
 def _troubles(picture: Picture) -> Iterator[RenderableType]:
@@ -189,9 +198,26 @@ def _troubles(picture: Picture) -> Iterator[RenderableType]:
 
 def _errors(picture: Picture) -> Iterator[RenderableType]:
     for error in picture["errors"][:_MOST_ERRORS]:
-        ago = span((picture["at_ms"] - error["last_ms"]) / 1000)
         key = f" (key {error['key']})" if error["key"] else ""
         times = "once" if error["count"] == 1 else f"{error['count']} times, last"
-        yield Text(f"{error['kind']}{key}: {times} {ago} ago")
         cause = f"{error['evidence']}. " if error["evidence"] else ""
-        yield Padding(Text(cause + error["advice"], style="dim"), (0, 0, 0, 2), expand=False)
+        what = f"{error['kind']}{key}: {times} {_ago(picture, error['last_ms'])}"
+        yield from _entry(picture, error, what, cause + error["advice"])
+
+
+def _refusals(picture: Picture) -> Iterator[RenderableType]:
+    for refused in picture["refusals"][:_MOST_ERRORS]:
+        what = f"{refused['words']}, last {_ago(picture, refused['last_ms'])}"
+        yield from _entry(picture, refused, what, refused["advice"])
+
+
+def _entry(picture: Picture, entry: Mapping[str, Any], what: str, advice: str) -> Iterator[RenderableType]:
+    """Yield what happened, and below it what to do, or since when it is over."""
+    over_ms = entry["over_since_ms"]
+    yield Text(what, style="" if over_ms is None else "dim")
+    told = advice if over_ms is None else f"over since {_ago(picture, over_ms)}"
+    yield Padding(Text(told, style="dim"), (0, 0, 0, 2), expand=False)
+
+
+def _ago(picture: Picture, at_ms: int) -> str:
+    return f"{span((picture['at_ms'] - at_ms) / 1000)} ago"

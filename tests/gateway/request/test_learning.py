@@ -137,6 +137,15 @@ def test_nothing_else_that_was_lost_teaches() -> None:
     assert turn.replies == []
 
 
+def test_after_a_failure_of_the_exchange_the_clock_finds_out_whether_it_is_away() -> None:
+    away, own = synced(HandHost()), synced(HandHost())
+    away.due.clear()
+    own.due.clear()
+    observe_failure(LOST, Heard(), away)
+    observe_failure(Failure(FailureKind.FULL, "all connections are in use"), Heard(), own)
+    assert (away.due.is_set(), own.due.is_set()) == (True, False)
+
+
 UNREACHED = Failure(FailureKind.UNREACHABLE, "nobody there")
 FAILED: dict[str, tuple[Failure, Ticket, tuple[str, ...], float, Again | GiveUp]] = {
     "no connection": (UNREACHED, ORDER, (), 5.0, Again("unreachable", Conclusion.NOT_SENT, 0.1)),

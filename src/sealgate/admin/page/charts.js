@@ -21,9 +21,10 @@ export function limitChart(box, alias) {
     { stroke: () => colour("--limit"), width: 1.5, dash: [7, 5], points: { show: false } },
   ];
   const chart = make(box, lines, { range: top, label: whole, hooks: bands(() => newest, alias, colour) });
-  const show = (points) => {
+  const show = (points, isLimited) => {
     newest = points;
-    chart([column(points, (p) => p.keys[alias]?.[0]), column(points, (p) => p.keys[alias]?.[1])], points);
+    const line = (index) => column(points, (p) => p.keys[alias]?.[index]);
+    chart(isLimited ? [line(0), line(1)] : [line(3), line(1)], points);
   };
   return show;
 }

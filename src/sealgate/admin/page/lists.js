@@ -13,6 +13,7 @@ export function notices(now, stream) {
   else if (now.clock.trouble && !now.not_ready.some(isOfClock)) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
   for (const halt of now.halts) add("bad", haltWords(halt, now.at_ms));
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
+  for (const one of now.refusals.filter((one) => one.is_grave)) add("", `${one.words}, since ${timeOf(one.first_ms)}. ${one.advice}`);
   if (now.journal.trouble) add("bad", journalWords(now.journal));
   if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has asked for anything yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
   return found;
@@ -47,25 +48,45 @@ const journalWords = ({ trouble, is_refusing: isRefusing }) =>
 /** The gateway goes on trying, unless something of its own keeps it from that. */
 function failingWords({ failing, at_ms: atMs, not_ready: notReady, halts }) {
   const { kind, since_ms: since, attempts, cause, advice } = failing;
-  const ago = `${new Date(since).toLocaleTimeString("en-GB")}, ${span((atMs - since) / 1000)} ago`;
+  const ago = `${timeOf(since)}, ${span((atMs - since) / 1000)} ago`;
   const goesOn = notReady.length || halts.length ? "" : " Requests are still taken, and sent.";
   return `The exchange has failed since ${ago}: ${countOf(attempts, "attempt", "attempts")}, the last was ${kind}. ${cause ?? ""} ${advice}${goesOn}`;
 }
 
 export function errors(now) {
-  if (!now.errors.length) return el("p", "empty", "No bot has met an error of the exchange since the start.");
+  const rows = [
+    ...now.errors.map((error) => [error.last_ms, () => errorRow(error, now.at_ms)]),
+    ...now.refusals.map((refused) => [refused.last_ms, () => refusalRow(refused, now.at_ms)]),
+  ];
+  if (!rows.length) return el("p", "empty", "No bot has met an error or a refusal since the start.");
+  rows.sort(([one], [other]) => other - one);
   const head = el("tr", "", ...["last", "what", "times", "cause and advice"].map((name) => el("th", "", name)));
-  return el("table", "", el("thead", "", head), el("tbody", "", ...now.errors.slice(0, 12).map((error) => errorRow(error, now.at_ms))));
+  return el("table", "", el("thead", "", head), el("tbody", "", ...rows.slice(0, 16).map(([, row]) => row())));
 }
 
 function errorRow(error, atMs) {
   const link = el("a", "", el("code", "", error.kind));
   link.href = `errors#${error.kind}`;
-  const ago = `${span((atMs - error.last_ms) / 1000)} ago`;
   const said = error.evidence ? [el("span", "said", ...marked(sentence(error.evidence))), " "] : [];
   const who = `key ${error.key}${error.bot ? `, last by ${error.bot}` : ""}`;
-  return el("tr", "", el("td", "dim", ago), el("td", "", link, el("div", "dim", who)), el("td", "", `${number(error.count)}×`), el("td", "", ...said, ...marked(error.advice)));
+  return wrongRow(error, atMs, [link, el("div", "dim", who)], number(error.count), said);
 }
+
+function refusalRow(refused, atMs) {
+  const times = refused.bot === "unknown" ? number(refused.refused) : `${number(refused.refused)} of ${number(refused.asked)}`;
+  const who = `refused here: ${refused.bot}, ${refused.lane ? `${refused.lane}s` : "any request"}`;
+  return wrongRow(refused, atMs, [el("code", "", refused.reason), el("div", "dim", who)], times, []);
+}
+
+/** What is over says since when, and advises nothing. */
+function wrongRow({ last_ms: last, over_since_ms: over, advice }, atMs, what, times, said) {
+  const ago = `${span((atMs - last) / 1000)} ago`;
+  const words = over === null ? [...said, ...marked(advice)] : [`Over since ${timeOf(over)}.`];
+  const mood = over === null ? "" : "over";
+  return el("tr", mood, el("td", "dim", ago), el("td", "", ...what), el("td", "", `${times}×`), el("td", "", ...words));
+}
+
+const timeOf = (atMs) => new Date(atMs).toLocaleTimeString("en-GB");
 
 /** What stands in backquotes becomes code. */
 const marked = (text) => text.split("`").map((part, at) => (at % 2 ? el("code", "", part) : part));
@@ -80,10 +101,9 @@ function labelled(label, text) {
 }
 
 export function doubts({ doubts: all, in_doubt: count }) {
-  const head = el("tr", "", ...["request", "bot", "order", "sent", "last possible"].map((name) => el("th", "", name)));
-  const time = (atMs) => new Date(atMs).toLocaleTimeString("en-GB");
+  const head = el("tr", "", ...["request", "bot", "order", "sent", "fence"].map((name) => el("th", "", name)));
   const rows = all.map((one) =>
-    el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), el("td", "", el("code", "", `${one.method} ${one.target}`)), labelled("sent", time(one.sent_ms)), labelled("last possible", time(one.fence_ms))),
+    el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), el("td", "", el("code", "", `${one.method} ${one.target}`)), labelled("sent", timeOf(one.sent_ms)), labelled("fence", timeOf(one.fence_ms))),
   );
   const words = `${countOf(count, "order was", "orders were")} sent and never answered. Look each up at the exchange, then run: \`sealgate orders --settle REQUEST\``;
   return [el("p", "empty", ...marked(words)), ...(rows.length ? [el("table", "", el("thead", "", head), el("tbody", "", ...rows))] : [])];

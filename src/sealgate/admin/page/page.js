@@ -6,9 +6,8 @@ import { listen } from "./stream.js";
 import { countOf, span } from "./words.js";
 
 const MOST_POINTS = 600;
-const UNLIMITED = "No limit is known, so there is none to draw against.";
-const PAUSED = "A 429 came. The limit is learned from it and the next ones.";
-const MOODS = { ready: "good", paused: "warn", "clock not read": "warn", "shutting down": "warn" };
+const IDLE = "Nothing was sent in the last five minutes.";
+const MOODS = { ready: "good", paused: "warn", "clock not read": "warn", "bots refused": "warn", "shutting down": "warn" };
 const byId = (id) => document.getElementById(id);
 
 const view = { points: [], now: null, stream: "connecting", isFrozen: false };
@@ -18,16 +17,19 @@ const clock = clockChart(byId("clock"));
 
 function card(alias) {
   if (cards.has(alias)) return cards.get(alias);
-  const parts = { head: el("h2"), chart: el("div", "chart"), over: el("div", "over"), side: el("div", "side") };
-  const left = el("div", "", legend(), parts.chart);
+  const parts = { head: el("h2"), legend: el("div", "legend"), chart: el("div", "chart"), over: el("div", "over"), side: el("div", "side") };
+  const left = el("div", "", parts.legend, parts.chart);
   byId("keys").append(el("section", "card key", parts.head, left, parts.side));
   cards.set(alias, { ...parts, show: limitChart(parts.chart, alias) });
   parts.chart.append(parts.over);
   return cards.get(alias);
 }
 
-const legend = () =>
-  el("div", "legend", el("i", "line used"), "used ", el("i", "line limit"), "limit ", el("i", "box pause"), "paused ", el("span", "mark", "▼ "), "429");
+/** What the lines are: without a known limit there is nothing to be used of it, but what is sent can be seen. */
+const legend = (isLimited) => [
+  ...(isLimited ? [el("i", "line used"), "used ", el("i", "line limit"), "limit "] : [el("i", "line used"), "sent per second "]),
+  ...[el("i", "box pause"), "paused ", el("span", "mark", "▼ "), "429"],
+];
 
 function draw() {
   byId("notices").replaceChildren(...notices(view.now, view.stream));
@@ -47,11 +49,13 @@ function draw() {
 }
 
 function drawKey(key, points) {
-  const { head, over, side, show } = card(key.alias);
+  const { head, legend: lines, over, side, show } = card(key.alias);
+  const isLimited = key.limits.length > 0;
   head.replaceChildren(...keyHead(key));
   side.replaceChildren(...keySide(key));
-  over.textContent = key.limits.length ? "" : key.pause_s > 0 ? PAUSED : UNLIMITED;
-  show(points);
+  lines.replaceChildren(...legend(isLimited));
+  over.textContent = isLimited || points.some((point) => point.keys[key.alias]?.[3]) ? "" : IDLE;
+  show(points, isLimited);
 }
 
 function chip() {

@@ -26,7 +26,7 @@ export function tiles(now) {
       ? tile("Paused", span(Math.ceil(Math.max(...paused.map((key) => key.pause_s)))), "left, after a 429", "warn")
       : nextTile(worst),
     tile("Waiting", number(waiting), `of ${countOf(now.inflight, "request", "requests")} under way`, waiting ? "warn" : ""),
-    tile("Requests", el("span", "", number(now.requests_per_s, 1), el("small", "", " /s")), `${number(now.requests)} in ${span(now.uptime_s)}`),
+    tile("Requests", perSecond(now.requests_per_s), `${number(now.requests)} in ${span(now.uptime_s)}`),
     clockTile(now.clock),
     tile("In doubt", number(now.journal.in_doubt), now.journal.in_doubt ? "look them up" : "no order", now.journal.in_doubt ? "bad" : ""),
   ];
@@ -37,7 +37,7 @@ const total = (counts) => Object.values(counts).reduce((sum, count) => sum + cou
 function limitTile(key, isOneOfMany) {
   const limit = tightest(key);
   const name = isOneOfMany ? `Limit of ${key.alias}` : "Limit used";
-  if (!limit) return tile(name, "–", "no limit known yet");
+  if (!limit) return tile("Sent", perSecond(key.sent_per_s), "no limit known yet");
   const mood = limit.used_ratio >= 0.95 ? "warn" : "";
   return tile(name, percent(limit.used_ratio), `${number(key.used)} of ${number(limit.n)} per ${span(limit.window_s)}`, mood);
 }
@@ -45,10 +45,12 @@ function limitTile(key, isOneOfMany) {
 function nextTile(key) {
   const { in_s: inS, words } = key.next_429;
   if (inS !== null) return tile("Next 429", `≈ ${span(inS)}`, "at this pace", "warn");
-  if (key.spent_s === 0 && !tightest(key)) return tile("Next 429", "–", "no limit known yet");
+  if (key.spent_s === 0 && !tightest(key)) return tile("Next 429", "–", "learned from the first");
   const [head, more = ""] = words.split(": ");
   return tile("Next 429", words.startsWith("held") ? "held off" : "none", more || head);
 }
+
+const perSecond = (rate) => el("span", "", number(rate, 1), el("small", "", " /s"));
 
 function clockTile(clock) {
   if (clock.offset_s === null) return tile("Clock", "–", "not synced yet", "bad");

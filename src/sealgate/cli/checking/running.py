@@ -11,6 +11,7 @@ from sealgate.cli.control_client import UnixConnection
 from sealgate.cli.own_address import own_address
 from sealgate.config import Config
 from sealgate.config.admin_socket import OFF, default_places
+from sealgate.core.advice import REACH
 from sealgate.core.findings import Finding, ok, warn
 
 _TIMEOUT_S = 3.0
@@ -73,10 +74,32 @@ def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
         yield warn("gateway", f"it runs, but is not ready: {reason}", "see below")
     if status["halts"]:
         yield warn("gateway", "it runs, and orders are halted", "let them go again: sealgate resume")
+    degraded = list(_degraded(status))
+    yield from degraded
     if not status["not_ready"]:
-        yield ok("gateway", f"it runs, version {status['version']}, and is ready")
+        but = ", but degraded" if degraded else ""
+        yield ok("gateway", f"it runs, version {status['version']}, and is ready{but}")
     for key in status["keys"]:
         yield from _key(key)
+
+
+def _degraded(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what a gateway that may serve cannot do; an older version has fewer members."""
+    trouble, journal = status["clock"]["trouble"], status["journal"]
+    if (failing := status.get("failing")) is not None:
+        text = f"the exchange fails: {failing['attempts']} attempts, the last was {failing['kind']}"
+        yield warn("gateway", text, failing["advice"])
+    elif trouble is not None and not status["not_ready"]:
+        yield warn("gateway", f"clock: {trouble}", REACH)
+    if journal["trouble"] is not None and not journal["is_refusing"]:
+        yield warn("gateway", f"orders are sent without a record: {journal['trouble']}", "see its log")
+    for key in status["keys"]:
+        if (sharing := key.get("sharing")) is not None and sharing["degraded"]:
+            text = f"the limit of key {key['alias']} is not shared: {sharing['degraded']}"
+            yield warn("gateway", text, "look at Redis (limits.redis)")
+    for refused in status.get("refusals", ()):
+        if refused["is_grave"]:
+            yield warn("gateway", refused["words"], refused["advice"])
 
 
 def judge_troubles(status: Mapping[str, Any], accepted: Container[str]) -> Iterator[Finding]:

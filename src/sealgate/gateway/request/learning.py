@@ -51,7 +51,9 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
 
 
 def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
-    """Let the pacer learn from a 429 whose body was cut."""
+    """Let the pacer learn from a 429 whose body was cut, and the clock whether the exchange is away."""
+    if not failure.is_own:
+        clock.due.set()
     if failure.limit_fields is not None:
         turn.answered(limit_reply(TOO_MANY_REQUESTS, failure.limit_fields, clock.server_now))
 
