@@ -30,7 +30,7 @@ STATUS = Status(
     JournalStatus(0, (), None, is_refusing=False),
 )
 # Programs of tests/bench that a benchmark or a script of its own starts.
-STARTED = {"bare_proxy", "distance", "first_request", "fuzz_target", "load", "mutate", "upstream"}
+STARTED = {"bare_proxy", "distance", "first_request", "fuzz_parser", "load", "mutate", "upstream"}
 TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}
 
 

@@ -1,0 +1,57 @@
+"""The fuzz target holds for a short run, and finds each hole that was mended here once it is open again."""
+
+import pytest
+
+from bench.fuzz_target import FoundError, Fuzz
+from sealgate.core import headers
+from sealgate.gateway.bots import connection
+from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.bots.states import CUT, Event
+
+SEED = 19
+
+
+async def finding() -> str:
+    """Return what the fuzz finds first."""
+    with pytest.raises(FoundError) as caught:
+        await Fuzz(SEED, 1, lambda number: number < 500, closed_within_s=1.0).run()
+    return str(caught.value)
+
+
+def check_goes_on(found: str) -> None:
+    """Either what follows is executed, or the connection waits for more."""
+    assert "in a body or behind the end" in found or "the connection stays" in found
+
+
+async def test_nothing_is_found_in_a_short_run() -> None:
+    run = Fuzz(SEED, 1, lambda number: number < 40)
+    await run.run()
+    assert run.figures["requests arrived"] > run.figures["connections"] / 10
+
+
+async def test_a_name_that_is_compared_with_one_mark_only_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(headers, "_canonical", lambda name: name.lower().replace(b"_", b"-"))
+    assert "arrived, the gateway's own name where" in await finding()
+
+
+async def test_a_request_behind_chunks_of_http_1_0_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Trusting(Incoming):
+        __slots__ = ()
+
+        def __setattr__(self, name: str, value: object) -> None:
+            super().__setattr__(name, name != "is_misframed" and value)
+
+    monkeypatch.setattr(connection, "Incoming", Trusting)
+    check_goes_on(await finding())
+
+
+async def test_a_request_behind_connect_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    note = connection.BotConnection._note
+
+    def go_on(self: connection.BotConnection, behind: Event) -> None:
+        is_tunnel = behind is CUT and self._latest is not None and self._latest.method == "CONNECT"
+        if not is_tunnel:
+            note(self, behind)
+
+    monkeypatch.setattr(connection.BotConnection, "_note", go_on)
+    check_goes_on(await finding())
