@@ -219,6 +219,10 @@ def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -
         pytest.param(401, b'{"detail": "Invalid HMAC signature"}', False, id="wrong signature"),
         pytest.param(401, b'{"detail": "Invalid API key"}', False, id="wrong key"),
         pytest.param(401, b"", False, id="no body"),
+        pytest.param(401, b"Invalid timestamp", False, id="no detail"),
+        pytest.param(
+            401, b'{"detail": "Invalid API key", "path": "/Invalid timestamp"}', False, id="in another field"
+        ),
         pytest.param(403, TIMESTAMP, False, id="another status"),
         pytest.param(200, TIMESTAMP, False, id="a success that quotes it"),
     ],

@@ -60,8 +60,18 @@ OTHERS = [
     (422, b'{"detail":[{"msg":"x"}]}', "validation"),
     (500, b"\x1f\x8b", "internal"),
     (401, b"Rate limit exceeded", "other_4xx"),
-    (400, b"x" * 4079 + b"Trading is halted", "trading_halted"),  # the last that is read
-    (400, b"x" * 4080 + b"Trading is halted", "other_4xx"),
+    (
+        400,
+        b'{"detail":"%b Trading is halted"}' % (b"x" * 65_505),
+        "trading_halted",
+    ),  # the longest that is read
+    (400, b'{"detail":"%b Trading is halted"}' % (b"x" * 65_506), "other_4xx"),
+    (401, b"Invalid API key", "other_4xx"),
+    (401, b'"Invalid API key"', "other_4xx"),
+    (401, b'{"detail":{"msg":"Invalid API key"}}', "other_4xx"),
+    (401, b'{"detail":"Invalid HMAC signature","path":"/Invalid API key"}', "signature_invalid"),
+    (400, b'{"detail":[{"msg":"x","input":"Trading is halted"}]}', "other_4xx"),
+    (400, b'{"detail":[{"msg":"Invalid IP"},{"msg":"x"}]}', "invalid_ip"),
 ]
 
 
@@ -69,7 +79,7 @@ OTHERS = [
 def test_each_error_of_the_specification(status: int, detail: str, kind: str) -> None:
     body = json.dumps({"detail": detail, "timestamp": "2026-01-31T12:00:00Z"}).encode()
     assert find_kind(status, body) == kind
-    assert find_kind(status, body.upper()) == kind
+    assert find_kind(status, json.dumps({"detail": detail.upper()}).encode()) == kind
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), OTHERS)

@@ -29,7 +29,7 @@ SCOPE = b'{"detail": "API key lacks \'trade\' permission"}'
         (401, TIMESTAMP, None, KeyVerdict.UNSURE),
         (403, ADDRESS, KeyFault.ADDRESS, KeyVerdict.REFUSED),
         (401, INVALID.lower(), KeyFault.INVALID, KeyVerdict.REFUSED),
-        (401, TIMESTAMP.upper(), None, KeyVerdict.UNSURE),
+        (401, TIMESTAMP.upper().replace(b"DETAIL", b"detail"), None, KeyVerdict.UNSURE),
         (401, b'{"detail":"Invalid timestamp"}', None, KeyVerdict.UNSURE),
         (401, b"", None, KeyVerdict.REFUSED),
         (403, ADDRESS.lower(), KeyFault.ADDRESS, KeyVerdict.REFUSED),

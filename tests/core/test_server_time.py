@@ -179,7 +179,7 @@ def test_http_dates(value: str, seconds: float | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "seconds"),
+    ("detail", "seconds"),
     [
         (b"Timestamp outside recv_window (5000ms). Server time: 1790000000123", 1_790_000_000.123),
         (b"timestamp outside recv_window (5000ms). server time: 1790000000123", 1_790_000_000.123),
@@ -188,5 +188,6 @@ def test_http_dates(value: str, seconds: float | None) -> None:
         (b"Invalid timestamp", None),
     ],
 )
-def test_what_a_refused_timestamp_states(body: bytes, seconds: float | None) -> None:
-    assert stated_time(body) == seconds
+def test_what_a_refused_timestamp_states(detail: bytes, seconds: float | None) -> None:
+    assert stated_time(b'{"detail": "%b"}' % detail) == seconds
+    assert stated_time(b'{"detail": "Invalid timestamp", "path": "%b"}' % detail) is None

@@ -34,7 +34,7 @@ def errors_page() -> str:
 
 def _line(kind: str, row: ErrorRow) -> str:
     statuses = ", ".join(map(str, row.statuses)) or "-"
-    words = " / ".join(word.decode("ascii") for word in row.words) or "-"
+    words = " / ".join(row.words) or "-"
     cells = (statuses, words, row.whose.value, row.advice)
     rest = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
     return f'<tr id="{kind}"><td><code>{kind}</code></td>{rest}</tr>'

@@ -1,8 +1,8 @@
 """The exchange's errors, and those of the way to it: what each is called, and what a person can do about it.
 
 The kind is a slug: metrics are labelled with it, and docs/errors.md has a line of that name. A reply is
-matched by its status and by words of its `detail`; where neither is known it is `other_4xx` or `other_5xx`,
-so that the number of kinds is bounded whatever the exchange says.
+matched by its status and by words of its `detail` alone; where neither is known it is `other_4xx` or
+`other_5xx`, so that the number of kinds is bounded whatever the exchange says.
 
 Source: spec.md, Errors. NEEDS_TRANSFER has two statuses there, and both are taken.
 """
@@ -12,9 +12,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import NamedTuple
 
+from sealgate.core.error_words import detail_of
 from sealgate.errors import REASONS
-
-_LOOKED_AT = 4096  # bytes of a body: an error is short
 
 
 class Whose(StrEnum):
@@ -33,7 +32,7 @@ class ErrorRow:
     """
 
     statuses: tuple[int, ...]
-    words: tuple[bytes, ...]
+    words: tuple[str, ...]
     whose: Whose
     advice: str
 
@@ -51,103 +50,95 @@ _IN_APP = "It happens in the app alone; bots cannot do it."
 
 CATALOGUE: dict[str, ErrorRow] = {
     # Key management
-    "invalid_permission": ErrorRow((400,), (b"invalid permission",), _BOT, _IN_APP),
-    "invalid_ip": ErrorRow((400,), (b"invalid ip", b"invalid cidr"), _BOT, _IN_APP),
-    "key_limit": ErrorRow((400,), (b"maximum key limit",), _BOT, "Revoke a key in the app: there may be 10."),
-    "passkey_failed": ErrorRow((403,), (b"passkey",), _BOT, _IN_APP),
-    "not_traded": ErrorRow(
-        (403,), (b"handshake not completed",), _SETUP, "Place one trade in the app first."
-    ),
-    "key_system_down": ErrorRow(
-        (503,), (b"api key system",), _UPSTREAM, "Wait; the exchange says so itself."
-    ),
+    "invalid_permission": ErrorRow((400,), ("invalid permission",), _BOT, _IN_APP),
+    "invalid_ip": ErrorRow((400,), ("invalid ip", "invalid cidr"), _BOT, _IN_APP),
+    "key_limit": ErrorRow((400,), ("maximum key limit",), _BOT, "Revoke a key in the app: there may be 10."),
+    "passkey_failed": ErrorRow((403,), ("passkey",), _BOT, _IN_APP),
+    "not_traded": ErrorRow((403,), ("handshake not completed",), _SETUP, "Place one trade in the app first."),
+    "key_system_down": ErrorRow((503,), ("api key system",), _UPSTREAM, "Wait; the exchange says so itself."),
     # Authentication
     "headers_missing": ErrorRow(
-        (401,), (b"missing api key",), _SETUP, "Set `signing.header_prefix` as the exchange documents it."
+        (401,), ("missing api key",), _SETUP, "Set `signing.header_prefix` as the exchange documents it."
     ),
     "key_invalid": ErrorRow(
         (401,),
-        (b"invalid api key",),
+        ("invalid api key",),
         _SETUP,
         "Compare `api_key` with the app; a revoked key never comes back.",
     ),
     "signature_invalid": ErrorRow(
         (401,),
-        (b"invalid hmac signature", b"invalid signature"),
+        ("invalid hmac signature", "invalid signature"),
         _SETUP,
         "Check that the secret is this key's. Then `sealgate discover` finds the `[signing]` settings.",
     ),
     "timestamp_outside": ErrorRow(
         (401,),
-        (b"timestamp outside recv_window",),
+        ("timestamp outside recv_window",),
         _SETUP,
         "The gateway syncs and sends once more. If it stays, set `recv_window_ms` as the exchange has it.",
     ),
     "timestamp_invalid": ErrorRow(
         (401,),
-        (b"invalid timestamp",),
+        ("invalid timestamp",),
         _SETUP,
         "The gateway syncs and sends once more. If it stays, look at the clock offset and at `clock.path`.",
     ),
     "session_invalid": ErrorRow(
-        (401,), (b"session token",), _SETUP, "Store a new session token where `session` points, then reload."
+        (401,), ("session token",), _SETUP, "Store a new session token where `session` points, then reload."
     ),
     "address_mismatch": ErrorRow(
-        (403,), (b"address mismatch",), _BOT, "Use the address of the user whose key this is."
+        (403,), ("address mismatch",), _BOT, "Use the address of the user whose key this is."
     ),
     "permission_missing": ErrorRow(
-        (403,), (b"api key lacks",), _SETUP, "Give the key this permission in the app, or use another key."
+        (403,), ("api key lacks",), _SETUP, "Give the key this permission in the app, or use another key."
     ),
     "ip_refused": ErrorRow(
-        (403,), (b"not in api key whitelist",), _SETUP, "Add this machine's public address in the app."
+        (403,), ("not in api key whitelist",), _SETUP, "Add this machine's public address in the app."
     ),
     # Rate limiting
-    "handshake_limited": ErrorRow((429,), (b"handshake",), _BOT, "Wait 10 to 15 seconds."),
+    "handshake_limited": ErrorRow((429,), ("handshake",), _BOT, "Wait 10 to 15 seconds."),
     "rate_limited": ErrorRow(
         (429,), (), _UPSTREAM, "Nothing to do: the key pauses, then requests go on below the learned limit."
     ),
     # Orders
-    "off_tick": ErrorRow(
-        (400,), (b"price must be divisible",), _BOT, "Round the price to the symbol's tick."
-    ),
-    "below_minimum": ErrorRow((400,), (b"order must have minimum value",), _BOT, "Order for $10 or more."),
+    "off_tick": ErrorRow((400,), ("price must be divisible",), _BOT, "Round the price to the symbol's tick."),
+    "below_minimum": ErrorRow((400,), ("order must have minimum value",), _BOT, "Order for $10 or more."),
     "size_invalid": ErrorRow(
-        (400,), (b"order has invalid size",), _BOT, "Round to the symbol's size decimals."
+        (400,), ("order has invalid size",), _BOT, "Round to the symbol's size decimals."
     ),
-    "price_invalid": ErrorRow((400,), (b"order has invalid price",), _BOT, "Send a price above zero."),
-    "symbol_unsupported": ErrorRow((400,), (b"is not supported",), _BOT, "Take a symbol from /symbols/list."),
+    "price_invalid": ErrorRow((400,), ("order has invalid price",), _BOT, "Send a price above zero."),
+    "symbol_unsupported": ErrorRow((400,), ("is not supported",), _BOT, "Take a symbol from /symbols/list."),
     "trading_halted": ErrorRow(
-        (400,), (b"trading is halted",), _UPSTREAM, "Wait: the exchange halted the symbol."
+        (400,), ("trading is halted",), _UPSTREAM, "Wait: the exchange halted the symbol."
     ),
-    "margin_short": ErrorRow((400,), (b"insufficient margin",), _BOT, "Order less, or add USDC."),
+    "margin_short": ErrorRow((400,), ("insufficient margin",), _BOT, "Order less, or add USDC."),
     "order_gone": ErrorRow(
-        (400,), (b"order was never placed",), _BOT, "After /order/modify only the new order ID is valid."
+        (400,), ("order was never placed",), _BOT, "After /order/modify only the new order ID is valid."
     ),
     "needs_transfer": ErrorRow(
-        (409, 449), (b"needs_transfer",), _BOT, "Make the one-time transfer for this market in the app."
+        (409, 449), ("needs_transfer",), _BOT, "Make the one-time transfer for this market in the app."
     ),
     # Positions
     "no_position": ErrorRow(
-        (404,), (b"no open position",), _BOT, "There is nothing to close: read the positions."
+        (404,), ("no open position",), _BOT, "There is nothing to close: read the positions."
     ),
-    "size_exceeds": ErrorRow(
-        (400,), (b"size exceeds position",), _BOT, "Leave out the size to close it all."
-    ),
+    "size_exceeds": ErrorRow((400,), ("size exceeds position",), _BOT, "Leave out the size to close it all."),
     # Leverage
     "leverage_exceeds": ErrorRow(
-        (400,), (b"leverage exceeds maximum",), _BOT, "Stay below the symbol's maxLeverage."
+        (400,), ("leverage exceeds maximum",), _BOT, "Stay below the symbol's maxLeverage."
     ),
-    "cross_refused": ErrorRow((400,), (b"cross margin is not allowed",), _BOT, "Send `is_cross` false."),
+    "cross_refused": ErrorRow((400,), ("cross margin is not allowed",), _BOT, "Send `is_cross` false."),
     # Deposit and withdrawal
-    "deposit_small": ErrorRow((400,), (b"below minimum deposit",), _BOT, _IN_APP),
-    "balance_short": ErrorRow((400,), (b"insufficient balance for withdrawal",), _BOT, _IN_APP),
-    "withdrawal_signature": ErrorRow((400,), (b"invalid withdrawal signature",), _BOT, _IN_APP),
+    "deposit_small": ErrorRow((400,), ("below minimum deposit",), _BOT, _IN_APP),
+    "balance_short": ErrorRow((400,), ("insufficient balance for withdrawal",), _BOT, _IN_APP),
+    "withdrawal_signature": ErrorRow((400,), ("invalid withdrawal signature",), _BOT, _IN_APP),
     # Spot
     "spot_unknown": ErrorRow(
-        (400,), (b"spot symbol not found",), _BOT, "Take a pair from /spot/symbols/list."
+        (400,), ("spot symbol not found",), _BOT, "Take a pair from /spot/symbols/list."
     ),
     "spot_short": ErrorRow(
-        (400,), (b"insufficient spot balance",), _BOT, "Sell less, or buy the token first."
+        (400,), ("insufficient spot balance",), _BOT, "Sell less, or buy the token first."
     ),
     # General
     "validation": ErrorRow((422,), (), _BOT, "Correct the fields that the reply's `detail` lists."),
@@ -174,7 +165,7 @@ CATALOGUE: dict[str, ErrorRow] = {
 # The refusals for the timestamp (spec.md, Authentication): what was refused so was certainly not executed.
 TIMESTAMP_KINDS = frozenset({"timestamp_outside", "timestamp_invalid"})
 
-_BY_STATUS: dict[int, list[tuple[str, tuple[bytes, ...]]]] = {}
+_BY_STATUS: dict[int, list[tuple[str, tuple[str, ...]]]] = {}
 for _slug, _row in CATALOGUE.items():
     for _status in _row.statuses:
         _BY_STATUS.setdefault(_status, []).append((_slug, _row.words))
@@ -182,9 +173,10 @@ for _slug, _row in CATALOGUE.items():
 
 def find_kind(status: int, body: bytes) -> str:
     """Return the kind of an error reply; `status` is 400 or above."""
-    text = body[:_LOOKED_AT].lower()
-    for slug, words in _BY_STATUS.get(status, ()):
-        if not words or any(word in text for word in words):
+    rows = _BY_STATUS.get(status, ())
+    detail = detail_of(body).lower() if rows else ""
+    for slug, words in rows:
+        if not words or any(word in detail for word in words):
             return slug
     return "other_5xx" if status >= HTTPStatus.INTERNAL_SERVER_ERROR else "other_4xx"
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable
 
 _LONGEST = 100
+_LONGEST_BODY = 65_536  # bytes; an error is short, and what is longer would take long to parse
 
 
 def error_words(status: int, body: bytes, hidden: Iterable[str] = ()) -> str:
@@ -14,7 +15,7 @@ def error_words(status: int, body: bytes, hidden: Iterable[str] = ()) -> str:
 
     What was sent and nobody is to read, `hidden`, is left out, should the exchange repeat it.
     """
-    detail = _detail(body)
+    detail = detail_of(body)
     # Before anything is cut: a part of a token is too much, too. The longest first, as one may be in another.
     for one in sorted(filter(None, hidden), key=len, reverse=True):
         detail = detail.replace(one, "…")
@@ -24,7 +25,13 @@ def error_words(status: int, body: bytes, hidden: Iterable[str] = ()) -> str:
     return f"{status} {printable}".strip()
 
 
-def _detail(body: bytes) -> str:
+def detail_of(body: bytes) -> str:
+    """Return the message of an error reply, "" where it has none as the specification has it.
+
+    Whatever else stands in the body may be the text of whoever sent the request, and says nothing.
+    """
+    if len(body) > _LONGEST_BODY:
+        return ""
     try:
         document = json.loads(body.decode("utf-8", "replace"), strict=False)
     except (ValueError, RecursionError):

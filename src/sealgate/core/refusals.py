@@ -15,14 +15,15 @@ from http import HTTPStatus
 
 from sealgate.core.advice import RENEW
 from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, doc_link, find_kind
+from sealgate.core.error_words import detail_of
 from sealgate.core.findings import Cause, Weight
 from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.secret_shape import Shape
 from sealgate.core.server_time import stated_time
 
-_ADDRESS = re.compile(rb"ip ([0-9a-f.:]{2,45}) not in api key whitelist", re.IGNORECASE)
-_PERMISSION = re.compile(rb"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
-_WINDOW = re.compile(rb"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
+_ADDRESS = re.compile(r"ip ([0-9a-f.:]{2,45}) not in api key whitelist", re.IGNORECASE)
+_PERMISSION = re.compile(r"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
+_WINDOW = re.compile(r"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def _command(facts: Facts) -> str:
 
 def _timestamp(body: bytes, facts: Facts) -> Causes:
     server_s = stated_time(body)
-    window = _WINDOW.search(body)
+    window = _WINDOW.search(detail_of(body))
     skew_ms = None if server_s is None else facts.timestamp_ms - round(server_s * 1000)
     granted_ms = int(window[1]) if window else facts.recv_window_ms
     if skew_ms is None:
@@ -186,15 +187,15 @@ def _apart(skew_ms: int) -> str:
 
 
 def _permission(body: bytes, facts: Facts) -> Causes:
-    lacking = _PERMISSION.search(body)
-    name = lacking[1].decode("ascii") if lacking else "read"
+    lacking = _PERMISSION.search(detail_of(body))
+    name = lacking[1] if lacking else "read"
     fix = f"give the key {name} in the app, or name another key as keys.{facts.alias}"
     yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
 
 
 def _address(body: bytes, _facts: Facts) -> Causes:
-    seen = _ADDRESS.search(body)
-    address = seen[1].decode("ascii") if seen else "this machine's public address"
+    seen = _ADDRESS.search(detail_of(body))
+    address = seen[1] if seen else "this machine's public address"
     fix = f"add {address} to the key's whitelist in the app"
     yield Cause(Weight.PROVEN, f"the whitelist lacks {address}, which the exchange saw", fix)
     if ":" in address:

@@ -11,13 +11,15 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
+from sealgate.core.error_words import detail_of
+
 # Seconds per unit; the plausible range below makes the choice unique.
 _UNITS = (1.0, 1e-3, 1e-6, 1e-9)
 _EARLIEST, _LATEST = 1_577_836_800.0, 4_102_444_800.0  # 2020 to 2100
 _FINEST = 1e-6  # what a float of that size can still tell apart
 _FRACTION = re.compile(r"[.,](\d+)")
 # spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
-_STATED = re.compile(rb"server time: (\d{13})\b", re.IGNORECASE)
+_STATED = re.compile(r"server time: (\d{13})\b", re.IGNORECASE)
 _TO_THE_SECOND = re.compile(r"[T ]\d\d:?\d\d:?\d\d")  # a date alone is no time
 
 
@@ -49,7 +51,7 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
 
 def stated_time(body: bytes) -> float | None:
     """Return the epoch seconds that a 401 for the timestamp states, cut off to the millisecond."""
-    stated = _STATED.search(body)
+    stated = _STATED.search(detail_of(body))
     if stated is None:
         return None
     seconds = int(stated[1]) / 1000

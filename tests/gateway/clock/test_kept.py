@@ -9,7 +9,7 @@ from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.host.host import Host
 
 EPOCH = 1_790_000_000.0
-OUTSIDE = b"Timestamp outside recv_window (5000ms). Server time: %d" % (EPOCH * 1000 + 60_000)
+OUTSIDE = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: %d"}' % (EPOCH * 1000 + 60_000)
 
 
 class HandHost(Host):

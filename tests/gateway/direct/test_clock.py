@@ -51,5 +51,5 @@ def test_a_refusal_that_states_the_time_sets_it(host: HandHost) -> None:
 
 def test_one_that_states_none_says_nothing(host: HandHost) -> None:
     clock = CommandClock("", host)
-    clock.refused(b"Invalid timestamp", host.boot)
+    clock.refused(b'{"detail": "Invalid timestamp"}', host.boot)
     assert not clock.is_synced

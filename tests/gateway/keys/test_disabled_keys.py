@@ -50,6 +50,31 @@ async def test_it_is_told_once_by_the_exchange_and_then_by_the_gateway(
     assert len(upstream.received) == 1
 
 
+ECHO = b'{"request":"Invalid API key, IP 203.0.113.7 not in API key whitelist","detail":"%s"}'
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        reply(b"401 Unauthorized", ECHO % b"Invalid HMAC signature"),
+        reply(b"401 Unauthorized", ECHO % b"Invalid or expired session token"),
+        reply(b"403 Forbidden", ECHO % b"Address mismatch"),
+        reply(b"401 Unauthorized", b"<p>Invalid API key</p>"),
+        reply(b"403 Forbidden", b"IP 203.0.113.7 not in API key whitelist"),
+    ],
+)
+async def test_what_a_reply_repeats_of_the_request_says_nothing_of_the_key(
+    upstream: Upstream, refusal: bytes
+) -> None:
+    """An error's message is its `detail`; the rest may be the text of whoever sent the request."""
+    upstream.answers.append(say(refusal))
+    async with running_station(upstream) as station:
+        assert (await station.ask(ORDER)).status == int(refusal[9:12])
+        assert station.gateway.status().keys[0].is_active
+        assert (await station.ask(ORDER)).status == 200
+    assert len(upstream.received) == 2
+
+
 async def test_other_keys_go_on(upstream: Upstream) -> None:
     upstream.script = lambda received: say(OK if b"ak-public-2" in received.raw else INVALID)
     async with running_station(upstream, ENVIRON, **BOTS) as station:

@@ -20,7 +20,7 @@ from sealgate.gateway.life.key_care import KeyCare
 from sealgate.gateway.upstream.answer import Answer
 
 READ, LIST = "/v1/trade/symbols/list", "/v1/trade/api-keys"
-INVALID = answer(401, b"Invalid API key")
+INVALID = answer(401, b'{"detail": "Invalid API key"}')
 DAY_S = 86_400
 
 
@@ -156,7 +156,7 @@ async def test_a_key_that_rests_is_tried_when_it_is_due_and_once_for_each_gap() 
 RETRIED: dict[str, tuple[Answer, str, str]] = {
     "refused again": (INVALID, "key_still_disabled", "the exchange calls it invalid"),
     "refused for another reason": (
-        answer(403, b"IP not in API key whitelist"),
+        answer(403, b'{"detail": "IP not in API key whitelist"}'),
         "key_still_disabled",
         "this machine's address is not in its whitelist",
     ),

@@ -19,9 +19,9 @@ ENVIRON = {"ONE": "secret one", "TWO": "secret two", "S1": "tok-1", "S2": "tok-2
 READ, LIST = "/v1/trade/symbols/list", "/v1/trade/api-keys"
 OK = answer(200, b"{}")
 LISTED = answer(200, b'{"keys": [{"api_key": "ak-1"}]}')
-INVALID = answer(401, b"Invalid API key")
-MISMATCH = answer(401, b"Invalid HMAC signature")
-ENDED = answer(401, b"Invalid session token")
+INVALID = answer(401, b'{"detail": "Invalid API key"}')
+MISMATCH = answer(401, b'{"detail": "Invalid HMAC signature"}')
+ENDED = answer(401, b'{"detail": "Invalid session token"}')
 
 
 def key(number: int = 1, secret: str = "ONE", session: str | None = None) -> dict[str, Any]:
@@ -70,7 +70,10 @@ async def test_what_is_tried(new: Config, asked: list[tuple[str, str]]) -> None:
 DOUBTS: dict[str, tuple[Answer | Exception, str]] = {
     "another answer": (answer(404), "keys.main: a signed read was answered 404"),
     "a limit": (answer(429), "keys.main: a signed read was answered 429"),
-    "the timestamp": (answer(401, b"Invalid timestamp"), "keys.main: a signed read was answered 401"),
+    "the timestamp": (
+        answer(401, b'{"detail": "Invalid timestamp"}'),
+        "keys.main: a signed read was answered 401",
+    ),
     "nobody there": (
         Refusal("upstream_unreachable", "The exchange gave no answer: nobody there."),
         "keys.main could not be tried: The exchange gave no answer: nobody there.",
@@ -88,7 +91,7 @@ REFUSED = {
     "an invalid key": (INVALID, "the exchange calls it invalid"),
     "a signature": (MISMATCH, "the signature is refused"),
     "an address": (
-        answer(403, b"IP not in API key whitelist"),
+        answer(403, b'{"detail": "IP not in API key whitelist"}'),
         "this machine's address is not in its whitelist",
     ),
 }

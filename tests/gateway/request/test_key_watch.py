@@ -17,8 +17,8 @@ from sealgate.gateway.request.key_watch import KeyWatch
 from sealgate.gateway.request.under_way import UnderWay
 
 INVALID = (401, b'{"detail": "Invalid API key"}')
-ADDRESS = (403, b"IP not in API key whitelist")
-MISMATCH = (401, b"Invalid HMAC signature")
+ADDRESS = (403, b'{"detail": "IP not in API key whitelist"}')
+MISMATCH = (401, b'{"detail": "Invalid HMAC signature"}')
 TAKEN = (200, b"{}")
 
 
