@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sealgate.config import Address, Config, ConfigError, load_config
-from sealgate.config.load import load_admin, load_admin_socket
+from sealgate.config.load import OwnGateway, load_admin, load_own_gateway
 
 ONE_KEY = {
     "SEALGATE_BASE_URL": "https://api.example.com/",
@@ -384,8 +384,8 @@ class TestAdminSocketOfAConfiguration:
     def load(self, tmp_path: Path, text: str, **environ: str) -> tuple[object, str]:
         file = tmp_path / "sealgate.toml"
         file.write_text(text)
-        place, trouble = load_admin_socket(file, environ)
-        return place, str(trouble or "")
+        own = load_own_gateway(file, environ)
+        return own.socket, str(own.trouble or "")
 
     def test_without_a_mistake_nothing_is_told(self, tmp_path: Path) -> None:
         assert self.load(tmp_path, 'admin.unix = "a.sock"', **ONE_KEY) == (Path("a.sock"), "")
@@ -414,4 +414,21 @@ class TestAdminSocketOfAConfiguration:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        assert load_admin_socket(None, {}) == (None, None)
+        assert load_own_gateway(None, {}) == OwnGateway()
+
+    @pytest.mark.parametrize("mistake", ["", "qqq = 1"])
+    def test_what_tells_the_gateway_from_others(self, tmp_path: Path, mistake: str) -> None:
+        file = tmp_path / "sealgate.toml"
+        file.write_text(
+            f'{mistake}\nlisten = {{ tcp = "127.0.0.1:1", unix = "/run/b.sock" }}\nadmin.tcp = ""'
+        )
+        own = load_own_gateway(file, ONE_KEY)
+        assert own.base_url == "https://api.example.com"
+        assert own.addresses == {"listen.tcp": "127.0.0.1:1", "listen.unix": "/run/b.sock", "admin.tcp": ""}
+
+    def test_what_is_wrong_tells_no_gateway_from_others(self, tmp_path: Path) -> None:
+        file = tmp_path / "sealgate.toml"
+        file.write_text('base_url = "ftp://x"\nlisten.tcp = "nowhere"\n')
+        own = load_own_gateway(file, {})
+        assert own.base_url is None
+        assert own.addresses == {"listen.unix": "", "admin.tcp": "127.0.0.1:8788"}

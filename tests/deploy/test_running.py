@@ -175,7 +175,7 @@ async def test_systemd_from_its_files_to_an_order(image: Image, tmp_path: Path) 
                 code, outcome, reply = await place(session, "http://localhost")
                 assert (code, outcome) == (200, "done"), reply
                 config = ("--config", "/etc/sealgate/sealgate.toml")
-                halted = host.ended(["/opt/sealgate/bin/sealgate", "halt", *config])
+                halted = host.ended(["/opt/sealgate/bin/sealgate", "halt", *config], environ)
                 assert halted.returncode == 0, halted.stderr
                 code, _, reply = await place(session, "http://localhost")
                 assert (code, reply["reason"]) == (503, "halted")

@@ -1,14 +1,17 @@
 """How a command reaches the running gateway: the admin socket, found as the gateway itself chooses it."""
 
+import contextlib
 import errno
 import json
 import os
 import socket
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +20,16 @@ from sealgate.cli.colours import coloured
 from sealgate.cli.frame import config_option, leave, leave_with_error
 from sealgate.cli.progress import waiting_for
 
+if TYPE_CHECKING:
+    from sealgate.config.load import OwnGateway
+
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
+_NO_GATEWAY = "what listens there is no gateway; see admin.unix"
+_QUESTIONS = {
+    "halt": "Halt its orders?",
+    "resume": "Let its orders go again?",
+    "reload": "Reload it?",
+}
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
 
 
@@ -26,77 +38,178 @@ class UnixConnection(HTTPConnection):
 
     def __init__(self, path: Path, timeout_s: float = _TIMEOUT_S) -> None:
         super().__init__("localhost", timeout=timeout_s)
-        self._path = path
+        self.path = path
+
+    @property
+    def process(self) -> int | None:
+        """The process at the other end, None where the system does not say."""
+        from sealgate.gateway.bots.peer import process_of
+
+        return process_of(self.sock)
 
     def connect(self) -> None:
         """Connect to the socket instead of a host."""
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
-        self.sock.connect(os.fspath(self._path))
+        self.sock.connect(os.fspath(self.path))
 
 
-def socket_option(command: Any) -> Any:
-    """Add `--config` and `--socket`, which arrive as `config_file` and `socket_file`, for `tell`."""
-    option = click.option(
-        "--socket",
-        "socket_file",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="The gateway's admin socket. Default: admin.unix of the configuration.",
-    )
-    return config_option(option(command))
+def gateway_options(command: Any) -> Any:
+    """Add `--config`, `--socket` and `--yes`, which arrive as the fields of `Way`."""
+    for option in (
+        click.option("--yes", "is_agreed", is_flag=True, help="Without a configuration, act without asking."),
+        click.option(
+            "--socket",
+            "socket_file",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Act on the gateway at this admin socket, whichever it is. Default: admin.unix.",
+        ),
+    ):
+        command = option(command)
+    return config_option(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What the user said of the gateway that is meant."""
+
+    config_file: Path | None = None
+    socket_file: Path | None = None
+    is_agreed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the gateway's socket may be, and what to do about `--socket` where nobody listens."""
+    """Where the gateway's socket may be, and which gateway it must be.
+
+    `is_given` says that the user named the socket, so that any gateway there is meant. `fix` is what to do
+    about `--socket` where nobody listens.
+    """
 
     sockets: tuple[Path, ...]
+    own: "OwnGateway"
+    is_given: bool = False
     fix: str = "give --socket"
 
 
-def tell(action: str, scope: dict[str, str | None], places: Places) -> dict[str, Any]:
-    """Send a command to the gateway at the first of these places that answers, and return its answer.
+def tell(
+    action: str, command: Mapping[str, str | None], way: Way, *, is_told_by_gateway: bool = False
+) -> dict[str, Any]:
+    """Send a command to the gateway that is meant, and return its answer.
 
-    Leaves with exit code 1 where no gateway answers, or it says no.
+    Leaves with exit code 1 where that one does not answer, or says no, with 2 where nobody can be asked which
+    one is meant. `is_told_by_gateway` says that it tells mistakes in the configuration itself.
     """
-    for path in places.sockets:
-        try:
-            with waiting_for("asking the gateway"):
-                status, document = _ask(path, action, scope)
-        except OSError as error:
-            if error.errno in _ABSENT:
-                continue
-            leave(f"{path}: {plain_cause(error)}")
-        except (HTTPException, ValueError):
-            leave(f"{path}: what listens there is no gateway; see admin.unix")
-        if status != HTTPStatus.OK:
-            leave(str(document.get("error", f"the gateway answered {status}")))
-        return document
-    tried = " or ".join(map(str, places.sockets))
-    return leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or {places.fix}")
+    places = _places_of(way, is_told_by_gateway=is_told_by_gateway)
+    if not places.is_given and places.own.base_url is None:
+        places = _agreed(action, places, is_agreed=way.is_agreed)
+    with _connected(places) as connection:
+        body = json.dumps({name: value for name, value in command.items() if value is not None})
+        status, document = _ask(connection, "POST", f"/-/{action}", body)
+    if status != HTTPStatus.OK:
+        leave(str(document.get("error", f"the gateway answered {status}")))
+    return document
 
 
-def places_of(
-    config_file: Path | None, socket_file: Path | None, *, is_told_by_gateway: bool = False
-) -> Places:
-    """Return where the gateway's socket may be.
+def _places_of(way: Way, *, is_told_by_gateway: bool) -> Places:
+    """Return where the gateway may be.
 
     In an emergency there may be no configuration at hand, and the default places are tried then; or one with
     a mistake in it, which is told unless the gateway itself will tell it, and stops nobody as long as
     admin.unix can be read.
     """
     from sealgate.config.admin_socket import OFF, default_places
-    from sealgate.config.load import load_admin_socket
+    from sealgate.config.load import OwnGateway, load_own_gateway
 
-    if socket_file is not None:
-        return Places((socket_file,), "correct --socket")
-    setting, trouble = load_admin_socket(config_file, os.environ)
-    for line in str(trouble).splitlines() if trouble and not is_told_by_gateway else ():
+    if way.socket_file is not None:
+        return Places((way.socket_file,), OwnGateway(), is_given=True, fix="correct --socket")
+    own = load_own_gateway(way.config_file, os.environ)
+    for line in str(own.trouble).splitlines() if own.trouble and not is_told_by_gateway else ():
         click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
-    if setting == OFF:
+    if own.socket == OFF:
         leave_with_error("admin.unix is off, so the gateway takes no commands; give it a path")
-    return Places(_private(default_places(os.environ)) if setting is None else (Path(setting),))
+    return Places(_private(default_places(os.environ)) if own.socket is None else (Path(own.socket),), own)
+
+
+def _agreed(action: str, places: Places, *, is_agreed: bool) -> Places:
+    """Name the gateway that answers and ask whether it is meant; return the places of that one alone."""
+    from sealgate.config.load import OwnGateway
+
+    with _connected(places) as connection:
+        found, path = _status(connection), connection.path
+        name = _name(path, found, connection.process)
+    if not is_agreed and not sys.stdin.isatty():
+        leave_with_error(
+            f"no configuration says which gateway is meant, and nobody can be asked here; {name}; "
+            "give --yes if it is the one"
+        )
+    click.echo(f"sealgate: no configuration says which gateway is meant; {name}", err=True)
+    if not is_agreed and not click.confirm(_QUESTIONS[action], err=True):
+        leave("nothing has changed")
+    own = OwnGateway(path, found["base_url"], found.get("addresses", {}))
+    return replace(places, sockets=(path,), own=own)
+
+
+@contextlib.contextmanager
+def _connected(places: Places) -> Iterator["UnixConnection"]:
+    """Connect to the first gateway that is meant.
+
+    What is asked and said on one connection goes to one process, so that no other gateway can come between
+    the look and the command.
+    """
+    others = []
+    for path in places.sockets:
+        with contextlib.closing(UnixConnection(path)) as connection:
+            try:
+                connection.connect()
+                connection.auto_open = 0  # never again: another gateway may listen there by then
+            except OSError as error:
+                if error.errno in _ABSENT:
+                    continue
+                leave(f"{path}: {plain_cause(error)}")
+            if places.is_given or places.own.base_url is None:
+                yield connection
+                return
+            found = _status(connection)
+            if not (differences := list(_differences(places.own, found))):
+                yield connection
+                return
+            name = _name(path, found, connection.process)
+            others.append(f"{name}, not this configuration's ({'; '.join(differences)})")
+    if others:
+        leave(f"{' and '.join(others)}; nothing has changed; give --socket to act on it all the same")
+    tried = " or ".join(map(str, places.sockets))
+    leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or {places.fix}")
+
+
+def _differences(own: "OwnGateway", found: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what tells the gateway that was found from the configuration's own."""
+    if found["base_url"] != own.base_url:
+        yield f"base_url is {own.base_url} here"
+    addresses = found.get("addresses", {})
+    for name, address in own.addresses.items():
+        there = addresses.get(name, "unknown")
+        if there != address:
+            yield f"{name} is {address or 'off'} here, and {there or 'off'} there"
+
+
+def _name(path: Path, found: Mapping[str, Any], process: int | None) -> str:
+    """Say which gateway was found."""
+    number = "" if process is None else f" (process {process})"
+    bots = " and ".join(
+        address for name, address in found.get("addresses", {}).items() if address and "listen" in name
+    )
+    return f"at {path} answers the gateway{number} to {found['base_url']}" + (
+        f", for bots at {bots}" if bots else ""
+    )
+
+
+def _status(connection: "UnixConnection") -> dict[str, Any]:
+    status, document = _ask(connection, "GET", "/status.json")
+    if status != HTTPStatus.OK or "base_url" not in document:
+        leave(f"{connection.path}: {_NO_GATEWAY}")
+    return document
 
 
 def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -109,15 +222,19 @@ def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
     return places
 
 
-def _ask(path: Path, action: str, scope: dict[str, str | None]) -> tuple[int, dict[str, Any]]:
-    connection = UnixConnection(path)
+def _ask(
+    connection: "UnixConnection", method: str, target: str, body: str | None = None
+) -> tuple[int, dict[str, Any]]:
+    """Leaves with exit code 1 where what listens there does not answer as a gateway."""
     try:
-        body = json.dumps({name: value for name, value in scope.items() if value is not None})
-        connection.request("POST", f"/-/{action}", body, {"Content-Type": "application/json"})
-        reply = connection.getresponse()
-        document = json.loads(reply.read())
-    finally:
-        connection.close()
-    if not isinstance(document, dict):
-        raise ValueError("no JSON object")  # noqa: TRY004 - as unreadable as no JSON
+        with waiting_for("asking the gateway"):
+            connection.request(method, target, body, {"Content-Type": "application/json"} if body else {})
+            reply = connection.getresponse()
+            document = json.loads(reply.read())
+        if not isinstance(document, dict):
+            raise ValueError("no JSON object")  # noqa: TRY004, TRY301 - as unreadable as no JSON
+    except (HTTPException, ValueError):
+        leave(f"{connection.path}: {_NO_GATEWAY}")
+    except OSError as error:
+        leave(f"{connection.path}: {plain_cause(error)}")
     return reply.status, document

@@ -1,6 +1,6 @@
 """`sealgate halt`: stops orders at once."""
 
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -9,12 +9,10 @@ from sealgate.cli.halting import change, scope_options
 
 @click.command("halt")
 @scope_options
-def command(
-    config_file: Path | None, socket_file: Path | None, *, as_json: bool, **command: str | None
-) -> None:
+def command(bot: str | None, key: str | None, **options: Any) -> None:
     """Stop orders at once: all, or those of a bot, with a key, or both.
 
     Those that wait in the gateway are refused too; reads and cancels still pass, and so does what was sent
     already. It holds until `sealgate resume`; over a restart only with journal.file.
     """
-    change("halt", command, (config_file, socket_file), as_json=as_json)
+    change("halt", {"bot": bot, "key": key}, **options)

@@ -1,22 +1,22 @@
 """`sealgate reload`: lets the running gateway take up its configuration and secrets anew."""
 
 import json
-from pathlib import Path
+from typing import Any
 
 import click
 
-from sealgate.cli.control_client import places_of, socket_option, tell
+from sealgate.cli.control_client import Way, gateway_options, tell
 
 
 @click.command("reload")
-@socket_option
+@gateway_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(config_file: Path | None, socket_file: Path | None, *, as_json: bool) -> None:
+def command(*, as_json: bool, **way: Any) -> None:
     """Reload configuration and secrets, as SIGHUP does, and say how it went.
 
     New keys are tried with a signed read first. Whatever is wrong changes nothing: exit code 1 and the cause.
     """
-    said = tell("reload", {}, places_of(config_file, socket_file, is_told_by_gateway=True))
+    said = tell("reload", {}, Way(**way), is_told_by_gateway=True)
     if as_json:
         click.echo(json.dumps(said))
         return

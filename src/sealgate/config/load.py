@@ -1,21 +1,23 @@
 """The way in: find the file, read the sources, validate the whole, and name every problem by its source."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from pydantic import ValidationError
 from pydantic_settings import InitSettingsSource
 
+from sealgate.config.base_url import parse_base_url
 from sealgate.config.consistency import inconsistencies
-from sealgate.config.model import Admin, Config
+from sealgate.config.model import Admin, Config, Listen
 from sealgate.config.paths import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
 from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
 
-_ADMIN_SOCKET = ("admin", "unix")
+_ADDRESSES = ("listen.tcp", "listen.unix", "admin.tcp")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})
 
 
@@ -79,28 +81,85 @@ def load_admin(file: Path | None, environ: Mapping[str, str]) -> Admin:
     return load_config(file, environ=environ).admin if is_configured(file, environ) else Admin()
 
 
-def load_admin_socket(
-    file: Path | None, environ: Mapping[str, str]
-) -> tuple[Path | str | None, ConfigError | None]:
-    """Return `admin.unix` of a configuration, and why the rest of it is wrong, None if it is not.
+@dataclass(frozen=True, slots=True)
+class OwnGateway:
+    """How a configuration's own gateway is found, and told from others.
 
-    Who must halt a gateway at once cannot mend its configuration first. Raises ConfigError where not even
-    this setting can be read.
+    `socket` is `admin.unix`. `base_url` is None where there is no configuration, or none that names an
+    exchange; `addresses` has what could be read of `addresses_of`. `trouble` is why the rest is wrong, None
+    if it is not.
+    """
+
+    socket: Path | str | None = None
+    base_url: str | None = None
+    addresses: Mapping[str, str] = field(default_factory=dict)
+    trouble: ConfigError | None = None
+
+
+def addresses_of(listen: Listen, admin: Admin) -> dict[str, str]:
+    """Return where a gateway is told to listen, but for the admin socket: setting -> address, "" for none."""
+    return {
+        "listen.tcp": str(listen.tcp or ""),
+        "listen.unix": str(listen.unix.absolute() if listen.unix else ""),
+        "admin.tcp": str(admin.tcp or ""),
+    }
+
+
+def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGateway:
+    """Read what a command must know of the gateway that it is for.
+
+    Who must halt a gateway at once cannot mend its configuration first: a mistake elsewhere is no obstacle.
+    Raises ConfigError where not even `admin.unix` can be read.
     """
     try:
-        return load_config(file, environ=environ).admin.unix, None
+        config = load_config(file, environ=environ)
     except ConfigError as error:
         trouble = error
+    else:
+        return OwnGateway(config.admin.unix, str(config.base_url), addresses_of(config.listen, config.admin))
     found = find_file(file, environ)
     layers = (read_environment(environ), read_file(found) if found else Layer())
     if not any(layer.tree for layer in layers):
-        return None, None  # there is none, which is no trouble here
-    written = [layer.tree["admin"] for layer in layers if layer.depth(_ADMIN_SOCKET) == len(_ADMIN_SOCKET)]
-    place = written[0]["unix"] if written and isinstance(written[0], dict) else ""
+        return OwnGateway()  # there is none, which is no trouble here
     try:
-        return Admin.model_validate({"unix": place}).unix, trouble
+        socket = Admin.model_validate(_alone("admin.unix", "admin", layers)).unix
     except ValidationError:
         raise trouble from None
+    try:
+        base_url = str(parse_base_url(_written("base_url", layers)))
+    except ValueError:
+        base_url = None
+    return OwnGateway(socket, base_url, _readable_addresses(layers), trouble)
+
+
+def _readable_addresses(layers: tuple[Layer, ...]) -> dict[str, str]:
+    """Return those of `addresses_of` that are written as they should be, or not at all."""
+    addresses = {}
+    for name in _ADDRESSES:
+        with contextlib.suppress(ValidationError):
+            listen = Listen.model_validate(_alone(name, "listen", layers))
+            admin = Admin.model_validate(_alone(name, "admin", layers))
+            addresses[name] = addresses_of(listen, admin)[name]
+    return addresses
+
+
+def _alone(name: str, table: str, layers: tuple[Layer, ...]) -> dict[str, object]:
+    """Return a table as if only this setting were written, empty where it is not, or is another table's."""
+    head, _, setting = name.partition(".")
+    value = _written(name, layers)
+    return {} if head != table or value is None else {setting: value}
+
+
+def _written(name: str, layers: tuple[Layer, ...]) -> object:
+    """Return what the first source that has a setting says, None where none has it."""
+    path = tuple(name.split("."))
+    for layer in layers:
+        if layer.depth(path) == len(path):
+            value: object = layer.tree
+            for part in path:
+                value = value[part] if isinstance(value, Mapping) else None
+            return value
+    return None
 
 
 def _without_file(problem: Problem) -> Problem:

@@ -122,6 +122,8 @@ class Status:
     """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
 
     `reloads` counts them by how they ended, `callback_errors` the exceptions that nobody awaited.
+    `addresses` is where it was told to listen: setting -> address, "" where it is off. A command tells the
+    gateway from others by them.
     """
 
     version: str
@@ -136,4 +138,5 @@ class Status:
     journal: JournalStatus
     halts: tuple[HaltStatus, ...] = ()
     reloads: Mapping[str, int] = field(default_factory=dict)
+    addresses: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0

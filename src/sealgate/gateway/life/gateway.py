@@ -10,6 +10,7 @@ import structlog
 
 from sealgate import __version__
 from sealgate.config import Address, Config
+from sealgate.config.load import addresses_of
 from sealgate.core.halts import UNKNOWN, Origin, Scope
 from sealgate.core.status import KeyStatus, Status, halt_status, key_status
 from sealgate.gateway.bots.connection import Service
@@ -91,6 +92,7 @@ class Gateway:
             keys=self._keys(),
             halts=halt_status(self.site.halting.halts),
             reloads=dict(self.reloader.results),
+            addresses=addresses_of(self.config.listen, self.config.admin),
             callback_errors=self.site.background.callback_errors,
         )
 
