@@ -35,14 +35,17 @@ ORDER = Order(
     fence_ms=1_790_000_005_100,
     attempts=2,
     sent_ms=1_790_000_000_012,
+    sent_body=b'{"symbol": "BTC", "side": "buy", "size": "0.0010", "price": 65000.0}',
 )
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 TABLE = """\
-                        order                  sent          not after
+                        order                  sent          fence
 request id  bot   key   Idempotency-Key        (here, UTC)   (exchange)    times
 ────────────────────────────────────────────────────────────────────────────────
 mine        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
-                        3f2c7a52-4f3d-4a52-9a  14:13:20.012  14:13:25.100
+                        buy 0.0010 BTC at      14:13:20.012  14:13:25.100
+                        65000.0
+                        3f2c7a52-4f3d-4a52-9a
                         7d-0123456789ab
 a1-2        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
                         -                      14:13:20.013  14:13:25.100
@@ -51,7 +54,9 @@ IDEMPOTENT = ORDER._replace(idempotency_key="3f2c7a52-4f3d-4a52-9a7d-0123456789a
 
 
 def second(request_id: str = "a1-2") -> Order:
-    return ORDER._replace(id="a1-2", request_id=request_id, sent_ms=ORDER.sent_ms + 1)
+    return ORDER._replace(
+        id="a1-2", request_id=request_id, sent_ms=ORDER.sent_ms + 1, sent_body=b'{"order_id": 7}'
+    )
 
 
 @pytest.fixture
@@ -85,8 +90,10 @@ def test_orders_in_doubt_are_a_table(file: Path) -> None:
 def test_or_json(file: Path) -> None:
     write(file, sent_row(ORDER))
     (order,) = json.loads(run(file, "--json").stdout)["orders"]
-    given = ORDER._asdict()
+    terms = {"symbol": "BTC", "side": "buy", "size": "0.0010", "price": "65000.0"}
+    given = ORDER._asdict() | terms
     assert order == {name: given[name] for name in order}
+    assert terms.keys() < order.keys()
     assert {"request_id", "fence_ms", "target"} < set(order)
 
 
@@ -111,6 +118,15 @@ def test_one_is_settled(file: Path, given: str) -> None:
     result = run(file, "--settle", given)
     assert (result.exit_code, result.stdout) == (0, "settled mine\n")
     assert listed(file) == ["a1-2"]
+
+
+def test_a_settled_key_stays_spent_and_a_new_one_is_asked_for(file: Path) -> None:
+    write(file, sent_row(IDEMPOTENT), sent_row(second()))
+    assert run(file, "--settle-all").stdout == (
+        "settled mine; its Idempotency-Key stays spent: use a new one to send the order again\nsettled a1-2\n"
+    )
+    with closing(connect(file)) as database:
+        assert database.execute("SELECT count(*) FROM orders WHERE sent_body IS NULL").fetchone() == (2,)
 
 
 def test_all_are_settled(file: Path) -> None:

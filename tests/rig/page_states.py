@@ -40,6 +40,10 @@ def _doubt(number: int) -> Doubt:
         fence_ms=_NOW_MS - 85_000,
         attempts=1,
         sent_ms=_NOW_MS - 90_000,
+        symbol="BTC",
+        side="buy",
+        size="0.00125",
+        price="65000.5",
     )
 
 
@@ -83,7 +87,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (
         lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),
-        ("7 orders were sent and never answered",),
+        ("7 orders were sent and never answered", "buy 0.00125 BTC at 65000.5", "fence"),
     ),
     "one key of two": (
         lambda status: replace(

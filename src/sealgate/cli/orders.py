@@ -24,7 +24,7 @@ _HEADINGS = (
     "key",
     "order\nIdempotency-Key",
     "sent\n(here, UTC)",
-    "not after\n(exchange)",
+    "fence\n(exchange)",
     "times",
 )
 
@@ -37,10 +37,11 @@ _HEADINGS = (
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
     """List orders in doubt: they were sent, and no answer is known, after a crash too.
 
-    Look each up at the exchange, then take it off with --settle. "Sent" is by this host's clock. "Not after"
-    is the exchange's time from which on it can no longer be admitted; until then it may still be executed.
-    Both are in UTC. The Idempotency-Key is the
-    bot's own name for it, which the exchange never sees.
+    Look each up at the exchange, then take it off with --settle. "Sent" is by this host's clock. The fence is
+    the exchange's time after which it no longer admits the order; until then it may still execute it. Both
+    are in UTC. Side, size, symbol and price are those of the body that was sent. The Idempotency-Key is the
+    bot's own name for the order, which the exchange never sees. It stays spent when the order is settled: to
+    send the order again, the bot needs a new one.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")
@@ -66,7 +67,15 @@ def _settle(in_doubt: "OrdersInDoubt", request_id: str | None, *, as_json: bool)
     in_doubt.settle(chosen, int(Host().wall() * 1000))
     if as_json:
         return _json(chosen)
-    return "\n".join(f"settled {doubt.request_id}" for doubt in chosen) or "no orders in doubt"
+    return "\n".join(map(_settled, chosen)) or "no orders in doubt"
+
+
+def _settled(doubt: "Doubt") -> str:
+    if doubt.idempotency_key is None:
+        return f"settled {doubt.request_id}"
+    return (
+        f"settled {doubt.request_id}; its Idempotency-Key stays spent: use a new one to send the order again"
+    )
 
 
 def _find(doubts: Sequence["Doubt"], request_id: str) -> list["Doubt"]:
@@ -107,7 +116,8 @@ def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)
     yield Text(doubt.bot)
     yield Text(doubt.key)
-    yield Text(f"{doubt.method} {doubt.target}\n{doubt.idempotency_key or '-'}")
+    order = filter(None, (f"{doubt.method} {doubt.target}", doubt.terms_words, doubt.idempotency_key or "-"))
+    yield Text("\n".join(order))
     yield Text(_time(doubt.sent_ms))
     yield Text(_time(doubt.fence_ms))
     yield Text(str(doubt.attempts))

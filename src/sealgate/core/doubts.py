@@ -4,7 +4,43 @@ An order in doubt may have been executed, or may be so until its fence has passe
 exchange ends the doubt; nothing here does so by itself.
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from sealgate.core.json_pointer import pick
+
+_LONGEST = 64  # characters of a term that is shown
+
+
+class Terms(NamedTuple):
+    """What an order is about, each as it was written; None where its body does not say."""
+
+    symbol: str | None = None
+    side: str | None = None
+    size: str | None = None
+    price: str | None = None
+
+
+# Where the body of an order has them, as JSON pointers.
+POINTERS = {"symbol": "/symbol", "side": "/side", "size": "/size", "price": "/price"}
+
+
+def read_terms(body: bytes | None, pointers: Mapping[str, str] = POINTERS) -> Terms:
+    """Read the terms of an order from its body; numbers keep every digit that was sent."""
+    try:
+        document = json.loads(body or b"", parse_float=str, parse_int=str, parse_constant=str)
+    except (ValueError, RecursionError):
+        return Terms()
+    return Terms(**{name: _text(pick(document, pointer)) for name, pointer in pointers.items()})
+
+
+def _text(value: object) -> str | None:
+    """Return a value that can be shown in a line, None for any other: a bot may have sent anything."""
+    if isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable():
+        return value
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +49,7 @@ class Doubt:
 
     `id` is the gateway's own, `request_id` the one in log and reply, which a bot may have chosen. `sent_ms`
     is by this host's clock; `timestamp_ms`, which was signed, and `fence_ms`, after which it can no longer be
-    admitted, are by the exchange's.
+    admitted, are by the exchange's. The last four are its `Terms`.
     """
 
     id: str
@@ -28,6 +64,16 @@ class Doubt:
     fence_ms: int
     attempts: int
     sent_ms: int
+    symbol: str | None = None
+    side: str | None = None
+    size: str | None = None
+    price: str | None = None
+
+    @property
+    def terms_words(self) -> str:
+        """The terms as a person says them, "" where none is known."""
+        price = f"at {self.price}" if self.price else None
+        return " ".join(filter(None, (self.side, self.size, self.symbol, price)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,5 +242,8 @@ def _without_reply(ending: Ending) -> Declined:
     The reason is `upstream_broken`, the only one of the list that advises to look the order up. `in_flight`
     would let the bot ask for ever, and `key_reused` would have it choose a new key and send a second order.
     """
-    told = "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept."
+    told = (
+        "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept. "
+        "The key stays spent: an order that is to be sent again needs a new one."
+    )
     return Declined("upstream_broken", told, ending.conclusion, ending.fence_ms)

@@ -12,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
 from sealgate.core.error_words import detail_of
+from sealgate.core.json_pointer import pick
 
 # Seconds per unit; the plausible range below makes the choice unique.
 _UNITS = (1.0, 1e-3, 1e-6, 1e-9)
@@ -41,7 +42,7 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
         document = json.loads(body)
     except (ValueError, RecursionError):
         raise UnreadableTimeError("the reply is not JSON") from None
-    leaves = [(pointer, _pick(document, pointer))] if pointer else _leaves(document)
+    leaves = [(pointer, pick(document, pointer))] if pointer else _leaves(document)
     for field, value in leaves:
         found = _plausible(value)
         if found is not None:
@@ -77,21 +78,6 @@ def parse_http_date(value: str) -> float | None:
         return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def _pick(document: object, pointer: str) -> object:
-    for token in pointer.removeprefix("/").split("/"):
-        name = token.replace("~1", "/").replace("~0", "~")
-        document = _child(document, name)
-    return document
-
-
-def _child(document: object, name: str) -> object:
-    if isinstance(document, dict):
-        return document.get(name)
-    if isinstance(document, list) and name.isdecimal() and int(name) < len(document):
-        return document[int(name)]
-    return None
 
 
 def _leaves(document: object) -> Iterator[tuple[str, object]]:

@@ -10,9 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.journal import JournalError, LimitsTable
+from gateway.journal.test_orders import ORDER
+from sealgate.core.endings import Ending
+from sealgate.core.outcome import Conclusion
+from sealgate.gateway.journal import JournalError, LimitsTable, orders
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.lock import Lock, is_in_use
+from sealgate.gateway.journal.rows import sent_row, settled_row
 
 
 def mode(file: Path) -> int:
@@ -42,9 +46,23 @@ def test_it_is_readable_by_its_owner_only(file: Path) -> None:
 def test_a_file_of_version_1_is_taken_over(file: Path) -> None:
     make_version_1(file)
     prepare(file)
-    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (4, 2)
+    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (5, 2)
     assert LimitsTable(file).learned("s", 1.0) == []
     prepare(file)
+
+
+def test_the_orders_of_a_file_of_an_earlier_version_stay(file: Path) -> None:
+    prepare(file)
+    with closing(connect(file)) as database:
+        orders.write(database, [settled_row(ORDER, Ending(Conclusion.UNKNOWN, ORDER.fence_ms), 0)])
+        database.execute("ALTER TABLE orders DROP COLUMN sent_body")
+        database.execute("PRAGMA user_version = 4")
+    prepare(file)
+    assert value(file, "user_version") == 5
+    with closing(connect(file)) as database:
+        (doubt,) = orders.in_doubt(database, orders.ALL)
+        assert (doubt.id, doubt.terms_words) == (ORDER.id, "")
+        orders.write(database, [sent_row(ORDER._replace(id="new", sent_body=b"{}"))])
 
 
 def test_a_new_file_can_give_space_back(file: Path) -> None:

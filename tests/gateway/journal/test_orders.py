@@ -127,6 +127,19 @@ async def test_an_ending_is_the_state(file: Path, conclusion: Conclusion) -> Non
     assert read(file, "state, status") == [(conclusion.value, 201)]
 
 
+@pytest.mark.parametrize("conclusion", Conclusion)
+async def test_what_was_sent_is_kept_only_while_nobody_knows_what_became_of_it(
+    file: Path, conclusion: Conclusion
+) -> None:
+    sent = ORDER._replace(sent_body=b'{"symbol": "BTC"}')
+    async with running_book(file) as book:
+        await book.intent(sent)
+        assert read(file, "sent_body") == [(sent.sent_body,)]
+        book.ended(sent, Ending(conclusion, ORDER.fence_ms))
+    is_kept = conclusion is Conclusion.UNKNOWN
+    assert read(file, "sent_body") == [(sent.sent_body if is_kept else None,)]
+
+
 async def test_an_order_without_a_key_leaves_no_reply(file: Path) -> None:
     async with running_book(file) as book:
         await book.intent(order(1))

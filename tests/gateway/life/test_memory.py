@@ -49,7 +49,7 @@ async def test_a_reply_is_known_after_a_restart(config: Config) -> None:
     host = HandHost()
     books, context = build_books(config, host), RequestContext("r-1", host.now(), "POST")
     assert books.begin(KEYED, b"{}", context) is None
-    await books.intent(KEYED, context)
+    await books.intent(KEYED, b"{}", context)
     context.attempts, context.conclusion = 1, Conclusion.DONE
     books.ended(context, Reply(201, "Created", (), b"abc"))
     await books.close()
@@ -105,7 +105,7 @@ async def test_what_a_failure_of_the_disk_means_is_a_setting(
 
     monkeypatch.setattr("sealgate.gateway.journal.orders.write", fail)
     with expected:
-        await books.intent(ticket("POST /order"), RequestContext("r-1", 0.0, "POST"))
+        await books.intent(ticket("POST /order"), b"{}", RequestContext("r-1", 0.0, "POST"))
     await books.close()
 
 

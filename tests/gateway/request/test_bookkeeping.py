@@ -142,7 +142,7 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
     kept, begun = books(book), context(attempts=1)
     kept.begin(KEYED, b"{}", begun)
     begun.request_id, begun.timestamp_ms, begun.fence_ms = "mine", 1000, 6000
-    await kept.intent(KEYED, begun)
+    await kept.intent(KEYED, b"{}", begun)
     (written,) = book.intents
     assert written is begun.order
     assert written == Order(
@@ -160,13 +160,20 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
         fence_ms=6000,
         attempts=2,
         sent_ms=int(EPOCH * 1000),
+        sent_body=b"{}",
     )
 
 
 async def test_an_order_without_a_key_has_none_in_its_row() -> None:
     book = Book()
-    await books(book).intent(PLAIN, context())
+    await books(book).intent(PLAIN, b"{}", context())
     assert (book.intents[0].idempotency_key, book.intents[0].digest) == (None, None)
+
+
+async def test_a_body_that_is_far_too_large_for_an_order_is_not_recorded() -> None:
+    book = Book()
+    await books(book).intent(PLAIN, bytes(100_000), context())
+    assert book.intents[0].sent_body is None
 
 
 async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None:
@@ -174,7 +181,7 @@ async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None
     book = Book(is_taking=False)
     kept, begun = books(book), context()
     with pytest.raises(Refusal, match="halted: The journal cannot be written"):
-        await kept.intent(PLAIN, begun)
+        await kept.intent(PLAIN, b"{}", begun)
     kept.ended(begun, None)
     ((order, ending),) = book.endings
     assert (order, ending.conclusion) == (begun.order, Conclusion.NOT_SENT)
@@ -182,7 +189,7 @@ async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None
 
 async def test_without_a_journal_no_intent_is_made() -> None:
     begun = context()
-    await books().intent(PLAIN, begun)
+    await books().intent(PLAIN, b"{}", begun)
     assert begun.order is None
 
 
@@ -190,7 +197,7 @@ async def test_an_end_is_noted_once() -> None:
     book = Book()
     kept, begun = books(book), context(conclusion=Conclusion.DONE, attempts=1)
     begun.fence_ms = 6000
-    await kept.intent(PLAIN, begun)
+    await kept.intent(PLAIN, b"{}", begun)
     kept.ended(begun, REPLY)
     begun.conclusion = Conclusion.UNKNOWN
     kept.ended(begun, None)

@@ -10,7 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from sealgate.gateway.host.ownership import WRITABLE_BY_OTHERS, foreign, is_trusted
-from sealgate.gateway.journal.tables import FROM_VERSION_3, SCHEMA, VERSION
+from sealgate.gateway.journal.tables import ADDED, SCHEMA, VERSION
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
@@ -18,7 +18,6 @@ _INCREMENTAL = 2
 MODE = 0o600
 _OTHERS_WRITE = 0o002
 
-_WITHOUT_HALTED_BY = 3  # the version whose halts do not say who and why
 _BESIDE = ("", "-wal", "-shm", "-lock")  # the file itself, SQLite's two, and `lock_file`
 _NO_UTF_8 = "Could not decode"  # what Python says of a text, and repeats it
 _PRIMARY = 0xFF  # of SQLite's extended error codes
@@ -176,7 +175,16 @@ def _version(database: sqlite3.Connection) -> int:
 def _make_tables(database: sqlite3.Connection) -> None:
     if database.execute("PRAGMA auto_vacuum").fetchone() != (_INCREMENTAL,):
         database.execute("VACUUM")  # a file of version 1 can give space back only after this
-    if _version(database) == _WITHOUT_HALTED_BY:
-        database.executescript(FROM_VERSION_3)
-    database.executescript(SCHEMA)
-    database.execute(f"PRAGMA user_version = {VERSION}")
+    database.executescript(
+        f"BEGIN; {_missing_columns(database)} {SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;"
+    )
+
+
+def _missing_columns(database: sqlite3.Connection) -> str:
+    """Return the script that adds what the tables of an earlier version lack."""
+    script = ""
+    for table, columns in ADDED.items():
+        known = {name for _, name, *_ in database.execute(f"PRAGMA table_info({table})")}
+        missing = (column for column in columns if known and column.split()[0] not in known)
+        script += "".join(f"ALTER TABLE {table} ADD COLUMN {column};" for column in missing)
+    return script

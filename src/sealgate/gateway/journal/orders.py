@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from enum import IntEnum
 
-from sealgate.core.doubts import Doubt
+from sealgate.core.doubts import Doubt, Terms, read_terms
 from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Kept, Name
@@ -31,15 +31,21 @@ class Shelf(IntEnum):
 
 
 _COLUMNS = tuple(ORDERS)
-_CHANGING = ("digest", "timestamp_ms", "fence_ms", "attempts", "sent_ms", *_COLUMNS[len(Order._fields) :])
+_CHANGING = (
+    "digest",
+    "timestamp_ms",
+    "fence_ms",
+    "attempts",
+    "sent_ms",
+    "sent_body",
+    *_COLUMNS[len(Order._fields) :],
+)
 _WRITE = (
     f"INSERT INTO orders ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _CHANGING)}"
 )
-_DOUBTS = (
-    f"SELECT {', '.join(field.name for field in fields(Doubt))} FROM orders"
-    f" WHERE {IN_DOUBT} ORDER BY sent_ms LIMIT ?"
-)
+_TOLD = [field.name for field in fields(Doubt) if field.name not in Terms._fields]
+_DOUBTS = f"SELECT sent_body, {', '.join(_TOLD)} FROM orders WHERE {IN_DOUBT} ORDER BY sent_ms LIMIT ?"
 _ALL_DOUBTS = _DOUBTS.replace(IN_DOUBT, f"NOT {SETTLED}")
 _PRUNE = f"""
 DELETE FROM orders WHERE rowid IN (
@@ -94,12 +100,14 @@ def count_in_doubt(database: sqlite3.Connection) -> int:
 def in_doubt(database: sqlite3.Connection, most: int, *, is_left_alone: bool = False) -> tuple[Doubt, ...]:
     """Return the oldest orders in doubt. Where no gateway runs, these are also those that were under way."""
     rows = database.execute(_ALL_DOUBTS if is_left_alone else _DOUBTS, (most,))
-    return tuple(Doubt(*row) for row in rows)
+    return tuple(Doubt(*row, **read_terms(sent_body)._asdict()) for sent_body, *row in rows)
 
 
 def settle(database: sqlite3.Connection, ids: Iterable[str], wall_ms: int) -> None:
     """Take orders out of doubt that a person looked up."""
-    statement = "UPDATE orders SET state = ?, settled_ms = ? WHERE id = ? AND state IN (?, ?)"
+    statement = (
+        "UPDATE orders SET state = ?, settled_ms = ?, sent_body = NULL WHERE id = ? AND state IN (?, ?)"
+    )
     with database:
         database.executemany(statement, [(LOOKED_UP, wall_ms, one, UNKNOWN, SENT) for one in ids])
 

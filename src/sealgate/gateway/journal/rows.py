@@ -1,7 +1,8 @@
 """An order as a row of its table. An order is whatever is not a read.
 
-State `sent` is under way while its gateway lives; at the next start it is in doubt, as `unknown` is. Neither
-secrets nor bodies of requests are kept, and replies only where an Idempotency-Key may ask for them again.
+State `sent` is under way while its gateway lives; at the next start it is in doubt, as `unknown` is. No
+secret is kept, the body of an order only until it is known how that ended, and its reply only where an
+Idempotency-Key may ask for it again.
 """
 
 import json
@@ -18,6 +19,7 @@ UNKNOWN = Conclusion.UNKNOWN.value
 # What reading raises of a reply that is damaged; SQLite has no check sums.
 BAD_REPLY = (ValueError, TypeError, AttributeError, RecursionError)
 
+_LARGEST_SENT = 4096  # bytes; an order has a few hundred
 _STATE = list(ORDERS).index("state")
 
 Row = tuple[str | int | bytes | None, ...]
@@ -28,7 +30,7 @@ class Order(NamedTuple):
 
     `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
     core/replays.py, None without an Idempotency-Key. `sent_ms` is by this host's clock, `timestamp_ms` and
-    `fence_ms` are by the exchange's.
+    `fence_ms` are by the exchange's. `sent_body` is None where it was too large.
     """
 
     id: str
@@ -45,6 +47,12 @@ class Order(NamedTuple):
     fence_ms: int
     attempts: int
     sent_ms: int
+    sent_body: bytes | None = None
+
+
+def kept_body(body: bytes) -> bytes | None:
+    """Return the body of an order for its row, None where it is too large to be one order's."""
+    return body if len(body) <= _LARGEST_SENT else None
 
 
 def sent_row(order: Order) -> Row:
@@ -53,14 +61,18 @@ def sent_row(order: Order) -> Row:
 
 
 def settled_row(order: Order, ending: Ending, settled_ms: int) -> Row:
-    """Return the row of an order that ended; one whose key is forgotten keeps no digest."""
+    """Return the row of an order that ended; one whose key is forgotten keeps no digest.
+
+    What was sent is kept for a person only while nobody knows what became of it.
+    """
     if order.digest is not None and not is_remembered(ending):
         order = order._replace(digest=None)
     reply = ending.reply
     status = reply.status if reply else None
     is_kept = order.digest is not None and reply is not None and len(reply.body) <= LARGEST_BODY
     head, body = (_head(reply), reply.body) if reply and is_kept else (None, None)
-    return (*order, ending.conclusion.value, status, settled_ms, head, body)
+    sent_body = order.sent_body if ending.conclusion is Conclusion.UNKNOWN else None
+    return (*order[:-1], sent_body, ending.conclusion.value, status, settled_ms, head, body)
 
 
 def is_sent(row: Row) -> bool:

@@ -1,6 +1,6 @@
 """The tables of the journal, as `prepare` makes them."""
 
-VERSION = 4  # 1 had no orders, 2 no halts, 3 not who halted and why
+VERSION = 5  # 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent
 
 # The columns of `orders`: first those of `Order`, in its order, then how it ended.
 ORDERS = {
@@ -18,6 +18,7 @@ ORDERS = {
     "fence_ms": "INTEGER NOT NULL",
     "attempts": "INTEGER NOT NULL",
     "sent_ms": "INTEGER NOT NULL",
+    "sent_body": "BLOB",
     "state": "TEXT NOT NULL",
     "status": "INTEGER",
     "settled_ms": "INTEGER",
@@ -39,10 +40,6 @@ CREATE TABLE IF NOT EXISTS orders ({", ".join(map(" ".join, ORDERS.items()))}) S
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE {IN_DOUBT};
 CREATE INDEX IF NOT EXISTS orders_settled ON orders ({SHELF}, bot) WHERE {SETTLED};
 """
-# What a file of version 3 lacks; all of it or nothing.
-FROM_VERSION_3 = f"""
-BEGIN;
-{"".join(f"ALTER TABLE halts ADD COLUMN {column};" for column in _HALTED_BY)}
-PRAGMA user_version = {VERSION};
-COMMIT;
-"""
+
+# What later versions added to tables of earlier ones.
+ADDED = {"halts": _HALTED_BY, "orders": (f"sent_body {ORDERS['sent_body']}",)}

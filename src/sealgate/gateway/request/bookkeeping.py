@@ -12,6 +12,7 @@ from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import Order, OrderJournal
+from sealgate.gateway.journal.rows import kept_body
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 
@@ -55,7 +56,7 @@ class Bookkeeping:
         """Whether `intent` comes before the first byte."""
         return self._journal is not None and not ticket.is_read
 
-    async def intent(self, ticket: Ticket, context: RequestContext) -> None:
+    async def intent(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
         """Write down what is about to be sent. Raises Refusal `halted` where that is not possible."""
         if self._journal is None:
             return
@@ -74,6 +75,7 @@ class Bookkeeping:
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
             sent_ms=int(self._host.wall() * 1000),
+            sent_body=kept_body(body),
         )
         if not await self._journal.intent(context.order):
             raise Refusal("halted", "The journal cannot be written, and no order is sent without a record.")

@@ -216,18 +216,18 @@ class Pipeline:
         Raises Refusal `halted` where that does not help.
         """
         fresh_s = _FRESH * self.tree.live_keys[ticket.key].key.recv_window_ms / 1000
-        if await self._record_takes_s(ticket, context) < fresh_s:
+        if await self._record_takes_s(ticket, body, context) < fresh_s:
             return
         self._stamp(ticket, body, context)
-        if (took_s := await self._record_takes_s(ticket, context)) >= fresh_s:
+        if (took_s := await self._record_takes_s(ticket, body, context)) >= fresh_s:
             detail = f"The journal took {took_s:.1f} s to write it, by when its timestamp was too old."
             raise Refusal("halted", detail)
 
-    async def _record_takes_s(self, ticket: Ticket, context: RequestContext) -> float:
+    async def _record_takes_s(self, ticket: Ticket, body: bytes, context: RequestContext) -> float:
         since = self._host.now()
         try:
             async with asyncio.timeout(self._time_left_s(context, since)):
-                await self._books.intent(ticket, context)
+                await self._books.intent(ticket, body, context)
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
         return self._host.now() - since
