@@ -53,7 +53,10 @@ def run(
             env={**ENVIRON, **(environ or {})},
             text=True,
         )
-        out, err = process.communicate(timeout=PATIENCE_S)
+        try:
+            out, err = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()  # one that should have ended, but serves, must not outlive its test
     return Ended(process.returncode, out, err, process.pid)
 
 
