@@ -69,11 +69,11 @@ function errorRow(error, atMs) {
   link.href = `errors#${error.kind}`;
   const said = error.evidence ? [el("span", "said", ...marked(sentence(error.evidence))), " "] : [];
   const who = `key ${error.key}${error.bot ? `, last by ${error.bot}` : ""}`;
-  return wrongRow(error, atMs, [link, el("div", "dim", who)], number(error.count), said);
+  return wrongRow(error, atMs, [link, el("div", "dim", who)], `${number(error.count)}×`, said);
 }
 
 function refusalRow(refused, atMs) {
-  const times = refused.bot === "unknown" ? number(refused.refused) : `${number(refused.refused)} of ${number(refused.asked)}`;
+  const times = refused.bot === "unknown" ? `${number(refused.refused)}×` : `${number(refused.refused)} of ${number(refused.asked)}`;
   const who = `refused here: ${refused.bot}, ${refused.lane ? `${refused.lane}s` : "any request"}`;
   return wrongRow(refused, atMs, [el("code", "", refused.reason), el("div", "dim", who)], times, []);
 }
@@ -83,7 +83,7 @@ function wrongRow({ last_ms: last, over_since_ms: over, advice }, atMs, what, ti
   const ago = `${span((atMs - last) / 1000)} ago`;
   const words = over === null ? [...said, ...marked(advice)] : [`Over since ${timeOf(over)}.`];
   const mood = over === null ? "" : "over";
-  return el("tr", mood, el("td", "dim", ago), el("td", "", ...what), el("td", "", `${times}×`), el("td", "", ...words));
+  return el("tr", mood, el("td", "dim", ago), el("td", "", ...what), el("td", "", times), el("td", "", ...words));
 }
 
 const timeOf = (atMs) => new Date(atMs).toLocaleTimeString("en-GB");

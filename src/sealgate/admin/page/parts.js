@@ -36,8 +36,8 @@ const total = (counts) => Object.values(counts).reduce((sum, count) => sum + cou
 
 function limitTile(key, isOneOfMany) {
   const limit = tightest(key);
+  if (!limit) return tile(isOneOfMany ? `Sent with ${key.alias}` : "Sent", perSecond(key.sent_per_s), "to the exchange");
   const name = isOneOfMany ? `Limit of ${key.alias}` : "Limit used";
-  if (!limit) return tile("Sent", perSecond(key.sent_per_s), "no limit known yet");
   const mood = limit.used_ratio >= 0.95 ? "warn" : "";
   return tile(name, percent(limit.used_ratio), `${number(key.used)} of ${number(limit.n)} per ${span(limit.window_s)}`, mood);
 }
@@ -45,7 +45,7 @@ function limitTile(key, isOneOfMany) {
 function nextTile(key) {
   const { in_s: inS, words } = key.next_429;
   if (inS !== null) return tile("Next 429", `≈ ${span(inS)}`, "at this pace", "warn");
-  if (key.spent_s === 0 && !tightest(key)) return tile("Next 429", "–", "learned from the first");
+  if (key.spent_s === 0 && !tightest(key)) return tile("Next 429", "–", "no limit known yet");
   const [head, more = ""] = words.split(": ");
   return tile("Next 429", words.startsWith("held") ? "held off" : "none", more || head);
 }
