@@ -15,7 +15,7 @@ def served(line: Line, count: int, *, is_probing: bool = False) -> list[Claim]:
     heads = []
     for _ in range(count):
         head = next(line.heads())
-        line.take(head, is_probing=is_probing)
+        line.take(head, 0.0, is_probing=is_probing)
         heads.append(head)
     return heads
 
@@ -56,7 +56,7 @@ def test_a_lower_lane_is_owed_a_tenth_of_what_goes_while_it_waits(cost: float, o
     assert [one.id for one in served(line, 5)] == order
 
 
-def test_a_lane_that_gave_up_is_owed_nothing_any_more() -> None:
+def test_a_lane_that_gave_up_keeps_what_it_earned() -> None:
     line = Line()
     line.add(claim("o"))
     line.add(claim("c", CANCEL, cost=10.0))
@@ -66,7 +66,26 @@ def test_a_lane_that_gave_up_is_owed_nothing_any_more() -> None:
     served(line, 1)
     line.add(claim("o1"))
     line.add(claim("c2", CANCEL))
-    assert [one.id for one in served(line, 2)] == ["c2", "o1"]
+    assert [one.id for one in served(line, 2)] == ["o1", "c2"]
+
+
+def test_a_lane_that_is_away_saves_up_one_request_and_no_more() -> None:
+    line = Line()
+    for index in range(50):
+        line.add(claim(f"c{index}", CANCEL))
+    served(line, 30)
+    for index in range(5):
+        line.add(claim(f"r{index}", READ))
+    assert [one.lane for one in served(line, 11)] == [READ, *[CANCEL] * 9, READ]
+
+
+def test_a_costly_request_pays_its_lanes_tenth_in_full() -> None:
+    line = Line()
+    for index in range(100):
+        line.add(claim(f"o{index}"))
+        line.add(claim(f"r{index}", READ, cost=5.0))
+    lanes = [one.lane for one in served(line, 100)]
+    assert lanes.count(READ) in (2, 3)  # a tenth of the cost: 45 orders between two of them
 
 
 def test_reads_get_more_while_the_limit_is_probed() -> None:
@@ -143,9 +162,9 @@ def test_depths_by_lane_and_bot() -> None:
     ("lane", "bot", "expected"),
     [
         (CANCEL, "b", 1.0),  # behind the other cancel only
-        (ORDER, "a", 5.0),  # of its own two and two more bots' as much, but there are only five
-        (ORDER, "c", 3.0),  # its cancel, and as much for each of three
-        (READ, "d", 0.0),  # by its share it is next
+        (ORDER, "a", 5.0),  # the cancel; of its own two and two more bots' as much, but there are only four
+        (ORDER, "c", 1.0),  # the cancel; by its share it is the next order
+        (READ, "d", 5.0),  # all cancels and orders; by its share it is the next read
     ],
 )
 def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: float) -> None:
@@ -153,7 +172,37 @@ def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: flo
     waiting = [(CANCEL, "c"), (ORDER, "a"), (ORDER, "a"), (ORDER, "b"), (ORDER, "b"), (READ, "b")]
     for index, (its_lane, its_bot) in enumerate(waiting):
         line.add(claim(str(index), its_lane, its_bot))
-    assert line.cost_ahead(claim("x", lane, bot)) == expected
+    assert line.cost_ahead(claim("x", lane, bot), 0.0, 1.0) == expected
+
+
+def test_a_read_behind_many_orders_waits_for_its_tenth_and_no_longer() -> None:
+    line = Line()
+    for index in range(100):
+        line.add(claim(str(index)))
+    assert line.cost_ahead(claim("r", READ, "b"), 0.0, 1.0) == 10.0
+    served(line, 4)
+    assert line.cost_ahead(claim("r", READ, "b"), 0.0, 1.0) == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(
+    ("gone", "expected"),
+    [
+        pytest.param(0, 1.0, id="none of late: only what waits"),
+        pytest.param(5, 3.0, id="half of what could go: it counts twice"),
+        pytest.param(10, 9.0, id="all: its tenth is left, and a tenth of a request is earned"),
+    ],
+)
+def test_those_of_higher_lanes_that_will_come_are_counted_by_those_of_late(
+    gone: int, expected: float
+) -> None:
+    line = Line()
+    for index in range(gone):
+        line.add(claim(str(index)))
+        line.take(claim(str(index)), 20.0, is_probing=False)
+    line.add(claim("r", READ, "c"))
+    line.take(claim("r", READ, "c"), 20.0, is_probing=False)
+    line.add(claim("o"))
+    assert line.cost_ahead(claim("x", READ, "b"), 25.0, 1.0) == pytest.approx(expected)
 
 
 def test_a_bot_of_twice_the_weight_waits_for_half_as_much() -> None:
@@ -162,7 +211,7 @@ def test_a_bot_of_twice_the_weight_waits_for_half_as_much() -> None:
         line.add(claim(f"a{index}", weight=2.0))
     for index in range(4):
         line.add(claim(f"b{index}", bot="b"))
-    assert line.cost_ahead(claim("x", weight=2.0)) == 3.0
+    assert line.cost_ahead(claim("x", weight=2.0), 0.0, 1.0) == 3.0
 
 
 def test_a_bot_that_comes_after_an_empty_line_waits_for_its_own_share_alone() -> None:
@@ -172,7 +221,7 @@ def test_a_bot_that_comes_after_an_empty_line_waits_for_its_own_share_alone() ->
     line.add(claim("2"))
     for name in "345":
         line.add(claim(name, bot="b"))
-    assert line.cost_ahead(claim("6")) == 2.0
+    assert line.cost_ahead(claim("6"), 0.0, 1.0) == 2.0
 
 
 def test_a_bot_that_left_has_no_share() -> None:
@@ -180,4 +229,4 @@ def test_a_bot_that_left_has_no_share() -> None:
     for name, bot in (("1", "a"), ("2", "a"), ("3", "b"), ("4", "b"), ("5", "b"), ("6", "c")):
         line.add(claim(name, bot=bot))
     line.remove(claim("6", bot="c"))
-    assert line.cost_ahead(claim("7")) == 4.0
+    assert line.cost_ahead(claim("7"), 0.0, 1.0) == 4.0

@@ -16,13 +16,13 @@ def test_use_without_contention_is_no_debt() -> None:
     for number in range(1000):
         line.add(claim("early", number))
         head = next(line.heads())
-        line.take(head, is_probing=False)
+        line.take(head, 0.0, is_probing=False)
     for number in range(100):
         line.add(claim("late", number))
         line.add(claim("early", 1000 + number))
     served: Counter[str] = Counter()
     for _ in range(100):
         head = next(line.heads())
-        line.take(head, is_probing=False)
+        line.take(head, 0.0, is_probing=False)
         served[head.bot] += 1
     assert 40 <= served["early"] <= 60, served

@@ -171,10 +171,12 @@ def test_who_cannot_wait_in_line_is_told_at_once() -> None:
 
 
 def test_who_waited_too_long_is_told() -> None:
-    desk = Desk(Quota(1, 10))
+    desk = Desk(Quota(1, 4))
     desk.send(0.0)
     (late,) = desk.enter(0.0, 1, give_up_at=5.0)
-    assert desk.pacer.release(0.0).look_again_at == 5.0
+    desk.enter(0.0, 1, Lane.CANCEL)
+    assert [claim.lane for claim in desk.go(4.05)] == [Lane.CANCEL]
+    assert desk.pacer.release(4.05).look_again_at == 5.0
     assert [(one.claim, one.slug) for one in desk.pacer.release(5.0).refused] == [(late, "deadline_exceeded")]
 
 

@@ -233,7 +233,7 @@ def test_what_cannot_go_in_time_is_declined_with_the_reason() -> None:
     lead.advance(0.0)
     [declined] = lead.take_grant("a").declined
     assert (declined.name, declined.slug) == ("far too late", "deadline_exceeded")
-    assert declined.retry_after_s == pytest.approx(5.0, abs=0.1)
+    assert declined.retry_after_s == pytest.approx(10.0, abs=0.1)
     asks(lead, "a", "2")
     lead.pacer.hold(9.0)
     lead.advance(5.6)

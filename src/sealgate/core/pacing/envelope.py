@@ -76,6 +76,11 @@ class Envelope:
         if not self.in_flight.has_room():
             return math.inf
         at = max(now, self._left_until) if self._left < claim.cost else now
+        return max(at, self.room_at(claim, now, is_paced=is_paced))
+
+    def room_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
+        """Return when the limits have room for the claim, whatever replies may say until then."""
+        at = now
         slowness = self._patience.slowness(now)
         for limit in self._counting(claim):
             at = max(at, self.pace.room_at(limit, claim, now, is_paced=is_paced))

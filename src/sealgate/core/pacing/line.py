@@ -5,15 +5,16 @@ Fairness: each bot has a tag that grows by cost / weight whenever it is served, 
 if its own is lower: it goes at once, but saves up nothing. What a bot does not ask for, the others borrow.
 Cancels cost no share.
 
-Ranks: cancel, order, read. A lane of lower rank is owed a tenth of all that goes while it waits, so that none
-starves.
+Ranks: cancel, order, read. A lane of lower rank earns a tenth of all that goes, and goes first once it has
+earned one request, so that none starves. It keeps what it has earned, up to that one request, while
+nothing of it waits: a reader that gave up, or comes rarely, does not begin at nothing again.
 
 Every step costs the logarithm of those who wait, at most: queues are kept in order of entry and by id, bots
 in heaps by tag, costs as running totals.
 """
 
 import heapq
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import count
 
@@ -22,7 +23,8 @@ from sealgate.core.pacing.queues import LaneQueues
 from sealgate.core.routes import Lane
 
 RANKS = (Lane.CANCEL, Lane.ORDER, Lane.READ)
-_OWED = 0.1  # of what goes, to each lower lane that waits: none starves
+_OWED = 0.1  # of what goes, to each lower lane: none starves
+_WHOLE = 1.0 - 1e-9  # one request's worth, as ten tenths are summed up
 _OWED_PROBING = 0.35  # to reads while the limit is probed, because only reads may probe
 
 
@@ -32,8 +34,10 @@ class Line:
     def __init__(self) -> None:
         self._tags: dict[str, float] = {}
         self._lanes = {lane: LaneQueues(self._tags) for lane in RANKS}
-        self._upto = {lane: [self._lanes[one] for one in RANKS[: RANKS.index(lane) + 1]] for lane in RANKS}
+        self._above = {lane: [self._lanes[one] for one in RANKS[: RANKS.index(lane)]] for lane in RANKS}
         self._owed = dict.fromkeys(RANKS, 0.0)
+        # What went of late: when, rank and cost. Twice as many as a lane with a tenth has one of.
+        self._gone: deque[tuple[float, int, float]] = deque(maxlen=round(2 / _OWED))
         self._served_tag = 0.0
         self._ends: list[tuple[float, int, Claim]] = []
         self._order = count()
@@ -64,19 +68,21 @@ class Line:
     def heads(self) -> Iterator[Claim]:
         """Yield the first of each lane, in the order in which they go."""
         waiting = [lane for lane in RANKS if self._lanes[lane]]
-        waiting.sort(key=lambda lane: self._owed[lane] < 1.0)
+        waiting.sort(key=lambda lane: self._owed[lane] < _WHOLE)
         return (self._lanes[lane].head() for lane in waiting)
 
-    def take(self, claim: Claim, *, is_probing: bool) -> None:
+    def take(self, claim: Claim, now: float, *, is_probing: bool) -> None:
         """Let the head go, and account for it."""
         self.remove(claim)
+        self._gone.append((now, RANKS.index(claim.lane), claim.cost))
+        # Whoever went before its rank pays in full; whoever went by its rank took nothing from anybody.
+        owed = self._owed[claim.lane]
+        self._owed[claim.lane] = owed - claim.cost if owed >= _WHOLE else max(0.0, owed - claim.cost)
         for lane in RANKS[1:]:
-            if not self._lanes[lane]:
-                self._owed[lane] = 0.0
-            elif lane is not claim.lane:
+            if self._owed[lane] < _WHOLE:
                 part = _OWED_PROBING if is_probing and lane is Lane.READ else _OWED
-                self._owed[lane] += part * claim.cost
-        self._owed[claim.lane] = max(0.0, self._owed[claim.lane] - claim.cost)
+                earned = part * claim.cost
+                self._owed[lane] = min(self._owed[lane] + earned, max(1.0, earned))
         if claim.lane is not Lane.CANCEL:
             # The virtual time of start-time fair queueing: who was busy alone owes nothing to later ones.
             self._served_tag = max(self._served_tag, self._tags[claim.bot])
@@ -105,15 +111,31 @@ class Line:
         end = self._first_end()
         return end if self._ends else None
 
-    def cost_ahead(self, claim: Claim, *, is_apart: bool = False) -> float:
-        """Estimate the cost that goes before a claim that enters now, of its lane alone if that is apart."""
-        lanes = [self._lanes[claim.lane]] if is_apart else self._upto[claim.lane]
-        everything = sum(lane.cost for lane in lanes)
+    def cost_ahead(self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
+        """Estimate the cost that goes before a claim that enters now, one of cost 1 in `slot_s`.
+
+        Beside what waits before it, others of higher lanes will come, as many as of late; but its lane has
+        its tenth for certain. Where its lane `is_apart`, the others take nothing from it.
+        """
+        lane = self._lanes[claim.lane]
         if claim.lane is Lane.CANCEL:
-            return everything
-        mine = sum(lane.cost_of(claim.bot) for lane in lanes)
+            return lane.cost
         # By its share, a bot with `mine` before it waits for as much as all bots get meanwhile.
-        return float(min(everything, mine * self._weights / claim.weight))
+        mine = lane.cost_of(claim.bot)
+        own = float(min(lane.cost, mine * self._weights / claim.weight))
+        if is_apart:
+            return own
+        ahead = own + sum(above.cost for above in self._above[claim.lane])
+        guaranteed = max(0.0, own + claim.cost - self._owed[claim.lane]) / _OWED
+        left = 1.0 - _OWED * self._taken_above(claim.lane, now - slot_s / _OWED)
+        if left <= _OWED:
+            return guaranteed
+        return min((ahead + claim.cost) / left - claim.cost, guaranteed)
+
+    def _taken_above(self, lane: Lane, since: float) -> float:
+        """Return the cost that waited in higher lanes and went since then."""
+        rank = RANKS.index(lane)
+        return sum(cost for at, its_rank, cost in self._gone if at > since and its_rank < rank)
 
     def depths(self) -> Counter[tuple[Lane, str]]:
         """Return how many wait, by lane and bot."""

@@ -78,10 +78,12 @@ class Pacer:
         spent_s = self._envelope.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
-        ahead = self._line.cost_ahead(claim, is_apart=self._envelope.counts_apart and claim.is_read)
-        wait_s = pause_s + ahead * self._envelope.wait_per_cost_s(claim)
+        slot_s = self._envelope.wait_per_cost_s(claim)
+        ahead = self._line.cost_ahead(claim, now, slot_s, is_apart=self._class(claim))
+        room_s = self._envelope.room_at(claim, now, is_paced=self._is_paced(claim)) - now
+        wait_s = max(pause_s, room_s) + ahead * slot_s
         if now + wait_s > claim.give_up_at:
-            return Refused(claim, "deadline_exceeded", "The line is longer than you can wait.", wait_s)
+            return _too_long(claim, wait_s, slot_s)
         if len(self._line) >= self.settings.queue:
             return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
         self._line.add(claim)
@@ -131,7 +133,7 @@ class Pacer:
     def let_go(self, claim: Claim, now: float) -> None:
         """Count a claim as sent, on another's word: out of the queue, or without having waited."""
         if claim in self._line:
-            self._line.take(claim, is_probing=False)
+            self._line.take(claim, now, is_probing=False)
         self._envelope.took(claim, now, is_paced=False)
         self._sent[claim.id] = now
 
@@ -270,7 +272,7 @@ class Pacer:
         return self._envelope.ready_at(claim, now, is_paced=self._is_paced(claim))
 
     def _take(self, claim: Claim, now: float) -> None:
-        self._line.take(claim, is_probing=self._envelope.is_probing)
+        self._line.take(claim, now, is_probing=self._envelope.is_probing)
         self._note(claim, now)
 
     def _note(self, claim: Claim, now: float) -> None:
@@ -298,6 +300,12 @@ class Pacer:
 def _paused(claim: Claim, pause_s: float) -> Refused:
     detail = "The exchange paused this key for longer than you can wait."
     return Refused(claim, "rate_limited", detail, pause_s)
+
+
+def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Refused:
+    enough_ms = math.ceil((wait_s + slot_s) * 10) * 100
+    detail = f"The queue is longer than you can wait; X-Gateway-Deadline-Ms: {enough_ms} would do."
+    return Refused(claim, "deadline_exceeded", detail, wait_s)
 
 
 def _spent(claim: Claim, spent_s: float) -> Refused:
