@@ -62,13 +62,16 @@ class ServerClock:
 
     def observe(self, sample: Sample) -> "ServerClock":
         """Take in a sample; one that contradicts the others voids them (a step)."""
-        # Each edge is certain at its own moment: if the reply was made as it arrived, or as we sent.
-        low = sample.server - sample.received + DRIFT * sample.received
-        high = sample.server + sample.resolution - sample.sent - DRIFT * sample.sent
-        widening = DRIFT * sample.received
-        if max(low, self.low) - widening <= min(high, self.high) + widening:
+        low, high = _edges(sample)
+        if self.agrees_with(sample):
             return ServerClock(max(low, self.low), min(high, self.high), sample.received, self.steps)
         return ServerClock(low, high, sample.received, self.steps + 1)
+
+    def agrees_with(self, sample: Sample) -> bool:
+        """Ask whether a sample leaves room for a time that it and all the others allow."""
+        low, high = _edges(sample)
+        widening = DRIFT * sample.received
+        return max(low, self.low) - widening <= min(high, self.high) + widening
 
     def error(self, now: float) -> float:
         """Return how far off the middle of the interval can be at `now`, infinite before the first sample."""
@@ -88,3 +91,11 @@ class ServerClock:
         The clock must be synced.
         """
         return int((now + self.low - DRIFT * now) * 1000)
+
+
+def _edges(sample: Sample) -> tuple[float, float]:
+    """Return the edges of the offset that a sample allows, referred to time zero of our clock."""
+    # Each is certain at its own moment: if the reply was made as it arrived, or as we sent.
+    low = sample.server - sample.received + DRIFT * sample.received
+    high = sample.server + sample.resolution - sample.sent - DRIFT * sample.sent
+    return low, high

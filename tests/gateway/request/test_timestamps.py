@@ -34,7 +34,7 @@ def strict(upstream: Upstream) -> Any:
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)
-@pytest.mark.parametrize("step_ms", [-3_600_000, -6_000, 6_000, 3_600_000])
+@pytest.mark.parametrize("step_ms", [-86_400_000, -3_600_000, -6_000, 6_000, 3_600_000, 86_400_000])
 async def test_a_refused_timestamp_is_made_good_once(station: Station, message: bytes, step_ms: int) -> None:
     upstream = station.upstream
     upstream.script = strict(upstream)
@@ -48,6 +48,49 @@ async def test_a_refused_timestamp_is_made_good_once(station: Station, message: 
     for received in (upstream.received[0], *upstream.received[2:]):
         check_seal(received, SECRET, API_KEY)
     assert station.gateway.status().clock.steps >= 1
+
+
+async def begin_to_ask_the_time(station: Station, answer: Act) -> None:
+    """Let the keeper ask for the time, and be answered so."""
+    upstream = station.upstream
+    await station.until(lambda: len(upstream.asked_time) >= BURST)
+    asked, upstream.time = len(upstream.asked_time), answer
+    station.gateway.tree.clock.due.set()
+    await station.until(lambda: len(upstream.asked_time) > asked)
+    upstream.time = None
+
+
+async def test_a_reading_that_was_under_way_when_a_step_came_out_is_no_resync(station: Station) -> None:
+    """It may be of the time before: the order would be refused once more, and that be passed on."""
+    upstream, go = station.upstream, asyncio.Event()
+    upstream.script = strict(upstream)
+    await begin_to_ask_the_time(station, hold_until(go, say(upstream.time_reply())))
+    upstream.skew_ms = 3_600_000
+    asked = asyncio.ensure_future(station.ask(ORDER))
+    await station.until(lambda: station.gateway.status().clock.refusals == 1)
+    go.set()
+    assert met(await asked) == (200, "done", None, 2)
+    assert station.gateway.status().clock.steps == 1
+
+
+@pytest.mark.parametrize("step_ms", [-86_400_000, -60_000, 60_000, 86_400_000])
+async def test_what_a_refusal_states_moves_no_clock_that_the_time_does_not_confirm(
+    station: Station, step_ms: int
+) -> None:
+    """Its text may be anybody's; a signature for tomorrow could be kept and used then."""
+    upstream, go = station.upstream, asyncio.Event()
+    await begin_to_ask_the_time(station, hold_until(go, say(upstream.time_reply())))
+    detail = b"Timestamp outside recv_window (5000ms). Server time: %d" % (upstream.now_ms() + step_ms)
+    upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)))
+    asked = asyncio.ensure_future(station.ask(ORDER))
+    await station.until(lambda: station.gateway.status().clock.refusals == 1)
+    assert met(await station.ask(READ)) == (200, "done", None, 1)
+    go.set()
+    assert met(await asked) == (200, "done", None, 2)
+    for received in upstream.received:
+        stamp = int(received.head.value(b"X-SERVICE-TIMESTAMP") or 0)
+        assert abs(received.at_ms - stamp) < 5000
+    assert station.gateway.status().clock.steps == 0
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES)

@@ -1,7 +1,8 @@
 """The server's time as the pipeline reads it: what to sign with, and whether that is safe.
 
-Filled by the keeper, by refused timestamps and, while nothing better is known, by `Date` headers. Nobody
-waits for a sample while the bound is good enough to sign by.
+Filled by the keeper and, while nothing better is known, by `Date` headers. A refused timestamp asks for a
+fresh sample; the time that it states may be anybody's text and never makes a step, as a signature for
+tomorrow could be kept and used then. Nobody waits for a sample while the bound is good enough to sign by.
 """
 
 import asyncio
@@ -21,6 +22,8 @@ _LOOK_AGAIN_S = 0.05
 _RESYNC_S = 2.0  # the longest that a resend waits for a fresh sample
 # A suspend may leave the clock that counts it off by what the machine's battery clock resolves.
 _RESUME_SLACK_S = 1.0
+# As long as there is no sample, a refusal that is further from this host's own clock is not believed.
+_STATED_S = 3600.0
 
 log = structlog.get_logger("sealgate.clock")
 
@@ -50,11 +53,19 @@ class KeptClock:
         self._refusals = 0
         self._fault: str | None = None
         self._next_sample: asyncio.Future[None] | None = None
+        self._in_question_since: float | None = None  # by a refusal; until a sample that was sent later
         self.trouble: str | None = "no sample yet"
         self.due = asyncio.Event()
 
     def observe(self, sample: Sample) -> None:
-        """Take in a sample, and let go on who waits for one."""
+        """Take in a sample, and let go on who waits for one.
+
+        One that was under way when a refusal put the clock in question may be of the time before: it is
+        dropped.
+        """
+        if self._in_question_since is not None and sample.sent < self._in_question_since:
+            return
+        self._in_question_since = None
         steps = self._clock.steps
         self._clock = self._clock.observe(sample)
         if self._clock.steps != steps:
@@ -69,16 +80,23 @@ class KeptClock:
             self.observe(sample)
 
     def refused(self, body: bytes, sent: float, *, is_second: bool) -> None:
-        """Take in a 401 for the timestamp: it states the server's time, and a fresh sample is wanted."""
+        """Take in a 401 for the timestamp: a fresh sample is wanted. What it states cannot make a step."""
         self._refusals += 1
-        server = stated_time(body)
-        if server is not None:
-            self.observe(Sample(sent, self._host.now(), server))
+        now, server = self._host.now(), stated_time(body)
+        if server is not None and self._believes(stated := Sample(sent, now, server)):
+            self._clock = self._clock.observe(stated)
+        if self._in_question_since is None:
+            self._in_question_since = now
         self.due.set()
         if is_second:
             self._fault = "a timestamp was refused right after a resync"
             fix = "compare keys.*.recv_window_ms with what the exchange has"
             log.error("timestamp_refused_twice", cause=self._fault, fix=fix)
+
+    def _believes(self, stated: Sample) -> bool:
+        if self._clock.is_synced:
+            return self._clock.agrees_with(stated)
+        return abs(stated.server - self._host.wall()) <= _STATED_S
 
     def was_accepted(self) -> None:
         """Note that a request's timestamp was not refused: an earlier fault is over."""
