@@ -394,3 +394,20 @@ async def test_the_referer_of_a_program_passes(station: Station) -> None:
     assert (await station.ask(get(_X, b"Referer: CCXT"))).status == 200
     (received,) = station.upstream.received
     assert received.head.value(b"Referer") == b"CCXT"
+
+
+async def test_a_body_behind_an_offer_of_another_protocol_is_no_request(station: Station) -> None:
+    """The parser loses what follows an offer in the same piece, so the rest of it begins anywhere."""
+    offer = in_chunks(b"2\r\n{}\r\n0\r\nA: 1\r\n\r\n", b"Connection: Upgrade", b"Upgrade: h2c")
+    half = b"\r\n0\r\n\r\n"  # of a body, like the end of chunks
+    behind = post(b"Content-Length: %d" % len(half + GOOD)) + half
+    async with station.bot() as bot:
+        await bot.send(offer[:-15])
+        await station.until(lambda: station.gateway.handler.inflight == 1)
+        await bot.send(offer[-15:] + behind)
+        answer = await bot.reply(b"POST")
+        assert (answer.status, answer.closes) == (200, True)
+        await bot.send(GOOD)
+        with contextlib.suppress(ConnectionError):
+            assert await bot.rest() == b""
+    assert [received.body for received in station.upstream.received] == [b"{}"]

@@ -184,10 +184,13 @@ class BotConnection(BotLine):
             self._note(behind)
 
     def _behind_chunks(self, latest: Incoming, piece: bytes, *, may_lose: bool) -> Event | None:
-        """Look behind a chunked body; of one that was held back, no piece has the end."""
-        if self._was_paused or latest.is_misframed:
+        """Look behind a chunked body.
+
+        Of one that was held back, no piece has the end; where something may be lost, nothing tells the end.
+        """
+        if self._was_paused or may_lose or latest.is_misframed:
             return CUT
-        return behind_chunks(piece, may_lose=may_lose)
+        return behind_chunks(piece)
 
     def _note(self, behind: Event) -> None:
         """Go by what is behind a request; the reply to one that nothing may follow says so."""

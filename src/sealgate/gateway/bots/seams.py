@@ -39,12 +39,10 @@ def behind_body(came: int, body: int, *, may_lose: bool) -> Event | None:
     return CUT if may_lose else PART
 
 
-def behind_chunks(piece: bytes, *, may_lose: bool) -> Event | None:
-    """Return what is behind a chunked body that ends in a piece."""
+def behind_chunks(piece: bytes) -> Event | None:
+    """Return what is behind a chunked body that ends in a piece, where nothing may be lost."""
     _, last_chunk, behind = piece.rpartition(_LAST_CHUNK)
     if not last_chunk or _BLANK in behind:  # there are trailers
-        return CUT
-    if may_lose and (behind or piece.count(_LAST_CHUNK) > 1):
         return CUT
     return PART if behind else None
 
