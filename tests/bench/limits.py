@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bench import limits_matrix as matrix
+from bench import limits_zoo as zoo
 from bench.limits_figures import Figures, figures
 from bench.limits_gateway import Gateway
 from bench.limits_report import Row, plot, table
@@ -136,8 +137,17 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=11, help="the first seed")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="write limits.md and limits.svg there")
     parser.add_argument("--only", action="append", metavar="TEXT", help="cells whose name has TEXT in it")
-    parser.add_argument("--client", action="append", choices=tuple(CLIENTS), help="these clients only")
+    parser.add_argument("--client", action="append", choices=tuple(zoo.CLIENTS), help="these clients only")
+    parser.add_argument("--zoo", action="store_true", help="random limiters instead of the matrix")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of the zoo; those from 100 on are for publishing"
+    )
+    parser.add_argument("--cells", type=int, default=150, help="of the zoo")
+    parser.add_argument("--json", action="store_true", help="print each cell of the zoo as JSON")
     options = parser.parse_args()
+    if options.zoo:
+        zoo.main(options.seed, options.cells, options.client or tuple(zoo.CLIENTS), as_json=options.json)
+        return
     if options.write and (options.only or options.client):
         parser.error("--write publishes the whole matrix: leave out --only and --client")
     seeds = range(options.first, options.first + (1 if options.quick else options.seeds))

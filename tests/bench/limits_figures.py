@@ -39,7 +39,7 @@ def figures(scenario: Scenario, log: Log) -> Figures:
         wait_p99=_p99(
             [wait for born, _, wait in log.waits if bursts_from is not None and born >= bursts_from]
         ),
-        jain=_jain(scenario, log, start),
+        jain=jain(scenario, log, start),
         cancel_p99=_p99([wait for born, lane, wait in log.waits if born >= start and lane == "cancel"]),
         windows=_windows_until(scenario, log) if bursts_from is None else math.nan,
     )
@@ -69,8 +69,8 @@ def _p99(values: list[float]) -> float:
     return 1000 * sorted(values)[int(0.99 * len(values))] if values else math.nan
 
 
-def _jain(scenario: Scenario, log: Log, start: float) -> float:
-    """Jain's index (1984): 1 is fair, 1/n is all for one."""
+def jain(scenario: Scenario, log: Log, start: float) -> float:
+    """Return Jain's index (1984): 1 is fair, 1/n is all for one."""
     got = dict.fromkeys((bot.name for bot in scenario.bots if bot.slots and bot.lanes != ("cancel",)), 0.0)
     for at, job in log.accepted:
         if at >= start and job.bot in got:

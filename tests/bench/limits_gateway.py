@@ -56,7 +56,7 @@ class Gateway:
             Lane(job.lane),
             job.born + self.wait_s,
             job.weight,
-            job.cost,
+            job.known_cost,
             is_read=job.is_read,
             is_again=job.attempts > 0,
         )

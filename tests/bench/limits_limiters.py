@@ -225,6 +225,9 @@ class Ban(Limiter):
     def spend(self, now: float, job: Job) -> None:
         self.inner.spend(now, job)
 
+    def finish(self, job: Job) -> None:
+        self.inner.finish(job)
+
     def refuse(self, now: float) -> float:
         self.refusals.append(now)
         while self.refusals[0] < now - 10:

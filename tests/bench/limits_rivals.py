@@ -82,6 +82,40 @@ class Aimd(OnlyRetryAfter):
         return jobs, [], self.next if self.queue else None
 
 
+class AimdBucket(OnlyRetryAfter):
+    """ATB, the adaptive token bucket of arXiv 2510.04516.
+
+    Its rate grows once a second without a 429: by half below the last rate that was congested, by a fifth
+    above it. A 429 halves it and empties the bucket.
+    """
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.rate, self.tokens, self.at = 1.0, 1.0, 0.0
+        self.congested, self.grown_at = math.inf, 0.0
+
+    def answered(self, job: Job, now: float, answer: Answer) -> bool:
+        if not answer.is_accepted:
+            self.congested, self.rate, self.tokens = self.rate, max(0.05, self.rate / 2), 0.0
+            self.grown_at = now
+        return super().answered(job, now, answer)
+
+    def due(self, now: float) -> tuple[list[Job], list[Job], float | None]:
+        if now >= self.grown_at + 1.0:
+            self.rate *= 1.5 if self.rate < self.congested else 1.2
+            self.rate, self.grown_at = min(self.rate, 1e6), now
+        self.tokens = min(max(1.0, self.rate), self.tokens + (now - self.at) * self.rate)
+        self.at = now
+        if now < self.until:
+            return super().due(now)
+        jobs = []
+        while self.queue and self.tokens >= 1.0:
+            jobs.append(self.queue.popleft())
+            self.tokens -= 1.0
+        wait_s = min((1.0 - self.tokens) / self.rate, 1.0) + 1e-6
+        return jobs, [], now + wait_s if self.queue else None
+
+
 class _VirtualClock(bucket.Clock):  # type: ignore[misc] # botocore has no types
     def __init__(self) -> None:
         self.now = 0.0

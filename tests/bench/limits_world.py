@@ -9,12 +9,14 @@ import heapq
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from bench.limits_limiters import Limiter
 
+_GAP_S = 0.25  # shorter ones are none
 Chance = random.Random
 EPOCH = 1_700_000_000.25  # the server's wall clock at virtual time 0, for HTTP-dates; not on a full second
 
@@ -31,6 +33,7 @@ class Job:
     weight: int = 1
     attempts: int = 0
     first_sent: float = math.nan
+    known_cost: int = 1  # what the client knows of the cost
 
     @property
     def is_read(self) -> bool:
@@ -69,6 +72,7 @@ class Bot:
     lanes: tuple[str, ...] = ("read", "order")
     burst: int = 0
     every_s: float = 0.0
+    most: float = math.inf  # waiting and under way; what a burst would add beyond that is not asked for
     costs: tuple[tuple[str, int], ...] = ()
     since: float = 0.0
     until: float = math.inf
@@ -90,6 +94,11 @@ class Scenario:
     change: tuple[float, Callable[[Chance], Limiter], float] | None = None  # at, limiter, allowance
     service_s: float = 0.0
     bursts_from: float | None = None  # where the demand is under the limit from then on
+    way_s: float | None = None  # one trip, where it is not the world's; its tail; how many stall for a while
+    tail_s: float = 0.002
+    spikes: float = 0.0
+    foreign_burst_s: float = 0.0  # somebody else comes in bursts this long, each after a pause as long
+    are_costs_hidden: bool = False
 
 
 @dataclass(slots=True)
@@ -102,6 +111,8 @@ class Log:
     waits: list[tuple[float, str, float]] = field(default_factory=list)  # born, lane, added wait
     dropped: int = 0
     inside_pause: int = 0
+    pauses: list[tuple[float, float]] = field(default_factory=list)  # stated: heard at, until
+    gaps: list[tuple[float, float]] = field(default_factory=list)  # nothing accepted while somebody waited
 
 
 class World:
@@ -112,6 +123,8 @@ class World:
     ) -> None:
         self.scenario, self.client = scenario, client
         self._way_s, self._tail_s = way_s, tail_s
+        if scenario.way_s is not None:
+            self._way_s, self._tail_s = scenario.way_s, scenario.tail_s
         self.chance = random.Random(seed)
         self.limiter = scenario.limiter(self.chance)
         self.log = Log()
@@ -121,6 +134,9 @@ class World:
         self._ids = itertools.count(1)
         self._paused_until = -math.inf
         self._timer = math.inf
+        self._open: Counter[str] = Counter()  # by bot: waiting and under way
+        self._waiting = 0
+        self._gap_from = 0.0
 
     def run(self) -> Log:
         scenario = self.scenario
@@ -130,7 +146,7 @@ class World:
             for _ in range(bot.slots):
                 self._at(self.chance.uniform(0, bot.think_s), self._start, bot)
         if scenario.foreign:
-            self._at(self.chance.expovariate(scenario.foreign * scenario.allowance), self._foreign)
+            self._at(self.chance.expovariate(self._foreign_rate()), self._foreign)
         if scenario.change:
             self._at(scenario.change[0], self._change)
         events = self._events
@@ -143,7 +159,9 @@ class World:
         heapq.heappush(self._events, (at, next(self._order), do, args))
 
     def _trip(self) -> float:
-        return self._way_s + min(self.chance.expovariate(1 / self._tail_s), 5 * self._tail_s)
+        trip = self._way_s + min(self.chance.expovariate(1 / self._tail_s), 5 * self._tail_s)
+        spikes = self.scenario.spikes
+        return trip + self.chance.uniform(0.1, 0.5) if spikes and self.chance.random() < spikes else trip
 
     def _start(self, bot: Bot) -> None:
         self._enter(bot)
@@ -151,18 +169,29 @@ class World:
 
     def _burst(self, bot: Bot) -> None:
         for _ in range(bot.burst):
-            self._enter(bot)
+            if self._open[bot.name] < bot.most:
+                self._enter(bot)
         self._pump()
         self._at(self.now + self.chance.uniform(0.6, 1.4) * bot.every_s, self._burst, bot)
 
     def _enter(self, bot: Bot) -> None:
         lane = bot.lanes[int(self.chance.random() * len(bot.lanes))]
         cost = dict(bot.costs).get(lane, 1)
-        job = Job(next(self._ids), bot.name, lane, cost, self.now, bot.weight)
+        known = 1 if self.scenario.are_costs_hidden else cost
+        job = Job(next(self._ids), bot.name, lane, cost, self.now, bot.weight, known_cost=known)
+        self._open[bot.name] += 1
+        self._waits()
         if not self.client.enter(job, self.now):
+            self._waiting -= 1
             self._over(job)
 
+    def _waits(self) -> None:
+        if not self._waiting:
+            self._gap_from = self.now
+        self._waiting += 1
+
     def _over(self, job: Job) -> None:
+        self._open[job.bot] -= 1
         if job.attempts == 0:
             self.log.dropped += 1
         bot = next(bot for bot in self.scenario.bots if bot.name == job.bot)
@@ -174,6 +203,7 @@ class World:
         for job in jobs:
             self._send(job)
         for job in dropped:
+            self._waiting -= 1
             self._over(job)
         if again is not None and (again < self._timer or self._timer <= self.now):
             self._timer = max(again, self.now + 1e-6)
@@ -188,6 +218,7 @@ class World:
         if self.now < self._paused_until:
             self.log.inside_pause += 1
         job.attempts += 1
+        self._waiting -= 1
         if job.attempts == 1:
             job.first_sent = self.now
             self.log.waits.append((job.born, job.lane, self.now - job.born))
@@ -208,6 +239,9 @@ class World:
             return
         self.limiter.spend(now, job)
         self.log.accepted.append((now, job))
+        if now - self._gap_from > _GAP_S:
+            self.log.gaps.append((self._gap_from, now))
+        self._gap_from = now
         served = self.limiter.delay_s(now) + self.scenario.service_s
         if served:
             self._at(now + served, self._served, job)
@@ -225,7 +259,10 @@ class World:
             )
             if answer.retry_after_s is not None:
                 self._paused_until = max(self._paused_until, self.now + answer.retry_after_s)
+                self.log.pauses.append((self.now, self._paused_until))
+            self._waits()
         if self.client.answered(job, self.now, answer):
+            self._waiting -= not answer.is_accepted
             self._over(job)
         self._pump()
 
@@ -246,9 +283,14 @@ class World:
         if self.limiter.wait_s(self.now, stranger) <= 0:
             self.limiter.spend(self.now, stranger)
             self.log.foreign.append(self.now)
-        self._at(
-            self.now + self.chance.expovariate(self.scenario.foreign * self.scenario.allowance), self._foreign
-        )
+        at = self.now + self.chance.expovariate(self._foreign_rate())
+        burst_s = self.scenario.foreign_burst_s
+        if burst_s and at // burst_s % 2:
+            at += burst_s
+        self._at(at, self._foreign)
+
+    def _foreign_rate(self) -> float:
+        return self.scenario.foreign * self.scenario.allowance * (2 if self.scenario.foreign_burst_s else 1)
 
     def _change(self) -> None:
         assert self.scenario.change is not None
