@@ -23,6 +23,7 @@ from rig.bot import Bot, bot_at, request
 
 HEAD = ("upstream", "orders", "unknown", "%", "not sent", "received twice", "reads", "reads failed")
 _READ_GAP_S = 0.01
+_SETTLE_S = 0.3  # after it says that it is ready
 
 
 @dataclass
@@ -30,8 +31,8 @@ class Habit:
     """When an upstream closes, and how bots ask it: `bots` of them, each `orders` times, with pauses between.
 
     `in_waves` lets all bots send at once, so that as many connections are idle for as long. `after_each`
-    closes behind every reply, `idle_s` after so long without a request, `most_idle` behind a reply when as
-    many connections are idle already. `keep_alive` is announced in each reply.
+    closes behind every reply, `idle_s` so long after a reply without another request, `most_idle` behind a
+    reply when as many connections are idle already. `keep_alive` is announced in each reply.
     """
 
     name: str
@@ -79,7 +80,6 @@ class Server(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
-        self._rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
         del exc
@@ -178,6 +178,7 @@ async def measure(habit: Habit, folder: Path, *, with_reads: bool) -> Sequence[s
         starting = serving(folder, environ, until="ready")
         way = await asyncio.to_thread(starting.__enter__)
         try:
+            await asyncio.sleep(_SETTLE_S)
             bots = Bots(habit, way.port)
             await bots.run(with_reads=with_reads)
         finally:

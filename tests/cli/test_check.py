@@ -45,6 +45,16 @@ async def test_only_reads_are_sent_and_few(tmp_path: Path) -> None:
         assert [(one.method, one.target) for one in upstream.received] == [(b"GET", SIGNED_READ)] * 2
 
 
+async def test_an_exchange_that_closes_idle_connections_earlier_than_the_gateway(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        assert lines_of((await setup.check()).stdout, "warn  upstream.keep_alive") == []
+        setup.answers(to_signed(reply(b"200 OK", b"{}", b"Keep-Alive: timeout=5, max=100")))
+        result = await setup.check()
+    assert result.exit_code == 0
+    [line] = lines_of(result.stdout, "warn  upstream.keep_alive")
+    assert "the exchange closes idle connections after 5 s; it is 15 here" in line
+
+
 async def test_offline_sends_nothing(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         result = await setup.check("--offline")

@@ -9,6 +9,7 @@ from sealgate.core.vetting import (
     vet_clock,
     vet_descriptors,
     vet_disk,
+    vet_keep_alive,
     vet_listed,
     vet_record,
 )
@@ -101,6 +102,16 @@ def test_record(record: KeyRecord, level: Level, words: str) -> None:
 def test_disk(free: int, told: tuple[str, Level, str] | None) -> None:
     finding = vet_disk("data", free, 64 * 1024**2)
     assert (finding and (finding.area, finding.level, finding.text)) == told
+
+
+@pytest.mark.parametrize(
+    ("announced_s", "is_short"), [(None, False), (15.5, False), (15.0, True), (0.0, True)]
+)
+def test_keep_alive(announced_s: float | None, *, is_short: bool) -> None:
+    finding = vet_keep_alive(announced_s, 15.0)
+    assert (finding and (finding.area, finding.level)) == (
+        ("upstream.keep_alive", Level.WARN) if is_short else None
+    )
 
 
 @pytest.mark.parametrize(("room", "level"), [(1000, Level.OK), (999, Level.WARN)])

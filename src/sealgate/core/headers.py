@@ -12,6 +12,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
+from sealgate.core.idle_connections import announced_timeout_s
 from sealgate.errors import Refusal
 
 MOST_BYTES = 64 * 1024  # of all names and values together
@@ -103,7 +104,7 @@ _DROPPED_PREFIXES = (
     b"x-service-",
 )
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
-_REPLY_READ = frozenset({b"connection", b"content-length", b"transfer-encoding"})
+_REPLY_READ = frozenset({b"connection", b"content-length", b"keep-alive", b"transfer-encoding"})
 _TELLING = (b"retry-after", b"ratelimit", b"x-ratelimit")
 # No reply may tell a browser that another site may read it, and none may speak as the gateway.
 _REPLY_DROPPED_PREFIXES = (b"x-gateway-", b"access-control-")
@@ -196,13 +197,15 @@ class ReplyHead(NamedTuple):
 
     `limit_fields` are those that speak of the rate limit, by lower-case name; of several lines the first
     counts, as no later one may shorten what it says. `length` is the stated Content-Length, `coding` what
-    Transfer-Encoding says, in lower case.
+    Transfer-Encoding says, in lower case, `keep_alive_s` after how long without a request the exchange says
+    that it closes the connection.
     """
 
     passed: list[tuple[bytes, bytes]]
     limit_fields: dict[str, str]
     length: bytes | None
     coding: bytes | None = None
+    keep_alive_s: float | None = None
 
 
 def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
@@ -221,9 +224,9 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
     if b"connection" in read:
         passed = _without(passed, b",".join(read[b"connection"]))
     coding = b",".join(read[b"transfer-encoding"]).lower() if b"transfer-encoding" in read else None
-    return ReplyHead(
-        passed, limit_fields, read[b"content-length"][0] if b"content-length" in read else None, coding
-    )
+    keep_alive_s = announced_timeout_s(b",".join(read[b"keep-alive"])) if b"keep-alive" in read else None
+    length = read[b"content-length"][0] if b"content-length" in read else None
+    return ReplyHead(passed, limit_fields, length, coding, keep_alive_s)
 
 
 @lru_cache(maxsize=1024)

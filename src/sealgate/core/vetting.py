@@ -34,6 +34,15 @@ def vet_clock(offset_s: float, error_s: float, recv_window_ms: int) -> Finding:
     return ok("clock", f"{text}; this machine is {round(offset_s * 1000):+d} ms off")
 
 
+def vet_keep_alive(announced_s: float | None, keep_alive_s: float) -> Finding | None:
+    """Judge how long idle connections are kept by what the exchange announces, None where it is in order."""
+    if announced_s is None or announced_s > keep_alive_s:
+        return None
+    text = f"the exchange closes idle connections after {announced_s:g} s; it is {keep_alive_s:g} here"
+    fix = "set it to less; meanwhile the gateway closes them earlier by itself"
+    return warn("upstream.keep_alive", text, fix)
+
+
 def nothing_there(base_url: str, *paths: str) -> Finding:
     """Return the line of an exchange that has none of the paths that were asked for."""
     fix = "correct base_url; if it is right, upstream.prefix, clock.path and --path"

@@ -1,14 +1,16 @@
 """Upstreams that close idle connections, and what that must not do to orders: leave in doubt, or double."""
 
+import asyncio
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from rig.bot import met, request
-from rig.station import Station
-from rig.upstream import Upstream
+from rig.bot import met, request, told
+from rig.station import Station, running_station
+from rig.upstream import Upstream, Wire, say, say_and_close
+from rig.wire import OK, reply
 from sealgate.gateway.keys.sealing import sealed_request
 from sealgate.gateway.request import pipeline
 
@@ -89,3 +91,121 @@ async def test_an_order_whose_every_first_write_fails_was_not_sent(
     before_sending(break_each)
     assert met(await station.ask(ORDER)) == (502, "not_sent", "upstream_unreachable", 3)
     assert station.upstream.received == []
+
+
+# What the exchange announces.
+
+
+@pytest.mark.parametrize(
+    ("announced", "is_kept"),
+    [(b"timeout=600", True), (b"timeout=0", False), (b"max=9, Timeout=0", False), (b"max=100", True)],
+    ids=["long", "none at all", "none, behind a number", "no time"],
+)
+async def test_a_connection_that_the_exchange_will_close_takes_no_order(
+    upstream: Upstream, announced: bytes, *, is_kept: bool
+) -> None:
+    upstream.otherwise = say(reply(b"200 OK", b"{}", b"Keep-Alive: " + announced))
+    async with running_station(upstream, upstream={"warm": False}) as station:
+        for _ in range(3):
+            assert told(await station.ask(ORDER)) == (200, "done", None)
+    assert len({one.connection for one in upstream.received}) == (1 if is_kept else 3)
+
+
+async def test_an_idle_connection_is_closed_before_the_exchange_does(upstream: Upstream) -> None:
+    """An announced second ends here after nine tenths of it, less the way there and back."""
+    gone = asyncio.Event()
+
+    async def answer_and_wait(wire: Wire) -> None:
+        await wire.write(reply(b"200 OK", b"{}", b"Keep-Alive: timeout=1"))
+        loop = asyncio.get_running_loop()
+        since = loop.time()
+        await wire.peer_gone()
+        assert loop.time() - since < 1.0
+        gone.set()
+
+    upstream.otherwise = answer_and_wait
+    async with running_station(upstream, upstream={"warm": False}) as station:
+        assert told(await station.ask(ORDER)) == (200, "done", None)
+        async with asyncio.timeout(30):
+            await gone.wait()
+
+
+# What is learned where nothing is announced.
+
+FAILS_S = 10.0
+
+
+def let_grow_old(station: Station, seconds: float) -> None:
+    """Let all idle connections have been idle for longer."""
+    for connection in station.gateway.tree.upstream._idle:
+        connection._idle_since -= seconds
+
+
+async def lose_one(station: Station) -> None:
+    """Let an idle connection be closed instead of read, once an order is on it."""
+    assert told(await station.ask(READ)) == (200, "done", None)
+    let_grow_old(station, FAILS_S)
+    station.upstream.unread_acts.append(say_and_close())
+    assert told(await station.ask(ORDER)) == (502, "unknown", "upstream_broken")
+
+
+async def test_after_an_order_was_lost_none_goes_on_a_connection_as_old(upstream: Upstream) -> None:
+    async with running_station(upstream, upstream={"warm": False}) as station:
+        await lose_one(station)
+        for _ in range(3):
+            assert told(await station.ask(ORDER)) == (200, "done", None)
+            let_grow_old(station, FAILS_S)
+    assert len({one.connection for one in upstream.received[1:]}) == 3
+
+
+async def test_a_young_connection_goes_on_taking_orders(upstream: Upstream) -> None:
+    async with running_station(upstream, upstream={"warm": False}) as station:
+        await lose_one(station)
+        orders = [await station.ask(ORDER) for _ in range(4)]
+        assert {told(one) for one in orders} == {(200, "done", None)}
+    assert len({one.connection for one in upstream.received[1:]}) < 4
+
+
+async def test_reads_go_on_the_old_connections_and_show_that_they_live(upstream: Upstream) -> None:
+    """A hundred in a row that are answered prove that the one that was lost had another cause."""
+    async with running_station(upstream, upstream={"warm": False}) as station:
+        await lose_one(station)
+        await station.ask(ORDER)
+        connection = upstream.received[-1].connection
+        for _ in range(100):
+            let_grow_old(station, 1.1 * FAILS_S)
+            assert told(await station.ask(READ)) == (200, "done", None)
+        let_grow_old(station, 1.1 * FAILS_S)
+        await station.ask(ORDER)
+    assert {one.connection for one in upstream.received[-101:]} == {connection}
+
+
+async def test_an_exchange_that_closes_behind_each_reply_gets_each_order_on_a_new_connection(
+    upstream: Upstream,
+) -> None:
+    """Nothing of the reply says so; once it is seen, no order waits for the luck of the draw."""
+    upstream.otherwise = say_and_close(OK)
+    async with running_station(upstream) as station:
+        for _ in range(10):
+            assert told(await station.ask(ORDER)) == (200, "done", None)
+        assert len({one.connection for one in upstream.received}) == 10
+
+
+async def test_a_read_that_is_lost_goes_again_on_a_new_connection(upstream: Upstream) -> None:
+    async with running_station(upstream, upstream={"warm": False}) as station:
+        await lose_one(station)
+        for _ in range(2):
+            await station.ask(ORDER)
+            let_grow_old(station, FAILS_S)
+        upstream.unread_acts.append(say_and_close())
+        assert met(await station.ask(READ)) == (200, "done", None, 2)
+        assert upstream.received[-1].connection == upstream.connections
+
+
+async def test_old_connections_leave_room_for_a_new_one(upstream: Upstream) -> None:
+    async with running_station(upstream, upstream={"warm": False, "max_connections": 2}) as station:
+        await lose_one(station)
+        for _ in range(4):
+            assert told(await station.ask(ORDER)) == (200, "done", None)
+            let_grow_old(station, FAILS_S)
+            assert len(station.gateway.tree.upstream._idle) <= 2

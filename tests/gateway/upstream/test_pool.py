@@ -37,8 +37,8 @@ async def test_a_connection_that_is_held_does_not_rest(*, is_taken: bool) -> Non
         held.release()
         assert held is (upstream.take(Lane.ORDER) if is_taken else await connected(upstream))
         other.release()
-        await upstream._has_gone.wait()  # the other's rest is over, which began later
+        await upstream._has_changed.wait()  # the other's rest is over, which began later
         assert isinstance(await ask_on(held, upstream), Answer)
-        upstream._has_gone.clear()
-        await upstream._has_gone.wait()  # back in the pool it rests again
+        upstream._has_changed.clear()
+        await upstream._has_changed.wait()  # back in the pool it rests again
         assert (held.is_usable, upstream._idle) == (False, [])

@@ -108,6 +108,13 @@ async def test_a_connection_is_there_before_the_first_request() -> None:
         assert server.opened.empty()
 
 
+def grow_old(upstream: Upstream) -> None:
+    """Let all connections have been idle for longer than they may."""
+    upstream._used_at = -math.inf
+    for connection in upstream._idle:
+        connection._idle_since -= LONG_S
+
+
 async def server_turn() -> None:
     """Let the other side have a turn of the loop."""
     loop = asyncio.get_running_loop()
@@ -160,14 +167,14 @@ async def test_it_is_none_beyond_the_most_that_there_may_be(idle: int) -> None:
         held = [await connected(upstream, lane) for lane in (Lane.READ, Lane.ORDER)]
         for connection in held[:idle]:
             connection.release()
-        upstream._used_at = -math.inf  # for longer than a connection may rest
+        grow_old(upstream)
         async with kept_warm(upstream):
             assert isinstance(await ask_on(held[1], upstream), Answer)
             _, ours = await asyncio.open_connection("127.0.0.1", server.port)
             for _ in range(3):
                 await server.opened.get()
             assert server.opened.empty()  # whoever had begun before us would be there
-            upstream._used_at = -math.inf
+            grow_old(upstream)
             held[1].close()
             await server.opened.get()  # now there is room
             ours.close()

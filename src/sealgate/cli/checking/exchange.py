@@ -23,7 +23,7 @@ from sealgate.core.routes import KEY_LIST
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
 from sealgate.core.target import Target
-from sealgate.core.vetting import nothing_there, vet_clock, vet_listed
+from sealgate.core.vetting import nothing_there, vet_clock, vet_keep_alive, vet_listed
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
@@ -69,6 +69,7 @@ class Exchange:
         self._clock = CommandClock(config.clock.field, host)
         self._listed: dict[str, Listed] = {}
         self._is_time_missing = False
+        self._keep_alive_s: float | None = None  # the shortest that is announced
         self.accepted: set[str] = set()
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
@@ -93,6 +94,8 @@ class Exchange:
             if finding.level is Level.OK:
                 self.accepted.add(made.facts.alias)
             yield finding
+        if (idle := vet_keep_alive(self._keep_alive_s, self._config.upstream.keep_alive)) is not None:
+            yield idle
         if end is not None:
             yield end
 
@@ -103,6 +106,8 @@ class Exchange:
             if answer.is_unsent:
                 raise UnreachableError(answer.detail)
             return answer
+        if (stated := answer.head.keep_alive_s) is not None:
+            self._keep_alive_s = stated if self._keep_alive_s is None else min(stated, self._keep_alive_s)
         if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             limit = limit_reply(answer.status, answer.head.limit_fields, self._clock.server_now)
             raise LimitedError(limit.retry_after_s)

@@ -36,7 +36,7 @@ def build_tree(
     Raises StartError where limits are to be shared and what that takes is not installed.
     """
     upstream = _upstream(destination_of(config, parts.ca_digest), old)
-    clock, clock_keeper = _clock(config, upstream.destination, host, old)
+    clock, clock_keeper = _clock(config, upstream, host, old)
     return Tree(
         config=config,
         rules=build_rules(config, parts.roster),
@@ -105,15 +105,13 @@ def _upstream(destination: Destination, old: Tree | None) -> Upstream:
     )
 
 
-def _clock(
-    config: Config, orders: Destination, host: Host, old: Tree | None
-) -> tuple[KeptClock, ClockKeeper]:
-    settings = _clock_settings(config, orders)
+def _clock(config: Config, orders: Upstream, host: Host, old: Tree | None) -> tuple[KeptClock, ClockKeeper]:
+    settings = _clock_settings(config, orders.destination)
     if old is not None and _clock_settings(old.config, old.upstream.destination) == settings:
         return old.clock, old.clock_keeper
     needs, source, destination = settings
     clock = KeptClock(needs, host)
-    return clock, ClockKeeper(source, clock, Upstream(destination), host)
+    return clock, ClockKeeper(source, clock, Upstream(destination, orders.closes), host)
 
 
 def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:

@@ -36,7 +36,8 @@ class RequestContext:
     ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds a resend back.
     `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
     `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
-    after the key that it goes with. `needs_new_connection`: the idle one that it had was closed meanwhile.
+    after the key that it goes with. `needs_new_connection`: the idle one that it had
+    got too old, or was closed.
     """
 
     bot: Bot | None = None

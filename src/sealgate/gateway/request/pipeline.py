@@ -85,7 +85,9 @@ class Pipeline:
         self, ticket: Ticket, body: bytes, turn: Turn, context: RequestContext
     ) -> Answer | Failure | None:
         """Return what came of it, None where nothing was sent and nothing failed: it waits once more."""
-        idle = None if context.needs_new_connection else self.tree.upstream.take(ticket.route.lane)
+        lane, is_new = ticket.route.lane, context.needs_new_connection
+        may_be_lost = _may_be_lost(ticket, context)
+        idle = None if is_new else self.tree.upstream.take(lane, may_be_lost=may_be_lost)
         connection = idle or await self._connect(ticket, turn, context)
         if connection is None or isinstance(connection, Failure):
             return connection
@@ -193,8 +195,8 @@ class Pipeline:
         if turn.is_paused or self._halting.stops(ticket):
             connection.release()
             return None
-        if not connection.is_alive():
-            return _closed_meanwhile(connection, context)
+        if not (connection.carries_order() or _may_be_lost(ticket, context)) or not connection.is_alive():
+            return _give_up(connection, context)
         turn.goes(now)
         context.sends(now)
         attempt = await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
@@ -281,8 +283,13 @@ class Pipeline:
             log.exception("reply_not_learned_from", request_id=context.request_id)
 
 
-def _closed_meanwhile(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
-    """Give up a connection before anything was sent; only a new one that was closed counts as a failure."""
+def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:
+    """Ask whether a reply that is lost costs nothing but time: then it goes on the oldest connections."""
+    return ticket.is_read and not context.resends
+
+
+def _give_up(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
+    """Give up a connection that is closed or too old, unsent; only with a new one that is a failure."""
     connection.release()
     if connection.has_rested:
         context.needs_new_connection = True

@@ -18,9 +18,11 @@ from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
+from sealgate.core.idle_connections import IdleCloses, announced_life_s
 from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow, has_left
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
 from sealgate.gateway.upstream.parser import ReplyMessage, new_parser
 from sealgate.gateway.upstream.states import (
@@ -57,8 +59,9 @@ _Head = tuple[ReplyMessage, StreamReader]
 class UpstreamConnection(Flow):
     """A connection in the pool's hands or a request's. `on_free` is called when the request has done with it.
 
-    `is_wanted` says whether others wait for one. `tls` is the session below, None without one. Whoever has
-    the connection calls `exchange` once, or `release` to give it back unused.
+    `is_wanted` says whether others wait for one. `closes` learns when idle ones are closed. `opened_in_s` is
+    what it took to make it. `tls` is the session below, None without one. Whoever has the connection calls
+    `exchange` once, or `release` to give it back unused.
     """
 
     def __init__(
@@ -66,6 +69,8 @@ class UpstreamConnection(Flow):
         connection: Connection,
         on_free: Callable[["UpstreamConnection"], None],
         is_wanted: Callable[[], bool],
+        closes: IdleCloses,
+        opened_in_s: float,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
@@ -76,7 +81,15 @@ class UpstreamConnection(Flow):
         self._content: StreamReader = EMPTY_PAYLOAD
         self._message: ReplyMessage | None = None
         self._interim = 0
-        self.has_rested = False  # idle in the pool, since it was opened
+        self._closes = closes
+        self._keep_alive_s = math.inf
+        self._announced_s: float | None = None
+        self._round_trip_s = opened_in_s  # the shortest time that anything took there and back
+        self._idle_since = Host.now()
+        self._rested_s: float | None = None  # how long it was idle in the pool before the latest request
+        self._has_heard = False  # anything since then
+        self.is_used = False  # a request was sent before
+        self.has_rested = False  # it was idle in the pool
         self._alarm = Alarm(loop, self._ring)
         self._adopt(connection)
 
@@ -106,8 +119,34 @@ class UpstreamConnection(Flow):
         if self._state is IDLE and self.transport is not None:
             if not has_left(self.transport, or_sent=self.tls is None):
                 return True
+            self._note_close(self._idle_s())
             self._spoil()
         return False
+
+    def carries_order(self) -> bool:
+        """Ask whether it is young enough for what must not be lost; one opened for a request always is."""
+        return not self.has_rested or self.lasts_s() > 0
+
+    def lasts_s(self, share: float = 1.0) -> float:
+        """Return for how long it will carry orders, were its life that share of what it is."""
+        safe_s = self._closes.safe_s(Host.now(), is_used=self.is_used)
+        return share * min(self._life_s(), safe_s) - self._idle_s()
+
+    def _life_s(self) -> float:
+        """Return how long it may be idle, by our setting and what the exchange announces."""
+        announced_s = self._announced_s if self.is_used else self._closes.announced_s
+        if announced_s is None:
+            return self._keep_alive_s
+        return min(self._keep_alive_s, announced_life_s(announced_s, self._round_trip_s))
+
+    def _idle_s(self) -> float:
+        """Return how long it has been idle, on a clock that counts suspend."""
+        return Host.now() - self._idle_since
+
+    def _note_close(self, idle_s: float) -> None:
+        """Let all learn that the exchange closed it; one that was closed as it was opened says nothing."""
+        if self.has_rested or self.is_used:
+            self._closes.closed(idle_s, Host.now(), is_used=self.is_used)
 
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
         """Send a request, once, and return its reply; a failure that is unsent, where nothing of it left.
@@ -127,11 +166,14 @@ class UpstreamConnection(Flow):
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
+            if self._rested_s is not None and not self._has_heard:
+                self._note_close(self._rested_s)
         except BaseException:  # the bot hung up
             self.close()
             raise
         else:
             answer = Answer(message.code, message.reason, fields, body)
+            self._learn(fields)
             if content.at_eof():
                 self.release()
             else:
@@ -140,6 +182,14 @@ class UpstreamConnection(Flow):
             return answer
         self.close()
         return failure
+
+    def _learn(self, fields: ReplyHead) -> None:
+        """Take in what a reply says of how long the connection may be idle."""
+        if self._rested_s is not None:
+            self._closes.survived(self._rested_s, Host.now(), is_used=self.is_used)
+        self.is_used = True
+        if fields.keep_alive_s is not None:
+            self._announced_s = self._closes.announced_s = fields.keep_alive_s
 
     def _limit_fields(self) -> Mapping[str, str] | None:
         """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
@@ -154,15 +204,18 @@ class UpstreamConnection(Flow):
         self._parser = None
         # Answered before it was sent, the next would wait behind the rest.
         is_sent = self.transport is None or not self.transport.get_write_buffer_size()
+        if self._state is WHOLE:
+            self._idle_since = Host.now()
         if self._state in _FREE and self._may_stay and is_sent:
             self._state = after(self._state, RELEASE)
             self._on_free(self)
         else:
             self.close()
 
-    def rest(self, seconds: float) -> None:
-        """Close when that many seconds have passed, unless it is roused before."""
-        self._alarm.set(self._loop.time() + seconds)
+    def rest(self, keep_alive_s: float) -> None:
+        """Let it be idle: it is closed after so long, or earlier as announced, unless it is roused."""
+        self.has_rested, self._keep_alive_s = True, keep_alive_s
+        self._alarm.set(self._loop.time() + self._life_s() - self._idle_s())
 
     def rouse(self) -> None:
         """End the rest: a request has it, though what comes before its first byte may take long."""
@@ -186,11 +239,13 @@ class UpstreamConnection(Flow):
         if self._state is not IDLE or self.transport is None:
             return None
         self._state = after(self._state, SEND)
-        self._interim = 0
+        self._rested_s = self._idle_s() if self.has_rested else None
+        self._sent_at, self._has_heard, self._interim = Host.now(), False, 0
         self._alarm.set(ends_at)
         self._parser, self._was_paused = new_parser(self, self._loop, is_head=is_head), False
         self.transport.write(data)
         if self.transport.is_closing():
+            self._note_close(self._idle_s())
             return None
         self._head = self._loop.create_future()
         return self._head
@@ -201,6 +256,9 @@ class UpstreamConnection(Flow):
             if data:
                 self._spoil()
             return
+        if not self._has_heard:
+            self._has_heard = True
+            self._round_trip_s = min(self._round_trip_s, Host.now() - self._sent_at)
         try:
             messages, _, __ = self._parser.feed_data(data)
         except TRANSPORT_ERRORS as error:
@@ -229,14 +287,20 @@ class UpstreamConnection(Flow):
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
-        self._may_stay = False
         if self._state is IDLE:
+            self._note_close(self._idle_s())
             self._state = after(self._state, SPOIL)
+        elif self._has_heard and self._may_stay:
+            self.is_used = True
+            self._note_close(0.0)  # right behind the reply, which did not say so
+        self._may_stay = False
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Tell the request that waits for a reply how it ended."""
         super().connection_lost(exc)
         if self._state in _UNASKED:
+            if self._state is IDLE:
+                self._note_close(self._idle_s())
             self.close()
             return
         if self._state is BODY and exc is None and self._is_whole_at_the_end():

@@ -16,24 +16,29 @@ from aiohttp.client_reqrep import ClientRequest
 from yarl import URL
 
 from sealgate.core.attempts import Failure, FailureKind
+from sealgate.core.idle_connections import IdleCloses
 from sealgate.core.routes import Lane
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.slots import ConnectionSlots
 from sealgate.gateway.upstream.tls import client_context
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
-_RENEW_AT = 0.8  # of that time: a new one is opened before the last one goes
-_SHORT_S = 2.0  # a connection that is closed unused before that is no use
+_RENEW_AT = 0.8  # of the time that a connection is kept: another is opened before the last one goes
+_SHORT_S = 2.0  # a connection that nobody could use for that long is no use
 _GAP_S = 0.1  # from such a one to the next, at first
 _FULL = "no connection to the exchange became free in time (upstream.max_connections)"
 _UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
 
 class Upstream:
-    """The connections to one upstream. Make it and close it inside a running loop."""
+    """The connections to one upstream. Make it and close it inside a running loop.
 
-    def __init__(self, destination: Destination) -> None:
+    `closes` is what another `Upstream` has learned of the same exchange, and goes on to learn.
+    """
+
+    def __init__(self, destination: Destination, closes: IdleCloses | None = None) -> None:
         self.destination = destination
         url = URL(destination.base_url)
         self._before_target = url.raw_path.rstrip("/").encode("ascii")
@@ -43,8 +48,9 @@ class Upstream:
         self._lanes: dict[UpstreamConnection, Lane] = {}
         self._loop = asyncio.get_running_loop()
         self._used_at = -math.inf
-        self._served_at = self._gone_at = -math.inf
-        self._has_gone = asyncio.Event()
+        self._renew_s = destination.keep_alive_s * _RENEW_AT
+        self._has_changed = asyncio.Event()  # one is closed, or too old for an order
+        self.closes = closes or IdleCloses()
         self._tls = client_context(destination.ca_file) if url.scheme == "https" else None
         self._connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
         # Only says where to connect; it is never sent.
@@ -74,11 +80,14 @@ class Upstream:
             self._after_target,
         )
 
-    def take(self, lane: Lane) -> UpstreamConnection | None:
-        """Return an idle connection, None where there is none or no place for it at once."""
+    def take(self, lane: Lane, *, may_be_lost: bool = False) -> UpstreamConnection | None:
+        """Return an idle connection, None where there is none or no place for it at once.
+
+        What may be lost goes on one that is too old for an order, if there is one, and shows whether it is.
+        """
         if not self._idle or not self._slots.enter_at_once(lane):
             return None
-        connection = self._take_idle()
+        connection = self._take_idle(may_be_lost=may_be_lost)
         if connection is None:
             self._slots.leave(lane)
         else:
@@ -108,21 +117,32 @@ class Upstream:
                 self._slots.leave(lane)
         return connection
 
-    def _take_idle(self) -> UpstreamConnection | None:
-        while self._idle:
-            connection = self._idle.pop()
+    def _take_idle(self, *, may_be_lost: bool = False) -> UpstreamConnection | None:
+        while (connection := self._pick(may_be_lost=may_be_lost)) is not None:
+            self._idle.remove(connection)
             if connection.is_alive():
                 connection.rouse()
                 return connection
             connection.close()
         return None
 
+    def _pick(self, *, may_be_lost: bool) -> UpstreamConnection | None:
+        """Return the one that was used last, or the oldest, where that is too old for an order."""
+        if may_be_lost and self._idle:
+            oldest, latest = self._idle[0], self._idle[-1]
+            return latest if oldest.carries_order() else oldest
+        return next((one for one in reversed(self._idle) if one.carries_order()), None)
+
     async def _open(self, ends_at: float = math.inf) -> UpstreamConnection | Failure:
-        ends_at = min(ends_at, self._loop.time() + self.destination.connect_timeout_s)
+        began = self._loop.time()
+        ends_at = min(ends_at, began + self.destination.connect_timeout_s)
+        if self._idle and len(self._idle) + self._slots.taken > self.destination.max_connections:
+            self._idle[0].close()  # those that are left are too old for whoever asks
         try:
             async with asyncio.timeout_at(ends_at):
                 way = await self._connector.connect(self._where, [], _UNTIMED)
-            connection = UpstreamConnection(way, self._take_back, self._is_wanted)
+            opened_in_s = self._loop.time() - began
+            connection = UpstreamConnection(way, self._take_back, self._is_wanted, self.closes, opened_in_s)
         except TimeoutError:
             return Failure(FailureKind.CONNECT_TIMEOUT, "no connection in time")
         except TRANSPORT_ERRORS as error:
@@ -135,13 +155,12 @@ class Upstream:
     def _take_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection that is free again for the next request, if it can serve one."""
         lane = self._lanes.pop(connection, None)
-        if lane is not None:
-            self._served_at = self._loop.time()
         if connection.is_usable:
-            connection.has_rested = True
             self._idle.append(connection)
             self._used_at = self._loop.time()
             connection.rest(self.destination.keep_alive_s)
+            if not connection.carries_order():
+                self._has_changed.set()
         else:
             self._forget(connection)
         if lane is not None:
@@ -155,47 +174,58 @@ class Upstream:
             self._idle.remove(connection)
         if self._tls is not None and connection.tls is not None:
             self._tls.remember(connection.tls)
-        self._gone_at = self._loop.time()
-        self._has_gone.set()
+        self._has_changed.set()
 
     async def keep_warm(self) -> None:
-        """Open a connection before the last one goes, for ever: who comes after a rest pays no handshake.
+        """Keep one that an order may go on, for ever: what is sent after a pause waits for no handshake.
 
         An upstream that closes them unused is asked more and more rarely.
         """
-        renew_s = self.destination.keep_alive_s * _RENEW_AT
-        opened_at, gap_s = -math.inf, _GAP_S
+        gap_s = _GAP_S
         while True:
-            now = self._loop.time()
-            left_s = self._used_at + renew_s - now
-            was_short = self._served_at < opened_at <= self._gone_at < opened_at + _SHORT_S
-            if left_s > 0 and (self._idle or self._lanes):
-                await self._one_goes(left_s)
-            elif was_short and now < opened_at + gap_s:
-                await self._one_goes(opened_at + gap_s - now)
-            else:
-                opened_at, gap_s = now, min(2 * gap_s, renew_s) if was_short else _GAP_S
-                # Where it cannot be had, whoever sends a request is told; here it is only tried again.
-                if not await self._open_idle():
-                    await self._one_goes(renew_s)
+            await self._until_none_is_ready()
+            opened_at = self._loop.time()
+            opened = await self._open_idle()
+            if opened is None:  # whoever sends a request gets the reason; here it is only tried again
+                await self._one_changes(self._renew_s)
+                continue
+            await self._until_none_is_ready()
+            if opened.is_used or self._loop.time() >= opened_at + _SHORT_S:
+                gap_s = _GAP_S
+                continue
+            while (left_s := opened_at + gap_s - self._loop.time()) > 0 >= self._ready_for_s():
+                await self._one_changes(left_s)
+            gap_s = min(2 * gap_s, self._renew_s)
 
-    async def _open_idle(self) -> bool:
-        """Open a connection for whoever comes; say whether there was room for it, and it could be made."""
-        is_full = len(self._idle) + self._slots.taken >= self.destination.max_connections
+    async def _until_none_is_ready(self) -> None:
+        while (left_s := self._ready_for_s()) > 0:
+            await self._one_changes(left_s)
+
+    def _ready_for_s(self) -> float:
+        """Return for how long the next order needs no other connection: one is idle, or comes back."""
+        left_s = max((one.lasts_s(_RENEW_AT) for one in self._idle), default=-math.inf)
+        if self._lanes and self.closes.safe_s(Host.now(), is_used=True) > 0:
+            return max(left_s, self._used_at + self._renew_s - self._loop.time())
+        return left_s
+
+    async def _open_idle(self) -> UpstreamConnection | None:
+        """Open a connection for the next order, if there is room for it, and it can be made."""
+        ready = sum(one.carries_order() for one in self._idle)
+        is_full = ready + self._slots.taken >= self.destination.max_connections
         if is_full or not self._slots.enter_at_once(Lane.ORDER):
-            return False
+            return None
         try:
             connection = await self._open()
             if isinstance(connection, Failure):
-                return False
+                return None
             self._take_back(connection)
-            return True
+            return connection
         finally:
             self._slots.leave(Lane.ORDER)
 
-    async def _one_goes(self, at_most_s: float) -> None:
-        """Return when a connection was closed, or the time is over."""
-        self._has_gone.clear()
+    async def _one_changes(self, at_most_s: float) -> None:
+        """Return when a connection is closed or too old for an order, or the time is over."""
+        self._has_changed.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(at_most_s):
-                await self._has_gone.wait()
+                await self._has_changed.wait()
