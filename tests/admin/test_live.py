@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from structlog.testing import capture_logs
 
 from rig.admin import Admin, running_admin
 from rig.bot import request
@@ -17,6 +18,7 @@ from rig.wire import PATIENCE_S, reply
 from sealgate.admin.broadcast import Broadcast, TooManyViewersError
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
+from sealgate.core.sampling import BURST
 from sealgate.gateway.host.host import Host
 
 BOT = b"Authorization: Bearer token-of-grid"
@@ -105,6 +107,26 @@ async def test_who_spends_and_what_went_wrong(watched: tuple[Station, Admin]) ->
     assert picture["idle_bots"] == ["maker"]
     assert bot["per_s"] > 0
     assert picture["latency"]["upstream_p50_ms"] > 0
+
+
+async def test_a_step_of_the_exchanges_clock_is_said_to_be_one(watched: tuple[Station, Admin]) -> None:
+    """By the time that somebody looks, the clock is fine again; what counts is what was known then."""
+    station, admin = watched
+    upstream = station.upstream
+    await station.until(lambda: len(upstream.asked_time) >= BURST)
+    upstream.skew_ms = 3_600_000
+    detail = b"Timestamp outside recv_window (5000ms). Server time: %d" % upstream.now_ms()
+    upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)))
+    async with viewing(admin) as stream:
+        with capture_logs() as logs:
+            answer = await station.ask(request(b"GET", b"/v1/trade/x", BOT))
+            (wrong,) = (await stream.until("errors"))["errors"]
+    assert (answer.status, answer.attempts) == (200, 2)
+    (told,) = (one for one in logs if one["event"] == "upstream_error")
+    for evidence in (wrong["evidence"], told["evidence"]):
+        assert evidence.startswith("the exchange's clock stepped by +3600.0 s")
+    assert (wrong["over_since_ms"] is None, wrong["advice"]) == (False, "")
+    assert told["advice"] == "Nothing to do: the gateway follows the exchange's clock."
 
 
 async def test_a_429_and_its_pause_are_points(watched: tuple[Station, Admin]) -> None:

@@ -14,7 +14,7 @@ from sealgate.core.evidence import Known
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
 
-KNOWN = Known(0.002, has_worked=True)
+KNOWN = Known(0.004, has_worked=True)
 
 
 def met(
@@ -22,7 +22,7 @@ def met(
 ) -> Sequence[Mapping[str, Any]]:
     """Take errors in, of a kind and at a time; return what was logged."""
     with capture_logs() as logs:
-        errors_met = tuple(UpstreamError(*error) for error in errors)
+        errors_met = tuple(UpstreamError(*error, clock_error_s=0.002) for error in errors)
         outcome = ANSWERED._replace(bot=bot, conclusion=Conclusion.REFUSED, upstream_errors=errors_met)
         troubles([outcome], errors[-1][1])
     return logs
@@ -37,11 +37,22 @@ def test_a_kind_that_comes_up_is_told_with_what_explains_it() -> None:
         "key": "main",
         "bot": "grid",
         "count": 1,
-        "evidence": "clock is fine (±2 ms), key is known and signed well before: most likely its secret was"
-        " replaced",
+        "evidence": "clock is fine (±2 ms), key is known: most likely the secret is another's,"
+        " else `[signing]`",
         "advice": CATALOGUE["signature_invalid"].advice,
         "see": "docs/errors.md#signature_invalid",
     }
+
+
+def test_what_counts_is_what_was_known_of_the_clock_when_it_came() -> None:
+    troubles = Troubles(lambda _: KNOWN)
+    stepped = UpstreamError("timestamp_outside", 10.0, clock_error_s=0.003, step_s=-3600.0)
+    with capture_logs() as logs:
+        troubles([ANSWERED._replace(upstream_errors=(stepped,))], 10.0)
+    assert logs[0]["evidence"] == (
+        "the exchange's clock stepped by -3600.0 s; before that, clock was fine (±3 ms)"
+    )
+    assert logs[0]["advice"] == "Nothing to do: the gateway follows the exchange's clock."
 
 
 def test_what_the_bot_asked_for_is_no_warning() -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from sealgate.core.evidence import Known, evidence
+from sealgate.core.catalogue import CATALOGUE
+from sealgate.core.evidence import Known, advice, evidence
 
 FRESH = Known(0.004, has_worked=False)
 WORKED = Known(0.004, has_worked=True, limit="about 20 per 1 s")
@@ -25,6 +26,16 @@ UNSYNCED = Known(None, has_worked=False)
         ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
         ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
         ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
+        (
+            "timestamp_outside",
+            FRESH._replace(step_s=3600.04),
+            "the exchange's clock stepped by +3600.0 s; before that, clock was fine (±4 ms)",
+        ),
+        (
+            "timestamp_invalid",
+            UNSYNCED._replace(step_s=-60.0),
+            "the exchange's clock stepped by -60.0 s; before that, clock was not synced",
+        ),
         ("key_invalid", WORKED, "it was accepted before: most likely it was revoked or has expired"),
         (
             "key_invalid",
@@ -43,3 +54,11 @@ UNSYNCED = Known(None, has_worked=False)
 )
 def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -> None:
     assert evidence(kind, known) == words
+
+
+@pytest.mark.parametrize("kind", ["timestamp_outside", "timestamp_invalid"])
+def test_after_a_step_nobody_is_sent_to_the_window(kind: str) -> None:
+    assert advice(kind, FRESH) == CATALOGUE[kind].advice
+    stepped = advice(kind, FRESH._replace(step_s=1.0))
+    assert stepped == "Nothing to do: the gateway follows the exchange's clock."
+    assert advice("key_invalid", FRESH._replace(step_s=1.0)) == CATALOGUE["key_invalid"].advice

@@ -11,7 +11,7 @@ from sealgate.admin.refusals import Refused
 from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
 from sealgate.core.catalogue import CATALOGUE
-from sealgate.core.evidence import Known, evidence
+from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.forecast import Use, forecast
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.status import KeyStatus, Status
@@ -111,11 +111,9 @@ class Picture:
             }
 
     def _error(self, trouble: Trouble) -> dict[str, Any]:
-        """Return an error of the exchange; one that is over has neither evidence nor advice."""
-        row = CATALOGUE[trouble.kind]
-        known = known_of(self.status, trouble.key, {trouble.key} if trouble.had_worked else ())
+        """Return an error of the exchange with what explains it; one that is over has no advice."""
+        known = trouble.explained_by(known_of(self.status, trouble.key, ()))
         over_since = trouble.over_since(self.now)
-        is_over = over_since is not None
         return {
             "key": trouble.key,
             "kind": trouble.kind,
@@ -123,9 +121,9 @@ class Picture:
             "count": trouble.count,
             "last_ms": self._epoch_ms(trouble.last_at),
             "over_since_ms": self._epoch_ms(over_since),
-            "whose": row.whose.value,
-            "advice": "" if is_over else row.advice,
-            "evidence": "" if is_over else evidence(trouble.kind, known),
+            "whose": CATALOGUE[trouble.kind].whose.value,
+            "advice": "" if over_since is not None else advice(trouble.kind, known),
+            "evidence": evidence(trouble.kind, known),
         }
 
     def _refusal(self, refused: Refused) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import structlog
 
 from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose, doc_link
-from sealgate.core.evidence import Known, evidence
+from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
 
@@ -28,8 +28,9 @@ log = structlog.get_logger("sealgate.upstream")
 class Trouble:
     """One kind of error of one key. Times are by the clock of `now`; `bot` and `lane` are of the latest one.
 
-    `had_worked`: the key had been accepted before that one. `worked_at` is when a request was accepted since
-    for which this stood in the way, None without one.
+    `had_worked`: the key had been accepted before that one. `clock_error_s` and `step_s` are of that one, as
+    in `UpstreamError`: by the time that somebody looks, the clock is fine again. `worked_at` is when a
+    request was accepted since for which this stood in the way, None without one.
     """
 
     key: str
@@ -42,6 +43,14 @@ class Trouble:
     had_worked: bool = False
     lane: Lane | None = None
     worked_at: float | None = None
+    clock_error_s: float | None = None
+    step_s: float | None = None
+
+    def explained_by(self, known: Known) -> Known:
+        """Return what explains it: what was known then, where that says more than what is known now."""
+        return known._replace(
+            clock_error_s=self.clock_error_s, has_worked=self.had_worked, step_s=self.step_s
+        )
 
     def over_since(self, now: float) -> float | None:
         """Return since when it is over, None while it may go on.
@@ -95,21 +104,22 @@ class Troubles:
             self._records.popitem(last=False)
         record.bot, record.last_at, record.had_worked = outcome.bot or "", error.at, key in self._has_worked
         record.lane, record.worked_at = outcome.lane, None
+        record.clock_error_s, record.step_s = error.clock_error_s, error.step_s
         record.count += 1
         record.unsaid += 1
         if error.at - record.said_at >= _QUIET_S:
             self._say(record)
 
     def _say(self, record: Trouble) -> None:
-        row = CATALOGUE[record.kind]
+        row, known = CATALOGUE[record.kind], record.explained_by(self._known(record.key))
         (log.info if row.whose is Whose.BOT else log.warning)(
             "upstream_error",
             kind=record.kind,
             key=record.key,
             bot=record.bot,
             count=record.unsaid,
-            evidence=evidence(record.kind, self._known(record.key)) or None,
-            advice=row.advice,
+            evidence=evidence(record.kind, known) or None,
+            advice=advice(record.kind, known),
             see=doc_link(record.kind),
         )
         record.unsaid, record.said_at = 0, record.last_at

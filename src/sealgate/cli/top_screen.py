@@ -200,23 +200,25 @@ def _errors(picture: Picture) -> Iterator[RenderableType]:
     for error in picture["errors"][:_MOST_ERRORS]:
         key = f" (key {error['key']})" if error["key"] else ""
         times = "once" if error["count"] == 1 else f"{error['count']} times, last"
-        cause = f"{error['evidence']}. " if error["evidence"] else ""
         what = f"{error['kind']}{key}: {times} {_ago(picture, error['last_ms'])}"
-        yield from _entry(picture, error, what, cause + error["advice"])
+        yield from _entry(picture, error, what, error["evidence"])
 
 
 def _refusals(picture: Picture) -> Iterator[RenderableType]:
     for refused in picture["refusals"][:_MOST_ERRORS]:
         what = f"{refused['words']}, last {_ago(picture, refused['last_ms'])}"
-        yield from _entry(picture, refused, what, refused["advice"])
+        yield from _entry(picture, refused, what, "")
 
 
-def _entry(picture: Picture, entry: Mapping[str, Any], what: str, advice: str) -> Iterator[RenderableType]:
-    """Yield what happened, and below it what to do, or since when it is over."""
+def _entry(picture: Picture, entry: Mapping[str, Any], what: str, cause: str) -> Iterator[RenderableType]:
+    """Yield what happened, and below it why, and what to do or since when it is over."""
     over_ms = entry["over_since_ms"]
     yield Text(what, style="" if over_ms is None else "dim")
-    told = advice if over_ms is None else f"over since {_ago(picture, over_ms)}"
-    yield Padding(Text(told, style="dim"), (0, 0, 0, 2), expand=False)
+    if over_ms is None:
+        parts = (cause and f"{cause}.", entry["advice"])
+    else:
+        parts = (cause and f"{cause};", f"over since {_ago(picture, over_ms)}")
+    yield Padding(Text(" ".join(filter(None, parts)), style="dim"), (0, 0, 0, 2), expand=False)
 
 
 def _ago(picture: Picture, at_ms: int) -> str:

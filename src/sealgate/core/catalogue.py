@@ -38,11 +38,17 @@ class ErrorRow:
 
 
 class UpstreamError(NamedTuple):
-    """One error that an attempt met, at `at` by the clock of `now`; `retry_after_s` is what a 429 stated."""
+    """One error that an attempt met, at `at` by the clock of `now`; `retry_after_s` is what a 429 stated.
+
+    `clock_error_s` is how far off the exchange's clock could be known when the reply came, None without a
+    synced clock; `step_s` is by how much that clock was found to have moved since the request was sent.
+    """
 
     kind: str
     at: float
     retry_after_s: float | None = None
+    clock_error_s: float | None = None
+    step_s: float | None = None
 
 
 _BOT, _SETUP, _UPSTREAM = Whose.BOT, Whose.SETUP, Whose.UPSTREAM

@@ -6,6 +6,8 @@ It stands beside the advice of core/catalogue.py, in the log and on the live pag
 from collections.abc import Callable
 from typing import NamedTuple
 
+from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS
+
 _FINE_MS = 1000  # well within any recv_window
 
 
@@ -14,18 +16,27 @@ class Known(NamedTuple):
 
     `clock_error_s` is None without a synced clock. `has_worked`: the key was accepted since the start.
     `limit` is what was learned of its limit, in words; `is_foreign_use`: others seem to use it, too.
+    `step_s` is by how much the exchange's clock moved since the request was sent, None where it did not.
     """
 
     clock_error_s: float | None
     has_worked: bool
     limit: str = ""
     is_foreign_use: bool = False
+    step_s: float | None = None
 
 
 def evidence(kind: str, known: Known) -> str:
     """Return what that says about the cause, in a sentence without an end; "" where it says nothing."""
     explain = _EVIDENCE.get(kind)
     return explain(known) if explain else ""
+
+
+def advice(kind: str, known: Known) -> str:
+    """Return what to do about an error."""
+    if kind in TIMESTAMP_KINDS and known.step_s is not None:
+        return "Nothing to do: the gateway follows the exchange's clock."
+    return CATALOGUE[kind].advice
 
 
 def _signature(known: Known) -> str:
@@ -40,12 +51,18 @@ def _key(known: Known) -> str:
     return "it was not accepted since the start: most likely `api_key` is mistyped or revoked"
 
 
-def _clock(known: Known) -> str:
+def _timestamp(known: Known) -> str:
+    if known.step_s is None:
+        return _clock(known)
+    return f"the exchange's clock stepped by {known.step_s:+.1f} s; before that, {_clock(known, 'was')}"
+
+
+def _clock(known: Known, verb: str = "is") -> str:
     if known.clock_error_s is None:
-        return "clock is not synced"
+        return f"clock {verb} not synced"
     bound_ms = max(1, round(known.clock_error_s * 1000))
     is_fine = bound_ms <= _FINE_MS
-    return f"clock is fine (±{bound_ms} ms)" if is_fine else f"clock is known to ±{bound_ms} ms only"
+    return f"clock {verb} fine (±{bound_ms} ms)" if is_fine else f"clock {verb} known to ±{bound_ms} ms only"
 
 
 def _limit(known: Known) -> str:
@@ -56,8 +73,8 @@ def _limit(known: Known) -> str:
 
 _EVIDENCE: dict[str, Callable[[Known], str]] = {
     "signature_invalid": _signature,
-    "timestamp_outside": _clock,
-    "timestamp_invalid": _clock,
+    "timestamp_outside": _timestamp,
+    "timestamp_invalid": _timestamp,
     "key_invalid": _key,
     "rate_limited": _limit,
 }

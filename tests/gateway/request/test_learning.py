@@ -61,10 +61,11 @@ def test_what_a_reply_teaches(
     taught: LimitReply,
     errors: tuple[UpstreamError, ...],
 ) -> None:
-    turn, context, host = Heard(), sent(), HandHost()
-    observe(answer(status, body, *fields), turn, ORDER, context, synced(host))
+    turn, context, clock = Heard(), sent(), synced(HandHost())
+    observe(answer(status, body, *fields), turn, ORDER, context, clock)
     assert turn.replies == [taught]
-    assert context.upstream_errors == errors
+    known = clock.error_s()
+    assert context.upstream_errors == tuple(error._replace(clock_error_s=known) for error in errors)
     assert context.upstream_429s == (status == 429)
 
 

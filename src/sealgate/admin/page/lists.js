@@ -81,7 +81,7 @@ function refusalRow(refused, atMs) {
 /** What is over says since when, and advises nothing. */
 function wrongRow({ last_ms: last, over_since_ms: over, advice }, atMs, what, times, said) {
   const ago = `${span((atMs - last) / 1000)} ago`;
-  const words = over === null ? [...said, ...marked(advice)] : [`Over since ${timeOf(over)}.`];
+  const words = [...said, ...(over === null ? marked(advice) : [`Over since ${timeOf(over)}.`])];
   const mood = over === null ? "" : "over";
   return el("tr", mood, el("td", "dim", ago), el("td", "", ...what), el("td", "", times), el("td", "", ...words));
 }

@@ -53,6 +53,7 @@ class KeptClock:
         self._refusals = 0
         self._fault: str | None = None
         self._next_sample: asyncio.Future[None] | None = None
+        self._step: tuple[float, float] | None = None  # the latest one: when it was noticed, by how much
         self._in_question_since: float | None = None  # by a refusal; until a sample that was sent later
         self.trouble: str | None = "no sample yet"
         self.due = asyncio.Event()
@@ -66,10 +67,11 @@ class KeptClock:
         if self._in_question_since is not None and sample.sent < self._in_question_since:
             return
         self._in_question_since = None
-        steps = self._clock.steps
-        self._clock = self._clock.observe(sample)
-        if self._clock.steps != steps:
-            log.warning("clock_stepped", offset_s=round(self.offset_s(), 3))
+        before, now = self._clock, self._host.now()
+        self._clock = before.observe(sample)
+        if self._clock.steps != before.steps:
+            self._step = (now, self._clock.bounds(now).middle - before.bounds(now).middle)
+            log.warning("clock_stepped", offset_s=round(self.offset_s(), 3), by_s=round(self._step[1], 3))
         if self._next_sample is not None:
             self._next_sample.set_result(None)
             self._next_sample = None
@@ -101,6 +103,12 @@ class KeptClock:
     def was_accepted(self) -> None:
         """Note that a request's timestamp was not refused: an earlier fault is over."""
         self._fault = None
+
+    def step_since(self, sent: float) -> float | None:
+        """Return by how much the exchange's clock was found to have moved since then, None if it was not."""
+        if self._step is None or self._step[0] < sent:
+            return None
+        return self._step[1]
 
     def timestamp_ms(self, now: float) -> int:
         """Return the timestamp to sign with at `now`, a reading of the host's clock."""

@@ -134,6 +134,11 @@ class RequestContext:
             is_again,
         )
 
+    def has_resynced(self, step_s: float | None) -> None:
+        """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
+        *earlier, refused = self.upstream_errors
+        self.upstream_errors = (*earlier, refused._replace(step_s=step_s))
+
     def sends(self, now: float) -> None:
         """Note that an attempt goes out; what may execute is finished, also for a bot that hung up."""
         self.enter(UPSTREAM, now)

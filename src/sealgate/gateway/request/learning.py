@@ -30,7 +30,8 @@ def observe(answer: Answer, turn: Turn, ticket: Ticket, context: RequestContext,
     turn.answered(taught)
     if answer.status >= BAD_REQUEST:
         kind = find_kind(answer.status, answer.body)
-        context.upstream_errors += (UpstreamError(kind, context.sent_at, taught.retry_after_s),)
+        error = UpstreamError(kind, context.sent_at, taught.retry_after_s, clock.error_s())
+        context.upstream_errors += (error,)
     if answer.status == TOO_MANY_REQUESTS:
         context.upstream_429s += 1
     elif is_timestamp_refusal(answer.status, answer.body):

@@ -153,6 +153,7 @@ class Pipeline:
         """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
         if context.resends[-1] == TIMESTAMP:
             await self.tree.clock.wait_for_resync(context.give_up_at)
+            context.has_resynced(self.tree.clock.step_since(context.sent_at))
         elif (left := context.not_before - self._host.now()) > 0:
             await self._host.sleep(left)
 
