@@ -476,11 +476,3 @@ def test_every_header_that_is_checked_is_kept() -> None:
     """A check for a header that the sorting drops would never run."""
     for name in _CHECKS:
         assert RULES.headers.sort([(name, b"x")]).kept == {name: b"x"}
-
-
-def test_heads_are_kept_at_hand_until_they_are_forgotten() -> None:
-    fields = {"Host": "localhost", "Authorization": "Bearer grid-token"}
-    first = head_of(fields)
-    assert head_of(fields) is first
-    RULES.headers.forget()
-    assert head_of(fields) is not first

@@ -16,7 +16,8 @@ from sealgate.core.idle_connections import announced_timeout_s
 from sealgate.errors import Refusal
 
 MOST_BYTES = 64 * 1024  # of all names and values together
-_HEADS = 1024  # kept at hand: as many as there may be bots that send the same again and again
+_NAMES = 1024  # whose treatment is kept at hand
+_LONGEST_NAME = 64  # of them: others come from nobody who means well, and would stay
 
 
 class Treatment(Enum):
@@ -114,11 +115,12 @@ _REPLY_DROPPED_PREFIXES = (b"x-gateway-", b"access-control-")
 class Head:
     """A request's fields, sorted: `kept` by lower-case name, `passed` as lines, in their order and spelling.
 
-    Equal fields give the same Head, so that what follows from one can be kept by it.
+    `size` is that of all names and values together, in bytes.
     """
 
     kept: dict[bytes, bytes] = field(repr=False)  # a bot's token is one of them
     passed: bytes
+    size: int = 0
 
     def text(self, name: bytes) -> str | None:
         """Return a kept field's value as text, None if absent."""
@@ -130,23 +132,19 @@ class HeaderRules:
     """The table for requests, with the configured prefix of the signing headers."""
 
     def __init__(self, signing_prefix: str) -> None:
-        prefixes = (*_DROPPED_PREFIXES, _canonical(signing_prefix.encode("ascii")))
+        self._prefixes = (*_DROPPED_PREFIXES, _canonical(signing_prefix.encode("ascii")))
+        self._known_treatment = lru_cache(maxsize=_NAMES)(self._treatment)
 
-        @lru_cache(maxsize=1024)
-        def treatment(name: bytes) -> tuple[Treatment, bytes]:
-            canonical = _canonical(name)
-            if canonical in _FRAMING and canonical != name.lower():
-                return Treatment.REFUSE, canonical
-            if canonical in _KEPT:
-                return Treatment.KEEP, canonical
-            if canonical in _READ:
-                return Treatment.READ, canonical
-            dropped = canonical in _DROPPED or canonical.startswith(prefixes)
-            return (Treatment.DROP if dropped else Treatment.FORWARD), canonical
-
-        self._treatment = treatment
-        # Bots send the same fields again and again; a refusal is never kept.
-        self._sorted = lru_cache(maxsize=_HEADS)(self._sort)
+    def _treatment(self, name: bytes) -> tuple[Treatment, bytes]:
+        canonical = _canonical(name)
+        if canonical in _FRAMING and canonical != name.lower():
+            return Treatment.REFUSE, canonical
+        if canonical in _KEPT:
+            return Treatment.KEEP, canonical
+        if canonical in _READ:
+            return Treatment.READ, canonical
+        dropped = canonical in _DROPPED or canonical.startswith(self._prefixes)
+        return (Treatment.DROP if dropped else Treatment.FORWARD), canonical
 
     def sort(self, fields: Iterable[tuple[bytes, bytes]]) -> Head:
         """Sort a request's raw fields.
@@ -154,19 +152,13 @@ class HeaderRules:
         Raises Refusal `bad_request` where a kept field comes twice or the framing is misspelled,
         `headers_too_large` where they are too large together.
         """
-        return self._sorted(tuple(fields))
-
-    def forget(self) -> None:
-        """Let go of the heads that are kept at hand: bots' tokens are in them."""
-        self._sorted.cache_clear()
-
-    def _sort(self, fields: tuple[tuple[bytes, bytes], ...]) -> Head:
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []
         size = 0
         for name, value in fields:
             size += len(name) + len(value)
-            treatment, canonical = self._treatment(name)
+            judge = self._known_treatment if len(name) <= _LONGEST_NAME else self._treatment
+            treatment, canonical = judge(name)
             if treatment is Treatment.FORWARD or treatment is Treatment.READ:
                 passed.append((name, value))
             if treatment is Treatment.KEEP or treatment is Treatment.READ:
@@ -179,7 +171,7 @@ class HeaderRules:
         if size > MOST_BYTES:
             raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
         named = kept.get(b"connection")
-        return Head(kept, header_lines(_without(passed, named) if named and passed else passed))
+        return Head(kept, header_lines(_without(passed, named) if named and passed else passed), size)
 
 
 def header_lines(fields: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -1,4 +1,4 @@
-"""A bot's token that was replaced is in nothing that the gateway still has."""
+"""Replaced tokens, strangers' heads and large ones are in nothing that the gateway still has."""
 
 import gc
 from pathlib import Path
@@ -37,10 +37,40 @@ async def test_after_a_reload_with_another_token(upstream: Upstream, tmp_path: P
     ) as site:
         for method in (b"GET", b"POST"):
             told = b"Authorization: Bearer " + file.read_bytes()
-            assert (await site.station.ask(request(method, b"/v1/trade/orders", told))).status == 200
+            assert (
+                await site.station.ask(request(method, b"/v1/trade/orders", told, b"X-Last: 1"))
+            ).status == 200
         del told
+        site.station.gateway.reporter.flush()
         await site.station.until_all_hung_up()
         assert holders_of(turned), "the search finds nothing at all"
         write(file, random_token())
         await site.reload()
+        assert holders_of(turned) == []
+
+
+async def test_after_a_head_of_a_stranger(upstream: Upstream, tmp_path: Path) -> None:
+    """It would stay for ever: strangers can send as many as they like, of which no two are alike."""
+    turned = random_token()[::-1]
+    write(tmp_path / "token", random_token())
+    bots = {"grid": {"token": f"file:{tmp_path / 'token'}", "key": "main"}}
+    async with running_site(upstream, tmp_path, bots=bots) as site:
+        for fields in ((b"Authorization: Bearer wrong",), ()):
+            for mark in (b"X-Mark: " + turned[::-1].encode(), turned[::-1].encode() * 3 + b": x"):
+                told = request(b"GET", b"/v1/trade/orders", *fields, mark)
+                assert (await site.station.ask(told)).status == 401
+        del told, mark
+        await site.station.until_all_hung_up()
+        assert holders_of(turned) == []
+
+
+async def test_after_a_large_head_of_a_bot(upstream: Upstream, tmp_path: Path) -> None:
+    turned = random_token()[::-1]
+    async with running_site(upstream, tmp_path) as site:
+        told = b"X-Mark: " + turned[::-1].encode() * 100
+        assert (await site.station.ask(request(b"GET", b"/v1/trade/orders", told))).status == 200
+        del told
+        await site.station.until_all_hung_up()
+        site.station.gateway.reporter.flush()
+        upstream.received.clear()
         assert holders_of(turned) == []

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import HandHost
 from gateway.request.test_replies import Scene, Wire, scene_on
+from sealgate.core.admission import Bot
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
@@ -20,6 +21,8 @@ from sealgate.gateway.request.handler import Handler
 from sealgate.gateway.request.replies import Reply
 from sealgate.gateway.request.under_way import UnderWay
 
+BOT = Bot("grid", ("main",), frozenset())
+
 
 class Carrying:
     """A pipeline that ends each request in one way."""
@@ -27,11 +30,13 @@ class Carrying:
     is_draining = False
     tree = SimpleNamespace(upstream="connections")
 
-    def __init__(self, end: Reply | Exception) -> None:
+    def __init__(self, end: Reply | Exception, bot: Bot | None) -> None:
         self._end = end
+        self._bot = bot
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         del request
+        context.bot = self._bot
         if isinstance(self._end, Exception):
             raise self._end
         context.conclusion = Conclusion.DONE
@@ -41,10 +46,10 @@ class Carrying:
 class Desk:
     """A handler, and what it reported: of each request the reason and the status."""
 
-    def __init__(self, end: Reply | Exception) -> None:
+    def __init__(self, end: Reply | Exception, bot: Bot | None = BOT) -> None:
         self.reported: list[tuple[str | None, int, Conclusion]] = []
         self.under_way = UnderWay()
-        host, pipeline = HandHost(), Carrying(end)
+        host, pipeline = HandHost(), Carrying(end, bot)
         carrier: Any = pipeline
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
         self.handler = Handler(carrier, self.under_way, books, host, self._report)
@@ -108,12 +113,15 @@ async def test_one_that_goes_before_there_is_a_reply_too(scene: Scene) -> None:
     assert scene.wire.written == b""
 
 
-@pytest.mark.parametrize(("slug", "stays"), [("bad_request", False), ("app_only", True)])
-async def test_after_what_is_no_proper_request_the_connection_ends(
-    scene: Scene, slug: str, *, stays: bool
+@pytest.mark.parametrize(
+    ("slug", "bot", "stays"),
+    [("bad_request", BOT, False), ("app_only", BOT, True), ("host_refused", None, False)],
+)
+async def test_after_a_strangers_request_and_what_is_none_the_connection_ends(
+    scene: Scene, slug: str, bot: Bot | None, *, stays: bool
 ) -> None:
-    """It may end elsewhere than where the parser took it to end."""
-    assert await Desk(Refusal(slug, "x")).handler.handle(scene.request()) is stays
+    """What is no proper request may end elsewhere than where the parser took it to end."""
+    assert await Desk(Refusal(slug, "x"), bot).handler.handle(scene.request()) is stays
     assert (b"Connection: close" in scene.wire.written) is not stays
 
 

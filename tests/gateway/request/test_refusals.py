@@ -262,6 +262,61 @@ async def test_900_kilobytes_of_headers(station: Station) -> None:
     assert station.upstream.received == []
 
 
+_TOO_MUCH = b"".join(b"X-%d: " % number + b"x" * 1000 + b"\r\n" for number in range(66))
+WITHOUT_END = {
+    "fields": (request(GET, b"/v1/trade/x")[:-2], GET, True),
+    "fields behind a request": (request() + request(GET, b"/v1/trade/x")[:-2], GET, True),
+    "trailers": (request(POST, ORDER, b"Transfer-Encoding: chunked") + b"2\r\n{}\r\n0\r\n", POST, True),
+    "empty lines": (b"", GET, False),
+}
+
+
+@pytest.mark.parametrize("size", [1 << 20, 1000], ids=["at once", "in pieces"])
+@pytest.mark.parametrize(("start", "method", "has_fields"), WITHOUT_END.values(), ids=WITHOUT_END)
+async def test_a_head_without_end_is_refused_as_soon_as_it_is_too_large(
+    station: Station, start: bytes, method: bytes, size: int, *, has_fields: bool
+) -> None:
+    """Its sender is not known before its end, and may be one of many."""
+    async with station.bot() as bot:
+        await bot.send(start)
+        if start.startswith(request()):
+            assert (await bot.reply()).status == 200
+        elif method == POST:
+            await station.until(lambda: station.gateway.handler.inflight == 1)
+        await bot.send_in_pieces(_TOO_MUCH if has_fields else b"\r\n" * 33_000, size)
+        check_problem(await bot.reply(method), 431, "headers_too_large")
+    assert {received.target for received in station.upstream.received} <= {b"/v1/trade/user/0xabc/positions"}
+
+
+async def test_large_requests_in_a_row_are_all_answered(station: Station) -> None:
+    """Though no more is read while so much waits."""
+    mark = b"X-Mark: " + b"x" * 7000
+    raw = [request(POST, b"/v1/trade/%d" % number, mark, body=b"x" * 9000) for number in range(12)]
+    async with station.bot() as bot:
+        await bot.send(b"".join(raw))
+        for _ in raw:
+            assert (await bot.reply(POST)).status == 200
+    targets = [received.target for received in station.upstream.received]
+    assert targets == [b"/v1/trade/%d" % number for number in range(12)]
+
+
+async def test_a_strangers_request_is_the_last_of_its_connection(upstream: Upstream) -> None:
+    """What comes behind it is not even read: it need not be kept until the reply may be given."""
+    token = b"Authorization: Bearer token-of-grid"
+    environ = {**ENVIRON, "TOKEN": "token-of-grid"}
+    async with (
+        running_station(upstream, environ, bots={"grid": {"token": "env:TOKEN"}}) as station,
+        station.bot() as bot,
+    ):
+        assert (await bot.ask(request(GET, b"/v1/trade/x", token))).status == 200
+        await bot.send(request(POST, ORDER, body=b"{}") + request(POST, ORDER, token, body=b"{}"))
+        answer = await bot.reply(POST)
+        check_problem(answer, 401, "bot_unauthenticated")
+        assert answer.closes
+        assert await bot.rest() == b""
+        assert [received.target for received in upstream.received] == [b"/v1/trade/x"]
+
+
 async def test_long_chunk_extensions_do_not_pass(station: Station) -> None:
     raw = request(POST, ORDER, b"Transfer-Encoding: chunked") + b"2;" + b"x" * 20_000 + b"\r\n{}\r\n0\r\n\r\n"
     answer = await station.ask(raw)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from sealgate.core.headers import MOST_BYTES
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.line import BotLine
@@ -49,6 +50,7 @@ from sealgate.gateway.bots.states import (
 from sealgate.gateway.host.alarm import Alarm
 
 _PIPELINED = 8  # requests that may have come before the first is answered
+_PIPELINED_BYTES = 16 * 1024  # of them; a piece that goes beyond is taken whole
 _LINGER_S = 2.0
 _AT_SEAM = frozenset({NEW, IDLE, SERVING})  # where the next byte is the first of a head
 
@@ -93,7 +95,12 @@ class BotConnection(BotLine):
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None
         self._before = b""  # the last bytes that came
+        self._unfinished = (
+            0  # bytes that came since the parser last gave something out: a head's, or trailers
+        )
+        self._pipelined = 0  # bytes that came with requests nobody has taken
         self._behind_head = 0  # how many bytes came behind the latest head, as long as its body comes
+        self._body_bytes = 0  # how many of them were the body's
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
         self._is_leaving = False  # whether the gateway stops
@@ -118,15 +125,22 @@ class BotConnection(BotLine):
             return
         if is_upgraded:  # it is refused, so what follows is HTTP still
             self._parser.set_upgraded(False)
+        self._unfinished += len(data)
         if messages:
+            self._unfinished = 0
             self._line_up(messages, data, loses=not is_upgraded)
             self._wake()
-            if len(self._queue) >= _PIPELINED and not self._is_full:
+            self._pipelined += len(data)
+            is_enough = len(self._queue) >= _PIPELINED or self._pipelined > _PIPELINED_BYTES
+            if is_enough and not self._is_full:
                 self.hold()
         elif self._state is BODY:
             self._go_on_with_body(data, loses=not is_upgraded)
         elif data and self._state in _AT_SEAM:
             self._begin_head()
+        if self._unfinished > MOST_BYTES and self._state not in DEAF:
+            self._refuse_the_rest(Refusal("headers_too_large", f"The head has more than {MOST_BYTES} bytes."))
+            return
         if following and self._state not in DEAF:
             self._note(CUT)
         self._before = before_next(self._before, data)
@@ -153,7 +167,7 @@ class BotConnection(BotLine):
             self._state = after(self._state, END)
         if not latest.content.is_eof():
             self._state = after(self._state, OPENED)
-            self._behind_head = latest.content.total_bytes
+            self._behind_head = self._body_bytes = latest.content.total_bytes
             return
         self._state = after(self._state, REQUEST)
         if latest.method == "CONNECT":  # what follows was written for the other end of the tunnel
@@ -172,7 +186,12 @@ class BotConnection(BotLine):
     def _go_on_with_body(self, data: bytes, *, loses: bool) -> None:
         latest = self._latest
         self._behind_head += len(data)
-        if latest is None or not latest.content.is_eof():
+        if latest is None:
+            return
+        if latest.content.total_bytes > self._body_bytes:
+            self._body_bytes = latest.content.total_bytes
+            self._unfinished = 0
+        if not latest.content.is_eof():
             return
         self._state = after(self._state, END)
         may_lose = loses and latest.is_offer
@@ -211,13 +230,21 @@ class BotConnection(BotLine):
             refusal = refusal_of(error, "The body is framed wrongly.")
             self._loop.call_soon(self._latest.content.set_exception, refusal)
         self._state = after(self._state, CUT)
+        self._parser = None  # with all that it holds
+
+    def take_no_more(self) -> None:
+        """Let the request under way be the last; throw away what came behind it."""
+        super().take_no_more()
+        self._queue.clear()
+        if self._state not in DEAF:
+            self._state = after(self._state, CUT)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End what is served."""
         self._state = after(self._state, LOST)
         self._connections.discard(self)
         self._alarm.stop()
-        self._parser = None
+        self._parser = self._latest = None
         super().connection_lost(exc)
         self._wake()
 
@@ -261,6 +288,8 @@ class BotConnection(BotLine):
         if not self._queue or self._lookout.cut_if_gone():
             return None
         item = self._queue.popleft()
+        if not self._queue:
+            self._pipelined = 0
         self._alarm.set(float("inf"))
         if isinstance(item, Incoming) and self._parser is not None:
             self._parser.message_consumed()
@@ -298,6 +327,8 @@ class BotConnection(BotLine):
         if self._queue and self._state not in DEAF:
             self._state = after(self._state, CUT)
         self._state = after(self._state, DONE)
+        self._parser = None
+        self._queue.clear()
         if self.transport is None:
             return
         if self._state is CLOSING:

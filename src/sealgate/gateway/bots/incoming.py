@@ -47,6 +47,10 @@ class Incoming:
         self.content = content
         self.connection = connection
 
+    def release(self) -> None:
+        """Let go of the head, which may be large, where only the reply is still to come."""
+        self.fields, self.target = (), ""
+
 
 def whole_body(request: Incoming, max_body: int) -> bytes:
     """Return a body that is there. Raises Refusal `body_too_large`, or `bad_request` as below."""

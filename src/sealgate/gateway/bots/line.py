@@ -57,6 +57,10 @@ class BotLine(Flow):
             raise ConnectionResetError("the bot is gone")
         self.transport.write(data)
 
+    def take_no_more(self) -> None:
+        """Let the request under way be the last; throw away what came behind it."""
+        self._parser = None
+
     @property
     def can_be_reset(self) -> bool:
         """Whether the bot sees a `reset` as such: a Unix socket has none, so it looks like an orderly end."""

@@ -10,10 +10,13 @@ from aiohttp.streams import StreamReader
 from aiohttp.web import RequestPayloadError
 
 from sealgate.errors import Refusal
-from sealgate.gateway.host.flow import BUFFERED_BYTES, Flow
+from sealgate.gateway.host.flow import Flow
 
 _LINE_BYTES = 8190
 _FIELDS = 128
+_BODY_BYTES = (
+    16 * 1024
+)  # that are taken of a body before somebody reads it, as nobody may: twice that at most
 
 
 class RequestMessage(Protocol):
@@ -39,7 +42,7 @@ def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: 
     return HttpRequestParser(
         connection.for_aiohttp(),
         loop,
-        BUFFERED_BYTES,
+        _BODY_BYTES,
         max_line_size=_LINE_BYTES,
         max_field_size=_LINE_BYTES,
         max_headers=_FIELDS,
@@ -51,6 +54,8 @@ def new_parser(connection: Flow, loop: asyncio.AbstractEventLoop, most_at_once: 
 
 def refusal_of(error: Exception, otherwise: str) -> Refusal:
     """Return what to answer to what could not be parsed; `otherwise` is the detail of no special case."""
+    if isinstance(error, Refusal):
+        return error
     is_too_long = isinstance(error, LineTooLong)
     if is_too_long or (isinstance(error, HttpProcessingError) and "Too many" in error.message):
         return Refusal("headers_too_large", "A line or the header is too long.")

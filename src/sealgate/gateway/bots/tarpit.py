@@ -8,20 +8,18 @@ from sealgate.gateway.host.host import Host
 
 
 class Tarpit:
-    """What a refusal passes through on its way to the bot."""
+    """Says how long a refusal is held back on its way to the bot."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._wrong = WrongTokens()
 
-    async def serve(self, request: Incoming, refusal: Refusal) -> None:
-        """Return when the refusal may be told. Who waits to be asked for a token is not held back."""
+    def delay_s(self, request: Incoming, refusal: Refusal) -> float:
+        """Return for how long to hold a refusal back: only that of a wrong token, not of none at all."""
         if refusal.slug != "bot_unauthenticated" or not _has_token(request):
-            return
+            return 0.0
         bot = request.connection
-        held_back_s = self._wrong.note(origin_of(bot.transport, bot.peer), self._host.now())
-        if held_back_s:
-            await self._host.sleep(held_back_s)
+        return self._wrong.note(origin_of(bot.transport, bot.peer), self._host.now())
 
 
 def _has_token(request: Incoming) -> bool:

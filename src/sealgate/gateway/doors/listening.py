@@ -6,10 +6,10 @@ import errno
 import socket
 
 from sealgate.config import Address
-from sealgate.gateway.bots.server import BotServer
 from sealgate.gateway.host.start import StartError
 
 BACKLOG = 1024
+_AHEAD_BYTES = 64 * 1024  # that the kernel takes of whoever connects; by itself it would take megabytes
 
 _PATIENCE_S = 0.5
 # The name is for the log of the gateway that is asked, where the request stands as any other does.
@@ -17,20 +17,11 @@ _QUESTION = b"TRACE / HTTP/1.1\r\nHost: who-listens.sealgate.invalid\r\nConnecti
 _MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
 
 
-async def listen(server: BotServer, address: Address, setting: str) -> asyncio.Server:
-    """Listen at an address. Raises StartError naming the setting.
+async def bind(address: Address, setting: str) -> list[socket.socket]:
+    """Return listening sockets. Raises StartError naming the setting.
 
     Never with `reuse_port`: another program of this user could then take a share of the connections.
     """
-    loop = asyncio.get_running_loop()
-    try:
-        return await loop.create_server(server, address.host, address.port, backlog=BACKLOG)
-    except OSError as error:
-        raise await cannot_listen(address, setting, error) from None
-
-
-async def bind(address: Address, setting: str) -> list[socket.socket]:
-    """Return listening sockets for a caller that accepts by hand. Raises StartError naming the setting."""
     loop = asyncio.get_running_loop()
     bound: list[socket.socket] = []
     try:
@@ -38,6 +29,8 @@ async def bind(address: Address, setting: str) -> list[socket.socket]:
             address.host, address.port, type=socket.SOCK_STREAM
         ):
             bound.append(socket.create_server(where[:2], family=family, backlog=BACKLOG))
+            # Connections inherit it.
+            bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _AHEAD_BYTES)
             bound[-1].setblocking(False)
     except OSError as error:
         for sock in bound:

@@ -9,7 +9,7 @@ import structlog
 
 from sealgate.config import Address, Listen
 from sealgate.gateway.bots.server import BotServer
-from sealgate.gateway.doors.listening import bind, listen
+from sealgate.gateway.doors.listening import BACKLOG, bind
 from sealgate.gateway.doors.server_tls import ServerTls
 from sealgate.gateway.doors.tls_door import TlsDoor
 from sealgate.gateway.doors.unix_socket import bind_unix
@@ -66,18 +66,20 @@ async def _open_tcp(
 ) -> tuple[Address | None, TlsDoor | None]:
     if settings.tcp is None:
         return None, None
-    if settings.tls_cert is None:
-        _warn_of_open_wire(settings.tcp)
-        listener = await listen(server, settings.tcp, "listen.tcp")
-        ends.callback(listener.close)
-        return Address(*listener.sockets[0].getsockname()[:2]), None
-    tls = ServerTls(settings)
+    tls = None if settings.tls_cert is None else ServerTls(settings)
     listeners = await bind(settings.tcp, "listen.tcp")
+    address = Address(*listeners[0].getsockname()[:2])
+    if tls is None:
+        _warn_of_open_wire(settings.tcp)
+        for sock in listeners:
+            listener = await asyncio.get_running_loop().create_server(server, sock=sock, backlog=BACKLOG)
+            ends.callback(listener.close)
+        return address, None
     door = TlsDoor(server, tls, settings.head_timeout, host)
     ends.callback(door.close)
     for sock in listeners:
         door.open(sock)
-    return Address(*listeners[0].getsockname()[:2]), door
+    return address, door
 
 
 def _warn_of_open_wire(address: Address) -> None:

@@ -18,6 +18,7 @@ from sealgate.gateway.bots.server import BotServer
 from sealgate.gateway.doors.opening import Doors, open_doors
 from sealgate.gateway.host.descriptors import room_for_bots
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.host.memory import Memory
 from sealgate.gateway.host.start import StartError
 from sealgate.gateway.life.reload import Reloader
 from sealgate.gateway.life.site import Site, build_site
@@ -173,6 +174,8 @@ async def running_gateway(
         ends.push_async_callback(site.background.stop)
         site.background.follow(site.work(pipeline))
         site.background.finish(site.background.keep_up(reloader, reloader.watch))
+        memory = Memory(lambda: len(server.connections), host)
+        site.background.finish(site.background.keep_up(memory, memory.keep_small))
         doors = await open_doors(server, config.listen, host)
         gateway = Gateway(doors, host.now(), site, handler, reloader, reporter, server)
         ends.push_async_callback(gateway.drain)

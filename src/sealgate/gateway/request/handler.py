@@ -90,10 +90,15 @@ class Handler:
         try:
             return await pipeline.carry(request, context)
         except Refusal as refusal:
-            context.refusal = refusal
+            context.refusal = refusal.with_traceback(None)  # its frames hold the head
+            delay_s = self._tarpit.delay_s(request, refusal)
             # What is no proper request may end elsewhere than where the parser took it to end.
-            request.may_stay = request.may_stay and refusal.slug != "bad_request"
-            await self._tarpit.serve(request, refusal)
+            request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
+            if context.bot is None:  # for strangers nothing is kept while they wait for their reply
+                request.release()
+                request.connection.take_no_more()
+            if delay_s:
+                await self._host.sleep(delay_s)
         except asyncio.CancelledError:
             if context.refusal is None or not context.take_back_stop():
                 raise

@@ -6,8 +6,9 @@ from functools import lru_cache
 import structlog
 
 from sealgate.core import admission
-from sealgate.core.admission import Ticket
+from sealgate.core.admission import Bot, Peer, Ticket
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
+from sealgate.core.headers import Head
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.incoming import Incoming, read_body, whole_body
@@ -26,8 +27,11 @@ from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnecti
 log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
-_HEADS = 1024  # kept at hand
+_HEADS = 1024  # of known bots that are kept at hand, as these send the same again and again
+_SMALL = 4096  # bytes of a head and its target, to be kept
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
+
+_Sender = tuple[tuple[tuple[bytes, bytes], ...], str, tuple[int, int], Peer]  # fields, method, version
 
 
 class Pipeline:
@@ -38,9 +42,8 @@ class Pipeline:
         self._books = books
         self._halting = halting
         self._host = host
-        # Bots send the same head again and again; a refusal is never kept.
-        self._authenticate = lru_cache(maxsize=_HEADS)(admission.authenticate)
-        self._authorise = lru_cache(maxsize=_HEADS)(admission.authorise)
+        self._senders: dict[_Sender, tuple[Head, Bot]] = {}
+        self._authorise = lru_cache(maxsize=_HEADS)(admission.authorise)  # a refusal is never kept
 
     @property
     def is_draining(self) -> bool:
@@ -52,9 +55,8 @@ class Pipeline:
 
         Bots' tokens are in them, and what start-up made is looked at by no garbage collector.
         """
-        self._authenticate.cache_clear()
+        self._senders.clear()
         self._authorise.cache_clear()
-        self.tree.rules.headers.forget()
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
@@ -95,16 +97,30 @@ class Pipeline:
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
         rules = self.tree.rules
-        head = rules.headers.sort(request.fields)
-        context.request_id = admission.request_id(head) or context.request_id
-        peer = request.connection.peer
-        context.bot = self._authenticate(head, request.method, request.version, rules, peer)
-        ticket = self._authorise(context.bot, request.method, request.target, head, rules)
+        head, context.bot = self._identify(request, context)
+        is_small = head.size + len(request.target) <= _SMALL
+        authorise = self._authorise if is_small else admission.authorise
+        ticket = authorise(context.bot, request.method, request.target, head, rules)
         live_key = self.tree.live_keys[ticket.key]
         check_session(ticket, live_key.key)
         context.watch = live_key.watch
         context.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
         return ticket
+
+    def _identify(self, request: Incoming, context: RequestContext) -> tuple[Head, Bot]:
+        """Return a request's head and the bot that sent it; only a known bot's small head is kept at hand."""
+        sender = (request.fields, request.method, request.version, request.connection.peer)
+        known = self._senders.get(sender)
+        head = known[0] if known else self.tree.rules.headers.sort(request.fields)
+        context.request_id = admission.request_id(head) or context.request_id
+        if known:
+            return known
+        bot = admission.authenticate(head, request.method, request.version, self.tree.rules, sender[3])
+        if head.size <= _SMALL:
+            if len(self._senders) >= _HEADS:
+                del self._senders[next(iter(self._senders))]
+            self._senders[sender] = head, bot
+        return head, bot
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
         context.enter(BOT, self._host.now())
