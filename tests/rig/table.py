@@ -27,7 +27,8 @@ class Table:
         if lease == 0:
             return self._leave(me)
         self.leases[me] = now + lease
-        if not self.lead or self.lead_until <= now or (self.lead == me and visit.epoch != self.epoch):
+        is_vacant = not self.lead or not now < self.lead_until <= now + lead_lease
+        if is_vacant or (self.lead == me and visit.epoch != self.epoch):
             self.lead, self.epoch = me, max(now, self.epoch + 1)
             self.tell("all", json.dumps({"epoch": self.epoch}, separators=(",", ":")))
         if self.lead == me:

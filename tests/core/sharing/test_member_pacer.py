@@ -8,8 +8,9 @@ from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
+from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import Lead
-from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
+from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.notes import Declined, Grant, Note, Over
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)

@@ -14,7 +14,18 @@ from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import read_limits, shares, write_limits
-from sealgate.core.sharing.notes import Grant, Note, Over, read_grant, read_note, write_grant, write_note
+from sealgate.core.sharing.notes import (
+    Declined,
+    Grant,
+    Note,
+    Over,
+    read_grant,
+    read_message,
+    read_note,
+    write_grant,
+    write_note,
+)
+from sealgate.core.sharing.plain import MessageError
 
 numbers = st.integers(0, 1000).map(float)
 positive = st.integers(1, 1000).map(float)
@@ -81,8 +92,47 @@ OVER: list[Any] = ["1", "accepted", None, 1.0, [], 0.5, 0.1]
     ],
 )
 def test_a_note_that_makes_no_sense_is_none(over: list[Any], waits: list[Any]) -> None:
-    with pytest.raises((ValueError, TypeError, ArithmeticError)):
+    with pytest.raises(MessageError):
         read_note([False, [], [], [], over, waits, 0], 100.0)
+
+
+STRANGE: dict[str, bytes] = {
+    "no JSON": b"{",
+    "no UTF-8": b"\xff",
+    "no object": b"[1]",
+    "deep": b"[" * 100_000,
+    "an epoch that is text": b'{"epoch":"1"}',
+    "an epoch below 0": b'{"epoch":-1}',
+    "a truth value for an epoch": b'{"epoch":true}',
+    "a pause without end": b'{"pause":Infinity}',
+    "a pause that is no number": b'{"pause":NaN}',
+    "a pause of many digits": b'{"pause":1' + b"0" * 400 + b"}",
+    "a pause of years": b'{"pause":63072000}',
+    "a pause before now": b'{"pause":-1}',
+    "nobody's note": b'{"from":5,"note":[false,[],[],[],[],[],0]}',
+    "a sender in two words": b'{"from":"a b","note":[false,[],[],[],[],[],0]}',
+    "a sender without end": b'{"from":"' + b"x" * 2000 + b'","note":[false,[],[],[],[],[],0]}',
+    "a note that is none": b'{"from":"a","note":{}}',
+    "names that are none": b'{"from":"a","note":[false,[],[1],[],[],[],0]}',
+    "a wish that is none": b'{"from":"a","note":[false,[],[],[],[],[],0.5]}',
+    "a truth that is none": b'{"from":"a","note":[0,[],[],[],[],[],0]}',
+    "a grant of another version": b'{"grant":[["a"],[]]}',
+    "a grant of names that are none": b'{"grant":[[["a"]],[],[]]}',
+    "a refusal for no reason": b'{"grant":[[],[],[["a","x","y",null]]]}',
+    "a beat that is none": b'{"beat":{}}',
+    "a beat of limits that are none": b'{"beat":{"limits":[{}],"statuses":[],"at_a_time":null}}',
+}
+
+
+@pytest.mark.parametrize("raw", STRANGE.values(), ids=STRANGE)
+def test_a_message_that_makes_no_sense_is_none(raw: bytes) -> None:
+    with pytest.raises(MessageError):
+        read_message(raw, 100.0)
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 3.0, 366 * 86_400.0])
+def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
+    assert read_message(json.dumps({"pause": pause_s}), 0.0).pause_s == pause_s
 
 
 def test_nothing_ended_in_the_future() -> None:
@@ -96,7 +146,7 @@ def test_nothing_ended_in_the_future() -> None:
 )
 def test_a_limit_that_makes_no_sense_is_none(change: dict[str, Any]) -> None:
     [plain] = write_limits([Limit(20.0, 1.0)], 100.0)
-    with pytest.raises((ValueError, TypeError)):
+    with pytest.raises(MessageError):
         read_limits([plain | change], 100.0)
 
 
@@ -107,7 +157,8 @@ def test_only_a_note_that_says_something_is_true() -> None:
 
 
 def test_a_grant_is_read_as_it_was_written() -> None:
-    grant = Grant(["a", "b"], ["+1"])
+    declined = Declined("c", "deadline_exceeded", "The queue is longer than you can wait.", 2.5)
+    grant = Grant(["a", "b"], ["+1"], [declined, declined._replace(retry_after_s=None)])
     assert read_grant(json.loads(write_grant(grant, 3))["grant"]) == grant
 
 

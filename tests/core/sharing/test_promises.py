@@ -11,8 +11,9 @@ from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
+from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import Lead
-from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
+from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.notes import Grant, Note, Over
 
 # Coarse, so that deadlines, pauses and grants often meet in the same moment.

@@ -1,5 +1,6 @@
 """The seat: elections, epochs, silence and failures, as transcripts."""
 
+import contextlib
 import json
 import math
 
@@ -11,10 +12,12 @@ from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.pacing.status import SharingStatus
 from sealgate.core.routes import Lane
+from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import LISTENS_S
-from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
-from sealgate.core.sharing.notes import Grant, Note, Over, write_note
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, VisitAnswer
+from sealgate.core.sharing.member_pacer import MemberPacer
+from sealgate.core.sharing.notes import Grant, Note, Over, write_beat, write_grant, write_note
+from sealgate.core.sharing.plain import MessageError
+from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, TooMuchError, VisitAnswer
 
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
 
@@ -287,10 +290,70 @@ def test_what_is_said_to_a_lead_before_it_knows_that_it_is_one_is_kept() -> None
     assert seat.pacer.lead.members() == ("m",)
 
 
+def test_what_is_said_of_an_epoch_that_a_visit_does_not_find_is_dropped() -> None:
+    """Whoever can write to Redis may name any epoch: that must not stay, nor have an effect later."""
+    seat = seat_of("me")
+    seat.visited(VisitAnswer("other", 5, 0.0, 2), 1.0)
+    for number in range(300):
+        seat.heard(write_note(Note(waits=[claim("x" * 900)]), f"m{number}", 9, 1.0), 1.0)
+        seat.visit(1.0)
+        seat.visited(VisitAnswer("other", 5, 0.0, 2), 1.0)
+    seat.visited(VisitAnswer("me", 9, 0.0, 1), 1.1)
+    assert seat.pacer.lead is not None
+    assert seat.pacer.lead.members() == ()
+
+
+def test_what_was_said_since_the_visit_is_kept_for_the_next() -> None:
+    seat = seat_of("me")
+    seat.visited(VisitAnswer("other", 5, 0.0, 2), 1.0)
+    seat.visit(1.0)
+    seat.heard(write_note(Note(wants=3), "m", 9, 1.0), 1.0)
+    seat.visited(VisitAnswer("other", 5, 0.0, 2), 1.0)
+    assert seat.visit_at(1.0) == 1.0
+    seat.visit(1.0)
+    seat.visited(VisitAnswer("me", 9, 0.0, 1), 1.1)
+    assert seat.pacer.lead is not None
+    assert seat.pacer.lead.members() == ("m",)
+
+
+@pytest.mark.parametrize("size", [0, 100_000])
+def test_more_than_gateways_have_to_say_is_not_kept(size: int) -> None:
+    seat = seat_of("me")
+    seat.visited(VisitAnswer("other", 5, 0.0, 2), 1.0)
+    message = json.dumps({"epoch": 9, "padding": "x" * size})
+    heard = 0
+    with contextlib.suppress(TooMuchError):
+        for heard in range(3000):  # noqa: B007 - where it ended
+            seat.heard(message, 1.0)
+    assert 10 < heard < 2500
+    seat.failed("too much", 1.0)
+    seat.visited(VisitAnswer("other", 9, 0.0, 2), 1.0)
+    seat.heard(json.dumps({"epoch": 10}), 1.0)
+    assert seat.trouble is None
+
+
+def test_a_beat_that_makes_no_sense_holds_up_only_those_whom_its_writer_leads() -> None:
+    strange = '{"beat":{}}'
+    with pytest.raises(MessageError):
+        seat_of("me").visited(VisitAnswer("other", 5, 0.0, 2, strange), 1.0)
+    with pytest.raises(MessageError):
+        seat_of("me").visited(VisitAnswer("other", 5, 0.0, 2, '{"epoch":5}'), 1.0)
+    seat = seat_of("me")
+    seat.visited(VisitAnswer("me", 6, 0.0, 1, strange), 1.0)
+    assert seat.status() == SharingStatus(1, is_lead=True, degraded=None)
+
+
+def test_a_pause_without_end_is_no_pause(room: Room) -> None:
+    for text in ('{"pause":Infinity}', '{"pause":1e300}'):
+        with pytest.raises(MessageError):
+            room.seats["b"].heard(text, 101.0)
+    assert not room.seats["b"].pacer.is_paused(101.0)
+
+
 def test_what_comes_from_an_old_epoch_is_void(room: Room) -> None:
     b = room.seats["b"]
     b.pacer.enter(claim("x"), 101.0)
-    b.heard(json.dumps({"epoch": 1, "grant": [["x"], []]}), 101.0)
+    b.heard(write_grant(Grant(["x"]), 1), 101.0)
     assert list(b.pacer.release(101.0).go) == []
 
 
@@ -298,15 +361,16 @@ def test_what_it_is_not_meant_for_changes_nothing(room: Room) -> None:
     a, b = room.seats["a"], room.seats["b"]
     epoch = room.table.epoch
     b.heard(json.dumps({"from": "m", "epoch": epoch, "note": [True, [], [], [], [], [], 0]}), 101.0)
-    a.heard(json.dumps({"epoch": epoch, "beat": {}}), 101.0)
+    a.heard(write_beat(SharedLimit((Limit(1.0, 1.0),)), epoch, 101.0), 101.0)
     b.heard(json.dumps({"epoch": epoch}), 101.0)
     assert not b.is_lead
+    assert a.pacer.known() == []
 
 
 def test_before_redis_was_reached_only_a_pause_is_heard() -> None:
     seat = seat_of("new")
     seat.heard(json.dumps({"pause": 2.0}), 1.0)
-    seat.heard(json.dumps({"epoch": 3, "grant": [["x"], []]}), 1.0)
+    seat.heard(write_grant(Grant(["x"]), 3), 1.0)
     assert [seat.pacer.is_paused(now) for now in (2.9, 3.1)] == [True, False]
     assert seat.status().degraded == "Redis was not reached yet"
 

@@ -20,6 +20,7 @@ from sealgate.gateway.sharing.table import SCRIPT, arguments, read_answer
 NAME = "{sealgate:test}"
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
 END = "the end of a visit"
+NOW, YEAR_US = 1_700_000_000_000_000, 366 * 86_400_000_000
 Told = list[tuple[str, object]]
 
 
@@ -94,7 +95,7 @@ def test_the_script_does_what_the_model_does(
     told: Told = []
     model = Table(lambda channel, text: told.append((channel, json.loads(text))))
     real = Real(redis)
-    now = 1_700_000_000_000_000
+    now = NOW
     for since, me, known, visit, leaves in steps:
         now += since
         epoch = {"true": model.epoch, "none": 0, "old": model.epoch - 1}[known]
@@ -102,6 +103,25 @@ def test_the_script_does_what_the_model_does(
         told.clear()
         expected = model.visit(now, me, made, 0 if leaves else LEASES_US[0], LEASES_US[1])
         assert real.visit(now, me, made, 0.0 if leaves else MEMBER_LEASE_S) == (expected, told)
+    real.close()
+
+
+@pytest.mark.parametrize(
+    "value", ["inf", "-inf", "nan", "1e300", "x", str(2**62), "-5", str(NOW + 2 * YEAR_US)]
+)
+def test_what_a_stranger_wrote_does_not_outlive_the_next_visit(redis: Redis, value: str) -> None:
+    """No field of the table can stop the gateways for ever: what can be no time counts as nothing."""
+    real = Real(redis)
+    redis.hset(NAME, "lead", "strange")
+    for field in ("pause_until", "lead_until", "epoch"):
+        redis.hset(NAME, field, value)
+    score = value if value in ("inf", "-inf", "1e300") else str(2**62)
+    redis.execute_command("ZADD", f"{NAME}:members", score, "strange")  # type: ignore[no-untyped-call] # its own gap
+    answer, _ = real.visit(NOW, "me", Visit(0), MEMBER_LEASE_S)
+    assert (answer.lead, answer.pause_s, answer.replicas) == ("me", 0.0, 1)
+    again, told = real.visit(NOW, "me", Visit(answer.epoch, pause_s=3.0, beat='{"x":1}'), MEMBER_LEASE_S)
+    assert (again.lead, again.epoch, again.pause_s) == ("me", answer.epoch, 3.0)
+    assert ("all", {"pause": 3.0}) in [(channel, what) for channel, what in told]
     real.close()
 
 

@@ -17,7 +17,8 @@ from gateway.clock.test_kept import HandHost
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.pacing.pacer import PacerSettings
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.seat import Seat, Visit, VisitAnswer
+from sealgate.core.sharing.plain import MessageError
+from sealgate.core.sharing.seat import Seat, TooMuchError, Visit, VisitAnswer
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.sharing import sharer as sharer_module
 from sealgate.gateway.sharing.sharer import Sharer
@@ -96,7 +97,7 @@ class Scene:
         self.redis = Redis(script)
         pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
         turnstile = Turnstile(pacer, host)
-        seat = Seat(pacer, lambda: 0.0)
+        self.seat = seat = Seat(pacer, lambda: 0.0)
         table: Any = self.redis
         self.sharer = turnstile.sharing = Sharer("main", seat, table, turnstile, host)
 
@@ -114,11 +115,8 @@ TROUBLES: dict[str, tuple[Step, str]] = {
     "not there": (GONE, "Redis cannot be reached"),
     "slow": (TimeoutError(), "Redis did not answer within 100 ms"),
     "full": ([FULL], "Redis refuses (OOM command not allowed)"),
-    "no UTF-8": (
-        [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")],
-        "what is kept in Redis makes no sense here",
-    ),
-    "of another version": ([IndexError()], "what is kept in Redis makes no sense here"),
+    "of another version": ([MessageError()], "what is kept in Redis makes no sense here"),
+    "a flood": ([TooMuchError()], "more is said in Redis than gateways have to say"),
 }
 
 
@@ -189,6 +187,23 @@ async def test_a_message_that_makes_no_sense_is_told_and_passed_over() -> None:
     told = await one.run()
     assert ("limit_sharing_message_ignored", None) in told
     assert ("limit_shared", False) in told
+
+
+@pytest.mark.parametrize("where", ["heard", "visited"])
+async def test_a_fault_of_the_program_is_not_put_down_to_redis(where: str) -> None:
+    """It ends the work, which says so and begins anew; meanwhile the gateway goes alone."""
+    one = Scene([FOLLOWS, FOLLOWS])
+    one.redis.said = [b"{}"]
+
+    def fault(*_: object) -> None:
+        raise KeyError(where)
+
+    one.seat.__dict__[where] = fault
+    with capture_logs() as logs, pytest.raises(KeyError, match=where):
+        async with asyncio.timeout(PATIENCE_S):
+            await one.sharer.run()
+    assert [line["event"] for line in logs if line["event"] != "limit_shared"] == []
+    assert one.sharer.status().degraded == "the gateway has stopped sharing"
 
 
 async def test_a_cancellation_that_the_client_forgot_is_obeyed() -> None:

@@ -18,7 +18,7 @@ from rig.program import ended_program
 from rig.redis import RedisServer, running_redis
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Upstream, say
-from rig.wire import reply
+from rig.wire import let_pass, reply
 from sealgate.admin.metrics import Metrics
 from sealgate.core.pacing.status import SharingStatus
 from sealgate.gateway.life.gateway import running_gateway
@@ -182,26 +182,31 @@ async def test_a_message_that_makes_no_sense_is_ignored(upstream: Upstream, redi
 
 
 async def test_a_lead_that_makes_no_sense_is_outlived(upstream: Upstream, redis: RedisServer) -> None:
-    """What a lead of another version has left in Redis keeps a gateway alone, until it is gone."""
+    """A lead of another version keeps a gateway alone as long as it renews its lease, and no longer."""
     tables = {"limits": {"redis": redis.url}, **QUIET}
     async with Redis.from_url(redis.url) as stranger:
         async with running_station(upstream, **tables) as first:
             await first.until(lambda: sharing(first).is_lead)
             tables_there: list[Any] = await stranger.keys()
             [table] = [name for name in tables_there if not name.endswith(b":members")]
-        seconds, us = await stranger.time()
-        now_us = seconds * 10**6 + us
-        strange: dict[Any, Any] = {
-            "lead": "strange",
-            "lead_until": now_us + 600 * 10**6,
-            "epoch": now_us,
-            "beat": '{"beat":{}}',
-        }
-        await stranger.hset(table, mapping=strange)
+
+        async def lead() -> None:
+            seconds, us = await stranger.time()
+            until_us = seconds * 10**6 + us + 1_400_000
+            strange: dict[Any, Any] = {"lead": "strange", "lead_until": until_us, "beat": '{"beat":{}}'}
+            await stranger.hset(table, mapping=strange)
+
+        async def go_on_leading() -> None:
+            while True:
+                await let_pass(0.1)
+                await lead()
+
+        await lead()
+        leading = asyncio.create_task(go_on_leading())
         async with running_station(upstream, **tables) as second:
             await second.until(lambda: "no sense" in str(sharing(second).degraded))
             assert (await second.ask(READ)).status == 200
-            await stranger.delete(table)
+            leading.cancel()
             await second.until(lambda: sharing(second) == SharingStatus(1, is_lead=True, degraded=None))
 
 

@@ -9,8 +9,8 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from sealgate.core.sharing.plain import MessageError
 from sealgate.core.sharing.seat import Visit, VisitAnswer
-from sealgate.gateway.sharing.sharer import _NONSENSE
 from sealgate.gateway.sharing.table import SCRIPT, Session, Table, arguments, read_answer, words
 
 
@@ -23,6 +23,7 @@ def test_a_visit_in_microseconds_with_its_grants_at_the_end() -> None:
         6_000_000,
         1_500_000,
         250_000,
+        31_622_401_000_000,
         "note",
         "beat",
         "one",
@@ -43,6 +44,7 @@ NONSENSE = {
     "no numbers": [b"me", b"3", b"x", 2, b"", []],
     "no members": [b"me", 3, 0, 2, b"", None],
     "no UTF-8": [b"\xff", 3, 0, 2, b"", []],
+    "a pause before now": [b"me", 3, -(2**63), 2, b"", []],
 }
 
 
@@ -50,7 +52,7 @@ NONSENSE = {
 def test_what_another_script_would_return_is_what_the_sharer_expects_of_strangers(
     found: list[object],
 ) -> None:
-    with pytest.raises(_NONSENSE):
+    with pytest.raises(MessageError):
         read_answer(found)
 
 

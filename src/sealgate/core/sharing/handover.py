@@ -6,12 +6,14 @@ taken off them.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.reading import Kind
 from sealgate.core.pacing.sent_log import LimitScope
+from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.sharing.plain import flag, number, positive, reading, text, whole
 
 _CAREFUL = 0.8  # of a share, while nobody knows what the others do
 _TRY_AFTER_S = 10.0  # a new lead looks for a while before it probes
@@ -38,28 +40,68 @@ def write_limits(limits: Iterable[Limit], now: float) -> list[dict[str, Any]]:
     ]
 
 
-def read_limits(plain: Sequence[Mapping[str, Any]], now: float) -> list[Limit]:
-    """Return the limits, to be probed further after a while. Raises ValueError where one is none."""
-    if any(not (0 < one["n"] < math.inf and 0 < one["window"] < math.inf) for one in plain):
-        raise ValueError("no limit")
-    return [
-        Limit(
-            one["n"],
-            one["window"],
-            most=_height(one["most"]),
-            scope=LimitScope(one["scope"]),
-            kind=Kind(one["kind"]),
-            seen=one["seen"],
-            last_seen=now - one["age"],
-            failed=_height(one["failed"]),
-            next_step=one["next_step"],
-            probe_at=now + _TRY_AFTER_S,
-            rest_s=one["rest"],
-            is_proven=one["is_proven"],
-            is_soft=one["is_soft"],
+@dataclass(frozen=True, slots=True)
+class SharedLimit:
+    """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it."""
+
+    limits: tuple[Limit, ...] = ()
+    statuses: tuple[LimitStatus, ...] = ()
+    at_a_time: int | None = None
+    replicas: int = 1
+
+
+def write_shared(shared: SharedLimit, now: float) -> dict[str, Any]:
+    """Return what the lead tells all of the limit, as plain values; how many share it, Redis counts."""
+    return {
+        "limits": write_limits(shared.limits, now),
+        "statuses": [asdict(status) for status in shared.statuses],
+        "at_a_time": shared.at_a_time,
+    }
+
+
+def read_shared(content: Any, now: float) -> SharedLimit:
+    """Return what the lead told of the limit. Raises MessageError."""
+    with reading():
+        at_a_time = content["at_a_time"]
+        return SharedLimit(
+            tuple(read_limits(content["limits"], now)),
+            tuple(_read_status(one) for one in content["statuses"]),
+            None if at_a_time is None else whole(at_a_time),
         )
-        for one in plain
-    ]
+
+
+def _read_status(one: Mapping[str, Any]) -> LimitStatus:
+    return LimitStatus(
+        positive(one["n"]),
+        positive(one["window_s"]),
+        number(one["used_ratio"], 0),
+        whole(one["seen"]),
+        is_foreign_use=flag(one["is_foreign_use"]),
+        words=text(one["words"]),
+    )
+
+
+def read_limits(plain: Sequence[Mapping[str, Any]], now: float) -> list[Limit]:
+    """Return the limits, to be probed further after a while. Raises MessageError where one is none."""
+    with reading():
+        return [
+            Limit(
+                positive(one["n"]),
+                positive(one["window"]),
+                most=_height(one["most"]),
+                scope=LimitScope(one["scope"]),
+                kind=Kind(one["kind"]),
+                seen=whole(one["seen"]),
+                last_seen=now - number(one["age"]),
+                failed=_height(one["failed"]),
+                next_step=number(one["next_step"], 0),
+                probe_at=now + _TRY_AFTER_S,
+                rest_s=number(one["rest"], 0),
+                is_proven=flag(one["is_proven"]),
+                is_soft=flag(one["is_soft"]),
+            )
+            for one in plain
+        ]
 
 
 def shares(limits: Iterable[Limit], replicas: int, *, is_alone: bool) -> list[Limit]:
@@ -80,4 +122,4 @@ def _share(limit: Limit, part: float) -> Limit:
 
 
 def _height(value: float | None) -> float:
-    return math.inf if value is None else value
+    return math.inf if value is None else positive(value)

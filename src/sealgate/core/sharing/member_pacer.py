@@ -9,7 +9,7 @@ decides, by a careful share of the last known limit.
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sealgate.core.pacing import memory
@@ -17,7 +17,7 @@ from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Releas
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
-from sealgate.core.sharing.handover import shares
+from sealgate.core.sharing.handover import SharedLimit, shares
 from sealgate.core.sharing.notes import Declined, Grant, Over
 from sealgate.core.sharing.outbox import Outbox
 
@@ -32,16 +32,6 @@ _MOST_CREDITS = 64
 _LEAST_CREDITS = 2
 _BUCKETS = 32  # that what was spent is told in
 _LONGEST_S = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class SharedLimit:
-    """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it."""
-
-    limits: tuple[Limit, ...] = ()
-    statuses: tuple[LimitStatus, ...] = ()
-    at_a_time: int | None = None
-    replicas: int = 1
 
 
 class MemberPacer:

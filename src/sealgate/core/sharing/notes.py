@@ -7,13 +7,18 @@ from now, because no two hosts share a monotonic clock.
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.stated import Quota
+from sealgate.core.retry_after import LONGEST_S
 from sealgate.core.routes import Lane
+from sealgate.core.sharing.handover import SharedLimit, read_shared, write_shared
+from sealgate.core.sharing.plain import MessageError, flag, number, positive, reading, text, whole
+from sealgate.errors import REASONS
+
+LONGEST_PAUSE_S = LONGEST_S + 1.0  # what Retry-After can state, and what is added to it at random
 
 
 class Over(NamedTuple):
@@ -63,6 +68,39 @@ class Grant:
     declined: list[Declined] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one gateway tells others: the rest of a pause, or a note, a grant or a beat, in an epoch."""
+
+    epoch: int = 0
+    pause_s: float = 0.0
+    sender: str = ""
+    said: Note | Grant | SharedLimit | None = None
+
+
+def read_message(raw: str | bytes, now: float) -> Message:
+    """Return a message. Raises MessageError.
+
+    A longer pause than `Retry-After` can state was stated by nobody, and would outlive whoever made it up.
+    """
+    with reading():
+        plain = json.loads(raw)
+        pause_s = number(plain.get("pause", 0.0), 0)
+        if pause_s > LONGEST_PAUSE_S:
+            raise MessageError(f"no pause: {pause_s:g} s")
+        sender = text(plain.get("from", ""))
+        if " " in sender:  # the lead parts names at it
+            raise MessageError(f"no member: {sender!r:.100}")
+        said: Note | Grant | SharedLimit | None = None
+        if "note" in plain:
+            said = read_note(plain["note"], now)
+        elif "grant" in plain:
+            said = read_grant(plain["grant"])
+        elif "beat" in plain:
+            said = read_shared(plain["beat"], now)
+        return Message(whole(plain.get("epoch", 0)), pause_s, sender, said)
+
+
 def write_note(note: Note, member: str, epoch: int, now: float) -> str:
     """Return a note as JSON."""
     content = [
@@ -77,18 +115,19 @@ def write_note(note: Note, member: str, epoch: int, now: float) -> str:
     return _compact({"from": member, "epoch": epoch, "note": content})
 
 
-def read_note(content: Sequence[Any], now: float) -> Note:
-    """Return the note of a message."""
-    is_new, spent, gone, sent, over, waits, wants = content
-    return Note(
-        is_new,
-        [(age_s, cost) for age_s, cost in spent],
-        gone,
-        [(name, now - ago_s) for name, ago_s in sent],
-        [_read_over(one, now) for one in over],
-        [_read_claim(one, now) for one in waits],
-        wants,
-    )
+def read_note(content: Any, now: float) -> Note:
+    """Return the note of a message. Raises MessageError."""
+    with reading():
+        is_new, spent, gone, sent, over, waits, wants = content
+        return Note(
+            flag(is_new),
+            [(max(0.0, number(age_s)), number(cost, 0)) for age_s, cost in spent],
+            [text(name) for name in gone],
+            [(text(name), now - number(ago_s)) for name, ago_s in sent],
+            [_read_over(one, now) for one in over],
+            [_read_claim(one, now) for one in waits],
+            whole(wants),
+        )
 
 
 def write_grant(grant: Grant, epoch: int) -> str:
@@ -96,14 +135,31 @@ def write_grant(grant: Grant, epoch: int) -> str:
     return _compact({"epoch": epoch, "grant": [grant.go, grant.credits, grant.declined]})
 
 
-def read_grant(content: Sequence[Any]) -> Grant:
-    """Return the grant of a message."""
-    return Grant(*content)
+def read_grant(content: Any) -> Grant:
+    """Return the grant of a message. Raises MessageError."""
+    with reading():
+        go, credits_lent, declined = content
+        return Grant(
+            [text(name) for name in go],
+            [text(name) for name in credits_lent],
+            [
+                Declined(text(name), _slug(slug), text(detail), _maybe(wait_s))
+                for name, slug, detail, wait_s in declined
+            ],
+        )
 
 
-def write_beat(beat: dict[str, Any], epoch: int) -> str:
+def write_beat(shared: SharedLimit, epoch: int, now: float) -> str:
     """Return what the lead tells all from time to time as JSON."""
-    return _compact({"epoch": epoch, "beat": beat})
+    return _compact({"epoch": epoch, "beat": write_shared(shared, now)})
+
+
+def read_beat(raw: str | bytes, now: float) -> SharedLimit:
+    """Return what was kept of a beat. Raises MessageError."""
+    said = read_message(raw, now).said
+    if not isinstance(said, SharedLimit):
+        raise MessageError("no beat")
+    return said
 
 
 def _compact(message: dict[str, Any]) -> str:
@@ -123,22 +179,44 @@ def _quota(quota: Quota) -> list[float | None]:
     return [None if value == math.inf else value for value in values]
 
 
-def _read_over(values: Sequence[Any], now: float) -> Over:
+def _read_over(values: Any, now: float) -> Over:
     name, fate, retry_after_s, resolution_s, quotas, sent_ago_s, over_ago_s = values
-    reply = LimitReply(Fate(fate), retry_after_s, resolution_s, tuple(map(_read_quota, quotas)))
-    return Over(name, reply, now - max(0.0, sent_ago_s), now - max(0.0, over_ago_s))
+    reply = LimitReply(
+        Fate(fate), _maybe(retry_after_s), number(resolution_s, 0), tuple(map(_read_quota, quotas))
+    )
+    return Over(text(name), reply, now - max(0.0, number(sent_ago_s)), now - max(0.0, number(over_ago_s)))
 
 
-def _read_claim(values: Sequence[Any], now: float) -> Claim:
+def _read_claim(values: Any, now: float) -> Claim:
     name, bot, lane, left_s, weight, cost, is_read, is_again = values
-    if not (isinstance(bot, str) and 0 < weight < math.inf and 0 < cost < math.inf):
-        raise ValueError("no claim")
-    return Claim(name, bot, Lane(lane), now + left_s, weight, cost, is_read, is_again)
+    return Claim(
+        text(name),
+        text(bot),
+        Lane(lane),
+        now + number(left_s),
+        positive(weight),
+        positive(cost),
+        flag(is_read),
+        flag(is_again),
+    )
 
 
-def _read_quota(values: Sequence[float | None]) -> Quota:
+def _read_quota(values: Any) -> Quota:
     n, window_s, left, reset_s = values
     infinity = math.inf
-    if n == 0 or window_s == 0:
-        raise ValueError("no quota")
-    return Quota(infinity if n is None else n, infinity if window_s is None else window_s, left, reset_s)
+    return Quota(
+        infinity if n is None else positive(n),
+        infinity if window_s is None else positive(window_s),
+        _maybe(left),
+        _maybe(reset_s),
+    )
+
+
+def _maybe(value: Any) -> float | None:
+    return None if value is None else number(value)
+
+
+def _slug(value: Any) -> str:
+    if value not in REASONS:
+        raise MessageError(f"no reason: {value!r:.100}")
+    return str(value)

@@ -7,25 +7,25 @@ Epochs tell the leads apart. What comes from an older epoch is void, and a membe
 tells everything anew: so a lead that is lost, or all of Redis, costs at most one round.
 """
 
-import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from sealgate.core.pacing.status import LimitStatus, SharingStatus
-from sealgate.core.retry_after import LONGEST_S
-from sealgate.core.sharing.handover import read_limits, write_limits
+from sealgate.core.pacing.status import SharingStatus
+from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import LISTENS_S, Lead
-from sealgate.core.sharing.member_pacer import MemberPacer, SharedLimit
+from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.notes import (
+    Grant,
+    Message,
     Note,
-    read_grant,
-    read_note,
+    read_beat,
+    read_message,
     write_beat,
     write_grant,
     write_note,
 )
+from sealgate.core.sharing.plain import MessageError
 
 MEMBER_LEASE_S = 6.0
 LEAD_LEASE_S = 1.5
@@ -34,6 +34,8 @@ _BEAT_S = 0.5  # a third of the lead's lease
 _SILENCE_S = 1.5  # without a beat, after which a member looks for the lead
 _AGAIN_S = 0.25  # after a visit that failed; shorter than a new lead listens
 _SAME_PAUSE_S = 0.002
+_MOST_EARLY_BYTES = 2 * 1024 * 1024  # kept for a lead that is not known yet: notes of twenty full queues
+_MESSAGE_BYTES = 1000  # that a message takes beside its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,10 @@ class VisitAnswer:
     members: tuple[str, ...] = ()
 
 
+class TooMuchError(Exception):
+    """More is said in Redis than gateways have to say: who keeps all of it, runs out of memory."""
+
+
 class Seat:
     """The sharing of one key, seen by one gateway. `trouble` says why it goes alone, None while it shares."""
 
@@ -66,7 +72,9 @@ class Seat:
         self.pacer = pacer
         self._chance = chance
         self._epoch = 0
-        self._early: list[str | bytes] = []
+        self._early: list[tuple[Message, int]] = []  # of an epoch to come, and the size of each
+        self._early_bytes = 0
+        self._early_before = 0  # how many of them were heard before the visit under way
         self._visit_at = -math.inf  # at the latest
         self._beat_at = math.inf
         self._heard_at = -math.inf
@@ -120,6 +128,7 @@ class Seat:
     def visit(self, now: float) -> Visit:
         """Return what to bring to Redis now."""
         self.pacer.return_credits(now)
+        self._early_before = len(self._early)
         self._visit_at = now + _RENEW_S
         self._heard_at = max(self._heard_at, now - _SILENCE_S + _AGAIN_S)
         lead, until = self.pacer.lead, self._paused_until()
@@ -134,48 +143,77 @@ class Seat:
         return Visit(self._epoch, pause_s, beat=self._beat(lead, now), grants=grants)
 
     def visited(self, answer: VisitAnswer, now: float) -> None:
-        """Take in what Redis said."""
-        self._hold(now + min(answer.pause_s, LONGEST_S) if answer.pause_s else -math.inf)
+        """Take in what Redis said. Raises MessageError where the lead cannot be understood."""
+        self._hold(now + answer.pause_s if answer.pause_s else -math.inf)
         if self.trouble is not None or answer.epoch != self._epoch:
             self._begin(answer, now)
+        self._sort_early(now)
         lead = self.pacer.lead
         if lead is None:
-            self._know(replace(self.pacer.common, replicas=answer.replicas))
+            self.pacer.know(replace(self.pacer.common, replicas=answer.replicas))
             return
-        self._know(self._common(lead, answer.replicas, now))
+        self.pacer.know(self._common(lead, answer.replicas, now))
         for member in set(lead.members()) - set(answer.members) if answer.members else ():
             lead.forget(member, now)
 
     def failed(self, why: str, now: float) -> None:
-        """Hear that Redis did not answer in time: go alone, and try again soon."""
+        """Go alone, and try again soon: Redis did not answer in time, or what came makes no sense."""
         if self.trouble is None:
             lead = self.pacer.lead
             if lead is not None:
-                self._know(self._common(lead, self.replicas, now))
+                self.pacer.know(self._common(lead, self.replicas, now))
             self.pacer.go_alone(now)
             self.pacer.lead = None
         self.trouble = why
+        self._early, self._early_bytes, self._early_before = [], 0, 0
         self._epoch, self._told_until = 0, -math.inf
         self._visit_at = now + _AGAIN_S
 
-    def heard(self, text: str | bytes, now: float) -> None:
-        """Take in a message: for this gateway, or for all."""
-        message = json.loads(text)
-        if "pause" in message:
-            self._hold(now + min(message["pause"], LONGEST_S))
+    def heard(self, raw: str | bytes, now: float) -> None:
+        """Take in a message: for this gateway, or for all. Raises MessageError or TooMuchError."""
+        message = read_message(raw, now)
+        if message.pause_s:
+            self._hold(now + message.pause_s)
         if self.trouble is not None:
             return
-        if message.get("epoch", 0) > self._epoch:
-            self._early.append(text)  # of a lead that this gateway has yet to meet, or that it is to be
-            self._visit_at = now
-        elif message.get("epoch") != self._epoch:
+        if message.epoch > self._epoch:
+            self._keep(message, len(raw), now)
+        else:
+            self._obey(message, now)
+
+    def _keep(self, message: Message, size: int, now: float) -> None:
+        """Keep a message of a lead that this gateway has yet to meet, or that it is to be, until a visit."""
+        self._early.append((message, size + _MESSAGE_BYTES))
+        self._early_bytes += size + _MESSAGE_BYTES
+        self._visit_at = now
+        if self._early_bytes > _MOST_EARLY_BYTES:
+            raise TooMuchError
+
+    def _sort_early(self, now: float) -> None:
+        """Obey what was kept of this epoch, after a visit.
+
+        What was heard before it and is of a later epoch was made up: Redis counts up before anybody says so.
+        """
+        early, self._early = self._early, []
+        for index, (message, size) in enumerate(early):
+            if message.epoch <= self._epoch:
+                self._obey(message, now)
+            elif index >= self._early_before:
+                self._early.append((message, size))
+        self._early_before = 0
+        self._early_bytes = sum(size for _, size in self._early)
+
+    def _obey(self, message: Message, now: float) -> None:
+        lead, said = self.pacer.lead, message.said
+        if message.epoch != self._epoch:
             return
-        elif "grant" in message:
-            self.pacer.take_grant(read_grant(message["grant"]), now)
-        elif "note" in message and self.pacer.lead is not None:
-            self.pacer.lead.hear(message["from"], read_note(message["note"], now), now)
-        elif "beat" in message and self.pacer.lead is None:
-            self._take_beat(message["beat"], now)
+        if isinstance(said, Grant):
+            self.pacer.take_grant(said, now)
+        elif isinstance(said, Note) and lead is not None:
+            lead.hear(message.sender, said, now)
+        elif isinstance(said, SharedLimit) and lead is None:
+            self._heard_at = now
+            self.pacer.know(replace(said, replicas=self.replicas))
 
     def _paused_until(self) -> float:
         lead = self.pacer.lead
@@ -189,46 +227,35 @@ class Seat:
 
     def _begin(self, answer: VisitAnswer, now: float) -> None:
         """Sit down under a lead that is new here, which may be oneself."""
-        limits = self.pacer.known()
+        known = self._handed_over(answer, now)
         self._epoch, self._heard_at, self.trouble = answer.epoch, now, None
-        if answer.beat:
-            beat = json.loads(answer.beat)["beat"]
-            self._take_beat(beat, now)
-            limits = read_limits(beat["limits"], now)
         self.pacer.lead = None
         if answer.lead == self.pacer.name:
             is_known = max(answer.replicas, self.replicas) > 1
             opens_at = now + LISTENS_S if is_known else now
-            self.pacer.lead = Lead(self.pacer.settings, self._chance, limits, opens_at)
+            self.pacer.lead = Lead(self.pacer.settings, self._chance, [*known.limits], opens_at)
             self.pacer.lead.pacer.hold(self.pacer.paused_until)
             self._beat_at = now
-        self._know(SharedLimit(tuple(limits), self.pacer.common.statuses, replicas=answer.replicas))
+        self.pacer.know(known)
         self.pacer.share(now)
-        early, self._early = self._early, []
-        for text in early:
-            self.heard(text, now)
+
+    def _handed_over(self, answer: VisitAnswer, now: float) -> SharedLimit:
+        """Return what the last lead left, or what is known here. Raises MessageError."""
+        if answer.beat:
+            try:
+                return replace(read_beat(answer.beat, now), replicas=answer.replicas)
+            except MessageError:
+                if answer.lead != self.pacer.name:
+                    raise  # who cannot be understood leads
+        common = self.pacer.common
+        return SharedLimit(tuple(self.pacer.known()), common.statuses, replicas=answer.replicas)
 
     def _beat(self, lead: Lead, now: float) -> str:
         if now < self._beat_at:
             return ""
         self._beat_at = now + _BEAT_S
-        status = lead.pacer.status(now)
-        beat = {
-            "limits": write_limits(lead.pacer.limits, now),
-            "statuses": [asdict(limit) for limit in status.limits],
-            "at_a_time": status.at_a_time,
-        }
-        return write_beat(beat, self._epoch)
-
-    def _take_beat(self, beat: Mapping[str, Any], now: float) -> None:
-        self._heard_at = now
-        statuses = tuple(LimitStatus(**limit) for limit in beat["statuses"])
-        limits = tuple(read_limits(beat["limits"], now))
-        self._know(SharedLimit(limits, statuses, beat["at_a_time"], self.replicas))
+        return write_beat(self._common(lead, self.replicas, now), self._epoch, now)
 
     def _common(self, lead: Lead, replicas: int, now: float) -> SharedLimit:
         status = lead.pacer.status(now)
         return SharedLimit(tuple(lead.pacer.limits), status.limits, status.at_a_time, replicas)
-
-    def _know(self, common: SharedLimit) -> None:
-        self.pacer.know(common)

@@ -12,16 +12,14 @@ from collections.abc import Sequence
 import structlog
 
 from sealgate.core.pacing.status import SharingStatus
-from sealgate.core.sharing.seat import Seat
+from sealgate.core.sharing.plain import MessageError
+from sealgate.core.sharing.seat import Seat, TooMuchError
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.sharing.table import TIMEOUT_S, TROUBLE, Session, Table, words
 
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
-
-# What reading raises of what another version of this program wrote, or a stranger.
-_NONSENSE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 
 log = structlog.get_logger("sealgate.sharing")
 
@@ -72,7 +70,9 @@ class Sharer:
                     await self._sit()
                 except TROUBLE as error:
                     self._failed(words(error))
-                except _NONSENSE:
+                except TooMuchError:
+                    self._failed("more is said in Redis than gateways have to say")
+                except MessageError:
                     self._failed("what is kept in Redis makes no sense here")
         finally:
             self._seat.failed("the gateway has stopped sharing", self._host.now())
@@ -117,7 +117,7 @@ class Sharer:
     def _heard(self, message: bytes) -> None:
         try:
             self._seat.heard(message, self._host.now())
-        except _NONSENSE:
+        except MessageError:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
             log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
         self._turnstile.go_on()

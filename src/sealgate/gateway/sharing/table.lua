@@ -10,9 +10,10 @@
 -- ARGV[4]  its lease in µs; 0 takes leave
 -- ARGV[5]  the lead's lease in µs
 -- ARGV[6]  the rest of a pause that it knows, in µs
--- ARGV[7]  a message for the lead, or ""
--- ARGV[8]  the lead's beat for all, or ""
--- ARGV[9…] pairs of member and message, from the lead
+-- ARGV[7]  the longest pause that there can be, in µs
+-- ARGV[8]  a message for the lead, or ""
+-- ARGV[9]  the lead's beat for all, or ""
+-- ARGV[10…] pairs of member and message, from the lead
 --
 -- Returns {lead, epoch, rest of the pause in µs, members, beat, names of the members}: the beat only to a
 -- visitor of another epoch, the names only to the lead.
@@ -27,10 +28,17 @@ end
 
 local function number(value) return string.format('%.0f', value) end
 local function tell(channel, message) redis.call('PUBLISH', KEYS[1] .. ':' .. channel, message) end
-local function read(field) return tonumber(redis.call('HGET', state, field) or 0) end
 
--- Leases that have run out are nobody's.
+-- What is no time was written by a stranger. It counts as nothing, or it would outlive whoever wrote it.
+local function read(field)
+  local value = tonumber(redis.call('HGET', state, field) or 0)
+  if value and value >= 0 and value < 2^53 then return value end
+  return 0
+end
+
+-- Leases that have run out are nobody's, nor those that no gateway takes.
 redis.call('ZREMRANGEBYSCORE', members, '-inf', number(now))
+if lease > 0 then redis.call('ZREMRANGEBYSCORE', members, '(' .. number(now + lease), '+inf') end
 local lead = redis.call('HGET', state, 'lead') or ''
 local epoch = read('epoch')
 
@@ -47,7 +55,9 @@ end
 redis.call('ZADD', members, number(now + lease), me)
 
 -- A lead that does not know its own epoch has lost all that it knew: it begins anew, as any other would.
-if lead == '' or read('lead_until') <= now or (lead == me and known ~= epoch) then
+local lead_until = read('lead_until')
+local is_vacant = lead == '' or lead_until <= now or lead_until > now + tonumber(ARGV[5])
+if is_vacant or (lead == me and known ~= epoch) then
   lead = me
   epoch = math.max(now, epoch + 1)
   redis.call('HSET', state, 'lead', me, 'epoch', number(epoch))
@@ -61,19 +71,20 @@ end
 
 -- A pause is never shortened, and everybody hears of it at once.
 local pause_until = read('pause_until')
+if pause_until > now + tonumber(ARGV[7]) then pause_until = 0 end
 if now + tonumber(ARGV[6]) > math.max(now, pause_until) then
   pause_until = now + tonumber(ARGV[6])
   redis.call('HSET', state, 'pause_until', number(pause_until))
   tell('all', '{"pause":' .. ARGV[6] / 1000000 .. '}')
 end
 
-if ARGV[7] ~= '' and known == epoch then tell(lead, ARGV[7]) end
+if ARGV[8] ~= '' and known == epoch then tell(lead, ARGV[8]) end
 if is_lead then
-  if ARGV[8] ~= '' then
-    redis.call('HSET', state, 'beat', ARGV[8])
-    tell('all', ARGV[8])
+  if ARGV[9] ~= '' then
+    redis.call('HSET', state, 'beat', ARGV[9])
+    tell('all', ARGV[9])
   end
-  for at = 9, #ARGV, 2 do tell(ARGV[at], ARGV[at + 1]) end
+  for at = 10, #ARGV, 2 do tell(ARGV[at], ARGV[at + 1]) end
 end
 
 -- What nobody visits any more is forgotten, once no pause and no limit can matter.

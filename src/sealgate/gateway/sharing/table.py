@@ -17,6 +17,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from sealgate.core.sharing.notes import LONGEST_PAUSE_S
+from sealgate.core.sharing.plain import reading, whole
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Visit, VisitAnswer
 
 TIMEOUT_S = 0.1
@@ -67,7 +69,7 @@ class Session:
         self._me = me
 
     async def visit(self, visit: Visit) -> VisitAnswer:
-        """Make a visit. Raises one of TROUBLE."""
+        """Make a visit. Raises one of TROUBLE, or MessageError."""
         return await self._run(visit, MEMBER_LEASE_S)
 
     async def leave(self) -> None:
@@ -90,15 +92,18 @@ class Session:
 def arguments(now: str, me: str, visit: Visit, lease_s: float) -> list[str | int]:
     """Return the ARGV of table.lua; `now` is "" for the time of Redis."""
     grants = [text for grant in visit.grants for text in grant]
-    leases = round(lease_s * _US), round(LEAD_LEASE_S * _US), round(visit.pause_s * _US)
-    return [now, me, visit.epoch, *leases, visit.note, visit.beat, *grants]
+    spans_s = lease_s, LEAD_LEASE_S, visit.pause_s, LONGEST_PAUSE_S
+    spans_us = [round(span_s * _US) for span_s in spans_s]
+    return [now, me, visit.epoch, *spans_us, visit.note, visit.beat, *grants]
 
 
 def read_answer(found: list[Any]) -> VisitAnswer:
-    """Return what table.lua returned."""
-    lead, epoch, pause_us, replicas, beat, members = found
-    names = tuple(member.decode() for member in members)
-    return VisitAnswer(lead.decode(), epoch, pause_us / _US, replicas, beat.decode(), names)
+    """Return what table.lua returned. Raises MessageError for what it would not."""
+    with reading():
+        lead, epoch, pause_us, replicas, beat, members = found
+        names = tuple(member.decode() for member in members)
+        numbers = whole(epoch), whole(pause_us) / _US, whole(replicas)
+        return VisitAnswer(lead.decode(), *numbers, beat.decode(), names)
 
 
 def words(error: BaseException) -> str:
