@@ -20,7 +20,7 @@ from statistics import quantiles
 from tempfile import TemporaryDirectory
 
 from bench.pages import machine, table
-from bench.process import allow_many_connections, resident_mb
+from bench.process import allow_many_connections, cpu_s, resident_mb
 from rig.acts import say
 from rig.bot import request
 from rig.mischief import stop
@@ -136,6 +136,7 @@ class Round:
     before_mb: float
     most_mb: float = 0.0
     after_mb: float = 0.0
+    cpu: float = 0.0  # of the gateway, while the strangers were there, as a part of a core
     latencies: list[float] = field(default_factory=list)
     failed: int = 0
 
@@ -151,7 +152,14 @@ class Round:
     def row(self) -> tuple[str, ...]:
         megabytes = (f"{value:.0f}" for value in (self.before_mb, self.most_mb, self.after_mb))
         waits = (f"{1000 * value:.1f}" for value in (self.p99_s, max(self.latencies, default=float("inf"))))
-        return self.way, *megabytes, str(len(self.latencies)), *waits, str(self.failed)
+        return (
+            self.way,
+            *megabytes,
+            f"{100 * self.cpu:.0f}",
+            str(len(self.latencies)),
+            *waits,
+            str(self.failed),
+        )
 
 
 async def ask(served: Served, found: Round) -> None:
@@ -187,7 +195,9 @@ async def measure(served: Served, way: str, seconds: float) -> Round:
     found = Round(way, resident_mb(served.pid))
     asking = [asyncio.ensure_future(ask(served, found)) for _ in range(BOTS)]
     async with attacked(served, way):
+        before_s = cpu_s(served.pid)
         await let_pass(seconds)
+        found.cpu = (cpu_s(served.pid) - before_s) / seconds
     await let_pass(_BACK_S)
     for task in asking:
         await stop(task)
@@ -228,7 +238,17 @@ def main() -> None:
         asyncio.run(attack(options.attack, host, int(port)))
         return
     found = asyncio.run(run(options.ways, options.seconds))
-    head = ("strangers send", "MB before", "most", "after", "replies", "p99 ms", "longest ms", "failed")
+    head = (
+        "strangers send",
+        "MB before",
+        "most",
+        "after",
+        "CPU %",
+        "replies",
+        "p99 ms",
+        "longest ms",
+        "failed",
+    )
     print(f"{machine()}\n\n{STRANGERS} strangers, {MEMORY >> 20} MiB.\n")
     print(table(head, (one.row() for one in found)))
     sys.exit(not all(one.is_fine for one in found))

@@ -95,10 +95,8 @@ class BotConnection(BotLine):
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None
         self._before = b""  # the last bytes that came
-        self._unfinished = (
-            0  # bytes that came since the parser last gave something out: a head's, or trailers
-        )
-        self._pipelined = 0  # bytes that came with requests nobody has taken
+        self._unfinished = 0  # bytes that came since the parser last gave out anything
+        self._pipelined = 0  # bytes of the pieces that brought the queue
         self._behind_head = 0  # how many bytes came behind the latest head, as long as its body comes
         self._body_bytes = 0  # how many of them were the body's
         self._arrival: asyncio.Future[None] | None = None
