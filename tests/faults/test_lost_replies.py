@@ -29,7 +29,7 @@ from rig.upstream import (
     say_and_reset,
     say_and_stall,
 )
-from rig.wire import OK, chunked, reply
+from rig.wire import OK, chunked, let_pass, reply
 from sealgate.gateway.request import pipeline
 
 READ = request()
@@ -55,6 +55,9 @@ LOST = {
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\nab\r\n0\r\n\r\n"
     ),
     "no number in the length": say(b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"),
+    "two lengths": say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nab"),
+    "two lengths in a line": say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 2, 3\r\n\r\nab"),
+    "a head without end": say(b"HTTP/1.1 200 OK\r\n" + b"X-Field: v\r\n" * 10_000),
     "a header line of 70 kB": say(reply(b"200 OK", b"x", b"X-Long: " + b"x" * 70_000)),
     "no body where one is stated": say_and_close(OK[: OK.index(b"{")]),
     "cut in a chunk": say_and_close(CHUNKED + b"5\r\nab"),
@@ -163,6 +166,66 @@ async def test_a_whole_reply(station: Station, act: Act, status: int, of_read: s
     for order in ORDERS.values():
         assert told(await station.ask(order)) == (status, of_order, None)
     assert len(station.upstream.received) == 5
+
+
+TRAILED = reply(b"200 OK", b"{}") + b"junk"
+TWICE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\ncontent-length:2 \r\n\r\n{}"
+
+# A whole reply, though something is wrong with it or behind it: raw, status, body; is the connection kept?
+ODD: dict[str, tuple[bytes, int, bytes, bool]] = {
+    "junk behind a length": (TRAILED, 200, b"{}", False),
+    "junk behind chunks": (CHUNKED + chunked(b"{}") + b"junk", 200, b"{}", False),
+    "another reply behind it": (reply(b"200 OK", b"{}") + reply(b"200 OK", b"no"), 200, b"{}", False),
+    "junk behind an interim and a whole reply": (b"HTTP/1.1 103 Early\r\n\r\n" + TRAILED, 200, b"{}", False),
+    "no content, with a body": (reply(b"204 No Content", b"{}"), 204, b"", False),
+    "no content, with chunks": (CHUNKED.replace(b"200 OK", b"204 No") + chunked(b"{}"), 204, b"", False),
+    "no content, with a body of no stated length": (b"HTTP/1.1 204 No\r\n\r\n{}", 204, b"", False),
+    "not modified, with a body": (reply(b"304 Not Modified", b"{}"), 304, b"", False),
+    "not modified, with the length of what it would be": (
+        b"HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
+        304,
+        b"",
+        True,
+    ),
+    "the same length twice": (TWICE, 200, b"{}", True),
+    "the same length twice in a line": (TWICE.replace(b"\r\ncontent-length:", b", "), 200, b"{}", True),
+    "200 fields": (reply(b"200 OK", b"{}", *(b"X-%d: v" % at for at in range(200))), 200, b"{}", True),
+    "a field of 17 kB": (reply(b"200 OK", b"{}", b"X-Long: " + b"x" * 17_000), 200, b"{}", True),
+    "line ends of one byte": (reply(b"200 OK", b"{}").replace(b"\r\n", b"\n"), 200, b"{}", True),
+}
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20], ids=["byte by byte", "at once"])
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+async def test_a_reply_that_is_whole_is_passed_on_whatever_comes_behind_it(
+    station: Station, odd: tuple[bytes, int, bytes, bool], size: int
+) -> None:
+    raw, status, body, is_kept = odd
+    is_said = asyncio.Event()
+
+    async def say_in_pieces(wire: Wire) -> None:
+        for start in range(0, len(raw), size):
+            await wire.write(raw[start : start + size])
+            await let_pass(0)
+        is_said.set()
+
+    station.upstream.answers.append(say_in_pieces)
+    answer = await station.ask(ORDERS["POST"])
+    assert (*told(answer), answer.body) == (status, "done", None, body)
+    await is_said.wait()
+    assert told(await station.ask(ORDERS["PUT"])) == (200, "done", None)
+    first, second = station.upstream.received
+    assert (first.connection == second.connection) is is_kept
+
+
+@pytest.mark.parametrize("raw", [OK, CHUNKED + chunked(b"{}")], ids=["with a length", "chunked"])
+async def test_a_head_request_that_is_answered_with_a_body(station: Station, raw: bytes) -> None:
+    station.upstream.answers.append(say(raw))
+    answer = await station.ask(request(b"HEAD"))
+    assert met(answer) == (200, "done", None, 1)
+    assert told(await station.ask(ORDERS["POST"])) == (200, "done", None)
+    first, second = station.upstream.received
+    assert first.connection != second.connection
 
 
 async def test_an_idle_connection_that_closes_as_the_next_request_comes(station: Station) -> None:

@@ -24,7 +24,7 @@ from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.flow import Flow, has_left
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
-from sealgate.gateway.upstream.parser import ReplyMessage, new_parser
+from sealgate.gateway.upstream.parser import HeadBytes, ReplyMessage, has_no_body, new_parser
 from sealgate.gateway.upstream.states import (
     ASKED,
     BODY,
@@ -81,6 +81,7 @@ class UpstreamConnection(Flow):
         self._content: StreamReader = EMPTY_PAYLOAD
         self._message: ReplyMessage | None = None
         self._interim = 0
+        self._head_bytes, self._is_head = HeadBytes(), False
         self._closes = closes
         self._keep_alive_s = math.inf
         self._announced_s: float | None = None
@@ -242,7 +243,8 @@ class UpstreamConnection(Flow):
         self._rested_s = self._idle_s() if self.has_rested else None
         self._sent_at, self._has_heard, self._interim = Host.now(), False, 0
         self._alarm.set(ends_at)
-        self._parser, self._was_paused = new_parser(self, self._loop, is_head=is_head), False
+        self._parser, self._was_paused = None, False
+        self._head_bytes, self._is_head = HeadBytes(), is_head
         self.transport.write(data)
         if self.transport.is_closing():
             self._note_close(self._idle_s())
@@ -251,19 +253,39 @@ class UpstreamConnection(Flow):
         return self._head
 
     def data_received(self, data: bytes) -> None:
-        """Parse a reply; what nobody asked for spoils the connection."""
-        if self._parser is None:
-            if data:
+        """Parse a reply, its head by itself; what nobody asked for spoils the connection."""
+        if self._state is not ASKED:
+            if self._parser is not None:
+                self._parse(data)
+            elif data:
                 self._spoil()
             return
         if not self._has_heard:
             self._has_heard = True
             self._round_trip_s = min(self._round_trip_s, Host.now() - self._sent_at)
+        while data and self._state is ASKED:
+            try:
+                head, data = self._head_bytes.take(data)
+            except UntakenReplyError as error:
+                self._fail(error)
+                return
+            if head:
+                has_body = not (self._is_head or has_no_body(head))
+                self._parser = new_parser(self, self._loop, has_body=has_body)
+                self._parse(head)
+        if data:
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        if self._parser is None:
+            return
         try:
             messages, _, __ = self._parser.feed_data(data)
         except TRANSPORT_ERRORS as error:
             self._fail(error)
             return
+        if self._state is ASKED and not messages:
+            self._fail(UntakenReplyError("the reply is not HTTP"))
         for message, content in messages:
             self._take(message, content)
         if self._state is BODY and self._content.is_eof():
@@ -290,7 +312,7 @@ class UpstreamConnection(Flow):
         if self._state is IDLE:
             self._note_close(self._idle_s())
             self._state = after(self._state, SPOIL)
-        elif self._has_heard and self._may_stay:
+        elif self._state is WHOLE and self._may_stay:
             self.is_used = True
             self._note_close(0.0)  # right behind the reply, which did not say so
         self._may_stay = False
