@@ -1,16 +1,21 @@
-# The first stage installs from the lock; the second has the result and no compiler, no lock, no sources.
-FROM python:3.13.11-slim-bookworm AS build
+# The first stage installs from the lock and compiles; the second has the result and no compiler, no lock, no sources.
+# It is the same Python on the same Debian with a C compiler.
+FROM python:3.13.11-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 # Without pip inside: what runs later has no need to install anything. The owner of /state below is handed on to a
 # volume that is mounted there for the first time.
 RUN python -m venv --without-pip /opt/sealgate && mkdir /state
-# The lock before the sources, so that a change of the sources does not install everything again.
-COPY deploy/requirements.txt deploy/
-RUN pip --python /opt/sealgate/bin/python install --require-hashes -r deploy/requirements.txt
-COPY pyproject.toml README.md LICENSE ./
+# The locks before the sources, so that a change of the sources does not install everything again. The compiler, mypyc,
+# reads the types of all that is imported, but is no part of the environment.
+COPY deploy/requirements.txt deploy/requirements-dev.txt deploy/
+RUN pip --python /opt/sealgate/bin/python install --require-hashes -r deploy/requirements.txt \
+    && pip --python /opt/sealgate/bin/python install --target tools \
+        --require-hashes --constraint deploy/requirements-dev.txt mypy setuptools
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
-RUN pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation .
+RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=true PYTHONPATH=/build/tools \
+    pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation .
 
 FROM python:3.13.11-slim-bookworm
 # The root may be read-only: nothing is written but /var/lib/sealgate and /tmp.

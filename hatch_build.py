@@ -13,57 +13,68 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-_MODULES = {
-    "": ["errors"],
-    "core": [
-        "admission",
-        "attempts",
-        "clock",
-        "endings",
-        "halts",
-        "headers",
-        "limit_reply",
-        "outcome",
-        "replays",
-        "routes",
-        "signing",
-        "stamps",
-        "target",
-    ],
-    "core/pacing": [
-        "claims",
-        "envelope",
-        "gate",
-        "in_flight",
-        "limit",
-        "line",
-        "pace",
-        "pacer",
-        "patience",
-        "round_trips",
-        "sent_log",
-    ],
-    "core/sharing": ["member_pacer"],  # inherits from the pacer
-    "gateway/bots": ["connection", "incoming", "line", "lookout", "parser", "seams", "states"],
-    "gateway/clock": ["kept"],
-    "gateway/host": ["alarm", "flow"],
-    "gateway/keys": ["key", "sealing"],
-    "gateway/pacing": ["turnstile"],
-    "gateway/request": [
-        "bookkeeping",
-        "context",
-        "halting",
-        "handler",
-        "key_watch",
-        "learning",
-        "pipeline",
-        "replies",
-        "reporter",
-        "under_way",
-    ],
-    "gateway/upstream": ["answer", "connection", "parser", "pool", "slots", "states"],
-    "admin": ["answering", "log", "recent", "traffic"],
-}
+# Globs below src/sealgate; a class that inherits from a compiled one has to be compiled with it.
+COMPILED = (
+    "errors.py",
+    "core/admission.py",
+    "core/attempts.py",
+    "core/clock.py",
+    "core/endings.py",
+    "core/halts.py",
+    "core/headers.py",
+    "core/limit_reply.py",
+    "core/outcome.py",
+    "core/replays.py",
+    "core/routes.py",
+    "core/signing.py",
+    "core/stamps.py",
+    "core/target.py",
+    "core/pacing/claims.py",
+    "core/pacing/envelope.py",
+    "core/pacing/gate.py",
+    "core/pacing/in_flight.py",
+    "core/pacing/limit.py",
+    "core/pacing/line.py",
+    "core/pacing/pace.py",
+    "core/pacing/pacer.py",
+    "core/pacing/patience.py",
+    "core/pacing/round_trips.py",
+    "core/pacing/sent_log.py",
+    "core/sharing/member_pacer.py",
+    "gateway/bots/connection.py",
+    "gateway/bots/incoming.py",
+    "gateway/bots/line.py",
+    "gateway/bots/lookout.py",
+    "gateway/bots/parser.py",
+    "gateway/bots/seams.py",
+    "gateway/bots/states.py",
+    "gateway/clock/kept.py",
+    "gateway/host/alarm.py",
+    "gateway/host/flow.py",
+    "gateway/keys/key.py",
+    "gateway/keys/sealing.py",
+    "gateway/pacing/turnstile.py",
+    "gateway/request/bookkeeping.py",
+    "gateway/request/context.py",
+    "gateway/request/halting.py",
+    "gateway/request/handler.py",
+    "gateway/request/key_watch.py",
+    "gateway/request/learning.py",
+    "gateway/request/pipeline.py",
+    "gateway/request/replies.py",
+    "gateway/request/reporter.py",
+    "gateway/request/under_way.py",
+    "gateway/upstream/answer.py",
+    "gateway/upstream/connection.py",
+    "gateway/upstream/parser.py",
+    "gateway/upstream/pool.py",
+    "gateway/upstream/slots.py",
+    "gateway/upstream/states.py",
+    "admin/answering.py",
+    "admin/log.py",
+    "admin/recent.py",
+    "admin/traffic.py",
+)
 
 
 class CompileHook(BuildHookInterface[Any]):
@@ -86,16 +97,27 @@ class CompileHook(BuildHookInterface[Any]):
             self._folder.cleanup()
 
 
+def compiled_modules(root: Path) -> list[str]:
+    """Return what to compile, relative to the checkout; $SEALGATE_COMPILED has globs instead of these."""
+    globs = environ.get("SEALGATE_COMPILED", "").split() or COMPILED
+    found = {path for glob in globs for path in (root / "src/sealgate").glob(glob)}
+    return sorted(str(path.relative_to(root)) for path in found if path.name != "__init__.py")
+
+
 def _compiled(target: Path) -> dict[str, str]:
     """Return where each compiled module lies, and its place in the wheel."""
     from mypyc.build import mypycify  # noqa: PLC0415 - a pure wheel is built without it
     from setuptools import Distribution  # noqa: PLC0415 - the same
     from setuptools.command.build_ext import build_ext  # noqa: PLC0415 - the same
 
-    folders = ((Path("src/sealgate", folder), names) for folder, names in _MODULES.items())
-    sources = [str(folder / f"{name}.py") for folder, names in folders for name in names]
+    sources = compiled_modules(Path())
     level = environ.get("MYPYC_OPT_LEVEL", "2")
-    extensions = mypycify(["--config-file=pyproject.toml", *sources], opt_level=level, target_dir=str(target))
+    extensions = mypycify(
+        ["--config-file=pyproject.toml", *sources],
+        opt_level=level,
+        debug_level="0",  # half of the time and of the wheel would be for a debugger
+        target_dir=str(target),
+    )
     build = build_ext(Distribution({"name": "sealgate", "ext_modules": extensions}))
     build.build_lib, build.build_temp = str(target / "lib"), str(target / "temp")
     build.ensure_finalized()

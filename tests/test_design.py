@@ -20,6 +20,7 @@ import pytest
 import sealgate
 from bench.trips import NAMED, PAGE, Step, file_of, picture, trips
 from rig.bot import request
+from rig.compiled import needs_sources
 from rig.station import API_KEY, ENVIRON, Station, running_station
 from rig.upstream import Upstream, hold_until, running_upstream, say, say_and_abort
 from rig.wire import OK, reply
@@ -224,6 +225,7 @@ def ways() -> Iterator[object]:
             yield pytest.param(way, scene, id=f"{number}-{scene.__name__}")
 
 
+@needs_sources
 @pytest.mark.parametrize(("way", "scene"), list(ways()))
 async def test_a_trip_goes_as_the_page_says(way: list[Step], scene: Scene, tmp_path: Path) -> None:
     calls = Calls()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from packaging.tags import sys_tags
 
 import sealgate
 from sealgate.cli import COMMANDS, main
@@ -50,7 +51,16 @@ def test_the_search_for_an_index_can_fail(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["scripts/venv", "scripts/release", ".ci/run", "Dockerfile", "pyproject.toml"]
+    "file",
+    [
+        "scripts/venv",
+        "scripts/release",
+        "scripts/compiled",
+        "scripts/wheels",
+        ".ci/run",
+        "Dockerfile",
+        "pyproject.toml",
+    ],
 )
 def test_no_script_chooses_an_index(file: str) -> None:
     assert not re.search(r"index-url|find-links|trusted-host|/simple", (ROOT / file).read_text())
@@ -85,6 +95,68 @@ def test_packages_that_cannot_be_had_are_told_in_one_line(tmp_path: Path, warnin
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("scripts/venv: ")]
     assert (done.returncode, line.startswith(f"scripts/venv: {told}")) == (1, True), done.stderr
     assert not (tmp_path / ".venv/.stamp").exists()
+
+
+# In place of an environment's Python: it notes what pip is asked for, and only runs what comes on stdin.
+PIP_NOTES = f"""\
+#!/bin/sh
+[ "$1" != - ] || exec {sys.executable} "$@"
+[ "$2" != pip ] || echo "$@" >>pip.log
+"""
+FITTING = f"cp{sys.version_info[0]}{sys.version_info[1]}-abi3-{next(sys_tags()).platform}"
+
+
+class Checkout:
+    """A checkout with one source and a wheel in dist/, and an environment in which nothing happens."""
+
+    def __init__(self, folder: Path, tag: str) -> None:
+        self.folder = folder
+        self.source = folder / "src/sealgate/core.py"
+        self.wheel = f"dist/sealgate-1.0-{tag}.whl"
+        for name in ("scripts", ".venv/bin", "src/sealgate", "dist"):
+            (folder / name).mkdir(parents=True)
+        shutil.copytree(ROOT / "deploy", folder / "deploy")
+        for name in ("pyproject.toml", "scripts/venv"):
+            shutil.copy(ROOT / name, folder / name)
+        python = folder / ".venv/bin/python"
+        python.write_text(PIP_NOTES)
+        python.chmod(0o755)
+        self.source.write_text("x = 1\n")
+        with zipfile.ZipFile(folder / self.wheel, "w") as archive:
+            archive.write(self.source, "sealgate/core.py")
+            archive.writestr("sealgate/core.so", "compiled")
+
+    def install(self, *kind: str) -> tuple[str, str]:
+        """Return the last thing that pip is asked for, "" if it is not, and what is said."""
+        log = self.folder / "pip.log"
+        log.unlink(missing_ok=True)
+        command = [str(self.folder / "scripts/venv"), *kind]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return log.read_text().splitlines()[-1].split()[-1] if log.exists() else "", done.stderr
+
+
+def test_a_compiled_wheel_that_fits_is_installed(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, FITTING)
+    assert checkout.install()[0] == checkout.wheel
+    assert checkout.install() == ("", ""), "it is there"
+
+
+def test_a_wheel_for_another_python_is_not_and_how_to_get_one_that_fits_is_said(tmp_path: Path) -> None:
+    last, said = Checkout(tmp_path, "cp399-cp399-any").install()
+    assert (last, "scripts/compiled" in said.splitlines()[-1]) == (".", True)
+
+
+def test_a_wheel_of_other_sources_is_not_and_does_not_stay(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, FITTING)
+    checkout.install()
+    checkout.source.write_text("x = 2\n")
+    assert checkout.install()[0] == "."
+
+
+def test_for_development_the_sources_are_installed(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path, FITTING)
+    assert checkout.install("dev")[0] == "."
+    assert checkout.install() == ("", ""), "that serves everything"
 
 
 def test_the_development_lock_holds_the_other_one() -> None:
@@ -132,21 +204,18 @@ def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
     assert {str(file.relative_to(ROOT / "src")) for file in files} <= names
 
 
-def compiled_modules() -> set[str]:
-    """Return the modules that hatch_build.py compiles, as paths below src/sealgate."""
-    hook = runpy.run_path(str(ROOT / "hatch_build.py"))
-    return {str(Path(folder, name)) for folder, names in hook["_MODULES"].items() for name in names}
+HOOK = runpy.run_path(str(ROOT / "hatch_build.py"))
 
 
-def test_what_is_compiled_exists() -> None:
-    source = ROOT / "src" / "sealgate"
-    assert [name for name in compiled_modules() if not (source / f"{name}.py").is_file()] == []
+@pytest.mark.parametrize("glob", HOOK["COMPILED"])
+def test_what_is_to_be_compiled_exists(glob: str) -> None:
+    assert list((ROOT / "src/sealgate").glob(glob))
 
 
 def test_no_class_that_is_not_compiled_inherits_from_one_that_is() -> None:
     """Mypyc's classes take no such heirs, unless they say so."""
-    names = compiled_modules()
-    modules = {f"sealgate.{name.replace('/', '.')}" for name in names}
+    files = (Path(name).relative_to("src") for name in HOOK["compiled_modules"](ROOT))
+    modules = {".".join(file.with_suffix("").parts) for file in files}
     for module in pkgutil.walk_packages(sealgate.__path__, "sealgate."):
         if module.name in modules or module.name.endswith("__main__"):
             continue

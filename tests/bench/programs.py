@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -25,7 +26,8 @@ DIRECT, HAPROXY, BARE, MITMPROXY, GATEWAY, COMPILED, ON_ASYNCIO = WAYS = (
     "gateway, asyncio",
 )
 _HERE = Path(__file__).parent
-WHEEL = _HERE.parents[1] / ".compiled"  # unpacked
+# What scripts/compiled made, to be found before the sources.
+WHEEL = Path(sysconfig.get_path("purelib", vars={"base": str(_HERE.parents[1] / ".compiled")}))
 _PATIENCE_S = 60.0
 _EVENT = re.compile(r"\{.*\}\n")  # a whole line of the log; where the start fails, other lines are there too
 SERVE = (sys.executable, "-m", "sealgate", "serve")

@@ -3,6 +3,7 @@
 import pytest
 
 from bench.fuzz_target import FoundError, Fuzz
+from rig.compiled import needs_sources
 from sealgate.core import headers
 from sealgate.gateway.bots import connection
 from sealgate.gateway.bots.incoming import Incoming
@@ -29,11 +30,13 @@ async def test_nothing_is_found_in_a_short_run() -> None:
     assert run.figures["requests arrived"] > run.figures["connections"] / 10
 
 
+@needs_sources
 async def test_a_name_that_is_compared_with_one_mark_only_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headers, "_canonical", lambda name: name.lower().replace(b"_", b"-"))
     assert "arrived, the gateway's own name where" in await finding()
 
 
+@needs_sources
 async def test_a_request_behind_chunks_of_http_1_0_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     class Trusting(Incoming):
         __slots__ = ()
@@ -45,6 +48,7 @@ async def test_a_request_behind_chunks_of_http_1_0_is_found(monkeypatch: pytest.
     check_goes_on(await finding())
 
 
+@needs_sources
 async def test_a_request_behind_connect_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     note = connection.BotConnection._note
 

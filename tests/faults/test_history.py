@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rig.bot import Reply, request
+from rig.compiled import needs_sources
 from rig.history import check_history, violations
 from rig.mischief import Deed, Mischief, stop
 from rig.station import API_KEY, SECRET, Station, running_station
@@ -215,6 +216,7 @@ SABOTAGE: Mapping[str, tuple[Sabotage, str]] = {
 }
 
 
+@needs_sources
 @pytest.mark.parametrize(("sabotage", "wrong"), SABOTAGE.values(), ids=SABOTAGE)
 async def test_the_check_sees(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sabotage: Sabotage, wrong: str
@@ -226,6 +228,7 @@ async def test_the_check_sees(
             check(asked, station, mischief, 1)
 
 
+@needs_sources
 @pytest.mark.parametrize("method", [b"POST", b"DELETE"])
 async def test_the_check_sees_one_hidden_resend(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: bytes

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from rig.bot import met, request, told
 from rig.history import check_history
@@ -30,7 +31,7 @@ from rig.upstream import (
     say_and_stall,
 )
 from rig.wire import OK, chunked, let_pass, reply
-from sealgate.gateway.request import pipeline
+from sealgate.gateway.host.host import Host
 
 READ = request()
 ORDERS = {
@@ -513,23 +514,60 @@ async def test_a_large_reply_that_drips_is_given_up(upstream: Upstream) -> None:
 # What cannot be learned from a reply ------------------------------------------------------------------------
 
 
-def fail(*_: object) -> None:
-    raise OverflowError
+class Fault:
+    """Raises, once, in the turn of the loop in which a reply is looked at."""
+
+    def __init__(self) -> None:
+        self.is_due = False
+
+    def strike(self) -> None:
+        if self.is_due:
+            self.is_due = False
+            raise OverflowError
+
+    def after(self, act: Act) -> Act:
+        """Be due as soon as a request has arrived."""
+
+        async def answer(wire: Wire) -> None:
+            self.is_due = True
+            await act(wire)
+
+        return answer
 
 
-async def test_a_reply_that_cannot_be_learned_from_is_passed_on(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pipeline, "observe", fail)
-    assert told(await station.ask(ORDERS["POST"])) == (200, "done", None)
+class FaultySharing:
+    """In place of what keeps gateways on one key in step: the pacer tells it that it has learned."""
+
+    def __init__(self, fault: Fault) -> None:
+        self.changed = fault.strike
+
+
+async def test_a_reply_that_cannot_be_learned_from_is_passed_on(station: Station) -> None:
+    fault = Fault()
+    sharing: Any = FaultySharing(fault)
+    station.gateway.tree.live_keys["main"].turnstile.sharing = sharing
+    station.upstream.answers.append(fault.after(say(OK)))
+    with capture_logs() as logs:
+        assert told(await station.ask(ORDERS["POST"])) == (200, "done", None)
+    assert [line["event"] for line in logs] == ["reply_not_learned_from"]
     assert len(station.upstream.received) == 1
 
 
 async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
-    station: Station, monkeypatch: pytest.MonkeyPatch
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "judge_reply", fail)
+    fault = Fault()
+
+    class FaultyHost(Host):
+        def now(self) -> float:
+            if asyncio.current_task() is not None:  # that of the request, which looks at the reply
+                fault.strike()
+            return super().now()
+
+    monkeypatch.setattr("sealgate.gateway.life.gateway.Host", FaultyHost)
+    upstream.answers.append(fault.after(say(OK)))
     order = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k", body=b"{}")
-    assert told(await station.ask(order)) == (500, "unknown", "internal_error")
-    assert told(await station.ask(order)) == (500, "unknown", "internal_error")
-    assert len(station.upstream.received) == 1
+    async with running_station(upstream) as station:
+        assert told(await station.ask(order)) == (500, "unknown", "internal_error")
+        assert told(await station.ask(order)) == (500, "unknown", "internal_error")
+    assert len(upstream.received) == 1

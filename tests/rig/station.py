@@ -121,3 +121,15 @@ async def running_station(
         if synced:
             await station.until(lambda: gateway.status().clock.offset_s is not None)
         yield station
+
+
+def watch_signing(station: Station, see: Callable[[bytes], None]) -> None:
+    """Call `see` with each signature as it is made: after the stamp, right before the request is sent."""
+    signer = station.gateway.tree.live_keys["main"].key.signer
+    write = signer._write
+
+    def watched(digest: bytes) -> str:
+        see(digest)
+        return write(digest)
+
+    signer._write = watched

@@ -6,14 +6,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from rig.station import ENVIRON
 from sealgate.config import Config
 from sealgate.core.admission import Ticket
-from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
-from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import Answer
@@ -30,12 +26,13 @@ async def tree_of(config: Config, host: Host, environ: Mapping[str, str] = ENVIR
         await tree.clock_keeper._upstream.close()
 
 
-class Scripted(Pipeline):
-    """A pipeline whose requests are answered, or refused, by these; `asked` are their targets."""
+class Scripted:
+    """In place of a pipeline: its requests are answered, or refused, by these; `asked` are their targets."""
 
-    def __init__(self, tree: Tree, host: Host, answers: Sequence[Answer | Exception]) -> None:
-        books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
-        super().__init__(tree, books, Halting(UnderWay(), None, host), host)
+    is_draining = False
+
+    def __init__(self, tree: Tree, answers: Sequence[Answer | Exception]) -> None:
+        self.tree = tree
         self._answers = [*answers]
         self.asked: list[tuple[str, str]] = []
 

@@ -1,6 +1,7 @@
 """A bot that hangs up: what waits is never sent, what was sent is finished, and nothing is sent again."""
 
 import asyncio
+import select
 import socket
 from collections.abc import Awaitable
 
@@ -11,7 +12,6 @@ from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, hold_until, say
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.core.outcome import Outcome
-from sealgate.gateway.bots import lookout
 
 READ = request()
 ORDERS = {
@@ -211,12 +211,21 @@ async def test_the_usual_request_asks_nothing_of_the_kernel(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[object] = []
+    poll = select.poll
 
-    def has_left(transport: object) -> bool:
-        asked.append(transport)
-        return False
+    class Poll:
+        def __init__(self) -> None:
+            self._real = poll()
 
-    monkeypatch.setattr(lookout, "has_left", has_left)
+        def register(self, sock: socket.socket, mask: int) -> None:
+            if sock.getsockname()[1] == station.gateway.address.port:
+                asked.append(sock)
+            self._real.register(sock, mask)
+
+        def poll(self, timeout: float) -> list[tuple[int, int]]:
+            return self._real.poll(timeout)
+
+    monkeypatch.setattr(select, "poll", Poll)
     async with station.bot() as bot:
         for message in (READ, *ORDERS.values()) * 3:
             assert (await bot.ask(message)).status == 200

@@ -2,7 +2,10 @@ import asyncio
 
 import pytest
 
+from rig.compiled import needs_sources
 from sealgate.gateway.host.flow import Flow
+
+pytestmark = needs_sources
 
 
 class Transport(asyncio.Transport):

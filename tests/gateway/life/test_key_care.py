@@ -64,7 +64,7 @@ async def scene(*answers: Answer | Exception, session: bool = True) -> AsyncIter
     key = {**KEY, "session": "env:SESSION"} if session else KEY
     config = make_config("http://127.0.0.1:9", keys={"main": key})
     async with tree_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
-        yield Scene(Scripted(tree, host, answers), host)
+        yield Scene(Scripted(tree, answers), host)
 
 
 def listed(expires_at: str | None = None, *, is_active: bool = True) -> Answer:

@@ -40,7 +40,7 @@ OLD = config_of(main=key(session="S1"))
 async def trial(new: Config, *answers: Answer | Exception) -> AsyncIterator[tuple[Trial, Scripted]]:
     host = HandHost()
     async with tree_of(OLD, host, ENVIRON) as before, tree_of(new, host, ENVIRON) as after:
-        pipeline = Scripted(after, host, answers)
+        pipeline = Scripted(after, answers)
         yield Trial(pipeline, before, host), pipeline
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -9,13 +10,11 @@ import pytest
 
 from rig.bot import met, request
 from rig.history import check_history, check_seal
-from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station
+from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station, watch_signing
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
-from sealgate.core.stamps import Stamps
-from sealgate.gateway.upstream.connection import UpstreamConnection
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -88,33 +87,43 @@ async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) 
         assert request_.at >= refused.at + PAUSE_S
 
 
-async def test_a_pause_that_begins_with_the_stamp_holds(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Transport:
+    """A connection's transport, whose writes are seen."""
+
+    def __init__(self, real: Any, see: Callable[[bytes], None]) -> None:
+        self._real = real
+        self._see = see
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def write(self, data: bytes) -> None:
+        self._see(data)
+        self._real.write(data)
+
+
+async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> None:
     """No later one can begin before the write: another task gets no turn between the two."""
     turnstile = station.gateway.tree.live_keys["main"].turnstile
     other = turnstile.pass_at_once(Claim("other", "other", Lane.READ, math.inf))
     assert other is not None
-    loop, stamp, write = asyncio.get_running_loop(), Stamps.take, UpstreamConnection._send
+    loop = asyncio.get_running_loop()
     events: list[str] = []
 
-    def stamped(stamps: Stamps, now_ms: int, content: int) -> int:
+    def stamped(_: bytes) -> None:
         if not events:
             other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0))
         events.append("stamp")
         loop.call_soon(events.append, "another task's turn")
-        return stamp(stamps, now_ms, content)
 
-    def written(connection: UpstreamConnection, data: bytes, ends_at: float, *, is_head: bool) -> Any:
-        if data.startswith(b"POST"):  # the clock's requests go meanwhile
-            events.append("write")
-        return write(connection, data, ends_at, is_head=is_head)
-
-    monkeypatch.setattr(Stamps, "take", stamped)
-    monkeypatch.setattr(UpstreamConnection, "_send", written)
+    assert met(await station.ask(READ)) == (200, "done", None, 1)  # so there is an idle connection
+    for connection in station.gateway.tree.upstream._idle:
+        transport: Any = Transport(connection.transport, lambda _: events.append("write"))
+        connection.transport = transport
+    watch_signing(station, stamped)
     begun = loop.time()
     assert met(await station.ask(ORDER)) == (200, "done", None, 1)
-    (order,) = station.upstream.received
+    _, order = station.upstream.received
     assert order.at >= begun + PAUSE_S
     assert [event for event in events if event != "another task's turn"] == ["stamp", "stamp", "write"]
     assert events[-3:] == ["stamp", "write", "another task's turn"]

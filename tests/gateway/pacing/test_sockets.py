@@ -33,9 +33,9 @@ from rig.herd import (
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, PATIENCE_S, let_pass, reply
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.pacing import turnstile as turnstile_module
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import LimitKind, SandboxSettings
@@ -148,17 +148,17 @@ CLOCK_ERROR_S = 0.01  # between the stamps, which are by the gateway's estimate,
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
-    """Listen to what the gateway hears."""
+    """Listen to what the gateway hears: it is to log each pause as a long one."""
     heard = Pauses([])
-    host, answered = Host(), Turnstile.answered
+    host = Host()
 
-    def listen(turnstile: Turnstile, claim: Claim, learned: LimitReply) -> None:
-        if learned.fate is Fate.LIMITED and learned.retry_after_s is not None:
-            now = host.wall()
-            heard.stated.append((now, now + learned.retry_after_s))
-        answered(turnstile, claim, learned)
+    class Log:
+        def warning(self, _: str, *, stated_s: float, fix: str) -> None:
+            del fix
+            heard.stated.append((now := host.wall(), now + stated_s))
 
-    monkeypatch.setattr(Turnstile, "answered", listen)
+    monkeypatch.setattr(turnstile_module, "_REMARKABLE_S", 0.0)
+    monkeypatch.setattr(turnstile_module, "log", Log())
     return heard
 
 

@@ -2,15 +2,16 @@
 
 import asyncio
 import contextlib
+from typing import Any
 
 import pytest
 
 from rig.bot import request
+from rig.compiled import needs_sources
 from rig.station import Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_stall
 from rig.wire import OK, chunked, let_pass, reply
 from sealgate.core.routes import Lane
-from sealgate.gateway.request.handler import Handler
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -90,16 +91,24 @@ async def test_a_cut_reply_is_reset_for_http_1_0(station: Station) -> None:
     assert (answer.ends_by, answer.is_whole) == ("close", False)
 
 
-async def test_a_fault_after_the_order_went_out_claims_nothing(
-    station: Station, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_fault_after_the_order_went_out_claims_nothing(station: Station) -> None:
     """No answer at all is the truth; "not sent" would double the order."""
 
-    async def fail(*_: object) -> None:
-        raise ValueError("made up")
+    class Faulty:
+        def __init__(self, real: Any) -> None:
+            self._real = real
 
-    monkeypatch.setattr(Handler, "_write", fail)
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._real, name)
+
+        def write(self, _: bytes) -> None:
+            raise ValueError("made up")
+
     async with station.bot() as bot:
+        await station.until(lambda: bool(station.gateway.server.connections))
+        (connection,) = station.gateway.server.connections
+        transport: Any = Faulty(connection.transport)
+        connection.transport = transport
         await bot.send(ORDER)
         with contextlib.suppress(ConnectionResetError):
             assert await bot.rest() == b""
@@ -131,6 +140,7 @@ async def test_equal_orders_of_one_millisecond_carry_different_signatures(statio
     assert len(signatures) == len(station.upstream.received) == 20
 
 
+@needs_sources
 async def test_a_connection_that_comes_too_late_is_given_back(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

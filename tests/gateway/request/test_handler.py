@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import HandHost
 from gateway.request.test_replies import Scene, Wire, scene_on
+from rig.compiled import needs_sources
 from sealgate.core.admission import Bot
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import ReplayBounds, Replays
@@ -22,6 +23,8 @@ from sealgate.gateway.request.replies import Reply
 from sealgate.gateway.request.under_way import UnderWay
 
 BOT = Bot("grid", ("main",), frozenset())
+
+pytestmark = needs_sources
 
 
 class Carrying:

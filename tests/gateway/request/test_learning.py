@@ -8,10 +8,7 @@ from sealgate.core.admission import Ticket
 from sealgate.core.attempts import Again, Deliver, Failure, FailureKind, GiveUp, Replay
 from sealgate.core.catalogue import UpstreamError
 from sealgate.core.outcome import Conclusion
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
-from sealgate.core.routes import Lane
-from sealgate.gateway.pacing.turnstile import Turn, Turnstile
+from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.upstream.answer import Answer
@@ -20,13 +17,10 @@ READ, ORDER, OPEN = ticket("GET /symbols/list"), ticket("POST /order"), ticket("
 LOST = Failure(FailureKind.LOST, "the reply was cut short")
 
 
-class Heard(Turn):
-    """A turn that keeps what it was told."""
+class Heard:
+    """In place of a turn: it keeps what it was told."""
 
     def __init__(self) -> None:
-        super().__init__(
-            Turnstile(Pacer(PacerSettings(), lambda: 0.0), HandHost()), Claim("1", "grid", Lane.ORDER, 1.0)
-        )
         self.replies: list[LimitReply] = []
 
     def answered(self, reply: LimitReply) -> None:

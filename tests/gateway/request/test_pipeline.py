@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import answer, ticket
+from rig.compiled import needs_sources
 from rig.station import make_config
 from rig.tree import tree_of
 from sealgate.core.attempts import Failure, FailureKind
@@ -29,6 +30,8 @@ from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 from sealgate.gateway.upstream.connection import UpstreamConnection
+
+pytestmark = needs_sources
 
 ORDER = ticket("POST /order")
 OK = answer(201, b"{}")

@@ -1,6 +1,7 @@
 """Replies as they are written: where the body ends (RFC 9112 section 6.3), and what a cut one looks like."""
 
 import asyncio
+import dataclasses
 import json
 import math
 import socket
@@ -268,18 +269,17 @@ async def test_a_slow_bot_is_waited_for_where_nobody_else_does(
     monkeypatch.setattr(replies, "_PATIENCE_S", 0.0)
     asked: list[str] = []
 
-    class Patient(Remainder):
-        @property
-        def is_wanted(self) -> bool:
-            asked.append("is_wanted")
-            scene.bot.resume_writing()
-            return False
+    def is_wanted() -> bool:
+        asked.append("is_wanted")
+        scene.bot.resume_writing()
+        return False
 
     content = scene.content()
     content.feed_data(b"cd")
     content.feed_eof()
     scene.bot.pause_writing()
-    reply = Reply(200, "OK", (), b"ab", Patient(scene.upstream.hold, content, math.inf), b"4")
+    patient = dataclasses.replace(scene.upstream.hold, is_wanted=is_wanted)
+    reply = Reply(200, "OK", (), b"ab", Remainder(patient, content, math.inf), b"4")
     assert await write_reply(scene.request(), reply, NOTES, is_last=False)
     assert scene.wire.written.endswith(b"\r\n\r\nabcd")
     assert (asked, scene.upstream.ends) == (["is_wanted"], ["released"])

@@ -3,16 +3,13 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from rig.bot import met, request, told
-from rig.station import Station, running_station
+from rig.station import Station, running_station, watch_signing
 from rig.upstream import Upstream, Wire, say, say_and_close
 from rig.wire import OK, reply
-from sealgate.gateway.keys.sealing import sealed_request
-from sealgate.gateway.request import pipeline
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -22,16 +19,15 @@ Deed = Callable[[], None]
 
 
 @pytest.fixture
-def before_sending(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Deed], None]]:
+def before_sending(station: Station) -> Iterator[Callable[[Deed], None]]:
     """Return a function that has something done once, when a request has its connection and is signed."""
     deeds: list[Deed] = []
 
-    def seal(*arguments: Any) -> bytes:
+    def do(_: bytes) -> None:
         for deed in [deeds.pop() for _ in tuple(deeds)]:
             deed()
-        return sealed_request(*arguments)
 
-    monkeypatch.setattr(pipeline, "sealed_request", seal)
+    watch_signing(station, do)
     yield deeds.append
     assert not deeds
 

@@ -15,9 +15,8 @@ from sealgate.core.key_records import KeyRecord, KeyState, find_record
 from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.own_requests import ask
+from sealgate.gateway.life.own_requests import Deliverer, ask
 from sealgate.gateway.request.key_watch import fix_of
-from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.upstream.answer import Answer
 
 _LOOK_S = 1.0
@@ -40,7 +39,7 @@ class KeyCare:
     that look after the other keys, and with those that come after a reload.
     """
 
-    def __init__(self, pipeline: Pipeline, alias: str, untried: set[str], host: Host) -> None:
+    def __init__(self, pipeline: Deliverer, alias: str, untried: set[str], host: Host) -> None:
         self._pipeline = pipeline
         self._alias = alias
         self._live_key = pipeline.tree.live_keys[alias]

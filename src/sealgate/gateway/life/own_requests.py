@@ -1,6 +1,7 @@
 """The gateway's own requests with a key. They wait in its line and are sent as a bot's are."""
 
 from dataclasses import replace
+from typing import Protocol
 
 from sealgate.core.admission import Bot, Ticket
 from sealgate.core.headers import Head
@@ -8,14 +9,27 @@ from sealgate.core.routes import Lane
 from sealgate.core.target import parse_target
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.upstream.answer import Answer
 
 _SHORTEST_WAIT_S = 10.0
 _NOBODY = "(gateway)"  # no bot can have this name
 
 
-async def ask(pipeline: Pipeline, alias: str, path: str, lane: Lane, host: Host) -> Answer:
+class Deliverer(Protocol):
+    """What sends them: a pipeline, from its wait on."""
+
+    tree: Tree
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the gateway shuts down."""
+
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
+        """Return the reply. Raises Refusal where there is none."""
+
+
+async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, host: Host) -> Answer:
     """Return the whole reply to `GET path`, relative to the prefix, with a key of the pipeline's tree.
 
     Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
@@ -30,7 +44,7 @@ async def ask(pipeline: Pipeline, alias: str, path: str, lane: Lane, host: Host)
     return answer
 
 
-def _ticket(pipeline: Pipeline, alias: str, path: str, lane: Lane) -> Ticket:
+def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
     rules = pipeline.tree.rules
     route = replace(rules.routes.find("GET", path), lane=lane)
     bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))

@@ -11,8 +11,7 @@ from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
 from sealgate.core.target import Target
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.own_requests import ask
-from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.life.own_requests import Deliverer, ask
 from sealgate.gateway.request.tree import LiveKey, Tree
 from sealgate.gateway.upstream.answer import Answer
 
@@ -26,7 +25,7 @@ class TrialError(Exception):
 class Trial:
     """Tries what a pipeline brings that an old tree did not have."""
 
-    def __init__(self, new: Pipeline, old: Tree, host: Host) -> None:
+    def __init__(self, new: Deliverer, old: Tree, host: Host) -> None:
         self._new = new
         self._old = old
         self._host = host

@@ -1,5 +1,7 @@
 """What an attempt teaches: the pacer and the clock take it in, and the table says what follows."""
 
+from typing import Protocol
+
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import (
     TIMESTAMP,
@@ -14,17 +16,24 @@ from sealgate.core.attempts import (
 )
 from sealgate.core.catalogue import UpstreamError, find_kind
 from sealgate.core.limit_reply import limit_reply
+from sealgate.core.pacing.claims import LimitReply
 from sealgate.core.routes import Auth
 from sealgate.core.statuses import BAD_REQUEST, TOO_MANY_REQUESTS
 from sealgate.gateway.clock.kept import KeptClock
-from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 
 _SIGNED = Auth.SIGNED
 
 
-def observe(answer: Answer, turn: Turn, ticket: Ticket, context: RequestContext, clock: KeptClock) -> None:
+class Learner(Protocol):
+    """What learns how a turn ended: the turn itself, for its pacer."""
+
+    def answered(self, reply: LimitReply) -> None:
+        """Take it in."""
+
+
+def observe(answer: Answer, turn: Learner, ticket: Ticket, context: RequestContext, clock: KeptClock) -> None:
     """Let the pacer and the clock learn from a reply."""
     taught = limit_reply(answer.status, answer.head.limit_fields, clock.server_now)
     turn.answered(taught)
@@ -51,7 +60,7 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
     )
 
 
-def observe_failure(failure: Failure, turn: Turn, clock: KeptClock) -> None:
+def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:
     """Let the pacer learn from a 429 whose body was cut, and the clock whether the exchange is away."""
     if not failure.is_own:
         clock.due.set()
