@@ -231,7 +231,7 @@ class BotConnection(BotLine):
         self._parser = None  # with all that it holds
 
     def take_no_more(self) -> None:
-        """Let the request under way be the last; throw away what came behind it."""
+        """Let the request under way be the last; what comes behind it is read and thrown away."""
         super().take_no_more()
         self._queue.clear()
         if self._state not in DEAF:

@@ -58,8 +58,10 @@ class BotLine(Flow):
         self.transport.write(data)
 
     def take_no_more(self) -> None:
-        """Let the request under way be the last; throw away what came behind it."""
+        """Let the request under way be the last; what comes behind it is read and thrown away."""
         self._parser = None
+        self._is_full = self._reading_paused = False
+        self._go_on_reading()  # so that the loop sees it hang up
 
     @property
     def can_be_reset(self) -> bool:
