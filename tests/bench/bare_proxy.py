@@ -1,9 +1,10 @@
 """What the gateway is measured against: the usual small aiohttp proxy, which does nothing but pass on.
 
-No checks, no signature, no pause, no metrics, no log: bare_proxy.py BASE_URL. Prints its port.
+No checks, no signature, no pause, no metrics, no log: bare_proxy.py BASE_URL [CA_FILE]. Prints its port.
 """
 
 import asyncio
+import ssl
 import sys
 from collections.abc import AsyncIterator
 
@@ -30,7 +31,8 @@ async def pass_on(request: web.Request) -> web.StreamResponse:
 
 
 async def session(app: web.Application) -> AsyncIterator[None]:
-    connector = TCPConnector(limit=32)
+    trusted = ssl.create_default_context(cafile=sys.argv[2]) if sys.argv[2:] else True
+    connector = TCPConnector(limit=32, ssl=trusted)
     async with ClientSession(sys.argv[1], connector=connector, auto_decompress=False) as app[SESSION]:
         yield
 

@@ -1,90 +1,101 @@
 """The instructions of a request outside the kernel, counted by valgrind's callgrind, and where they go.
 
 A count is the same whatever else the machine does. It leaves out what the kernel does, waits, and what
-instructions cost: it says whether there is less to do, not how fast it is done.
+instructions cost: it says whether there is less to do, not how fast it is done. Rows are those of rows.py.
 
-The parts are those of the compiled gateway, whose functions callgrind can tell apart. Each holds what its
-function calls; what goes on while it waits for others does not count.
+Where they go is told by callers: what a function of CPython, libc and so on does counts for the compiled
+module or the library that is the nearest one up the chain of calls. Python code that is not compiled is all
+the interpreter's, with what it calls there: so of the pure gateway only the libraries are told apart.
 """
 
 import argparse
+import json
 import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPResponse
+from itertools import repeat, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.orders import order
+from bench.callgrind import costs
+from bench.orders import order, unique_orders
 from bench.pages import table, write_part
 from bench.process import Program, Way, first_line, running, wait_until_it_answers
-from bench.programs import BARE, COMPILED, GATEWAY, SERVE, WHEEL, gateway_environ, running_upstream, serving
-from bench.rivals import MissingError
+from bench.programs import (
+    BARE,
+    COMPILED,
+    GATEWAY,
+    SERVE,
+    WHEEL,
+    bare_arguments,
+    serving,
+    setting_environ,
+)
+from bench.rivals import Setting
+from bench.rows import ROWS, Row
 
 _CONNECTIONS = 16
 _WARM_UP, _ROUNDS = 60, 100  # of one request on each connection
-_TOTAL = re.compile(r"^totals: (\d+)", re.MULTILINE)
-_FUNCTION = re.compile(r"^ *([\d,]+) .*:CPyDef_(\w+?)(?:_gen_____mypyc_generator_helper__)? \[", re.MULTILINE)
+_REQUESTS = _CONNECTIONS * _ROUNDS
+_CALLERS = 12  # that a function's cost is told apart by
+_LEAST = 1.0  # thousand: what takes less in every row is not listed by itself
 _BESIDE = Path(__file__).parent / "bare_proxy.py"
+_COMPILED_FUNCTION = re.compile(r"(?:CPyDef|CPyPy|CPyGen|CPyPartial)_(\w+)")
+_RESUMED = "_gen_____mypyc_generator_helper__"
+_EXTENSION = re.compile(r"(?:.*-packages/|.*/)(.+?)\.(?:cpython-|abi3)[\w.-]*so$")
+_EVALUATION, _TASKS = "_PyEval_EvalFrameDefault", "_asyncio"
+INTERPRETER, OTHERS = "interpreter, what is not compiled", "others"
 
-# What a function of the compiled gateway is for. None of them calls another one of these.
-PARTS = {
-    "bots___connection___BotConnection___data_received": "parsing the request",
-    "pipeline___Pipeline____admit": "admission",
-    "pipeline____wait_Pipeline": "pacing, clock",
-    "pipeline___Pipeline____stamp": "timestamp",
-    "pipeline___Pipeline____sealed": "signature, request's bytes",
-    "upstream___connection___exchange_UpstreamConnection": "sending, sorting the reply",
-    "upstream___connection___UpstreamConnection___data_received": "parsing the reply",
-    "pipeline___Pipeline____learn": "learning, verdict",
-    "handler____write_Handler": "writing the reply",
-    "reporter___Reporter___flush": "log, metrics, live page",
-}
-REST = "tasks, event loop, the rest"
+Counts = Mapping[str, float]  # of a request, in thousands, by owner
+Owner = Callable[[str], str | None]
 
 
 @contextmanager
-def under_callgrind(name: str, upstream: str, folder: Path) -> Iterator[Way]:
+def under_callgrind(name: str, setting: Setting, folder: Path) -> Iterator[Way]:
     """Run a way, whose counts are in `folder` once it has ended."""
     into = f"--callgrind-out-file={folder / 'counts'}"
-    counted = ("valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", into)
+    options = ("--instr-atstart=no", f"--separate-callers={_CALLERS}", into)
+    counted = ("valgrind", "-q", "--tool=callgrind", *options)
     if name == BARE:
-        program = Program((*counted, sys.executable, str(_BESIDE), upstream), stdout=subprocess.PIPE)
-        with running(program) as process:
+        command = (*counted, sys.executable, str(_BESIDE), *bare_arguments(setting))
+        with running(Program(command, stdout=subprocess.PIPE)) as process:
             yield Way(int(first_line(process)), process.pid)
         return
-    environ = gateway_environ(upstream, **({"PYTHONPATH": str(WHEEL)} if name == COMPILED else {}))
-    with serving(folder, environ, (*counted, *SERVE)) as way:
+    with serving(folder, setting_environ(name, setting, folder), (*counted, *SERVE)) as way:
         yield way
 
 
-def count(name: str, upstream: str, folder: Path) -> Path:
-    """Send orders through a way; return the file with the counts."""
-    with under_callgrind(name, upstream, folder) as way:
-        wait_until_it_answers(way.port)
-        _exchange(way.port, _WARM_UP)
-        _switch(way, "on")
-        _exchange(way.port, _ROUNDS)
-        time.sleep(0.5)  # the record follows the reply
-        _switch(way, "off")
-    return folder / "counts"
+def count(name: str, row: Row, by: Owner) -> Counts:
+    """Send orders through a way; return what one of them takes."""
+    with TemporaryDirectory() as name_of_folder, row.running(folder := Path(name_of_folder)) as (_, setting):
+        with under_callgrind(name, setting, folder) as way:
+            wait_until_it_answers(way.port)
+            messages = unique_orders() if row.load else repeat(order())
+            _exchange(way.port, _WARM_UP, messages)
+            _switch(way, "on")
+            _exchange(way.port, _ROUNDS, messages)
+            time.sleep(0.5)  # the record follows the reply
+            _switch(way, "off")
+        return shares(folder / "counts", by)
 
 
 def _switch(way: Way, state: str) -> None:
-    subprocess.run(("callgrind_control", "-i", state, str(way.pid)), check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(("callgrind_control", "-i", state, str(way.pid)), check=True, capture_output=True)
 
 
-def _exchange(port: int, rounds: int) -> None:
+def _exchange(port: int, rounds: int, messages: Iterator[bytes]) -> None:
     with ExitStack() as stack:
         address = ("127.0.0.1", port)
         connections = [stack.enter_context(socket.create_connection(address)) for _ in range(_CONNECTIONS)]
         for _ in range(rounds):
             for connection in connections:
-                connection.sendall(order())
+                connection.sendall(next(messages))
             for connection in connections:
                 _receive(connection)
 
@@ -97,63 +108,110 @@ def _receive(connection: socket.socket) -> None:
             raise SystemExit(f"answered with {reply.status}: {body!r}")
 
 
-def thousands(counts: Path) -> float:
-    """Return the thousands of instructions of a request."""
-    found = _TOTAL.search(counts.read_text())
-    if found is None:
-        raise SystemExit(f"callgrind counted nothing in {counts}")
-    return int(found[1]) / (_ROUNDS * _CONNECTIONS * 1000)
+def shares(file: Path, by: Owner) -> Counts:
+    """Add up what each place cost a request, by its owner."""
+    places = costs(file)
+    extensions = {
+        chain[0]: found[1]
+        for chain, library in places
+        if (found := _EXTENSION.match(library)) and not found[1].endswith("__mypyc")
+    }
+    added: Counter[str] = Counter()  # of all requests
+    for (chain, _), cost in places.items():
+        added[_owner(chain, by, extensions)] += cost
+    if not added:
+        raise SystemExit(f"callgrind counted nothing in {file}")
+    return {owner: cost / (_REQUESTS * 1000) for owner, cost in added.items()}
 
 
-def parts(counts: Path) -> Mapping[str, float]:
-    """Return the thousands of each part, the rest at last."""
-    command = ("callgrind_annotate", "--inclusive=yes", "--threshold=100", str(counts))
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found: dict[str, float] = {}
-    for number, function in _FUNCTION.findall(text):
-        if function in PARTS:
-            part = PARTS[function]
-            found[part] = max(
-                found.get(part, 0.0), int(number.replace(",", "")) / (_ROUNDS * _CONNECTIONS * 1000)
-            )
-    if missing := PARTS.values() - found.keys():
-        raise SystemExit(f"no such function any more, mend PARTS: {', '.join(sorted(missing))}")
-    return {part: found[part] for part in PARTS.values()} | {REST: thousands(counts) - sum(found.values())}
+def _owner(chain: Sequence[str], by: Owner, extensions: Mapping[str, str]) -> str:
+    """Go up the chain; what the standard library has in C works for the compiled module that called it."""
+    standard = None
+    for name in takewhile(_EVALUATION.__ne__, chain):
+        if owner := by(name):
+            return owner
+        extension = extensions.get(name, "")
+        if "/" in extension or extension == _TASKS:
+            return extension
+        standard = standard or extension
+    return standard or INTERPRETER
 
 
-def report(totals: Mapping[str, float], shares: Mapping[str, float]) -> str:
-    whole = table(
-        ("way", "thousand instructions", "to bare aiohttp"),
-        ((name, f"{total:.0f}", f"{total / totals[BARE]:.2f}") for name, total in totals.items()),
+def compiled_function(name: str) -> str | None:
+    """Name the compiled function, as mypyc writes it."""
+    found = _COMPILED_FUNCTION.match(name)
+    return found[1].removesuffix(_RESUMED) if found else None
+
+
+def compiled_module() -> Owner:
+    """Return what names a function's compiled module, whose path mypyc shortens as far as it is clear."""
+    files = (
+        file.relative_to(WHEEL / "sealgate") for file in WHEEL.rglob("*.so") if "__mypyc" not in file.name
     )
-    total = totals[COMPILED]
-    pieces = table(
-        ("part of the gateway, compiled", "thousand instructions", "share"),
-        ((part, f"{one:.0f}", f"{100 * one / total:.0f} %") for part, one in shares.items()),
-    )
-    return f"{whole}\n\n{pieces}"
+    paths = [(*file.parent.parts, file.name.partition(".")[0]) for file in files]
+    known = {"___".join(path[at:]): "/".join(path) for path in paths for at in range(len(path))}
+
+    def module(name: str) -> str | None:
+        function = compiled_function(name)
+        if function is None:
+            return None
+        parts = function.split("___")
+        starts = ("___".join(parts[:at]) for at in range(len(parts), 0, -1))
+        return next((known[start] for start in starts if start in known), None)
+
+    return module
 
 
-def measure() -> str:
-    with TemporaryDirectory() as name, running_upstream() as direct:
-        upstream = f"http://127.0.0.1:{direct.port}"
-        files = {}
-        for way in (BARE, GATEWAY, COMPILED):
-            folder = Path(name) / way
-            folder.mkdir()
-            files[way] = count(way, upstream, folder)
-        return report({way: thousands(file) for way, file in files.items()}, parts(files[COMPILED]))
+def totals_table(found: Mapping[str, Mapping[str, Counts]]) -> str:
+    def rows() -> Iterator[Sequence[str]]:
+        for row, ways in found.items():
+            totals = {way: sum(counts.values()) for way, counts in ways.items()}
+            for way, total in totals.items():
+                yield row, way, f"{total:.0f}", f"{total / totals[BARE]:.2f}"
+
+    return table(("row", "way", "thousand instructions", "to bare aiohttp"), rows(), words=2)
 
 
-def main() -> None:
+def shares_table(found: Mapping[str, Mapping[str, Counts]], way: str) -> str:
+    """Write a line for each owner, the dearest first, and a column for each row."""
+    columns = [counts[way] for counts in found.values()]
+    names = sorted(set().union(*columns), key=lambda name: -columns[0].get(name, 0))
+    large = [name for name in names if max(one.get(name, 0) for one in columns) >= _LEAST]
+    lines = [(name, *(f"{one.get(name, 0):.1f}" for one in columns)) for name in large]
+    small = (sum(cost for name, cost in one.items() if name not in large) for one in columns)
+    lines.append((OTHERS, *(f"{cost:.1f}" for cost in small)))
+    return table((f"{way}: thousand instructions of", *found), lines)
+
+
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description="Instructions of a request, by way and by part. Two minutes."
+        description="Instructions of a request, by row, way and module. Half a minute for each row and way."
+    )
+    usual = [name for name, row in ROWS.items() if not row.has_tls and not row.has_journal]
+    parser.add_argument("--only", action="append", choices=tuple(ROWS), help="this row; may be repeated")
+    parser.add_argument("--functions", action="store_true", help="by compiled function, not by module")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON: the thousands of a request, by owner"
     )
     parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
     options = parser.parse_args()
-    if not WHEEL.is_dir():
-        raise SystemExit(str(MissingError("without compiled modules: run scripts/compiled")))
-    text = measure()
+    if options.write and (options.only or options.functions):
+        parser.error("--write needs every row, by module")
+    options.only = options.only or usual
+    return options
+
+
+def main() -> None:
+    options = parse()
+    ways = [BARE, GATEWAY, *([COMPILED] if WHEEL.is_dir() else [])]
+    if COMPILED not in ways:
+        print(f"Without {COMPILED}: scripts/compiled", file=sys.stderr)
+    by = compiled_function if options.functions else compiled_module()
+    found = {row: {way: count(way, ROWS[row], by) for way in ways} for row in options.only}
+    if options.json:
+        print(json.dumps(found, indent=1))
+        return
+    text = "\n\n".join((totals_table(found), *(shares_table(found, way) for way in reversed(ways[1:]))))
     print(text)
     if options.write:
         write_part("instructions", text)

@@ -11,6 +11,7 @@ import asyncio
 import json
 import math
 import re
+import ssl
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from statistics import quantiles
 
 import uvloop
 
-from bench.orders import VARIED, order, orders
+from bench.orders import VARIED, order, orders, unique_orders
 from bench.process import cpu_s, resident_mb
 
 PATIENCE_S = 30.0
@@ -87,11 +88,12 @@ def _is_whole(reply: bytes) -> bool:
 
 
 async def main(options: argparse.Namespace) -> None:
-    messages = orders(*options.vary) if options.vary else [order()]
-    course = Course(cycle(messages))
+    repeated = orders(*options.vary) if options.vary else [order()]
+    course = Course(unique_orders() if options.unique else cycle(repeated))
+    trusted = ssl.create_default_context(cafile=options.ca_file) if options.ca_file else None
     loop = asyncio.get_running_loop()
     clients = [
-        (await loop.create_connection(lambda: Client(course), "127.0.0.1", options.port))[1]
+        (await loop.create_connection(lambda: Client(course), "127.0.0.1", options.port, ssl=trusted))[1]
         for _ in range(options.connections)
     ]
     async with asyncio.timeout(PATIENCE_S):
@@ -142,6 +144,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("seconds", type=float)
     parser.add_argument("--warm-up", type=float, default=0.1, metavar="SECONDS")
     parser.add_argument("--vary", type=_varied, metavar="WHAT:COUNT", help="orders of as many bots, ...")
+    parser.add_argument("--ca-file", metavar="FILE", help="speak TLS, and trust this authority")
+    parser.add_argument("--unique", action="store_true", help="orders with fields that no other one has")
     return parser.parse_args()
 
 

@@ -12,18 +12,28 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import trustme
+
 from bench.orders import token
 from bench.process import Program, Way, first_line, running, wait_until_it_answers
-from bench.rivals import API_KEY, SECRET, MissingError, running_haproxy, running_mitmproxy
+from bench.rivals import (
+    API_KEY,
+    SECRET,
+    MissingError,
+    Setting,
+    running_caddy,
+    running_haproxy,
+    running_mitmproxy,
+)
 
-DIRECT, HAPROXY, BARE, MITMPROXY, GATEWAY, COMPILED, ON_ASYNCIO = WAYS = (
+DIRECT, HAPROXY, CADDY, BARE, MITMPROXY, GATEWAY, COMPILED = (
     "direct",
     "HAProxy",
+    "Caddy, unsigned",
     "bare aiohttp",
     "mitmproxy",
     "gateway",
     "gateway, compiled",
-    "gateway, asyncio",
 )
 _HERE = Path(__file__).parent
 # What scripts/compiled made, to be found before the sources.
@@ -31,14 +41,9 @@ WHEEL = Path(sysconfig.get_path("purelib", vars={"base": str(_HERE.parents[1] / 
 _PATIENCE_S = 60.0
 _EVENT = re.compile(r"\{.*\}\n")  # a whole line of the log; where the start fails, other lines are there too
 SERVE = (sys.executable, "-m", "sealgate", "serve")
-_SERVE_ON_ASYNCIO = (
-    sys.executable,
-    "-c",
-    "import sys; sys.modules['uvloop'] = None; from sealgate.cli import main; main(['serve'])",
-)
 
 Measurement = dict[str, float]
-Start = Callable[[str, Path], AbstractContextManager[Way]]
+Start = Callable[[Setting, Path], AbstractContextManager[Way]]
 
 
 @contextmanager
@@ -48,10 +53,14 @@ def running_upstream(*arguments: str) -> Iterator[Way]:
 
 
 @contextmanager
-def running_bare(upstream: str, folder: Path) -> Iterator[Way]:
+def running_bare(setting: Setting, folder: Path) -> Iterator[Way]:
     del folder
-    with running_here("bare_proxy.py", f"http://{upstream}") as way:
+    with running_here("bare_proxy.py", *bare_arguments(setting)) as way:
         yield way
+
+
+def bare_arguments(setting: Setting) -> Sequence[str]:
+    return setting.url, *([str(setting.ca_file)] if setting.ca_file else [])
 
 
 @contextmanager
@@ -62,34 +71,48 @@ def running_here(*arguments: str) -> Iterator[Way]:
         yield Way(int(first_line(process)), process.pid)
 
 
+def certificates(folder: Path) -> tuple[Path, Path]:
+    """Make the file of an authority, and one with a certificate for 127.0.0.1 and its key."""
+    authority = trustme.CA()
+    ca_file, own = folder / "ca.pem", folder / "server.pem"
+    authority.cert_pem.write_to_path(ca_file)
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(own)
+    return ca_file, own
+
+
 @contextmanager
-def running_gateway(upstream: str, folder: Path) -> Iterator[Way]:
-    with serving(folder, gateway_environ(f"http://{upstream}")) as way:
+def running_gateway(setting: Setting, folder: Path) -> Iterator[Way]:
+    with serving(folder, setting_environ(GATEWAY, setting, folder)) as way:
         yield way
 
 
 @contextmanager
-def running_compiled_gateway(upstream: str, folder: Path) -> Iterator[Way]:
-    if not WHEEL.is_dir():
-        raise MissingError("scripts/compiled")
-    environ = gateway_environ(f"http://{upstream}", PYTHONPATH=str(WHEEL))
-    with serving(folder, environ) as way:
+def running_compiled_gateway(setting: Setting, folder: Path) -> Iterator[Way]:
+    with serving(folder, setting_environ(COMPILED, setting, folder)) as way:
         yield way
 
 
-@contextmanager
-def running_gateway_on_asyncio(upstream: str, folder: Path) -> Iterator[Way]:
-    with serving(folder, gateway_environ(f"http://{upstream}"), _SERVE_ON_ASYNCIO) as way:
-        yield way
+def setting_environ(name: str, setting: Setting, folder: Path) -> Mapping[str, str]:
+    """Return a gateway's variables. Raises MissingError where nothing is compiled."""
+    more = {}
+    if name == COMPILED:
+        if not WHEEL.is_dir():
+            raise MissingError("scripts/compiled")
+        more["PYTHONPATH"] = str(WHEEL)
+    if setting.ca_file:
+        more["SEALGATE_UPSTREAM__CA_FILE"] = str(setting.ca_file)
+    if setting.has_journal:
+        more["SEALGATE_JOURNAL__FILE"] = str(folder / "journal.db")
+    return gateway_environ(setting.url, **more)
 
 
 STARTS: Mapping[str, Start] = {
     HAPROXY: running_haproxy,
+    CADDY: running_caddy,
     BARE: running_bare,
     MITMPROXY: running_mitmproxy,
     GATEWAY: running_gateway,
     COMPILED: running_compiled_gateway,
-    ON_ASYNCIO: running_gateway_on_asyncio,
 }
 
 
@@ -140,17 +163,15 @@ def started(start: AbstractContextManager[Way]) -> Iterator[Way]:
 
 
 @contextmanager
-def running_ways(folder: Path, names: Sequence[str]) -> Iterator[dict[str, Way]]:
-    """Run all but the client; say of what is missing how to get it."""
+def running_ways(folder: Path, setting: Setting, names: Sequence[str]) -> Iterator[dict[str, Way]]:
+    """Run the ways to an upstream; say of what is missing how to get it."""
     with ExitStack() as stack:
-        direct = stack.enter_context(running_upstream())
-        ways = {DIRECT: direct}
+        ways = {}
         for name in names:
             own = folder / name
             own.mkdir()
             try:
-                start = STARTS[name](f"127.0.0.1:{direct.port}", own)
-                ways[name] = stack.enter_context(started(start))
+                ways[name] = stack.enter_context(started(STARTS[name](setting, own)))
             except MissingError as error:
                 print(f"Without {name}: {error}", file=sys.stderr)
         yield ways

@@ -5,6 +5,7 @@ installed on demand, once for each state of that lock.
 """
 
 import base64
+import contextlib
 import os
 import shutil
 import socket
@@ -13,9 +14,11 @@ import sys
 import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.process import Program, Way, first_line, running
+from rig.ports import free_port
 
 API_KEY, SECRET = "bench", "bench-secret"
 _HERE = Path(__file__).parent
@@ -23,20 +26,34 @@ _LOCK = _HERE.parents[1] / "deploy/requirements-bench.txt"
 _VENV = _HERE.parents[1] / ".venv/mitmproxy"
 
 
+@dataclass(frozen=True)
+class Setting:
+    """The upstream as HOST:PORT, whom to trust where it speaks TLS, whether the gateway keeps a journal."""
+
+    upstream: str
+    ca_file: Path | None = None
+    has_journal: bool = False
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self.ca_file else 'http'}://{self.upstream}"
+
+
 class MissingError(Exception):
     """A rival that cannot be had here; the text says what would bring it."""
 
 
 @contextmanager
-def running_haproxy(upstream: str, folder: Path) -> Iterator[Way]:
+def running_haproxy(setting: Setting, folder: Path) -> Iterator[Way]:
     """Run it on a socket that it inherits, so that the port is known and nobody else's."""
     environ = {
         **os.environ,
         "API_KEY": API_KEY,
         "SECRET_BASE64": base64.b64encode(SECRET.encode()).decode(),
-        "UPSTREAM": upstream,
+        "UPSTREAM": setting.upstream,
+        **({"CA_FILE": str(setting.ca_file)} if setting.ca_file else {}),
     }
-    command = (haproxy(), "-db", "-q", "-f", str(_HERE / "haproxy.cfg"))
+    command = (_installed("haproxy"), "-db", "-q", "-f", str(_HERE / "haproxy.cfg"))
     with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
         number = listener.fileno()
         environ["LISTEN_FD"] = str(number)
@@ -47,19 +64,43 @@ def running_haproxy(upstream: str, folder: Path) -> Iterator[Way]:
             yield Way(listener.getsockname()[1], process.pid)
 
 
-def haproxy() -> str:
-    """Return the program. Raises MissingError."""
-    # Debian puts it where only root looks.
-    found = shutil.which("haproxy", path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin")))
+@contextmanager
+def running_caddy(setting: Setting, folder: Path) -> Iterator[Way]:
+    """Run it on a port that was free: it can neither inherit a socket nor say which one it got."""
+    tls = f"tls_trusted_ca_certs {setting.ca_file}" if setting.ca_file else ""
+    port = free_port()
+    environ = {
+        **os.environ,
+        "HOME": str(folder),
+        "GOMAXPROCS": "1",
+        "LISTEN_PORT": str(port),
+        "UPSTREAM": setting.url,
+        "TRANSPORT": tls,
+    }
+    config = ("--config", str(_HERE / "caddy.cfg"), "--adapter", "caddyfile")
+    with (
+        (folder / "caddy.log").open("wb") as errors,
+        running(
+            Program((_installed("caddy"), "run", *config), environ, stdout=errors, stderr=errors)
+        ) as process,
+    ):
+        yield Way(port, process.pid)
+
+
+def _installed(name: str) -> str:
+    """Return the program of a Debian package of that name. Raises MissingError."""
+    # Debian puts some where only root looks.
+    found = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin")))
     if found is None:
-        raise MissingError("apt-get install --no-install-recommends haproxy")
+        raise MissingError(f"apt-get install --no-install-recommends {name}")
     return found
 
 
 @contextmanager
-def running_mitmproxy(upstream: str, folder: Path) -> Iterator[Way]:
-    options = ("-q", "--mode", f"reverse:http://{upstream}", "--listen-host", "127.0.0.1", "-p", "0")
-    addon = ("--set", f"confdir={folder}", "-s", str(_HERE / "mitmproxy_addon.py"))
+def running_mitmproxy(setting: Setting, folder: Path) -> Iterator[Way]:
+    options = ("-q", "--mode", f"reverse:{setting.url}", "--listen-host", "127.0.0.1", "-p", "0")
+    trusted = ("--set", f"ssl_verify_upstream_trusted_ca={setting.ca_file}") if setting.ca_file else ()
+    addon = (*trusted, "--set", f"confdir={folder}", "-s", str(_HERE / "mitmproxy_addon.py"))
     environ = {**os.environ, "API_KEY": API_KEY, "BENCH_SECRET": SECRET}
     program = Program((mitmdump(), *options, *addon), environ, stdout=subprocess.PIPE)
     with running(program) as process:
@@ -87,11 +128,11 @@ def _install(stamp: Path) -> None:
 
 def versions() -> Iterator[str]:
     """Yield the name and version of each rival that is here."""
-    try:
-        printed = subprocess.run((haproxy(), "-v"), capture_output=True, text=True, check=True).stdout
-        yield " ".join(("HAProxy", printed.split()[2].partition("-")[0]))
-    except MissingError:
-        pass
+    for name, argument, place in (("HAProxy", "-v", 2), ("Caddy", "version", 0)):
+        with contextlib.suppress(MissingError):
+            command = (_installed(name.lower()), argument)
+            printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+            yield f"{name} {printed.split()[place].partition('-')[0]}"
     if (_VENV / ".stamp").exists():
         [line] = (line for line in _LOCK.read_text().splitlines() if line.startswith("mitmproxy=="))
         yield line.rstrip(" \\").replace("==", " ")

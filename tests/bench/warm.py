@@ -16,10 +16,8 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import trustme
-
 from bench.pages import machine, table, write_part
-from bench.programs import gateway_environ, running_here, running_upstream, serving
+from bench.programs import certificates, gateway_environ, running_here, running_upstream, serving
 
 ROUND_TRIPS_MS = (0, 10, 50)
 HEAD = ("round trip ms", "direct over TLS ms", "through the gateway ms", "gateway just started ms")
@@ -41,10 +39,7 @@ class Exchange:
 
 @contextmanager
 def running_exchange(folder: Path, round_trip_ms: float) -> Iterator[Exchange]:
-    authority = trustme.CA()
-    ca_file, own = folder / "ca.pem", folder / "server.pem"
-    authority.cert_pem.write_to_path(ca_file)
-    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(own)
+    ca_file, own = certificates(folder)
     with (
         running_upstream(str(own), str(own)) as upstream,
         running_here("distance.py", str(upstream.port), str(round_trip_ms)) as way,
