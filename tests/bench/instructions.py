@@ -207,7 +207,11 @@ def main() -> None:
     if COMPILED not in ways:
         print(f"Without {COMPILED}: scripts/compiled", file=sys.stderr)
     by = compiled_function if options.functions else compiled_module()
-    found = {row: {way: count(way, ROWS[row], by) for way in ways} for row in options.only}
+    found: dict[str, dict[str, Counts]] = {}
+    for row in options.only:
+        for way in ways:
+            found.setdefault(row, {})[way] = counts = count(way, ROWS[row], by)
+            print(f"{row}, {way}: {sum(counts.values()):.0f}", file=sys.stderr)  # as it takes minutes
     if options.json:
         print(json.dumps(found, indent=1))
         return
