@@ -44,6 +44,7 @@ ROOMS = (
     "upstream",
     "pacing",
     "keys",
+    "http",
     "host",
 )
 

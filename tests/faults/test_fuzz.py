@@ -5,9 +5,8 @@ import pytest
 from bench.fuzz_target import FoundError, Fuzz
 from rig.compiled import needs_sources
 from sealgate.core import headers
-from sealgate.gateway.bots import connection
-from sealgate.gateway.bots.incoming import Incoming
-from sealgate.gateway.bots.states import CUT, Event
+from sealgate.gateway.http import server
+from sealgate.gateway.http.parser import RequestHead, RequestParser
 
 SEED = 19
 
@@ -38,24 +37,27 @@ async def test_a_name_that_is_compared_with_one_mark_only_is_found(monkeypatch: 
 
 @needs_sources
 async def test_a_request_behind_chunks_of_http_1_0_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Trusting(Incoming):
-        __slots__ = ()
+    class Trusting(RequestParser):
+        def on_headers_complete(self) -> None:
+            super().on_headers_complete()
+            head = self._events[-1]
+            if isinstance(head, RequestHead) and head.length is None:
+                self._keep_alive = head.keep_alive = self._llhttp.should_keep_alive()
 
-        def __setattr__(self, name: str, value: object) -> None:
-            super().__setattr__(name, name != "is_misframed" and value)
-
-    monkeypatch.setattr(connection, "Incoming", Trusting)
+    monkeypatch.setattr(server, "RequestParser", Trusting)
     check_goes_on(await finding())
 
 
 @needs_sources
 async def test_a_request_behind_connect_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    note = connection.BotConnection._note
+    class Trusting(RequestParser):
+        def on_headers_complete(self) -> None:
+            part = self._part
+            super().on_headers_complete()
+            if self._llhttp.get_method() == b"CONNECT":
+                self._events.pop()
+                self._keep_alive = self._events[-1].keep_alive = True
+                self._part = part
 
-    def go_on(self: connection.BotConnection, behind: Event) -> None:
-        is_tunnel = behind is CUT and self._latest is not None and self._latest.method == "CONNECT"
-        if not is_tunnel:
-            note(self, behind)
-
-    monkeypatch.setattr(connection.BotConnection, "_note", go_on)
+    monkeypatch.setattr(server, "RequestParser", Trusting)
     check_goes_on(await finding())

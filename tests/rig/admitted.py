@@ -1,11 +1,15 @@
 """What the middle of the pipeline works with, made without sockets: an admitted request, a key, a reply."""
 
+import asyncio
+import math
+
 from sealgate.core.admission import Bot, Rules, Ticket, authorise
 from sealgate.core.headers import HeaderRules, sort_reply
 from sealgate.core.routes import Permission, RouteTable
 from sealgate.core.signing import Scheme, Signer
+from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.keys.key import Secret, SigningKey
-from sealgate.gateway.upstream.answer import Answer, Remainder
+from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 
 PREFIX = "/v1/trade"
 BOT = Bot("grid", ("main",), frozenset(Permission))
@@ -32,3 +36,9 @@ def answer(
 ) -> Answer:
     """Return a reply of the exchange."""
     return Answer(status, "Phrase", sort_reply(fields), body, remainder)
+
+
+def remainder(ends: list[str]) -> Remainder:
+    """Return what is left of a large reply, which notes in `ends` what becomes of its connection."""
+    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
+    return Remainder(lease, Body(Flow(asyncio.get_running_loop())), math.inf)

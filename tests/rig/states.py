@@ -1,4 +1,4 @@
-"""What the tests of both tables of states share, and those tables as docs/design.md draws them."""
+"""What the tests of a table of states need, and that table as docs/design.md draws it."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -47,7 +47,17 @@ _KEPT = frozenset(
         b"x-gateway-request-id",
     }
 )
-_READ = frozenset({b"referer"})  # of a program it is its name, by which exchanges count
+# Passed on, and looked at, too: two of them would be read differently by two servers.
+_READ = frozenset(
+    {
+        b"content-location",
+        b"content-range",
+        b"content-type",
+        b"max-forwards",
+        b"referer",  # of a program it is its name, by which exchanges count
+        b"user-agent",
+    }
+)
 # What each byte of a name is read as: letters in lower case, digits, and "-" for all others.
 _PLAIN = bytes(
     ord(chr(octet).lower()) if chr(octet).isascii() and chr(octet).isalnum() else ord("-")
@@ -78,6 +88,7 @@ _DROPPED = _HOP_BY_HOP | {
     b"forwarded",
     b"front-end-https",
     b"http2-settings",
+    b"proxy",  # CGI makes HTTP_PROXY of it, by which programs choose where to connect
     b"true-client-ip",
     b"x-client-ip",
     b"x-cluster-client-ip",

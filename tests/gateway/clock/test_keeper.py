@@ -1,23 +1,21 @@
 """The keeper of the clock: what each reply of `/time` does to it, what is said once, and how it rests."""
 
 import asyncio
-import math
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiohttp.streams import EMPTY_PAYLOAD
 from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import EPOCH, HandHost
-from rig.admitted import answer
+from rig.admitted import answer, remainder
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.routes import Lane
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource, time_in
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
-from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
+from sealgate.gateway.upstream.answer import Answer
 
 PATH = "/v1/trade/time"
 ROUND_TRIP_S = 0.02
@@ -177,8 +175,7 @@ async def test_the_field_that_is_set_is_read() -> None:
 
 async def test_of_a_reply_that_is_far_too_large_the_rest_is_not_read() -> None:
     ends: list[str] = []
-    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    large = answer(200, b"{", remainder=Remainder(lease, EMPTY_PAYLOAD, math.inf))
+    large = answer(200, b"{", remainder=remainder(ends))
     kept = await Kept(large).run()
     assert ends == ["closed"]
     assert kept.clock.error_s() is None

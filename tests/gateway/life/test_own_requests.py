@@ -1,12 +1,9 @@
 """The gateway's own requests: whose they are, how long they may wait, and what becomes of a large reply."""
 
-import math
-
 import pytest
-from aiohttp.streams import EMPTY_PAYLOAD
 
 from gateway.clock.test_kept import HandHost
-from rig.admitted import answer
+from rig.admitted import answer, remainder
 from rig.station import make_config
 from rig.tree import Scripted, tree_of
 from sealgate.core.admission import Ticket
@@ -14,7 +11,7 @@ from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.life.own_requests import ask
 from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
+from sealgate.gateway.upstream.answer import Answer
 
 URL = "http://127.0.0.1:9"
 
@@ -48,8 +45,7 @@ async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits
 
 async def test_the_rest_of_a_large_reply_is_not_read() -> None:
     ends: list[str] = []
-    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    large = answer(200, b"first part", remainder=Remainder(lease, EMPTY_PAYLOAD, math.inf))
+    large = answer(200, b"first part", remainder=remainder(ends))
     host = HandHost()
     async with tree_of(make_config(URL), host) as tree:
         found = await ask(Scripted(tree, [large]), "main", "/api-keys", Lane.READ, host)

@@ -14,7 +14,7 @@ from sealgate.core.admission import Bot
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.incoming import Incoming
+from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.request import handler as handler_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import RequestContext

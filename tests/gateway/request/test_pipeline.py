@@ -3,16 +3,14 @@
 import asyncio
 import contextlib
 import dataclasses
-import math
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
-from aiohttp.streams import EMPTY_PAYLOAD
 from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import EPOCH, HandHost
-from rig.admitted import answer, ticket
+from rig.admitted import answer, remainder, ticket
 from rig.compiled import needs_sources
 from rig.station import make_config
 from rig.tree import tree_of
@@ -28,7 +26,7 @@ from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.under_way import UnderWay
-from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
+from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import UpstreamConnection
 
 pytestmark = needs_sources
@@ -215,8 +213,7 @@ async def test_what_cannot_be_learned_from_a_reply_does_not_lose_it(monkeypatch:
 async def test_for_a_bot_that_is_gone_nothing_is_sent_again() -> None:
     """The rest of the refusal is not read either."""
     ends: list[str] = []
-    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    limited = answer(429, b"{}", remainder=Remainder(lease, EMPTY_PAYLOAD, math.inf))
+    limited = answer(429, b"{}", remainder=remainder(ends))
     async with pipeline_to(Connection(limited)) as pipeline:
         context = admitted()
         context.has_hung_up = True

@@ -6,16 +6,15 @@ import json
 import math
 import socket
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from rig.admitted import answer
 from sealgate.errors import REASONS, Refusal
-from sealgate.gateway.bots.incoming import Incoming
-from sealgate.gateway.bots.line import BotLine
+from sealgate.gateway.http.flow import Body
+from sealgate.gateway.http.parser import RequestHead
+from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 from sealgate.gateway.request import replies
 from sealgate.gateway.request.replies import Reply, closing_bytes, passed_on, problem, write_reply
 from sealgate.gateway.upstream.answer import BrokenReplyError, Lease, Remainder
@@ -69,28 +68,20 @@ class Scene:
     """A bot on a wire, and the upstream's connection behind it."""
 
     wire: Wire
-    bot: BotLine
+    bot: ServerConnection
     upstream: Upstreams
 
     def request(
         self, method: str = "GET", version: tuple[int, int] = (1, 1), *, should_close: bool = False
     ) -> Incoming:
         """Return a request whose body was read."""
-        message: Any = SimpleNamespace(
-            method=method,
-            path="/v1/trade/x",
-            version=version,
-            raw_headers=(),
-            should_close=should_close,
-            chunked=False,
-            upgrade=False,
-        )
-        return Incoming(message, EMPTY_PAYLOAD, self.bot)
+        head = RequestHead(method, "/v1/trade/x", version, ())
+        head.keep_alive = not should_close
+        return Incoming(head, Body(self.bot, b""), self.bot)
 
-    def content(self) -> StreamReader:
+    def content(self) -> Body:
         """Return a body of which nothing has come yet."""
-        flow: Any = self.bot
-        return StreamReader(flow, 1 << 16, loop=asyncio.get_running_loop())
+        return Body(self.bot)
 
     def remainder(
         self, *chunks: bytes, error: Exception | None = None, ends_at: float = math.inf
@@ -98,17 +89,18 @@ class Scene:
         """Return what is left of a large reply: the chunks, then its end or an error."""
         content = self.content()
         for chunk in chunks:
-            content.feed_data(chunk)
+            content.feed(chunk)
         if error is None:
-            content.feed_eof()
+            content.end()
         else:
-            content.set_exception(error)
+            content.fail(error)
         return Remainder(self.upstream.hold, content, ends_at)
 
 
 def scene_on(wire: Wire) -> Scene:
-    bot = BotLine(asyncio.get_running_loop())
-    bot.connection_made(wire)
+    nobody: Any = None
+    bot = ServerConnection(Service(nobody, nobody, head_timeout_s=math.inf), set(), lambda: None)
+    bot.transport = wire
     return Scene(wire, bot, Upstreams())
 
 
@@ -203,7 +195,7 @@ async def test_after_the_last_reply_it_does_not(scene: Scene) -> None:
 async def test_a_connection_with_an_unread_body_is_closed(scene: Scene) -> None:
     """What follows would be read as the next request."""
     request = scene.request("POST")
-    request.content = scene.content()
+    request.body = scene.content()
     assert not await write_reply(request, Reply(413, "Too Large", (), b""), NOTES, is_last=False)
     assert b"Connection: close\r\n" in scene.wire.written
 
@@ -219,7 +211,7 @@ async def test_a_reply_that_is_cut_resets_the_bots_connection(scene: Scene) -> N
 async def test_a_bot_that_goes_leaves_no_connection_held(scene: Scene) -> None:
     scene.wire.then = scene.wire.abort
     reply = Reply(200, "OK", (), b"ab", scene.remainder(b"cd"))
-    with pytest.raises(ConnectionResetError, match="the bot is gone"):
+    with pytest.raises(ConnectionResetError, match="the client is gone"):
         await write_reply(scene.request(), reply, NOTES, is_last=False)
     assert scene.upstream.ends == ["closed"]
 
@@ -275,8 +267,8 @@ async def test_a_slow_bot_is_waited_for_where_nobody_else_does(
         return False
 
     content = scene.content()
-    content.feed_data(b"cd")
-    content.feed_eof()
+    content.feed(b"cd")
+    content.end()
     scene.bot.pause_writing()
     patient = dataclasses.replace(scene.upstream.hold, is_wanted=is_wanted)
     reply = Reply(200, "OK", (), b"ab", Remainder(patient, content, math.inf), b"4")

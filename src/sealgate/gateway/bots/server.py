@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.connection import BotConnection, Service
+from sealgate.gateway.http.server import ServerConnection, Service
 
 _TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
 _TOO_FEW_FILES = Refusal(
@@ -23,19 +23,19 @@ class BotServer:
         self._service = service
         self._most = min(max_connections, room)
         self._too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
-        self.connections: set[BotConnection] = set()
+        self.connections: set[ServerConnection] = set()
         self.handshakes = 0
 
-    def __call__(self) -> BotConnection:
+    def __call__(self) -> ServerConnection:
         """Return the protocol of a new connection."""
-        return BotConnection(self._service, self.connections, self._refusal)
+        return ServerConnection(self._service, self.connections, self._refusal)
 
     def _refusal(self) -> Refusal | None:
         return self._too_many if self.is_full else None
 
-    def admit(self) -> BotConnection:
+    def admit(self) -> ServerConnection:
         """Return the protocol of a connection that was counted before."""
-        return BotConnection(self._service, self.connections, lambda: None)
+        return ServerConnection(self._service, self.connections, lambda: None)
 
     @property
     def is_full(self) -> bool:

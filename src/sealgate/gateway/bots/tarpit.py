@@ -2,9 +2,9 @@
 
 from sealgate.core.wrong_tokens import WrongTokens
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.peer import origin_of
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.http.server import Incoming
 
 
 class Tarpit:
@@ -23,4 +23,4 @@ class Tarpit:
 
 
 def _has_token(request: Incoming) -> bool:
-    return any(name.lower() == b"authorization" for name, _ in request.fields)
+    return any(name.lower() == b"authorization" for name, _ in request.head.fields)

@@ -13,13 +13,14 @@ from sealgate.config import Address, Config
 from sealgate.config.load import addresses_of
 from sealgate.core.halts import UNKNOWN, Origin, Scope
 from sealgate.core.status import KeyStatus, Status, halt_status, key_status
-from sealgate.gateway.bots.connection import Service
+from sealgate.gateway.bots.peer import peer_of
 from sealgate.gateway.bots.server import BotServer
 from sealgate.gateway.doors.opening import Doors, open_doors
 from sealgate.gateway.host.descriptors import room_for_bots
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.host.memory import Memory
 from sealgate.gateway.host.start import StartError
+from sealgate.gateway.http.server import Service
 from sealgate.gateway.life.reload import Reloader
 from sealgate.gateway.life.site import Site, build_site
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -168,7 +169,13 @@ async def running_gateway(
         handler = Handler(pipeline, site.under_way, site.books, host, reporter.report)
         ends.push_async_callback(_close_upstream, handler)
         reloader = Reloader(site, handler, load or (lambda: config))
-        service = Service(handler.handle, handler.refuse_malformed, config.listen.head_timeout)
+        service = Service(
+            handler.handle,
+            handler.refuse_malformed,
+            config.listen.head_timeout,
+            memory=lambda: handler.pipeline.heads,
+            identify=peer_of,
+        )
         wanted = config.listen.max_connections
         server = BotServer(service, wanted, room_for_bots(wanted, pipeline.tree.upstream.most_connections))
         ends.push_async_callback(site.background.stop)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import structlog
 
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.tarpit import Tarpit
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, RequestContext
 from sealgate.gateway.request.pipeline import Pipeline
@@ -45,7 +45,7 @@ class Handler:
     async def handle(self, request: Incoming) -> bool:
         """Serve one request of a bot, and return whether its connection may stay."""
         bot = request.connection
-        context = RequestContext(self._host.request_id(), self._host.now(), request.method, bot.task)
+        context = RequestContext(self._host.request_id(), self._host.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
         self._under_way.begin(context, self.pipeline.tree.upstream)

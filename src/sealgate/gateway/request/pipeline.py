@@ -1,18 +1,19 @@
 """The pipeline: the way of one request, top to bottom, in `Pipeline.carry` and `deliver`."""
 
 import asyncio
-from functools import lru_cache
+from dataclasses import dataclass
 
 import structlog
 
 from sealgate.core import admission
-from sealgate.core.admission import Bot, Peer, Ticket
+from sealgate.core.admission import Peer, Ticket
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
-from sealgate.core.headers import Head
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.incoming import Incoming, read_body, whole_body
+from sealgate.gateway.bots.body import read_body, whole_body
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.http.parser import HeadMemory
+from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.keys.sealing import check_session, sealed_request
 from sealgate.gateway.pacing.turnstile import Turn
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -27,11 +28,17 @@ from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnecti
 log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
-_HEADS = 1024  # of known bots that are kept at hand, as these send the same again and again
-_SMALL = 4096  # bytes of a head and its target, to be kept
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
-_Sender = tuple[tuple[tuple[bytes, bytes], ...], str, tuple[int, int], Peer]  # fields, method, version
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """What was made of a head: by which pipeline, for whom."""
+
+    by: "Pipeline"
+    peer: Peer
+    request_id: str | None
+    ticket: Ticket
 
 
 class Pipeline:
@@ -42,8 +49,7 @@ class Pipeline:
         self._books = books
         self._halting = halting
         self._host = host
-        self._senders: dict[_Sender, tuple[Head, Bot]] = {}
-        self._authorise = lru_cache(maxsize=_HEADS)(admission.authorise)  # a refusal is never kept
+        self.heads = HeadMemory()  # of requests that were admitted
 
     @property
     def is_draining(self) -> bool:
@@ -51,12 +57,8 @@ class Pipeline:
         return self._halting.is_draining
 
     def retire(self) -> None:
-        """Let go of the heads that are kept at hand; no request comes here any more.
-
-        Bots' tokens are in them, and what start-up made is looked at by no garbage collector.
-        """
-        self._senders.clear()
-        self._authorise.cache_clear()
+        """Let go of the heads that are remembered, as no request comes here any more: tokens are in them."""
+        self.heads.clear()
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
@@ -64,7 +66,7 @@ class Pipeline:
         The stamp comes after every wait, the one for a connection included.
         """
         ticket = self._admit(request, context)
-        if request.content.is_eof():
+        if request.body.is_whole:
             body = whole_body(request, self.tree.rules.max_body)
         else:
             body = await self._read(ticket, request, context)
@@ -96,31 +98,33 @@ class Pipeline:
         return await self._send(ticket, body, connection, turn, context)
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
-        rules = self.tree.rules
-        head, context.bot = self._identify(request, context)
-        is_small = head.size + len(request.target) <= _SMALL
-        authorise = self._authorise if is_small else admission.authorise
-        ticket = authorise(context.bot, request.method, request.target, head, rules)
+        ticket = self._remembered(request, context) or self._judge(request, context)
         live_key = self.tree.live_keys[ticket.key]
         check_session(ticket, live_key.key)
         context.watch = live_key.watch
         context.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
         return ticket
 
-    def _identify(self, request: Incoming, context: RequestContext) -> tuple[Head, Bot]:
-        """Return a request's head and the bot that sent it; only a known bot's small head is kept at hand."""
-        sender = (request.fields, request.method, request.version, request.connection.peer)
-        known = self._senders.get(sender)
-        head = known[0] if known else self.tree.rules.headers.sort(request.fields)
-        context.request_id = admission.request_id(head) or context.request_id
-        if known:
-            return known
-        bot = admission.authenticate(head, request.method, request.version, self.tree.rules, sender[3])
-        if head.size <= _SMALL:
-            if len(self._senders) >= _HEADS:
-                del self._senders[next(iter(self._senders))]
-            self._senders[sender] = head, bot
-        return head, bot
+    def _remembered(self, request: Incoming, context: RequestContext) -> Ticket | None:
+        """Return the ticket of a head that these rules admitted before, from the same peer."""
+        memo = request.head.memo
+        if not isinstance(memo, _Admitted) or memo.by is not self or memo.peer != request.connection.peer:
+            return None
+        context.request_id = memo.request_id or context.request_id
+        context.bot = memo.ticket.bot
+        return memo.ticket
+
+    def _judge(self, request: Incoming, context: RequestContext) -> Ticket:
+        """Return the ticket of a head, and remember it; a refusal is never remembered."""
+        head, rules, peer = request.head, self.tree.rules, request.connection.peer
+        fields = rules.headers.sort(head.fields)
+        own_id = admission.request_id(fields)
+        context.request_id = own_id or context.request_id
+        context.bot = admission.authenticate(fields, head.method, head.version, rules, peer)
+        ticket = admission.authorise(context.bot, head.method, head.target, fields, rules)
+        head.memo = _Admitted(self, peer, own_id, ticket)
+        self.heads.put(head)
+        return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
         context.enter(BOT, self._host.now())

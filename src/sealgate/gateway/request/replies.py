@@ -13,8 +13,7 @@ from sealgate.core.endings import BotReply
 from sealgate.core.headers import content_length, header_lines
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.incoming import Incoming
-from sealgate.gateway.bots.line import BotLine
+from sealgate.gateway.http.server import Incoming, ServerConnection
 from sealgate.gateway.upstream.answer import Answer, BrokenReplyError, Remainder
 
 _BODILESS = frozenset({204, 304})
@@ -88,7 +87,7 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
     streamed reply is cut: the bot's connection is then reset, so that it cannot take the part for the whole.
     """
     framing, line = _framing(request, reply)
-    may_stay = request.may_stay and request.content.is_eof() and framing is not _CLOSE
+    may_stay = request.may_stay and request.body.is_whole and framing is not _CLOSE
     keep_alive = may_stay and not is_last
     block = head_block(reply, notes, line + _connection(request, keep_alive=keep_alive))
     if framing is not _NO_BODY:
@@ -108,7 +107,7 @@ def closing_bytes(reply: Reply, notes: bytes) -> bytes:
     return head_block(reply, notes, content_length(len(reply.body)) + b"Connection: close\r\n") + reply.body
 
 
-async def _stream(bot: BotLine, block: bytes, remainder: Remainder, framing: _Framing) -> None:
+async def _stream(bot: ServerConnection, block: bytes, remainder: Remainder, framing: _Framing) -> None:
     try:
         bot.write(block)
         while chunk := await remainder.read():
@@ -122,7 +121,7 @@ async def _stream(bot: BotLine, block: bytes, remainder: Remainder, framing: _Fr
         raise
 
 
-async def _drain_in_time(bot: BotLine, remainder: Remainder) -> None:
+async def _drain_in_time(bot: ServerConnection, remainder: Remainder) -> None:
     """Wait for the bot to read; one that does not must not hold a connection to the upstream for ever.
 
     Where others wait for one, it is not held without progress either.
@@ -160,14 +159,14 @@ def _framed(chunk: bytes, framing: _Framing) -> bytes:
 
 def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
     """Return how the body ends and the header line that says so."""
-    if request.method == "HEAD" or reply.status in _BODILESS:
+    if request.head.method == "HEAD" or reply.status in _BODILESS:
         has_length = reply.length is not None and reply.status != HTTPStatus.NO_CONTENT
         return _NO_BODY, content_length(int(reply.length or b"0")) if has_length else b""
     if reply.remainder is None:
         return _LENGTH, content_length(len(reply.body))
     if reply.length is not None:
         return _LENGTH, content_length(int(reply.length))
-    if request.version >= _HTTP_11:
+    if request.head.version >= _HTTP_11:
         return _CHUNKED, b"Transfer-Encoding: chunked\r\n"
     return _CLOSE, b""
 
@@ -175,4 +174,4 @@ def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
 def _connection(request: Incoming, *, keep_alive: bool) -> bytes:
     if not keep_alive:
         return b"Connection: close\r\n"
-    return b"" if request.version >= _HTTP_11 else b"Connection: keep-alive\r\n"
+    return b"" if request.head.version >= _HTTP_11 else b"Connection: keep-alive\r\n"

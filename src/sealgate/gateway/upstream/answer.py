@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from aiohttp.streams import StreamReader
-
 from sealgate.core.headers import ReplyHead
+from sealgate.gateway.http.flow import Body
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
 HELD_BYTES = 256 * 1024
@@ -34,7 +33,7 @@ class Remainder:
     `ends_at` is when the time for it is over, on the loop's clock.
     """
 
-    def __init__(self, lease: Lease, content: StreamReader, ends_at: float) -> None:
+    def __init__(self, lease: Lease, content: Body, ends_at: float) -> None:
         self._lease = lease
         self._content = content
         self.ends_at = ends_at
@@ -42,7 +41,7 @@ class Remainder:
     async def read(self) -> bytes:
         """Return the next bytes, b"" at the end. Raises BrokenReplyError where it is cut or too slow."""
         try:
-            chunk = await self._content.readany()
+            chunk = await self._content.read()
         except TRANSPORT_ERRORS as error:
             raise BrokenReplyError(describe(error)) from None
         if not chunk:
@@ -70,11 +69,11 @@ class Answer:
     remainder: Remainder | None = None
 
 
-async def read_held(content: StreamReader) -> bytes:
+async def read_held(content: Body) -> bytes:
     """Read a body that still comes: whole, or its first part if it is larger than what is held."""
     parts: list[bytes] = []
     size = 0
-    while size < HELD_BYTES and (chunk := await content.readany()):
+    while size < HELD_BYTES and (chunk := await content.read()):
         parts.append(chunk)
         size += len(chunk)
     return b"".join(parts)

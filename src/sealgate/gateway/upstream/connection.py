@@ -1,4 +1,4 @@
-"""One connection to the upstream: one request at a time, its reply read by aiohttp's C parser.
+"""One connection to the upstream: one request at a time, its reply read by http/parser.py.
 
 aiohttp's connector makes the connection (DNS, happy eyeballs, TLS); then it belongs to this protocol. There
 is no `ClientSession`, on purpose: it sends a request again by itself when a connection breaks, follows
@@ -9,22 +9,22 @@ How far its request is, is one state (states.py), whose table everything here ob
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 import aiohttp
 from aiohttp.connector import Connection
-from aiohttp.streams import EMPTY_PAYLOAD, StreamReader
 
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.idle_connections import IdleCloses, announced_life_s
 from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
-from sealgate.gateway.host.flow import Flow, has_left
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.http.flow import Body, Flow, has_left
+from sealgate.gateway.http.parser import SURPLUS, LineMemory, Malformed, ReplyEvent, ReplyParser
+from sealgate.gateway.http.parser import ReplyHead as RawHead
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
-from sealgate.gateway.upstream.parser import HeadBytes, ReplyMessage, has_no_body, new_parser
 from sealgate.gateway.upstream.states import (
     ASKED,
     BODY,
@@ -34,7 +34,6 @@ from sealgate.gateway.upstream.states import (
     HEAD,
     IDLE,
     RELEASE,
-    REPLY,
     SEND,
     SPOIL,
     WHOLE,
@@ -47,42 +46,49 @@ if TYPE_CHECKING:
     import ssl
 
 CLOSED_UNUSED = "the connection was closed at once"
-_LENGTH_DIGITS = 18
+_PLAIN_DIGITS = 18  # of a length: one of more digits has zeros in front
 _MOST_INTERIM = 16  # 1xx replies to one request
 
 _UNASKED = frozenset({IDLE, ENDED})
 _FREE = frozenset({IDLE, WHOLE})  # for the next request
 
-_Head = tuple[ReplyMessage, StreamReader]
+
+class Owner(Protocol):
+    """What has the connections to one upstream. `closes` learns when idle ones are closed."""
+
+    closes: IdleCloses
+    lines: LineMemory
+
+    def take_back(self, connection: "UpstreamConnection") -> None:
+        """Take a connection that its request has done with."""
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for a connection."""
 
 
 class UpstreamConnection(Flow):
-    """A connection in the pool's hands or a request's. `on_free` is called when the request has done with it.
+    """A connection in its owner's hands or a request's. `opened_in_s` is what it took to make it.
 
-    `is_wanted` says whether others wait for one. `closes` learns when idle ones are closed. `opened_in_s` is
-    what it took to make it. `tls` is the session below, None without one. Whoever has the connection calls
-    `exchange` once, or `release` to give it back unused.
+    `tls` is the session below, None without one. Whoever has it calls `exchange` once, or `release` to give
+    it back unused.
     """
 
     def __init__(
         self,
         connection: Connection,
-        on_free: Callable[["UpstreamConnection"], None],
-        is_wanted: Callable[[], bool],
-        closes: IdleCloses,
+        owner: "Owner",
         opened_in_s: float,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
         self._connection = connection
-        self._on_free = on_free
-        self.is_wanted = is_wanted
-        self._head: asyncio.Future[_Head] | None = None
-        self._content: StreamReader = EMPTY_PAYLOAD
-        self._message: ReplyMessage | None = None
+        self._owner = owner
+        self._head: asyncio.Future[RawHead] | None = None
+        self._parser = ReplyParser(owner.lines)
+        self._content = Body(self)
+        self._message: RawHead | None = None
         self._interim = 0
-        self._head_bytes, self._is_head = HeadBytes(), False
-        self._closes = closes
+        self._closes = owner.closes
         self._keep_alive_s = math.inf
         self._announced_s: float | None = None
         self._round_trip_s = opened_in_s  # the shortest time that anything took there and back
@@ -160,9 +166,10 @@ class UpstreamConnection(Flow):
             self.close()
             return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
         try:
-            message, content = await head
+            message = await head
+            content = self._content
             fields = _sorted(message)
-            body = content.read_nowait() if content.is_eof() else await read_held(content)
+            body = content.take() if content.is_whole else await read_held(content)
         except TimeoutError:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
         except TRANSPORT_ERRORS as error:
@@ -173,12 +180,13 @@ class UpstreamConnection(Flow):
             self.close()
             raise
         else:
-            answer = Answer(message.code, message.reason, fields, body)
+            phrase = message.phrase.decode("utf-8", "surrogateescape")
+            answer = Answer(message.status, phrase, fields, body)
             self._learn(fields)
-            if content.at_eof():
+            if content.is_read:
                 self.release()
             else:
-                lease = Lease(self.release, self.close, self.is_wanted)
+                lease = Lease(self.release, self.close, self._owner.is_wanted)
                 answer.remainder = Remainder(lease, content, ends_at)
             return answer
         self.close()
@@ -194,22 +202,20 @@ class UpstreamConnection(Flow):
 
     def _limit_fields(self) -> Mapping[str, str] | None:
         """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
-        if self._message is None or self._message.code != TOO_MANY_REQUESTS:
+        if self._message is None or self._message.status != TOO_MANY_REQUESTS:
             return None
-        return sort_reply(self._message.raw_headers).limit_fields
+        return sort_reply(self._message.fields).limit_fields
 
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
-        self._head, self._content, self._message = None, EMPTY_PAYLOAD, None
-        # What came behind a message stays in aiohttp's parser, a trailer too; it must not reach the next.
-        self._parser = None
+        self._head = self._message = None
         # Answered before it was sent, the next would wait behind the rest.
         is_sent = self.transport is None or not self.transport.get_write_buffer_size()
         if self._state is WHOLE:
             self._idle_since = Host.now()
         if self._state in _FREE and self._may_stay and is_sent:
             self._state = after(self._state, RELEASE)
-            self._on_free(self)
+            self._owner.take_back(self)
         else:
             self.close()
 
@@ -229,9 +235,9 @@ class UpstreamConnection(Flow):
         if self.transport is not None:
             self.transport.abort()
         self._connection.close()
-        self._on_free(self)
+        self._owner.take_back(self)
 
-    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[_Head] | None":
+    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[RawHead] | None":
         """Write a request, and return where the head of its reply comes; None where nothing could be written.
 
         Both loops write at once, and close a transport whose first write fails. (That of TLS does not say so:
@@ -243,8 +249,8 @@ class UpstreamConnection(Flow):
         self._rested_s = self._idle_s() if self.has_rested else None
         self._sent_at, self._has_heard, self._interim = Host.now(), False, 0
         self._alarm.set(ends_at)
-        self._parser, self._was_paused = None, False
-        self._head_bytes, self._is_head = HeadBytes(), is_head
+        self._content = Body(self)
+        self._parser.expect(is_head=is_head)
         self.transport.write(data)
         if self.transport.is_closing():
             self._note_close(self._idle_s())
@@ -253,59 +259,39 @@ class UpstreamConnection(Flow):
         return self._head
 
     def data_received(self, data: bytes) -> None:
-        """Parse a reply, its head by itself; what nobody asked for spoils the connection."""
-        if self._state is not ASKED:
-            if self._parser is not None:
-                self._parse(data)
-            elif data:
-                self._spoil()
-            return
-        if not self._has_heard:
+        """Parse a reply; what nobody asked for spoils the connection."""
+        if not self._has_heard and self._state is ASKED:
             self._has_heard = True
             self._round_trip_s = min(self._round_trip_s, Host.now() - self._sent_at)
-        while data and self._state is ASKED:
-            try:
-                head, data = self._head_bytes.take(data)
-            except UntakenReplyError as error:
-                self._fail(error)
-                return
-            if head:
-                has_body = not (self._is_head or has_no_body(head))
-                self._parser = new_parser(self, self._loop, has_body=has_body)
-                self._parse(head)
-        if data:
-            self._parse(data)
+        for event in self._parser.feed(data):
+            self._take(event)
+        if self._message is not None and self._head is not None and not self._head.done():
+            self._head.set_result(self._message)
 
-    def _parse(self, data: bytes) -> None:
-        if self._parser is None:
-            return
-        try:
-            messages, _, __ = self._parser.feed_data(data)
-        except TRANSPORT_ERRORS as error:
-            self._fail(error)
-            return
-        if self._state is ASKED and not messages:
-            self._fail(UntakenReplyError("the reply is not HTTP"))
-        for message, content in messages:
-            self._take(message, content)
-        if self._state is BODY and self._content.is_eof():
-            self._state = after(self._state, END)
-
-    def _take(self, message: ReplyMessage, content: StreamReader) -> None:
-        if self._state is not ASKED or self._head is None or self._head.done():
+    def _take(self, event: ReplyEvent) -> None:
+        if isinstance(event, Malformed):
+            self._fail(UntakenReplyError(event.detail))
+        elif isinstance(event, bytes):
+            self._content.feed(event)
+        elif event is SURPLUS:
             self._spoil()
-        elif message.code >= OK:
-            self._content = content
-            self._message = message
-            self._may_stay = self._may_stay and not message.should_close
-            self._state = after(self._state, REPLY if content.is_eof() else HEAD)
-            self._head.set_result((message, content))
-        elif message.code == SWITCHING_PROTOCOLS:
+        elif isinstance(event, RawHead):
+            self._take_head(event)
+        elif self._message is not None and self._state is BODY:  # else that of an interim reply
+            self._state = after(self._state, END)
+            self._content.end()
+
+    def _take_head(self, head: RawHead) -> None:
+        if head.status == SWITCHING_PROTOCOLS:
             self._fail(UntakenReplyError("it switched to another protocol (101), which nobody asked for"))
-        else:  # RFC 9110 section 15.2: interim replies are skipped
+        elif head.status < OK:  # RFC 9110 section 15.2: interim replies are skipped
             self._interim += 1
             if self._interim > _MOST_INTERIM:
                 self._fail(UntakenReplyError("it sent interim replies (1xx) without end"))
+        elif self._state is ASKED:
+            self._message = head
+            self._may_stay = self._may_stay and head.keep_alive
+            self._state = after(self._state, HEAD)
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
@@ -332,11 +318,11 @@ class UpstreamConnection(Flow):
 
     def _is_whole_at_the_end(self) -> bool:
         """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
-        if self._reading_paused or self._message is None or not _is_ended_by_close(self._message):
-            return False
         if self.tls is not None and not has_said_goodbye(self.tls):
             return False
-        self._content.feed_eof()
+        if not self._parser.finish():
+            return False
+        self._content.end()
         return True
 
     def _ring(self) -> None:
@@ -351,8 +337,8 @@ class UpstreamConnection(Flow):
         self._spoil()
         if self._head is not None and not self._head.done():
             self._head.set_exception(error)
-        elif not self._content.is_eof():
-            self._content.set_exception(error)
+        else:
+            self._content.fail(error)
 
     def _spoil(self) -> None:
         """Let nobody use the connection again."""
@@ -361,23 +347,14 @@ class UpstreamConnection(Flow):
             self.transport.abort()
 
 
-def _sorted(message: ReplyMessage) -> ReplyHead:
+def _sorted(message: RawHead) -> ReplyHead:
     """Return the head. Raises UntakenReplyError where more was done to the body than cut it into chunks.
 
-    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read. Of the lengths
-    that no body has, the parser takes one for none.
+    We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
     """
-    head = sort_reply(message.raw_headers)
-    if head.length is not None and len(head.length) > _LENGTH_DIGITS:
-        length = head.length.lstrip(b"0")
-        if len(length) > _LENGTH_DIGITS:
-            raise UntakenReplyError("the reply states a length that no body has")
-        head = head._replace(length=length or b"0")
-    if head.coding != (b"chunked" if message.chunked else None):
+    head = sort_reply(message.fields)
+    if message.is_chunked and head.coding != b"chunked":
         raise UntakenReplyError("the reply has a transfer coding other than chunked")
+    if head.length is not None and len(head.length) > _PLAIN_DIGITS:
+        head = head._replace(length=b"%d" % (message.length or 0))  # without the zeros in front
     return head
-
-
-def _is_ended_by_close(message: ReplyMessage) -> bool:
-    head = sort_reply(message.raw_headers)
-    return head.length is None and head.coding is None

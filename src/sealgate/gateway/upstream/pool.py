@@ -19,6 +19,7 @@ from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.idle_connections import IdleCloses
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.http.parser import LineMemory
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.slots import ConnectionSlots
@@ -43,6 +44,7 @@ class Upstream:
         url = URL(destination.base_url)
         self._before_target = url.raw_path.rstrip("/").encode("ascii")
         self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n".encode("ascii")
+        self.lines = LineMemory()
         self._slots = ConnectionSlots(destination.max_connections)
         self._idle: list[UpstreamConnection] = []
         self._lanes: dict[UpstreamConnection, Lane] = {}
@@ -142,7 +144,7 @@ class Upstream:
             async with asyncio.timeout_at(ends_at):
                 way = await self._connector.connect(self._where, [], _UNTIMED)
             opened_in_s = self._loop.time() - began
-            connection = UpstreamConnection(way, self._take_back, self._is_wanted, self.closes, opened_in_s)
+            connection = UpstreamConnection(way, self, opened_in_s)
         except TimeoutError:
             return Failure(FailureKind.CONNECT_TIMEOUT, "no connection in time")
         except TRANSPORT_ERRORS as error:
@@ -152,7 +154,7 @@ class Upstream:
         connection.close()
         return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
 
-    def _take_back(self, connection: UpstreamConnection) -> None:
+    def take_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection that is free again for the next request, if it can serve one."""
         lane = self._lanes.pop(connection, None)
         if connection.is_usable:
@@ -166,7 +168,8 @@ class Upstream:
         if lane is not None:
             self._slots.leave(lane)
 
-    def _is_wanted(self) -> bool:
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for a connection."""
         return any(self._slots.waiting.values())
 
     def _forget(self, connection: UpstreamConnection) -> None:
@@ -218,7 +221,7 @@ class Upstream:
             connection = await self._open()
             if isinstance(connection, Failure):
                 return None
-            self._take_back(connection)
+            self.take_back(connection)
             return connection
         finally:
             self._slots.leave(Lane.ORDER)

@@ -1,6 +1,6 @@
 """The states of a connection to the upstream, and what leads from one to another: docs/design.md draws it.
 
-Beside them there is flow control (host/flow.py), and whether the reply is the last on its connection.
+Beside them there is flow control (http/flow.py), and whether the reply is the last on its connection.
 """
 
 from enum import IntEnum
@@ -22,22 +22,21 @@ class Event(IntEnum):
     """What leads from one state to another."""
 
     SEND = 0
-    HEAD = 1  # of a reply, whose body still comes
-    REPLY = 2  # that is whole
-    END = 3  # of the body
-    RELEASE = 4
-    SPOIL = 5  # nothing more that comes can be trusted
-    CLOSE = 6
+    HEAD = 1  # of a reply
+    END = 2  # of the body
+    RELEASE = 3
+    SPOIL = 4  # nothing more that comes can be trusted
+    CLOSE = 5
 
 
 # By names of their own, as in gateway/request/context.py.
 IDLE, ENDED, ASKED, BODY, WHOLE, SPOILED, CLOSED = State
-SEND, HEAD, REPLY, END, RELEASE, SPOIL, CLOSE = Event
+SEND, HEAD, END, RELEASE, SPOIL, CLOSE = Event
 
 TABLE: dict[State, dict[Event, State]] = {
     IDLE: {SEND: ASKED, RELEASE: IDLE, SPOIL: ENDED, CLOSE: CLOSED},
     ENDED: {SPOIL: ENDED, CLOSE: CLOSED},
-    ASKED: {HEAD: BODY, REPLY: WHOLE, SPOIL: SPOILED, CLOSE: CLOSED},
+    ASKED: {HEAD: BODY, SPOIL: SPOILED, CLOSE: CLOSED},
     BODY: {END: WHOLE, SPOIL: SPOILED, CLOSE: CLOSED},
     WHOLE: {RELEASE: IDLE, SPOIL: SPOILED, CLOSE: CLOSED},
     SPOILED: {SPOIL: SPOILED, CLOSE: CLOSED},

@@ -8,7 +8,6 @@ import socket
 import ssl
 
 import aiohttp
-from aiohttp.http_exceptions import HttpProcessingError
 
 
 class UntakenReplyError(Exception):
@@ -16,7 +15,7 @@ class UntakenReplyError(Exception):
 
 
 # All that is raised where a connection cannot be made, breaks, or carries no HTTP; and our own.
-TRANSPORT_ERRORS = (aiohttp.ClientError, HttpProcessingError, OSError, EOFError, UntakenReplyError)
+TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, EOFError, UntakenReplyError)
 
 
 def describe(error: BaseException) -> str:
@@ -25,8 +24,6 @@ def describe(error: BaseException) -> str:
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
-    if isinstance(error, HttpProcessingError):
-        return "the reply is not HTTP"
     if isinstance(error, UntakenReplyError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -84,7 +84,6 @@ _CHUNKS = {
     "trailer that is no field": b"2\r\n{}\r\n0\r\nno field\r\n\r\n",
     "trailer that is a length": b"2\r\n{}\r\n0\r\nContent-Length: 5\r\n\r\n",
     "trailer that is a coding": b"2\r\n{}\r\n0\r\nTransfer-Encoding: chunked\r\n\r\n",
-    "trailer that is a second Host": b"2\r\n{}\r\n0\r\nHost: evil.com\r\nX-A: 1\r\n\r\n",
     "folded trailer": b"2\r\n{}\r\n0\r\nX-A: 1\r\n 2\r\n\r\n",
 }
 

@@ -159,7 +159,9 @@ _OTHERS = {
         get(_X, b"Connection: Upgrade", b"Upgrade: h2c", b"Upgrade: websocket/13"), 501, "upgrade_refused"
     ),
     "web socket of the first draft": Bad(
-        get(_X, b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key1: x"), 400, "bad_request"
+        get(_X, b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key1: x"),
+        501,
+        "upgrade_refused",
     ),
     "unknown expectation": Bad(
         post(b"Expect: the-best", b"Content-Length: 2", body=b"{}"), 417, "expectation_refused"

@@ -101,6 +101,9 @@ _AMBIGUOUS = {
     "absolute form with a user": b"http://localhost@evil.com/v1/trade/order",
     "absolute form of https": b"https://localhost/v1/trade/order",
     "absolute form of ftp": b"ftp://localhost/v1/trade/order",
+    "absolute form with empty brackets and a user": b"https://[]@",
+    "absolute form without a host": b"http:///v1/trade/order",
+    "asterisk form": b"*",
 }
 
 _OUTSIDE = {
@@ -158,11 +161,8 @@ _BY_THE_PARSER = {
     "backslashes for slashes": b"\\v1\\trade\\order",
     "no slash": b"v1/trade/order",
     "authority form": b"127.0.0.1:80",
-    "asterisk form": b"*",
     "query alone": b"?a=1",
-    "absolute form without a host": b"http:///v1/trade/order",
     "scheme alone": b"http:",
-    "absolute form with empty brackets and a user": b"https://[]@",
 }
 
 

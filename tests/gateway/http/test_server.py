@@ -1,4 +1,4 @@
-"""A bot's connection: its bounds in time and number, with a handler of our own and real sockets."""
+"""The server's side of a connection: its bounds and its order, with a handler of our own and real sockets."""
 
 import asyncio
 import contextlib
@@ -12,9 +12,9 @@ from rig.bot import bot_at, request
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.connection import BotConnection, Service
-from sealgate.gateway.bots.incoming import Incoming
 from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.http.parser import HeadMemory
+from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 SHORT_S = 0.02
@@ -79,13 +79,13 @@ async def test_a_head_that_drips_is_told_so() -> None:
 
 async def test_half_a_head_that_is_there_at_once_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Before the connection's task has run for the first time."""
-    made = BotConnection.connection_made
+    made = ServerConnection.connection_made
 
-    def made_with_half_a_head(self: BotConnection, transport: asyncio.BaseTransport) -> None:
+    def made_with_half_a_head(self: ServerConnection, transport: asyncio.BaseTransport) -> None:
         made(self, transport)
         self.data_received(b"GET /v1/trade/x HTTP/1.1\r\nHost: loc")
 
-    monkeypatch.setattr(BotConnection, "connection_made", made_with_half_a_head)
+    monkeypatch.setattr(ServerConnection, "connection_made", made_with_half_a_head)
     async with (
         running(replace(SERVICE, head_timeout_s=SHORT_S)) as (_, port),
         bot_at("127.0.0.1", port) as bot,
@@ -108,8 +108,8 @@ async def test_dripping_does_not_buy_time() -> None:
 
 async def read_and_answer(incoming: Incoming) -> bool:
     """Answer as the gateway does: the reply says whether it is the last."""
-    while not incoming.content.at_eof():
-        await incoming.content.readany()
+    while await incoming.body.read():
+        pass
     incoming.connection.write(
         OK if incoming.may_stay else OK.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
     )
@@ -172,6 +172,8 @@ LIKE_A_REQUEST = b'{"note":"\r\n\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n"}'
 OFFERS = {
     "no body": request(b"GET", b"/v1/trade/x", *OFFER),
     "a body like a request": request(b"POST", b"/v1/trade/x", *OFFER, body=LIKE_A_REQUEST),
+    "chunks like a request": request(b"POST", b"/v1/trade/x", b"Transfer-Encoding: chunked", *OFFER)
+    + b"%x\r\n%b\r\n0\r\n\r\n" % (len(LIKE_A_REQUEST), LIKE_A_REQUEST),
 }
 
 
@@ -186,55 +188,21 @@ async def test_an_offer_of_another_protocol_leaves_the_connection_open(offer: by
             assert (answer.status, answer.closes) == (200, False)
 
 
-OFFER_IN_CHUNKS = request(b"POST", b"/v1/trade/x", b"Transfer-Encoding: chunked", *OFFER) + (
-    b"%x\r\n%b\r\n0\r\n\r\n" % (len(LIKE_A_REQUEST), LIKE_A_REQUEST)
-)
-
-
-@pytest.mark.parametrize("size", [1, 7, 1000])
-async def test_an_offer_in_chunks_is_the_last(size: int) -> None:
-    """Where it ends is known to the parser alone, which loses what follows in the same piece."""
-    service = replace(SERVICE, handle=read_and_answer)
-    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
-        await bot.send_in_pieces(OFFER_IN_CHUNKS, size)
-        answer = await bot.reply()
-        assert (answer.status, answer.closes) == (200, True)
-        assert await bot.rest() == b""
-
-
-# How many requests of a piece are answered. What follows an offer in one piece is lost in the parser.
-NOT_ALONE = {
-    "a request behind it": (OFFERS["no body"] + GET, 1),
-    "half a head behind it": (OFFERS["no body"] + HALF_HEAD, 1),
-    "a request behind its body": (OFFERS["a body like a request"] + GET, 1),
-    "a request behind its chunks": (OFFER_IN_CHUNKS + GET, 1),
-    "chunks behind its chunks": (OFFER_IN_CHUNKS + CHUNKED, 1),
-    "a request before it": (GET + OFFERS["a body like a request"], 2),
+# What comes behind a request under way -> of each of its own replies the status, and whether it is the last.
+BEHIND = {
+    "an offer and a request": (OFFERS["no body"] + GET, [(200, False)] * 2),
+    "an offer in chunks and chunks": (OFFERS["chunks like a request"] + CHUNKED, [(200, False)] * 2),
+    "a body with trailers and a request": (TRAILED + GET, [(200, False)] * 2),
+    "CONNECT and a request": (request(b"CONNECT", b"localhost:443") + GET, [(200, True)]),
+    "chunks of HTTP/1.0": (CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + GET, [(200, True)]),
+    "no HTTP": (b"\x16\x03\x01 nonsense\r\n\r\n" + GET, [(400, True)]),
 }
 
 
-@pytest.mark.parametrize(("piece", "answered"), NOT_ALONE.values(), ids=NOT_ALONE)
-async def test_an_offer_that_is_not_alone_is_the_last_and_told_so(piece: bytes, answered: int) -> None:
-    async with (
-        running(replace(SERVICE, handle=read_and_answer)) as (_, port),
-        bot_at("127.0.0.1", port) as bot,
-    ):
-        await bot.send(piece)
-        replies = [await bot.reply() for _ in range(answered)]
-        assert [answer.closes for answer in replies] == [False] * (answered - 1) + [True]
-        assert await bot.rest() == b""
-
-
-# What comes behind a request under way -> the statuses of its own replies.
-THE_LAST = {
-    "an offer that is not alone": (OFFERS["no body"] + GET, [200]),
-    "a body with trailers": (TRAILED + GET, [200]),
-    "no HTTP": (b"\x16\x03\x01 nonsense\r\n\r\n", [400]),
-}
-
-
-@pytest.mark.parametrize(("behind", "statuses"), THE_LAST.values(), ids=THE_LAST)
-async def test_what_is_the_last_is_answered_in_its_turn(behind: bytes, statuses: list[int]) -> None:
+@pytest.mark.parametrize(("behind", "expected"), BEHIND.values(), ids=BEHIND)
+async def test_what_comes_behind_a_request_is_answered_in_its_turn(
+    behind: bytes, expected: list[tuple[int, bool]]
+) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
     async def wait_and_answer(incoming: Incoming) -> bool:
@@ -249,10 +217,52 @@ async def test_what_is_the_last_is_answered_in_its_turn(behind: bytes, statuses:
         await bot.send(behind)
         await let_pass(SHORT_S)
         go.set()
-        replies = [await bot.reply() for _ in range(1 + len(statuses))]
-        assert [answer.status for answer in replies] == [200, *statuses]
-        assert [answer.closes for answer in replies] == [False, True]
-        assert await bot.rest() == b""
+        replies = [await bot.reply() for _ in range(1 + len(expected))]
+        assert [(answer.status, answer.closes) for answer in replies] == [(200, False), *expected]
+        if expected[-1][1]:
+            assert await bot.rest() == b""
+
+
+ORDERS = [request(b"POST", b"/v1/trade/order", body=b"%d" % number * 5) for number in range(3)]
+LARGE_ORDER = request(b"POST", body=ORDERS[0])
+# Pieces, and how many requests they are.
+REMEMBERED = {
+    "alone": (ORDERS, 3),
+    "several in a piece": ([ORDERS[0], ORDERS[1] + ORDERS[2], ORDERS[0] + GET], 5),
+    "in two pieces": ([ORDERS[0], ORDERS[1][:-2], ORDERS[1][-2:], ORDERS[2]], 3),
+    "behind half a head": ([ORDERS[0], GET[:20], GET[20:] + ORDERS[1], ORDERS[2]], 4),
+    "in another's body": ([ORDERS[0], LARGE_ORDER, ORDERS[1]], 3),
+    "as another's body": ([ORDERS[0], LARGE_ORDER[: -len(ORDERS[0])], ORDERS[0], ORDERS[1]], 3),
+}
+
+
+@pytest.mark.parametrize(("pieces", "number"), REMEMBERED.values(), ids=REMEMBERED)
+async def test_a_head_that_is_remembered_is_served_as_any_other(pieces: list[bytes], number: int) -> None:
+    """With the body that came with it, and only where a request begins."""
+
+    async def served(memory: HeadMemory) -> list[tuple[str, bytes]]:
+        seen: list[tuple[str, bytes]] = []
+
+        async def note(incoming: Incoming) -> bool:
+            parts: list[bytes] = []
+            while part := await incoming.body.read():
+                parts.append(part)
+            seen.append((incoming.head.target, b"".join(parts)))
+            memory.put(incoming.head)
+            return await answer(incoming)
+
+        service = replace(SERVICE, handle=note, memory=lambda: memory)
+        async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+            for piece in pieces:
+                await bot.send(piece)
+                await let_pass(SHORT_S)
+            for _ in range(number):
+                assert (await bot.reply()).status == 200
+        return seen
+
+    memory = HeadMemory()
+    assert await served(memory) == await served(HeadMemory(most_bytes=0))
+    assert memory.find(ORDERS[0]) is not None
 
 
 @pytest.mark.parametrize(
@@ -282,7 +292,7 @@ async def test_pipelined_requests_are_answered_in_order_however_many() -> None:
     seen = list[str]()
 
     async def note(incoming: Incoming) -> bool:
-        seen.append(incoming.target)
+        seen.append(incoming.head.target)
         return await answer(incoming)
 
     async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
@@ -336,7 +346,7 @@ async def test_a_bot_that_asks_on_and_never_reads_is_cut() -> None:
     served = list[str]()
 
     async def pour(incoming: Incoming) -> bool:
-        served.append(incoming.target)
+        served.append(incoming.head.target)
         incoming.connection.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LARGE + bytes(LARGE))
         return True
 
@@ -351,17 +361,17 @@ async def test_a_bot_that_asks_on_and_never_reads_is_cut() -> None:
 
 async def test_what_comes_as_the_time_ends_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     """The alarm may ring before who serves has its turn: a bot that was cut off then gets no answer."""
-    received, served = BotConnection.data_received, list[str]()
+    received, served = ServerConnection.data_received, list[str]()
 
-    def received_too_late(self: BotConnection, data: bytes) -> None:
+    def received_too_late(self: ServerConnection, data: bytes) -> None:
         received(self, data)
         self._time_is_over()
 
     async def note(incoming: Incoming) -> bool:
-        served.append(incoming.target)
+        served.append(incoming.head.target)
         return await answer(incoming)
 
-    monkeypatch.setattr(BotConnection, "data_received", received_too_late)
+    monkeypatch.setattr(ServerConnection, "data_received", received_too_late)
     async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
         await bot.send(request())
         assert await bot.rest() == b""

@@ -1,0 +1,357 @@
+"""The server's side of HTTP/1.1: a connection on which requests come, to be answered one after the other.
+
+The parser knows how far a request has come; what is left to be said of the connection is one state of a few.
+"""
+
+import asyncio
+import contextlib
+import math
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import structlog
+
+from sealgate.errors import Refusal
+from sealgate.gateway.host.alarm import Alarm
+from sealgate.gateway.http.flow import Body, Flow, has_left
+from sealgate.gateway.http.parser import END, HeadMemory, Malformed, RequestEvent, RequestHead, RequestParser
+
+_PIPELINED: Final = 8  # requests that may have come before the first is answered
+_PIECE_BYTES: Final = 16 * 1024  # that are parsed before that is looked at
+_LINGER_S: Final = 2.0
+_LOOK_S: Final = 0.1
+_HTTP_11: Final = (1, 1)
+_RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
+
+log = structlog.get_logger("sealgate.server_connection")
+
+
+class State(Enum):
+    """What becomes of a connection."""
+
+    NEW = "new"  # nothing has come
+    OPEN = "open"
+    LAST = "last"  # what was taken is answered, no more is taken
+    LINGERING = "lingering"  # all was answered, and the client may still send (RFC 9112 section 9.6)
+    CLOSING = "closing"  # all was answered
+    CLOSED = "closed"
+
+
+class Incoming:
+    """A request as it comes in. `may_stay` says whether the connection outlives it."""
+
+    __slots__ = ("body", "connection", "head", "may_stay")
+
+    def __init__(self, head: RequestHead, body: Body, connection: "ServerConnection") -> None:
+        self.head = head
+        self.body = body
+        self.connection = connection
+        self.may_stay = head.keep_alive
+
+    def release(self) -> None:
+        """Let go of fields and target, which may be large; what is left is enough for a reply."""
+        self.head = RequestHead(self.head.method, "", self.head.version, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What serves the connections of a listener. Durations are seconds.
+
+    `handle` writes the reply to a request and says whether the connection may stay; `malformed` returns the
+    reply to what is no request. `memory` returns the heads that were admitted before. `identify` says who is
+    at the other end of a new connection.
+    """
+
+    handle: Callable[[Incoming], Awaitable[bool]]
+    malformed: Callable[[Refusal], bytes]
+    head_timeout_s: float
+    memory: Callable[[], HeadMemory] = field(default=HeadMemory)
+    identify: Callable[[asyncio.BaseTransport], Any] = lambda _: None
+    idle_s: float = 75.0  # longer than the usual client keeps an idle connection
+
+
+class ServerConnection(Flow):
+    """Parses, queues and serves.
+
+    `refusal` returns why it is one too many, None if it is not. It is called when the connection is made:
+    the loop accepts many at once, and makes the protocols of all before the first of them is counted.
+    `on_hang_up` is called when the client goes while a request is served; `peer` is who it is, `task` serves.
+    """
+
+    on_hang_up: Callable[[], None] | None = None
+
+    def __init__(
+        self,
+        service: Service,
+        connections: "set[ServerConnection]",
+        refusal: Callable[[], Refusal | None],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(loop)
+        self.peer: Any = None
+        self.task: asyncio.Task[None] | None = None
+        self._parser = RequestParser()
+        self._service = service
+        self._connections = connections
+        self._refusal = refusal
+        self._state = State.NEW
+        self._queue: deque[Incoming | Refusal] = deque()
+        self._latest: Incoming | None = None  # whose body still comes
+        self._is_in_head = False  # whether a part of a head has come
+        self._ends_oddly = False  # whether the client may take what it sends behind the last for a request
+        self._unparsed = b""  # as enough requests wait
+        self._arrival: asyncio.Future[None] | None = None
+        self._alarm = Alarm(loop, self._time_is_over)
+        self._is_leaving = False  # whether the gateway stops
+        self._may_be_gone = False  # unseen, as reading was held
+        self._look_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to serve."""
+        super().connection_made(transport)
+        self.peer = self._service.identify(transport)
+        if (refusal := self._refusal()) is not None:
+            self._queue.append(refusal)
+        self._connections.add(self)
+        self.task = self._loop.create_task(self._serve())
+
+    def data_received(self, data: bytes) -> None:
+        """Parse, and wake up who serves."""
+        is_between = self._parser.is_between and not self._unparsed and self._takes
+        known = self._service.memory().find(data) if is_between else None
+        if known is not None:
+            head, body = known
+            self._state, self._is_in_head = State.OPEN, False
+            self._queue.append(Incoming(head, Body(self, body), self))
+        else:
+            self._unparsed += data
+            self._parse()
+        if not self._takes and self._state not in _DEAF:
+            self.hold(self)
+        if self._queue:
+            self._wake()
+
+    @property
+    def _takes(self) -> bool:
+        """Whether more of what comes is taken in at the moment."""
+        return self._state not in _DEAF and len(self._queue) < _PIPELINED
+
+    def _parse(self) -> None:
+        while self._unparsed and self._takes:
+            piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
+            self._state = State.OPEN
+            events = self._parser.feed(piece)
+            for event in events:
+                self._take(event)
+            was_in_head = self._is_in_head
+            # Empty lines in front of a head belong to it, though the parser says nothing of them.
+            self._is_in_head = self._parser.is_in_head or (self._parser.is_between and not events)
+            if self._is_in_head and not was_in_head and self._arrival is not None:
+                self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+        if self._state in _DEAF:
+            self._unparsed = b""
+
+    def _take(self, event: RequestEvent) -> None:
+        latest = self._latest
+        if isinstance(event, RequestHead):
+            self._latest = Incoming(event, Body(self), self)
+            self._queue.append(self._latest)
+            # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
+            self._ends_oddly = event.method == "CONNECT" or (
+                event.length is None and event.version < _HTTP_11
+            )
+        elif isinstance(event, Malformed):
+            self._refuse_the_rest(_refusal_of(event))
+        elif latest is None:
+            pass
+        elif event is END:
+            latest.body.end()
+            self._latest = None
+        elif isinstance(event, bytes):
+            latest.body.feed(event)
+
+    def _refuse_the_rest(self, refusal: Refusal) -> None:
+        """Take no more: the refusal belongs to the body under way, or is the last reply."""
+        self._state = State.LAST
+        if self._latest is None:
+            self._queue.append(refusal)
+        else:
+            self._latest.may_stay = False
+            self._latest.body.fail(refusal)
+            self._latest = None
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End what is served.
+
+        It comes as soon as the client ends its sending side, for one that was killed looks the same.
+        """
+        self._state = State.CLOSED
+        self._connections.discard(self)
+        self._alarm.stop()
+        super().connection_lost(exc)
+        if self._latest is not None:
+            self._latest.body.fail(ConnectionResetError("the client is gone"))
+        if self.on_hang_up is not None:
+            self.on_hang_up()
+        self._wake()
+
+    def leave(self) -> None:
+        """Close after the request that is being served, if there is one."""
+        self._is_leaving = True
+        self._wake()
+
+    async def _serve(self) -> None:
+        try:
+            while (item := await self._next()) is not None:
+                if isinstance(item, Refusal):
+                    self.write(self._service.malformed(item))
+                    break
+                if not await self._service.handle(item):
+                    break
+        except ConnectionResetError:
+            pass
+        except Exception:
+            # What was sent by then is not known here, so nothing is claimed: the connection is cut.
+            self.reset()
+            log.exception("connection_failed")
+        finally:
+            self._end()
+
+    async def _next(self) -> Incoming | Refusal | None:
+        """Return what is to be answered next, None at the end.
+
+        A client that asks on and does not read gets no more to read; nothing is served for one that is gone.
+        """
+        if self._writable is not None:
+            self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+            await self.drain()
+        if not self._queue:
+            await self._wait()
+        # It may have been cut in this turn of the loop, of which the state does not know yet.
+        if self.transport is None or self.transport.is_closing() or not self._queue or self.cut_if_gone():
+            return None
+        item = self._queue.popleft()
+        self._alarm.set(math.inf)
+        if self._unparsed:
+            self._parse()
+        if self._takes:
+            self.let_go(self)
+        return item
+
+    async def _wait(self) -> None:
+        if self._state in _DEAF or self._parser.is_over or self._is_leaving:
+            return
+        is_idle = self._state is State.OPEN and not self._is_in_head
+        patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
+        self._alarm.set(self._loop.time() + patience_s)
+        self._arrival = self._loop.create_future()
+        try:
+            await self._arrival
+        finally:
+            self._arrival = None
+
+    def _wake(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
+
+    def _time_is_over(self) -> None:
+        if self._arrival is not None and self._is_in_head and self._state not in _DEAF:
+            timeout_s = self._service.head_timeout_s
+            self._refuse_the_rest(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
+            self._wake()
+        elif self.transport is not None:
+            self.transport.abort()
+
+    def _end(self) -> None:
+        """Close; a client that still sends may read its reply first (RFC 9112 section 9.6)."""
+        is_last = self._state is State.LAST or self._ends_oddly
+        may_send = is_last or self._latest is not None or bool(self._queue)
+        self._queue.clear()
+        self._unparsed = b""
+        if self.transport is None:
+            return
+        self._state = State.LINGERING if may_send else State.CLOSING
+        self.let_go(self)
+        if not may_send:
+            self._alarm.set(self._loop.time() + self._service.head_timeout_s)
+            self.transport.close()
+            return
+        self._alarm.set(self._loop.time() + _LINGER_S)
+        if self.transport.can_write_eof():
+            with contextlib.suppress(OSError):  # the client is gone, which was not read yet
+                self.transport.write_eof()
+
+    def write(self, data: bytes) -> None:
+        """Send bytes. Raises ConnectionResetError where the client is gone."""
+        if self.transport is None or self.transport.is_closing():
+            raise ConnectionResetError("the client is gone")
+        self.transport.write(data)
+
+    def take_no_more(self) -> None:
+        """Let the request that is served be the last; what comes behind it is read and thrown away."""
+        self._state = State.LAST
+        self._queue.clear()
+        self._unparsed = b""
+        for holder in tuple(self._holders):
+            self.let_go(holder)  # so that the loop sees the client hang up
+
+    @property
+    def can_be_reset(self) -> bool:
+        """Whether the client sees a `reset` as such; on a Unix socket it looks like an orderly end."""
+        sock = self.transport.get_extra_info("socket") if self.transport is not None else None
+        return sock is None or sock.family != socket.AF_UNIX
+
+    def reset(self) -> None:
+        """End the connection so that nobody can take what was sent for the whole.
+
+        After an orderly end HTTP/1.0 would take a part of a body for all of it.
+        """
+        if self.transport is None:
+            return
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.transport.abort()
+
+    def hold(self, holder: object) -> None:
+        """Stop reading; until it goes on, the loop does not see the client hang up, so the system is asked.
+
+        The end of a connection comes behind all that was sent before it. A client that asked for more than is
+        read could be gone for long, and its orders would still be sent.
+        """
+        super().hold(holder)
+        self._may_be_gone = True
+        if self._look_timer is None:
+            self._look_timer = self._loop.call_later(_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._look_timer = None
+        if not self.is_read and self.transport is not None and not self.cut_if_gone():
+            self._look_timer = self._loop.call_later(_LOOK_S, self._look)
+
+    def cut_if_gone(self) -> bool:
+        """Cut the connection if the client is gone unseen, and return whether it is."""
+        if not self._may_be_gone:
+            return False
+        self._may_be_gone = not self.is_read
+        if self.transport is None or not has_left(self.transport):
+            return False
+        self.transport.abort()
+        return True
+
+    async def check_presence(self) -> None:
+        """Return if the client is there; else end as where it hangs up, which cancels who waits here."""
+        if self.cut_if_gone():
+            await self._loop.create_future()
+
+
+_DEAF: Final = frozenset({State.LAST, State.LINGERING, State.CLOSING, State.CLOSED})
+
+
+def _refusal_of(fault: Malformed) -> Refusal:
+    return Refusal("headers_too_large" if fault.is_too_large else "bad_request", fault.detail)

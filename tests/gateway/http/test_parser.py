@@ -1,0 +1,322 @@
+"""The HTTP parser: bytes in, events out; whole, byte by byte, and from memory."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.parser_fuzz import REPLIES, REQUESTS, mutate
+from sealgate.gateway.http.parser import (
+    END,
+    MOST_HEAD_BYTES,
+    SURPLUS,
+    HeadMemory,
+    LineMemory,
+    Malformed,
+    ReplyHead,
+    ReplyParser,
+    RequestHead,
+    RequestParser,
+)
+
+Shown = list[tuple[Any, ...]]
+
+
+def shown(events: Sequence[object]) -> Shown:
+    """Return events as values that can be compared, the parts of a body joined."""
+    made: Shown = []
+    for event in events:
+        if isinstance(event, RequestHead):
+            made.append(
+                (event.method, event.target, event.version, event.fields, event.keep_alive, event.is_offer)
+            )
+        elif isinstance(event, ReplyHead):
+            made.append((event.status, event.phrase, event.fields, event.keep_alive, event.ends_by_close))
+        elif isinstance(event, Malformed):
+            return [*made, ("malformed", event.is_too_large)]  # whatever comes behind it is ignored
+        elif isinstance(event, bytes):
+            before = made.pop()[1] if made and made[-1][0] == "body" else b""
+            made.append(("body", before + event))
+        elif event is not SURPLUS or made[-1:] != [(SURPLUS,)]:
+            made.append((event,))
+    return made
+
+
+def requests(*parts: bytes) -> Shown:
+    parser = RequestParser()
+    return shown([event for part in parts for event in parser.feed(part)])
+
+
+def reply(
+    *parts: bytes, is_head: bool = False, memory: LineMemory | None = None, is_closed: bool = True
+) -> Shown:
+    parser = ReplyParser(memory or LineMemory())
+    parser.expect(is_head=is_head)
+    events = [event for part in parts for event in parser.feed(part)]
+    return shown(events + (parser.finish() if is_closed else []))
+
+
+def each(data: bytes) -> list[bytes]:
+    return [data[at : at + 1] for at in range(len(data))]
+
+
+@given(st.randoms(use_true_random=False))
+def test_requests_read_the_same_whole_and_byte_by_byte(rng: object) -> None:
+    data = mutate(rng, REQUESTS)  # type: ignore[arg-type]
+    assert requests(data) == requests(*each(data))
+
+
+@given(st.randoms(use_true_random=False))
+def test_replies_read_the_same_whole_byte_by_byte_and_from_memory(rng: object) -> None:
+    memory = LineMemory()
+    for data in REPLIES:
+        reply(data, memory=memory)
+    data = mutate(rng, REPLIES)  # type: ignore[arg-type]
+    whole = reply(data)
+    assert whole == reply(*each(data))
+    assert whole == reply(data, memory=memory) == reply(data, memory=memory)
+
+
+ORDER = (
+    b"POST /o HTTP/1.1\r\nHost: a\r\nX-Empty:\r\nX-Spaces: \t b c \t\r\nX-Bytes: \xe9\r\n"
+    b"Content-Length: 2\r\n\r\nab"
+)
+
+
+def test_a_request_has_its_raw_target_and_fields() -> None:
+    head, body, end = RequestParser().feed(ORDER)
+    assert isinstance(head, RequestHead)
+    assert (head.method, head.target, head.version, head.length) == ("POST", "/o", (1, 1), 2)
+    assert head.fields == (
+        (b"Host", b"a"),
+        (b"X-Empty", b""),
+        (b"X-Spaces", b"b c"),
+        (b"X-Bytes", b"\xe9"),
+        (b"Content-Length", b"2"),
+    )
+    assert (body, end) == (b"ab", END)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET /a HTTP/1.1\nHost: a\n\n",
+        b"GET /a HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
+        b"GET /a HTTP/1.1\r\nA: b\rc\r\n\r\n",
+        b"GET /a HTTP/1.1\r\nA : b\r\n\r\n",
+        b"GET /a HTTP/1.1\r\nA: \0\r\n\r\n",
+        b"GET /a HTTP/1.1 \r\n\r\n",
+        b"GET /a HTTP/1.2\r\n\r\n",
+        b"GET /a?\xff HTTP/1.1\r\n\r\n",
+        b"get /a HTTP/1.1\r\n\r\n",
+        b"POST /a HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab",
+        b"POST /a HTTP/1.1\r\nContent-Length: 2, 2\r\n\r\nab",
+        b"POST /a HTTP/1.1\r\nContent-Length: +2\r\n\r\nab",
+        b"POST /a HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\nab",
+        b"POST /a HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nab\r\n0\r\n\r\n",
+        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\n0\n\n",
+    ],
+)
+def test_what_two_servers_could_read_differently_is_malformed(data: bytes) -> None:
+    assert requests(data)[-1] == ("malformed", False)
+
+
+@pytest.mark.parametrize("piece", [1, 4096, 1 << 20])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",
+        b"GET /a HTTP/1.1\r\nA: " + b"b" * 9000 + b"\r\n\r\n",
+        b"GET /a HTTP/1.1\r\n" + b"A: b\r\n" * 129 + b"\r\n",
+        b"GET /a HTTP/1.1\r\nA: " + b"b" * 100_000,
+        b"GET /a HTTP/1.1\r\n" + b"A" * 100_000,
+        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;" + b"x" * 40_000,
+        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"T: u\r\n" * 9000,
+    ],
+)
+def test_a_head_or_a_framing_that_is_too_large_is_refused_as_it_arrives(data: bytes, piece: int) -> None:
+    assert requests(*(data[at : at + piece] for at in range(0, len(data), piece)))[-1] == ("malformed", True)
+
+
+def test_an_unfinished_head_just_below_the_bound_is_kept() -> None:
+    fields = b"".join(b"A: %b\r\n" % (b"b" * 8000) for _ in range(8))
+    head = b"GET /a HTTP/1.1\r\n" + fields
+    assert requests(head, b"B: " + b"b" * (MOST_HEAD_BYTES - len(head) - 4)) == []
+
+
+def test_many_small_chunks_are_no_attack() -> None:
+    body = b"1\r\na\r\n" * 20_000
+    events = requests(b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + body + b"0\r\n\r\n")
+    assert events[1:] == [("body", b"a" * 20_000), (END,)]
+
+
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"]
+)
+def test_an_offer_of_another_protocol_is_ignored_and_its_body_is_read(framing: bytes) -> None:
+    offer = b"POST /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" + framing
+    events = requests(offer * 300 + ORDER)
+    assert events[1:3] == [("body", b"abc"), (END,)]
+    assert [event[1] for event in events if event[0] == "POST"] == ["/a"] * 300 + ["/o"]
+
+
+def test_connect_ends_the_connection() -> None:
+    assert [event[0] for event in requests(b"CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n" + ORDER)] == [
+        "CONNECT",
+        END,
+    ]
+
+
+def test_a_coding_in_http_1_0_ends_the_connection() -> None:
+    chunked = b"POST /a HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    assert [event[0] for event in requests(chunked + ORDER)] == ["POST", END]
+
+
+def test_a_trailer_reaches_no_head() -> None:
+    chunked = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Service-Apikey: u\r\n\r\n"
+    heads = [event for event in requests(chunked + ORDER + chunked) if event[0] == "POST"]
+    assert all(b"X-Service-Apikey" not in dict(head[3]) for head in heads)
+
+
+def test_a_memory_knows_heads_and_not_bodies() -> None:
+    memory = HeadMemory()
+    head = RequestParser().feed(ORDER)[0]
+    assert isinstance(head, RequestHead)
+    memory.put(head)
+    assert memory.find(ORDER[:-2] + b"cd") == (head, b"cd")
+    assert memory.find(ORDER[:-1]) is None
+    assert memory.find(ORDER + b"e") is None
+    memory.clear()
+    assert memory.find(ORDER) is None
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ORDER[:-1],
+        ORDER + ORDER,
+        ORDER.replace(b"X-Empty", b"Expect"),
+        ORDER.replace(b"X-Empty:", b"Connection: close"),
+        ORDER.replace(b"X-Empty:", b"Connection: Upgrade\r\nUpgrade: h2c"),
+        b"POST /o HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        ORDER.replace(b"X-Empty:", b"X: " + b"a" * 5000),
+    ],
+)
+def test_what_is_no_plain_whole_request_is_not_kept(data: bytes) -> None:
+    memory = HeadMemory()
+    for event in RequestParser().feed(data):
+        if isinstance(event, RequestHead):
+            memory.put(event)
+    assert len(memory) == 0
+
+
+def test_a_memory_is_bounded_in_bytes_and_forgets_the_oldest() -> None:
+    memory = HeadMemory(most_bytes=1000)
+    requests = [ORDER.replace(b"/o", b"/%d" % number) for number in range(20)]
+    for data in requests:
+        head = RequestParser().feed(data)[0]
+        assert isinstance(head, RequestHead)
+        memory.put(head)
+    assert sum(len(data) - 2 for data in requests if memory.find(data)) <= 1000
+    assert memory.find(requests[-1]) is not None
+    assert memory.find(requests[0]) is None
+
+
+OK = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\nX-Id: 1\r\n\r\n{}"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        OK + b"junk",
+        OK.replace(b"X-Id: 1", b"Connection: close") + b"HTTP/1.1 200 OK\r\n",
+        OK + OK,
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 304 Not Modified\r\nX: y\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n{}",
+    ],
+)
+def test_a_whole_reply_is_delivered_whatever_comes_behind_it(data: bytes) -> None:
+    events = reply(data)
+    assert events[-2:] == [(END,), (SURPLUS,)]
+    assert events[0][0] == int(data[9:12])
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"2\r\n{}\r\n0\r\n\r\n"])
+@pytest.mark.parametrize("framing", [b"Content-Length: 2", b"Transfer-Encoding: chunked"])
+def test_a_reply_to_head_has_no_body(framing: bytes, body: bytes) -> None:
+    events = reply(b"HTTP/1.1 200 OK\r\n%b\r\n\r\n" % framing + body, is_head=True)
+    assert events[1:] == ([(END,), (SURPLUS,)] if body else [(END,)])
+
+
+@pytest.mark.parametrize("length", [b"Content-Length: 2", b"content-length:2 ", b"X: y\r\nContent-Length: 2"])
+def test_an_equal_length_may_be_stated_twice(length: bytes) -> None:
+    data = OK.replace(b"X-Id: 1", length)
+    assert reply(data)[1:] == reply(*each(data))[1:] == [("body", b"{}"), (END,)]
+
+
+def test_a_body_that_looks_like_a_length_stated_twice_is_left_alone() -> None:
+    body = b"\r\nContent-Length: 1\r\nContent-Length: 1\r\n"
+    data = b"HTTP/1.1 200 OK\r\n" + b"Content-Length: %d\r\n" % len(body) * 2 + b"\r\n" + body
+    assert reply(data)[1] == ("body", body)
+
+
+def test_different_lengths_are_malformed() -> None:
+    assert reply(OK.replace(b"X-Id: 1", b"Content-Length: 3")) == [("malformed", False)]
+
+
+def test_a_reply_may_have_many_and_large_fields() -> None:
+    fields = b"A: b\r\n" * 200 + b"B: " + b"c" * 17_000 + b"\r\n"
+    assert reply(b"HTTP/1.1 200 OK\r\n" + fields + b"Content-Length: 0\r\n\r\n")[-1] == (END,)
+
+
+def test_a_reply_without_a_length_ends_with_the_connection() -> None:
+    data = b"HTTP/1.1 200 OK\r\n\r\nto the end"
+    assert reply(data)[1:] == [("body", b"to the end"), (END,)]
+    assert reply(data, is_closed=False)[1:] == [("body", b"to the end")]
+    assert reply(OK[:-1])[1:] == [("body", b"{")]
+
+
+def test_an_interim_reply_comes_before_the_reply() -> None:
+    assert [event[0] for event in reply(b"HTTP/1.1 100 Continue\r\n\r\n" + OK)] == [
+        100,
+        END,
+        200,
+        "body",
+        END,
+    ]
+
+
+def test_what_nobody_asked_for_is_surplus() -> None:
+    parser = ReplyParser(LineMemory())
+    assert parser.feed(b"\r\n") == []
+    assert parser.feed(OK) == [SURPLUS]
+
+
+def test_a_phrase_with_control_characters_is_dropped() -> None:
+    assert reply(b"HTTP/1.1 200 O\x07K\r\nContent-Length: 0\r\n\r\n")[0][:2] == (200, b"")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"Transfer-Encoding: chunked",
+        b"Content-Length: 2",
+        b"X : y",
+        b" folded",
+        b"X: a\rb",
+        b"X: \0",
+        b"no colon",
+        b"Content-Length: x",
+        b"X: " + b"y" * 70_000,
+    ],
+)
+def test_a_line_that_memory_does_not_know_is_judged_as_by_the_parser(line: bytes) -> None:
+    memory = LineMemory()
+    reply(OK, memory=memory)
+    data = OK.replace(b"X-Id: 1", line)
+    assert reply(data, memory=memory) == reply(data)
