@@ -1,0 +1,174 @@
+"""Templates: literal bytes and `{name}` or `{name|filter|filter}`, with `{{` and `}}` for braces.
+
+A template is parsed once per file and bound once per key: what a key or a venue fixes becomes literal, and
+what is left is one formatting of bytes per request. Nothing is decoded, so bytes come out as they went in.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from operator import itemgetter
+from typing import NamedTuple
+from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
+
+Values = list[bytes]
+Render = Callable[[Values], bytes]
+Mac = Callable[[bytes], bytes]
+
+_PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+
+
+class TemplateError(ValueError):
+    """A template that cannot be read; the message is one line."""
+
+
+class UnsignableError(ValueError):
+    """A request that the venue's scheme cannot sign as it came; the message is for the bot."""
+
+
+class Ref(NamedTuple):
+    """A place in a template: the name of a value, and the filters that it goes through."""
+
+    name: str
+    filters: tuple[str, ...] = ()
+
+
+Template = tuple[bytes | Ref, ...]
+
+
+def parse_template(text: str, names: Iterable[str]) -> Template:
+    """Read a template that may mention `names`. Raises TemplateError with the nearest valid name."""
+    known = list(names)
+    pieces: list[bytes | Ref] = []
+    for found in _PIECE.finditer(text):
+        piece = found[0]
+        if piece in ("{{", "}}"):
+            pieces.append(piece[:1].encode("ascii"))
+        elif found[1] is not None:
+            pieces.extend(_expanded(found[1], known))
+        elif piece in ("{", "}"):
+            raise TemplateError(f"a lone {piece}: write {piece * 2} for the character itself")
+        else:
+            pieces.append(piece.encode("utf-8"))
+    return tuple(pieces)
+
+
+def names_in(template: Template) -> set[str]:
+    """Return the names that a template mentions."""
+    return {piece.name for piece in template if isinstance(piece, Ref)}
+
+
+def _expanded(text: str, known: list[str]) -> Iterable[Ref]:
+    name, *filters = text.split("|")
+    if name not in known:
+        raise TemplateError(f"unknown name {{{name}}}{nearest(name, known)}")
+    for one in filters:
+        if one not in FILTERS:
+            raise TemplateError(f"unknown filter |{one}{nearest(one, FILTERS)}")
+    if name != "url":
+        return (Ref(name, tuple(filters)),)
+    if filters:
+        raise TemplateError("{url} takes no filter")
+    return Ref("root"), Ref("target")
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Return a hint such as "; did you mean timestamp?", or what there is where nothing is near."""
+    names = list(valid)
+    close = get_close_matches(name, names, 1, 0.5)
+    return f"; did you mean {close[0]}?" if close else f"; it may be {', '.join(names)}"
+
+
+def bind(template: Template, constants: Mapping[str, bytes], slots: Mapping[str, int], mac: Mac) -> Render:
+    """Make a function of a template. `constants` are known now, `slots` say where the other values stand."""
+    layout = b""
+    rest: list[Ref] = []
+    for piece in template:
+        if isinstance(piece, Ref) and piece.name not in constants:
+            layout += b"%b"
+            rest.append(piece)
+        else:
+            value = (
+                piece if isinstance(piece, bytes) else _filtered(constants[piece.name], piece.filters, mac)
+            )
+            layout += value.replace(b"%", b"%%")
+    if not rest:
+        fixed = layout % ()
+        return lambda _values: fixed
+    if any(ref.filters for ref in rest):
+        makers = [_maker(slots[ref.name], ref.filters, mac) for ref in rest]
+        return lambda values: layout % tuple([make(values) for make in makers])
+    pick = itemgetter(*(slots[ref.name] for ref in rest))
+    return pick if layout == b"%b" else lambda values: layout % pick(values)
+
+
+def _maker(slot: int, filters: tuple[str, ...], mac: Mac) -> Render:
+    return lambda values: _filtered(values[slot], filters, mac)
+
+
+def _filtered(value: bytes, filters: tuple[str, ...], mac: Mac) -> bytes:
+    for name in filters:
+        value = mac(value) if name == "hmac" else FILTERS[name](value)
+    return value
+
+
+def sort_parameters(query: bytes) -> bytes:
+    """Put parameters in order of their names, each with the bytes that it came with."""
+    parameters: list[bytes] = sorted(query.split(b"&"), key=_name)
+    return b"&".join(parameters)
+
+
+def _name(parameter: bytes) -> bytes:
+    return parameter.partition(b"=")[0]
+
+
+def _more(body: bytes) -> bytes:
+    """Return what follows the members of an object into which those of `body` are put."""
+    inner = body.strip()
+    if not inner:
+        return b"}"
+    if not (inner.startswith(b"{") and inner.endswith(b"}")):
+        raise UnsignableError("the body must be a JSON object, as this venue signs its members")
+    members = inner[1:].lstrip()
+    return members if members == b"}" else b"," + members
+
+
+def _as_form(body: bytes) -> bytes:
+    """Return the members of a flat JSON object as a query, numbers as they are written."""
+    if not body:
+        return b""
+    try:
+        members = json.loads(body, parse_int=str, parse_float=str, object_pairs_hook=list)
+    except (ValueError, RecursionError):
+        members = None
+    if not isinstance(members, list) or not all(_is_flat(member) for member in members):
+        raise UnsignableError("the body must be a flat JSON object, as this venue signs it as a query")
+    texts = [(name, {True: "true", False: "false"}.get(value, value)) for name, value in members]
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in texts).encode(
+        "ascii"
+    )
+
+
+def _is_flat(member: object) -> bool:
+    return isinstance(member, tuple) and isinstance(member[1], str | bool)
+
+
+FILTERS: dict[str, Callable[[bytes], bytes]] = {
+    "amp": lambda value: value and value + b"&",
+    "lamp": lambda value: value and b"&" + value,
+    "q": lambda value: value and b"?" + value,
+    "hash": lambda value: value and b"#" + value,
+    "pct": lambda value: quote_from_bytes(value, safe="").encode("ascii"),
+    "unquote": unquote_to_bytes,
+    "sorted": sort_parameters,
+    "base64": base64.b64encode,
+    "sha256bin": lambda value: hashlib.sha256(value).digest(),
+    "sha512": lambda value: binascii.hexlify(hashlib.sha512(value).digest()),
+    "hmac": bytes,  # keyed: `bind` puts the key's own in its place
+    "more": _more,
+    "as_form": _as_form,
+}

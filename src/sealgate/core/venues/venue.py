@@ -1,0 +1,228 @@
+"""One venue: what its TOML file says, read once into frozen values. Text in, `Venue` out.
+
+The grammar is docs/venues.md's. Every error is one line: file, line, cause and the nearest valid name.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from sealgate.core.routes import METHODS, Lane, Permission
+from sealgate.core.venues.document import Document, Table, VenueError
+from sealgate.core.venues.replies import REPLY_KEYS, Judge, Rule, read_rules
+from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
+from sealgate.core.venues.templates import Ref, Template
+
+__all__ = ["KeyMaterial", "Sealer", "Venue", "VenueError", "read_venue"]
+
+_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note")
+_TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
+_NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
+_URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?")
+_PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?")
+_LINK = re.compile(r"https://\S+")
+_LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
+_FIELD = re.compile(r"[A-Za-z0-9\-]+")
+_POINTER = re.compile(r"(/[^/]*)+")
+
+
+class RouteAuth(StrEnum):
+    """How a request of a route proves itself. `key`: the headers that need no signature, and nothing else."""
+
+    SIGNED = "signed"
+    KEY = "key"
+    SESSION = "session"
+    OPEN = "open"
+    APP_ONLY = "app_only"
+
+
+class Scope(StrEnum):
+    """What a venue counts together under one limit."""
+
+    KEY = "key"
+    ACCOUNT = "account"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class VenueRoute:
+    """A row of `[[routes]]`; what is None is what the rule of the method says."""
+
+    method: str  # "*": each
+    template: str
+    auth: RouteAuth = RouteAuth.SIGNED
+    needs: Permission | None = None
+    lane: Lane | None = None
+    cost: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it."""
+
+    header: str
+    counts: str  # used | left
+    window_s: float
+    most: float
+    most_header: str
+    resets_header: str
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRules:
+    """How a venue counts, what it says of that, and what it has published ("6000/60s")."""
+
+    scope: Scope
+    counters: tuple[Counter, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Venue:
+    """A venue, compiled. Nothing of it changes; `sealer` makes of it what signs for one key."""
+
+    name: str
+    title: str
+    docs: str
+    base_url: str
+    prefix: str
+    checked: str
+    tier: str
+    note: str
+    signing: Scheme
+    clock_path: str
+    clock_field: str
+    limits: LimitRules
+    signed_read: str
+    key_list: str
+    routes: tuple[VenueRoute, ...]
+    rules: tuple[Rule, ...]
+
+    @cached_property
+    def replies(self) -> Judge:
+        """What classifies its replies."""
+        return Judge(self.rules)
+
+    @cached_property
+    def own_headers(self) -> frozenset[str]:
+        """Return the names, in small letters, of headers that are the gateway's and never a bot's."""
+        return frozenset(name.lower() for name, _ in self.signing.headers)
+
+    def sealer(self, key: KeyMaterial, base_url: str = "") -> Sealer:
+        """Return what signs for one key. Raises ValueError where its secret is not what the file says."""
+        url = urlsplit(base_url or self.base_url)
+        return Sealer(self.signing, key, f"{url.netloc}{url.path.rstrip('/')}", self.prefix)
+
+    def overridden(
+        self,
+        *,
+        prefix: str | None = None,
+        header_prefix: str | None = None,
+        encoding: str | None = None,
+        secret: str | None = None,
+        signs_query: bool | None = None,
+    ) -> "Venue":
+        """Return the venue with settings of the configuration in the place of the file's; None keeps one."""
+        signing = self.signing
+        headers = signing.headers
+        if header_prefix is not None:
+            first, last = min(headers)[0], max(headers)[0]
+            shared = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+            headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
+        message = signing.message
+        if signs_query is not None:
+            signed = "target" if signs_query else "path"
+            message = {case: _with_path(text, signed) for case, text in message.items()}
+        changed = replace(
+            signing,
+            headers=headers,
+            message=message,
+            encoding=encoding or signing.encoding,
+            secret=secret or signing.secret,
+        )
+        return replace(self, signing=changed, prefix=self.prefix if prefix is None else prefix)
+
+
+def _with_path(text: Template, signed: str) -> Template:
+    return tuple(
+        Ref(signed, piece.filters) if isinstance(piece, Ref) and piece.name in ("path", "target") else piece
+        for piece in text
+    )
+
+
+def read_venue(file: str, text: str) -> Venue:
+    """Read and check a venue's file; `file` is its name for messages. Raises VenueError."""
+    document = Document(file, text)
+    whole = Table(document, (), document.data, (*_KEYS, *_TABLES))
+    prefix = whole.checked("prefix", _PATH, "path such as /v1", "")
+    clock = whole.table("clock", ("path", "field"))
+    reads = whole.table("reads", ("signed", "keys"))
+    return Venue(
+        name=whole.checked("name", _NAME, "name such as my-venue"),
+        title=whole.text("title"),
+        docs=whole.checked("docs", _LINK, "https address", ""),
+        base_url=whole.checked("base_url", _URL, "https address without a slash at its end", ""),
+        prefix=prefix,
+        checked=whole.text("checked", ""),
+        tier=whole.text("tier", ""),
+        note=whole.text("note", ""),
+        signing=read_scheme(whole.table("signing", SIGNING_KEYS)),
+        clock_path=clock.checked("path", _PATH, "path", ""),
+        clock_field=clock.checked("field", _POINTER, "JSON pointer: it is such as /data/0/ts", ""),
+        limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
+        signed_read=reads.checked("signed", _PATH, "path", ""),
+        key_list=reads.checked("keys", _PATH, "path", ""),
+        routes=tuple(_routes(whole.tables("routes", ("match", "auth", "needs", "lane", "cost")), prefix)),
+        rules=read_rules(whole.tables("replies", REPLY_KEYS)),
+    )
+
+
+def _limits(table: Table) -> LimitRules:
+    for known in table.texts("known"):
+        if not _LIMIT.fullmatch(known):
+            raise table.error("known", f"{known!r} in known is no limit such as 1200/60s")
+    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header")
+    rows = table.tables("counters", keys)
+    return LimitRules(
+        Scope(table.text("scope", Scope.KEY, list(Scope))), tuple(map(_counter, rows)), table.texts("known")
+    )
+
+
+def _counter(row: Table) -> Counter:
+    most_header = row.checked("most_header", _FIELD, "name of a header", "")
+    if bool(most_header) == ("most" in row.data):
+        raise row.error(None, "a counter has most, or most_header where replies say it")
+    return Counter(
+        header=row.checked("header", _FIELD, "name of a header"),
+        counts=row.text("counts", "used", ("used", "left")),
+        window_s=row.number("window_s", 1.0),
+        most=0.0 if most_header else row.number("most", 1.0),
+        most_header=most_header,
+        resets_header=row.checked("resets_header", _FIELD, "name of a header", ""),
+    )
+
+
+def _routes(rows: Iterable[Table], prefix: str) -> Iterable[VenueRoute]:
+    for row in rows:
+        if not row.texts("match"):
+            raise row.error(None, "match is missing")
+        for match in row.texts("match"):
+            method, _, path = match.partition(" ")
+            if method not in (*METHODS, "*"):
+                raise row.error(
+                    "match", f"{match!r} begins with no method; they are {', '.join(METHODS)} and *"
+                )
+            if not _PATH.fullmatch(path) or not path.startswith(f"{prefix}/"):
+                raise row.error("match", f"{match!r} has no path under {prefix}/")
+            needs, lane = row.text("needs", "", ("", *Permission)), row.text("lane", "", ("", *Lane))
+            yield VenueRoute(
+                method,
+                path[len(prefix) :],
+                RouteAuth(row.text("auth", RouteAuth.SIGNED, list(RouteAuth))),
+                Permission(needs) if needs else None,
+                Lane(lane) if lane else None,
+                row.number("cost", 1.0),
+            )

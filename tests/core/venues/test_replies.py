@@ -1,0 +1,134 @@
+import json
+
+import pytest
+
+from sealgate.core.venues.replies import LONGEST_DONE, LONGEST_ERROR, Judge, Means, Whose
+from sealgate.core.venues.venue import VenueError, read_venue
+
+LEAST = 'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "m"\n'
+
+RULES = """
+[[replies]]
+at = "/code"
+is = ["50011", "1"]
+means = "limited"
+kind = "too_fast"
+[[replies]]
+status = [200, 401]
+at = "/code"
+begins = ["51"]
+contains = ["bad SIGN"]
+means = "signature"
+kind = "signature"
+advice = "Look."
+whose = "bot"
+[[replies]]
+status = [400]
+at = "/detail"
+contains = ["window"]
+finds = { server_time = 'time: (\\d+)', address = 'from (\\S+)' }
+means = "timestamp"
+kind = "late"
+[[replies]]
+status = [418]
+means = "banned"
+kind = "banned"
+[[replies]]
+status = [200]
+at = "/code"
+not = ["0"]
+means = "unknown"
+kind = "unlisted"
+"""
+
+
+def judge_of(rules: str) -> Judge:
+    return read_venue("mine.toml", LEAST + rules).replies
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "means", "kind"),
+    [
+        (200, {"code": "0"}, Means.DONE, ""),
+        (200, {}, Means.DONE, ""),
+        (200, {"code": "50011"}, Means.LIMITED, "too_fast"),
+        (503, {"code": 1}, Means.LIMITED, "too_fast"),
+        (200, {"code": True}, Means.UNKNOWN, "unlisted"),
+        (200, {"code": False}, Means.UNKNOWN, "unlisted"),
+        (200, {"code": None}, Means.DONE, ""),
+        (200, {"code": "51008"}, Means.SIGNATURE, "signature"),
+        (401, {"code": "A Bad sign."}, Means.SIGNATURE, "signature"),
+        (401, {"code": "9"}, Means.REFUSED, "other_4xx"),
+        (200, {"code": "9"}, Means.UNKNOWN, "unlisted"),
+        (400, {"detail": "outside the Window"}, Means.TIMESTAMP, "late"),
+        (400, {"detail": [{"msg": "a"}, {"msg": "window"}, 5, {}]}, Means.TIMESTAMP, "late"),
+        (400, {"detail": []}, Means.REFUSED, "other_4xx"),
+        (418, {}, Means.BANNED, "banned"),
+        (429, {}, Means.LIMITED, "rate_limited"),
+        (404, {}, Means.REFUSED, "other_4xx"),
+        (302, {}, Means.DONE, ""),
+        (502, {}, Means.UNKNOWN, "other_5xx"),
+    ],
+)
+def test_the_first_rule_that_matches_decides_and_else_the_status(
+    status: int, body: object, means: Means, kind: str
+) -> None:
+    verdict = judge_of(RULES).judge(status, json.dumps(body).encode())
+    assert (verdict.means, verdict.kind) == (means, kind)
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"", b"\xff", b"[" * 50_000])
+def test_what_is_no_json_is_judged_by_its_status(body: bytes) -> None:
+    assert judge_of(RULES).judge(200, body).means is Means.DONE
+
+
+def test_what_is_too_long_for_an_error_is_judged_by_its_status() -> None:
+    judge = judge_of(RULES).judge
+    for status, longest in ((200, LONGEST_DONE), (401, LONGEST_ERROR)):
+        padding = longest - len(b'{"code":"50011"}')
+        assert judge(status, b'{"code":"50011"}' + b" " * padding).means is Means.LIMITED
+        assert judge(status, b'{"code":"50011"}' + b" " * (padding + 1)).means is not Means.LIMITED
+
+
+def test_a_rule_says_what_it_found_whose_it_is_and_what_to_do() -> None:
+    judge = judge_of(RULES).judge
+    verdict = judge(400, b'{"detail": "window. Server TIME: 1790"}')
+    assert dict(verdict.found) == {"server_time": "1790"}
+    assert verdict.whose is Whose.SETUP
+    assert "recv_window_ms" in verdict.advice
+    signature = judge(200, b'{"code": "51"}')
+    assert (signature.whose, signature.advice) == (Whose.BOT, "Look.")
+    assert judge(418, b"").whose is Whose.UPSTREAM
+
+
+def test_a_venue_without_rules_for_it_leaves_done_replies_alone() -> None:
+    assert judge_of(RULES).looks_into_done
+    assert not judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"').looks_into_done
+    assert not judge_of('[[replies]]\nstatus = [200]\nkind = "x"').looks_into_done
+
+
+@pytest.mark.parametrize(
+    ("rule", "error"),
+    [
+        ('at = "/a"\nkind = "x"', "6: at goes with is, not, begins or contains"),
+        ('is = ["1"]\nkind = "x"', "6: at goes with is, not, begins or contains"),
+        ('at = "/a"\nis = ["1"]\nnot = ["2"]\nkind = "x"', "8: not stands alone: "),
+        ('kind = "x"', "5: a rule needs status, or at"),
+        ("status = [400]", "5: kind is missing"),
+        ('status = [400]\nkind = "Too fast"', "7: kind = 'Too fast' is no slug such as rate_limited"),
+        ('status = ["400"]\nkind = "x"', "6: status must be a list of whole numbers"),
+        (
+            'status = [400]\nmeans = "limit"\nkind = "x"',
+            "7: means = 'limit' is unknown; did you mean limited?",
+        ),
+        ('at = "code"\nis = ["1"]\nkind = "x"', "6: at = 'code' is no JSON pointer: it is such as /code"),
+        (
+            'status = [400]\nfinds = { adress = "(1)" }\nkind = "x"',
+            "7: unknown key adress; did you mean address?",
+        ),
+    ],
+)
+def test_a_broken_rule_is_refused_with_its_line(rule: str, error: str) -> None:
+    with pytest.raises(VenueError) as raised:
+        judge_of(f"[[replies]]\n{rule}\n")
+    assert str(raised.value).startswith(f"mine.toml:{error}")

@@ -1,0 +1,405 @@
+import base64
+import hashlib
+import hmac
+import json
+from pathlib import Path
+
+import pytest
+
+from sealgate.core import venues
+from sealgate.core.catalogue import CATALOGUE, find_kind
+from sealgate.core.routes import Lane, Permission
+from sealgate.core.target import parse_target
+from sealgate.core.venues.scheme import Sealer
+from sealgate.core.venues.templates import UnsignableError
+from sealgate.core.venues.venue import KeyMaterial, RouteAuth, Scope, Venue, VenueError, read_venue
+
+NOW_MS = 1_790_000_000_387
+FOLDER = Path(venues.__file__).parent
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "signatures.json").read_text("utf-8"))
+
+LEAST = 'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "{timestamp}{method}{target}{body}"\n'
+HEADERS = '[signing.headers]\nSIGN = "{signature}"\nTIME = "{timestamp}"\n'
+
+
+def mine(signing: str = "", rest: str = "", headers: str = HEADERS) -> Venue:
+    return read_venue("mine.toml", f"{LEAST}{signing}\n{headers}\n{rest}")
+
+
+def service() -> Venue:
+    return read_venue("service.toml", (FOLDER / "service.toml").read_text("utf-8"))
+
+
+def key(secret: bytes = b"secret") -> KeyMaterial:
+    return KeyMaterial("K", bytearray(secret), "pass", "memo")
+
+
+def sealer(venue: Venue) -> Sealer:
+    return venue.sealer(key(), "https://api.example.com:444/base")
+
+
+def sent(venue: Venue, method: str, raw: str, body: bytes = b"") -> tuple[dict[str, str], str, bytes, bool]:
+    target = parse_target(raw, venue.prefix)
+    lines, target_sent, body_sent, is_new_form = sealer(venue).sign(NOW_MS, b"77", method, target, body)
+    fields = dict(line.split(": ", 1) for line in lines.decode().split("\r\n")[:-1])
+    return fields, target_sent, body_sent, is_new_form
+
+
+def message(venue: Venue, method: str, raw: str, body: bytes = b"") -> bytes:
+    return sealer(venue).message(NOW_MS, b"77", method, parse_target(raw, venue.prefix), body)
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)
+def test_every_file_that_comes_along_is_read(file: Path) -> None:
+    venue = read_venue(file.name, file.read_text("utf-8"))
+    assert venue.name == file.stem
+    assert venue.title
+    assert venue.replies.judge(200, b"{}") is not None
+
+
+@pytest.mark.parametrize("vector", VECTORS["vectors"], ids=lambda vector: vector["name"])
+def test_the_default_signs_as_the_vectors_do(vector: dict[str, str]) -> None:
+    venue = service().overridden(
+        encoding=vector["encoding"],
+        secret=vector["secret_is"],
+        signs_query=vector["target_mode"] == "path_and_query",
+    )
+    target = parse_target(vector["target"], "/v1/trade")
+    body = base64.b64decode(vector["body_base64"])
+    material = KeyMaterial("K", bytearray(vector["secret"].encode()))
+    signer = venue.sealer(material, "https://api.example.com")
+    request = (int(vector["timestamp"]), b"", vector["method"], target, body)
+    assert signer.message(*request) == base64.b64decode(vector["message_base64"])
+    lines, raw, same, _ = signer.sign(*request)
+    assert lines.decode() == (
+        f"X-SERVICE-APIKEY: K\r\nX-SERVICE-TIMESTAMP: {vector['timestamp']}\r\n"
+        f"X-SERVICE-SIGNATURE: {vector['signature']}\r\n"
+    )
+    assert (raw, same) == (vector["target"], body)
+
+
+def test_the_default_calls_errors_as_the_catalogue_does() -> None:
+    judge = service().replies.judge
+    for slug, row in CATALOGUE.items():
+        for status in row.statuses:
+            for words in row.words or ("",):
+                body = json.dumps({"detail": f"so: {words.upper()}."}).encode()
+                assert judge(status, body).kind == find_kind(status, body)
+                if words:
+                    assert judge(status, body).kind == slug
+                    assert (judge(status, body).advice, judge(status, body).whose.value) == (
+                        row.advice,
+                        row.whose.value,
+                    )
+
+
+def test_settings_stand_in_for_the_files() -> None:
+    venue = service().overridden(prefix="/v2", header_prefix="X-MY-")
+    fields, *_ = sent(venue, "GET", "/v2/order")
+    assert list(fields) == ["X-MY-APIKEY", "X-MY-TIMESTAMP", "X-MY-SIGNATURE"]
+    assert venue.own_headers == {"x-my-apikey", "x-my-timestamp", "x-my-signature"}
+    assert message(venue, "GET", "/v2/order?a=1") == b"1790000000387GET/order"
+    assert service().overridden() == service()
+
+
+@pytest.mark.parametrize(
+    ("secret", "stored", "keyed"),
+    [
+        ("utf8", b"s" * 200, b"s" * 200),
+        ("hex", b"00ff", b"\x00\xff"),
+        ("base64", b"AP8=", b"\x00\xff"),
+        ("as_base64", b"ab", b"YWI="),
+        ("sha256hex", b"ab", hashlib.sha256(b"ab").hexdigest().encode()),
+        ("md5hex", b"ab", hashlib.md5(b"ab").hexdigest().encode()),  # noqa: S324
+    ],
+)
+def test_the_hmac_is_keyed_as_the_file_says(secret: str, stored: bytes, keyed: bytes) -> None:
+    venue = mine(f'secret = "{secret}"\ndigest = "sha512"')
+    signer = venue.sealer(KeyMaterial("K", bytearray(stored)), "https://x.example")
+    lines, *_ = signer.sign(NOW_MS, b"", "GET", parse_target("/a", ""), b"")
+    expected = hmac.digest(keyed, b"1790000000387GET/a", "sha512").hex()
+    assert lines.startswith(f"SIGN: {expected}\r\n".encode())
+
+
+def test_a_secret_may_be_hashed_behind_the_message() -> None:
+    fields, *_ = sent(mine('secret = "appended"'), "GET", "/a")
+    assert fields["SIGN"] == hashlib.sha256(b"1790000000387GET/asecret").hexdigest()
+
+
+def test_a_secret_that_is_not_what_the_file_says_is_refused_and_not_shown() -> None:
+    with pytest.raises(ValueError, match="the secret is not base64") as raised:
+        mine('secret = "base64"').sealer(key(b"#secret#"), "https://x.example")
+    assert "#secret#" not in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert "secret" not in repr(key(b"#")).replace("KeyMaterial", "")
+
+
+def test_secrets_are_told_apart_by_a_fingerprint() -> None:
+    marks = {mine().sealer(key(secret), "https://x.example").fingerprint() for secret in (b"a", b"a", b"b")}
+    assert len(marks) == 2
+    assert {len(mark) for mark in marks} == {8}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [
+        ("hex", lambda digest: digest.hex()),
+        ("HEX", lambda digest: digest.hex().upper()),
+        ("base64", lambda digest: base64.b64encode(digest).decode()),
+        ("base64url", lambda digest: base64.urlsafe_b64encode(digest).decode().rstrip("=")),
+        ("base64hex", lambda digest: base64.b64encode(digest.hex().encode()).decode()),
+    ],
+)
+def test_signatures_are_written_as_the_file_says(encoding: str, expected: "object") -> None:
+    digest = hmac.digest(b"secret", b"1790000000387GET/a", "sha256")
+    assert callable(expected)
+    assert sent(mine(f'encoding = "{encoding}"'), "GET", "/a")[0]["SIGN"] == expected(digest)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ('timestamp = "ms"', "1790000000387"),
+        ('timestamp = "s"', "1790000000"),
+        ('timestamp = "us"', "1790000000387000"),
+        ('timestamp = "ns"', "1790000000387000000"),
+        ('timestamp = "iso_ms"', "2026-09-21T14:13:20.387Z"),
+        ('timestamp = "iso_s"', "2026-09-21T14:13:20"),
+        ('timestamp = "s"\nexpires_s = 60', "1790000060"),
+    ],
+)
+def test_timestamps_are_written_as_the_file_says(settings: str, expected: str) -> None:
+    assert sent(mine(settings), "GET", "/a")[0]["TIME"] == expected
+
+
+def test_a_template_may_differ_by_method_and_kind_of_body() -> None:
+    cases = '{ DELETE = "D", form = "F{body}", body = "B", "*" = "E{host}" }'
+    venue = read_venue("m.toml", LEAST.replace('"{timestamp}{method}{target}{body}"', cases) + HEADERS)
+    assert message(venue, "DELETE", "/a", b"x") == b"D"
+    assert message(venue, "POST", "/a", b"x") == b"Fx"
+    assert message(venue, "POST", "/a", b"[]") == b"B"
+    assert message(venue, "POST", "/a") == b"Eapi.example.com:444"
+
+
+def test_a_method_without_a_message_signs_nothing() -> None:
+    venue = read_venue(
+        "m.toml", LEAST.replace('"{timestamp}{method}{target}{body}"', '{ GET = "G" }') + HEADERS
+    )
+    assert message(venue, "POST", "/a") == b""
+
+
+def test_the_url_is_what_is_sent_and_the_path_leaves_out_the_prefix() -> None:
+    venue = read_venue(
+        "m.toml",
+        'prefix = "/v1"\n'
+        + LEAST.replace("{timestamp}{method}{target}", "{url} {path} {query|q} ")
+        + HEADERS,
+    )
+    assert message(venue, "GET", "/v1/a?b=1") == b"api.example.com:444/base/v1/a?b=1 /a ?b=1 "
+
+
+def test_additions_stand_behind_the_bots_query_unless_the_file_says_where() -> None:
+    end = 'query_end = "&signature={signature}"\nstrips = ["t", "signature"]\n'
+    venue = mine(f'query = "t={{timestamp}}"\n{end}', headers="")
+    assert message(venue, "GET", "/a?t=1&b=2&signature=dummy") == b"1790000000387GET/a?b=2&t=1790000000387"
+    _, target, body, is_new_form = sent(venue, "GET", "/a?b=2")
+    assert target.startswith("/a?b=2&t=1790000000387&signature=")
+    assert (body, is_new_form) == (b"", False)
+    assert sent(venue, "GET", "/a")[1].startswith("/a?t=1790000000387&signature=")
+    before = mine(f'query = "t={{timestamp}}{{query|lamp}}"\n{end}', headers="")
+    assert sent(before, "GET", "/a?b=2")[1].startswith("/a?t=1790000000387&b=2&signature=")
+
+
+def test_parameters_may_be_put_in_order() -> None:
+    venue = mine('query = "m={timestamp}"\nsorts_query = true')
+    assert sent(venue, "GET", "/a?z=1&b=%20")[1] == "/a?b=%20&m=1790000000387&z=1"
+
+
+def test_dummy_parameters_are_cut_out_in_any_spelling_and_nothing_else_changes() -> None:
+    venue = mine('strips = ["sign"]')
+    assert sent(venue, "GET", "/a?b=%2f&s%69gn=1&c=+&&sign")[1] == "/a?b=%2f&c=+"
+    assert sent(venue, "GET", "/a?b=1&&c=2")[1] == "/a?b=1&&c=2"
+    assert sent(venue, "GET", "/a?sign=1")[1] == "/a"
+
+
+def test_additions_to_a_form_stand_at_its_ends() -> None:
+    venue = mine(
+        'nonce = "ms"\nform = "n={nonce}{body|lamp}"\nform_end = "&s={signature}"\nstrips = ["n", "s"]',
+        headers="",
+    )
+    assert message(venue, "POST", "/a", b"n=1&b=2&s=dummy") == b"1790000000387POST/an=77&b=2"
+    _, target, body, is_new_form = sent(venue, "POST", "/a", b"n=1&b=2&s=dummy")
+    assert body.startswith(b"n=77&b=2&s=")
+    assert (target, is_new_form) == ("/a", False)
+    assert sent(venue, "POST", "/a")[3]
+
+
+def test_a_json_body_is_not_touched_so_it_is_refused_where_a_form_is_wanted() -> None:
+    venue = mine('form = "n={nonce}{body|lamp}"')
+    with pytest.raises(UnsignableError, match="signs no such body"):
+        sent(venue, "POST", "/a", b'{"b": 2}')
+
+
+def test_a_request_that_the_signature_has_no_place_in_is_refused() -> None:
+    venue = mine('query_end = { empty = "&s={signature}" }', headers="")
+    with pytest.raises(UnsignableError, match="signs no such body"):
+        sent(venue, "POST", "/a", b"b=2")
+
+
+def test_parts_are_made_before_the_signature_or_after_it() -> None:
+    parts = (
+        "[signing.parts]\nthird = '{api_key}:{signature}'\n"
+        "first = { of = '{path}', finds = '^/(b)?' }\nnone = { of = '{path}', finds = '^/(zzz)' }\n"
+        "only = { GET = 'g' }\n"
+    )
+    headers = HEADERS + "X = 'x{third}{first}{none}{only}'\nGONE = ''\n" + parts
+    venue = mine(headers=headers)
+    fields, *_ = sent(venue, "GET", "/b/c")
+    assert fields["X"] == f"xK:{fields['SIGN']}bg"
+    assert sent(venue, "POST", "/c")[0]["X"].endswith(sent(venue, "POST", "/c")[0]["SIGN"])
+    assert "GONE" not in fields
+    assert "gone" in venue.own_headers
+
+
+def test_what_a_key_must_bring_is_asked_of_the_scheme() -> None:
+    scheme = mine(headers=HEADERS + 'P = "{passphrase}"\n[signing.parts]\nu = "{uid}"\n').signing
+    assert scheme.needs("passphrase")
+    assert scheme.needs("uid")
+    assert not mine().signing.needs("uid")
+
+
+def test_the_keys_window_stands_in_for_the_files() -> None:
+    venue = mine('recv_window = "5000"', headers=HEADERS + 'W = "{recv_window}"\n')
+    target = parse_target("/a", "")
+    for window, expected in (("", b"W: 5000\r\n"), ("900", b"W: 900\r\n")):
+        material = KeyMaterial("K", bytearray(b"s"), recv_window=window)
+        assert (
+            expected in venue.sealer(material, "https://x.example").sign(NOW_MS, b"", "GET", target, b"")[0]
+        )
+
+
+def test_the_rest_of_a_file_is_read() -> None:
+    venue = mine(
+        rest="""
+[clock]
+path = "/time"
+field = "/data/0/ts"
+[limits]
+scope = "address"
+known = ["1200/60s", "10/1s"]
+counters = [{ header = "X-USED", window_s = 60, most = 1200 },
+  { header = "X-LEFT", counts = "left", window_s = 1, most_header = "X-MOST", resets_header = "X-RESET" }]
+[reads]
+signed = "/me"
+[[routes]]
+match = ["GET /a/**", "* /b/{id}"]
+needs = "trade"
+lane = "order"
+cost = 2
+[[routes]]
+match = "GET /c"
+auth = "open"
+"""
+    )
+    assert (venue.clock_path, venue.clock_field, venue.signed_read, venue.key_list) == (
+        "/time",
+        "/data/0/ts",
+        "/me",
+        "",
+    )
+    assert venue.limits.scope is Scope.ADDRESS
+    assert venue.limits.known == ("1200/60s", "10/1s")
+    first, second = venue.limits.counters
+    assert (first.header, first.counts, first.window_s, first.most) == ("X-USED", "used", 60.0, 1200.0)
+    assert (second.counts, second.most, second.most_header, second.resets_header) == (
+        "left",
+        0.0,
+        "X-MOST",
+        "X-RESET",
+    )
+    subtree, each, open_route = venue.routes
+    assert (subtree.method, subtree.template, subtree.needs, subtree.lane, subtree.cost) == (
+        "GET", "/a/**", Permission.TRADE, Lane.ORDER, 2.0,
+    )  # fmt: skip
+    assert (each.method, each.template, each.auth) == ("*", "/b/{id}", RouteAuth.SIGNED)
+    assert (open_route.auth, open_route.needs, open_route.lane) == (RouteAuth.OPEN, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("# nothing\n", "1: name is missing"),
+        ("name = \n", "1: this is no TOML: Invalid value"),
+        ('name = "x', "1: this is no TOML: Unterminated string"),
+        (LEAST.replace("message", "mesage"), "4: unknown key mesage; did you mean message?"),
+        (
+            LEAST.replace("message", "zzzzzz"),
+            "4: unknown key zzzzzz; it may be digest, secret, encoding, timestamp, ",
+        ),
+        (LEAST + 'digest = "sha255"', "5: digest = 'sha255' is unknown; did you mean sha256?"),
+        (LEAST.replace("{target}", "{tagret}"), "4: message: unknown name {tagret}; did you mean target?"),
+        (
+            LEAST.replace("{target}", "{target|unqote}"),
+            "4: message: unknown filter |unqote; did you mean unquote?",
+        ),
+        (LEAST + 'query = { GTE = "a" }', "5: unknown key GTE; did you mean GET?"),
+        (LEAST + 'query = { GET = "{querry}" }', "5: GET: unknown name {querry}; did you mean query?"),
+        (LEAST + 'query = "{query|unquote}"', "5: query may have {query}, {query|amp} or {query|lamp} once"),
+        (LEAST + 'form = "{body}{body}"', "5: form may have {body}, {body|amp} or {body|lamp} once"),
+        (LEAST + 'strips = ["a b"]', "5: 'a b' in strips is no name of a parameter"),
+        (LEAST + "strips = [1]", "5: strips must be a text or a list of texts"),
+        (LEAST + "strips = 1", "5: strips must be a text or a list of texts"),
+        (LEAST + 'recv_window = "5s"', "5: recv_window = '5s' is no number of milliseconds"),
+        (LEAST + "expires_s = -1", "5: expires_s is below 0"),
+        (LEAST + 'expires_s = "1"', "5: expires_s must be a whole number"),
+        (LEAST + "expires_s = true", "5: expires_s must be a whole number"),
+        (LEAST + 'sorts_query = "yes"', "5: sorts_query must be true or false"),
+        (LEAST + "headers = 5", "5: headers must be a table"),
+        (LEAST + '[signing.headers]\n"A B" = ""', "6: 'A B' is no name of a header"),
+        (LEAST + "[signing.headers]\n'A:B' = ''", "6: 'A:B' is no name of a header"),
+        (
+            LEAST + '[signing.headers]\nA = "{p}"\n[signing.parts]\npp = ""',
+            "6: A: unknown name {p}; did you mean pp?",
+        ),
+        (
+            LEAST + "[signing.parts]\np = { of = '', finds = '(' }",
+            "6: finds is no regular expression: missing ), ",
+        ),
+        (
+            LEAST + "[signing.parts]\np = { of = '', finds = 'a' }",
+            "6: finds must have one group, for what is found",
+        ),
+        ('name = "m"\ntitle = "M"\n[signing]\n', "3: message is missing"),
+        ('title = "M"\n[signing]\nmessage = "m"\n', "1: name is missing"),
+        ('name = "M"\ntitle = "M"\n[signing]\nmessage = "m"', "1: name = 'M' is no name such as my-venue"),
+        (
+            'base_url = "http://x.y"\n' + LEAST,
+            "1: base_url = 'http://x.y' is no https address without a slash at its end",
+        ),
+        (LEAST + '[clock]\nfield = "data"', "6: field = 'data' is no JSON pointer: it is such as /data/0/ts"),
+        (LEAST + '[limits]\nscope = "user"', "6: scope = 'user' is unknown; it may be key, account, address"),
+        (LEAST + '[limits]\nknown = ["20"]', "6: '20' in known is no limit such as 1200/60s"),
+        (LEAST + "[limits]\ncounters = [1]", "6: counters must be a list of tables"),
+        (
+            LEAST + '[[limits.counters]]\nheader = "X"',
+            "5: a counter has most, or most_header where replies say it",
+        ),
+        (LEAST + '[[limits.counters]]\nheader = "X"\nmost = 0', "7: most must be a number above 0"),
+        (LEAST + '[[limits.counters]]\nheader = "X"\nmost = true', "7: most must be a number above 0"),
+        (
+            LEAST + '[[routes]]\nmatch = "GET /a"\n[[routes]]\nmatch = "GTE /a"',
+            "8: 'GTE /a' begins with no method; they are ",
+        ),
+        (LEAST + '[[routes]]\nmatch = "GET a"', "6: 'GET a' has no path under /"),
+        (LEAST + "[[routes]]\ncost = 2", "5: match is missing"),
+        (
+            LEAST + '[[routes]]\nmatch = "GET /a"\nlane = "fast"',
+            "7: lane = 'fast' is unknown; it may be , cancel, order, read",
+        ),
+    ],
+)
+def test_a_broken_file_is_refused_in_one_line_with_its_place(text: str, error: str) -> None:
+    with pytest.raises(VenueError) as raised:
+        read_venue("mine.toml", text)
+    assert str(raised.value).startswith(f"mine.toml:{error}")
+    assert "\n" not in str(raised.value)

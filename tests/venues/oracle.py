@@ -1,0 +1,98 @@
+"""Let ccxt sign random requests, with a real and a dummy key.
+
+`python -m venues.oracle SEED ROUNDS [VENUE...]`, in the folder of the tests.
+
+A program of its own, as importing ccxt is slow and brings much along. It prints JSON lines, one per request.
+Its clock stands still, so that what ccxt signs can be signed again.
+"""
+
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from copy import deepcopy
+from random import Random  # noqa: TID251 - seeded
+from typing import Any
+
+import ccxt  # type: ignore[import-untyped]
+
+from venues.calls import GONE, NAMES, VENUES, Calls
+
+NOW_MS = 1_790_000_000_387  # what the gateway signs by; the bot's clock is behind
+BOT_MS = NOW_MS - 61_234
+
+Params = dict[str, Any]
+
+
+_UUIDS = ("6f1c2f6e-0000-4000-8000-00000000cafe", "11111111-0000-4000-8000-000000000000")
+
+
+def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
+    """Return one of ccxt's exchanges, whose clock stands still."""
+    name = "dummy" if is_dummy else "real"
+    secret = f"{name} secret {calls.exchange} 0123456789"
+    if calls.secret == "base64":
+        secret = base64.b64encode(secret.encode()).decode()
+    exchange = getattr(ccxt, calls.exchange)(
+        {
+            "apiKey": "account-dummy"
+            if calls.api_key.startswith("account") and is_dummy
+            else ("dummy" if is_dummy else calls.api_key),
+            "secret": secret,
+            "password": f"{name} pass",
+            "uid": f"{name}-memo",
+            "options": dict(calls.options or {}),
+        }
+    )
+    if not is_dummy:
+        exchange.options.update(calls.real_options or {})
+    now_ms = BOT_MS if is_dummy else NOW_MS
+    exchange.milliseconds = lambda: now_ms
+    exchange.seconds = lambda: now_ms // 1000
+    exchange.microseconds = lambda: now_ms * 1000
+    exchange.uuid = lambda: _UUIDS[is_dummy]
+    exchange.uuid16 = exchange.uuid22 = lambda *_: "0123456789abcdef"  # ids that ccxt gives orders
+    return exchange
+
+
+def cases(venue: str, seed: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """Yield requests: as ccxt signs them, and as it does with a dummy key and a clock that is behind."""
+    calls, chance = VENUES[venue], Random(f"{venue} {seed}")
+    real, dummy = (exchange_with(calls, is_dummy=is_dummy) for is_dummy in (False, True))
+    for _ in range(rounds):
+        for api, method, path in calls.rows:
+            params = _params(calls, chance)
+            yield {
+                "venue": venue,
+                "signed": _sign(real, path, api, method, params),
+                "dummy": _sign(dummy, path, api, method, params),
+                "key": [real.apiKey, real.secret, real.password, real.uid],
+                "now_ms": NOW_MS,
+                "uuid": _UUIDS[0],
+            }
+
+
+def _params(calls: Calls, chance: Random) -> Params:
+    count = chance.choice((0, 1, 2, 3, 6))
+    params = {name: chance.choice(calls.values) for name in chance.sample(NAMES, count)}
+    if calls.exchange == "ascendex":
+        params |= {"account-group": 4, "account-category": chance.choice(("cash", "margin"))}
+    return params
+
+
+def _sign(exchange: Any, path: str, api: Any, method: str, params: Params) -> dict[str, Any]:
+    exchange.options.pop("lastNonce", None)  # each is the first of its millisecond
+    signed = exchange.sign(path, api, method, deepcopy(params))
+    headers = {name: str(value) for name, value in (signed["headers"] or {}).items() if value is not None}
+    return {"method": method, "url": signed["url"], "headers": headers, "body": signed["body"]}
+
+
+def main() -> None:
+    seed, rounds, *wanted = sys.argv[1:]
+    for venue in wanted or [name for name in VENUES if name not in GONE]:
+        for case in cases(venue, int(seed), int(rounds)):
+            print(json.dumps(case))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What a gateway would send for a request of a bot that signs with a dummy key, by a venue's file."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from sealgate.core import venues
+from sealgate.core.target import parse_target
+from sealgate.core.venues.venue import KeyMaterial, Venue, read_venue
+
+FOLDER = Path(venues.__file__).parent
+FILES = sorted(FOLDER.glob("*.toml"))
+
+Case = Mapping[str, Any]
+
+
+class Sent(NamedTuple):
+    """What reaches the upstream, as far as it is the bot's or the signer's."""
+
+    target: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+def venue_of(file: Path) -> Venue:
+    return read_venue(file.name, file.read_text("utf-8"))
+
+
+def signed_by_ccxt(case: Case) -> Sent:
+    signed = case["signed"]
+    return Sent(_target(signed["url"]), sorted(signed["headers"].items()), _body(signed))
+
+
+def signed_by_file(venue: Venue, case: Case) -> Sent:
+    """Sign what ccxt sent with a dummy key: its own headers are dropped, its parameters cut out."""
+    api_key, secret, passphrase, uid = case["key"]
+    key = KeyMaterial(api_key, bytearray(secret.encode()), passphrase, uid)
+    sealer = venue.sealer(key, origin(case))
+    came = case["dummy"]
+    target = parse_target(_target(came["url"]), venue.prefix)
+    nonces = {"none": "", "ms": str(case["now_ms"]), "us": f"{case['now_ms']}000", "uuid": case["uuid"]}
+    nonce = nonces[venue.signing.nonce].encode()
+    lines, raw, body, _ = sealer.sign(case["now_ms"], nonce, came["method"], target, _body(came))
+    passed = [(name, text) for name, text in came["headers"].items() if name.lower() not in venue.own_headers]
+    own = [tuple(line.split(": ", 1)) for line in lines.decode().split("\r\n")[:-1]]
+    return Sent(raw, sorted(passed + own), body)  # type: ignore[operator] # each line has a name and a value
+
+
+def _target(url: str) -> str:
+    parts = urlsplit(url)
+    # HTTP clients leave out a bare "?", and so does this: ccxt's own clients never send one.
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
+
+
+def origin(case: Case) -> str:
+    """Return where ccxt sends it: some venues have another host for futures, which is a setting."""
+    parts = urlsplit(case["signed"]["url"])
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _body(request: Mapping[str, Any]) -> bytes:
+    return (request["body"] or "").encode()
+
+
+def load(lines: str) -> dict[str, list[Case]]:
+    """Return the cases of each venue."""
+    found: dict[str, list[Case]] = {}
+    for line in lines.splitlines():
+        case = json.loads(line)
+        found.setdefault(case["venue"], []).append(case)
+    return found
