@@ -31,29 +31,31 @@ class _Shortest:
     """The shortest idle time that ended with a close, of the last five to ten minutes."""
 
     def __init__(self) -> None:
-        self._latest = self._earlier = math.inf
+        self._latest = self._earlier = self._shortest = math.inf
         self._since = -math.inf
         self._survivors = 0
 
     def closed(self, idle_s: float, now: float) -> None:
         self._forget_old(now)
         self._latest = min(self._latest, idle_s)
+        self._shortest = min(self._shortest, idle_s)
         self._survivors = 0
 
     def survived(self, idle_s: float, now: float) -> None:
         if idle_s >= self.seconds(now):
             self._survivors += 1
             if self._survivors >= _ENOUGH:
-                self._latest = self._earlier = math.inf
+                self._latest = self._earlier = self._shortest = math.inf
 
     def seconds(self, now: float) -> float:
-        self._forget_old(now)
-        return min(self._latest, self._earlier)
+        if now - self._since >= _MEMORY_S / 2:
+            self._forget_old(now)
+        return self._shortest
 
     def _forget_old(self, now: float) -> None:
         if now - self._since >= _MEMORY_S / 2:
             is_recent = now - self._since < _MEMORY_S
-            self._earlier = self._latest if is_recent else math.inf
+            self._shortest = self._earlier = self._latest if is_recent else math.inf
             self._latest, self._since = math.inf, now
 
 
@@ -78,7 +80,7 @@ class IdleCloses:
 
     def safe_s(self, now: float, *, is_used: bool) -> float:
         """Return how long one may have been idle and still carry an order."""
-        return _HALF * self._of(is_used=is_used).seconds(now)
+        return _HALF * (self._used if is_used else self._unused).seconds(now)
 
     def _of(self, *, is_used: bool) -> _Shortest:
         return self._used if is_used else self._unused

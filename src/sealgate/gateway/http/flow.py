@@ -12,19 +12,6 @@ BODY_BYTES: Final = 64 * 1024  # of a body that are held before somebody reads t
 _CLOSED: Final = getattr(select, "POLLRDHUP", select.POLLHUP)
 
 
-def has_left(transport: asyncio.BaseTransport, *, or_sent: bool = False) -> bool:
-    """Ask the system whether the other end has closed, even if what it sent before has not been read yet.
-
-    `or_sent`: or whether it has sent anything at all.
-    """
-    sock = transport.get_extra_info("socket")
-    if sock is None or transport.is_closing():
-        return False
-    asking = select.poll()
-    asking.register(sock, _CLOSED | select.POLLIN if or_sent else _CLOSED)
-    return bool(asking.poll(0))
-
-
 class Flow(asyncio.Protocol):
     """A connection. `transport` is None before it is made and after it is lost."""
 
@@ -33,6 +20,7 @@ class Flow(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._holders: set[object] = set()  # who wants nothing read at the moment
         self._writable: asyncio.Future[None] | None = None  # done once the other end reads on, or is gone
+        self._asking: select.poll | None = None  # kept, as making one costs twice what asking does
 
     @property
     def is_read(self) -> bool:
@@ -49,9 +37,25 @@ class Flow(asyncio.Protocol):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Let a task that waits to write go on, and fail."""
         del exc
-        self.transport = None
+        self.transport = self._asking = None
         if self._writable is not None:
             self._writable.set_result(None)
+
+    def has_left(self, *, or_sent: bool = False) -> bool:
+        """Ask the system whether the other end has closed, even if what it sent before has not been read yet.
+
+        `or_sent`: or whether it has sent anything at all; one connection is always asked the same.
+        """
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return False
+        if self._asking is None:
+            sock = transport.get_extra_info("socket")
+            if sock is None:
+                return False
+            self._asking = select.poll()
+            self._asking.register(sock, _CLOSED | select.POLLIN if or_sent else _CLOSED)
+        return bool(self._asking.poll(0))
 
     def eof_received(self) -> None:
         """Let the transport close: a peer that sends no more looks the same as one that was killed."""

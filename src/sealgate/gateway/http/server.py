@@ -18,7 +18,7 @@ import structlog
 
 from sealgate.errors import Refusal
 from sealgate.gateway.host.alarm import Alarm
-from sealgate.gateway.http.flow import Body, Flow, has_left
+from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.parser import END, HeadMemory, Malformed, RequestEvent, RequestHead, RequestParser
 
 _PIPELINED: Final = 8  # requests that may have come before the first is answered
@@ -339,7 +339,7 @@ class ServerConnection(Flow):
         if not self._may_be_gone:
             return False
         self._may_be_gone = not self.is_read
-        if self.transport is None or not has_left(self.transport):
+        if self.transport is None or not self.has_left():
             return False
         self.transport.abort()
         return True

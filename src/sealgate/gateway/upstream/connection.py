@@ -21,7 +21,7 @@ from sealgate.core.idle_connections import IdleCloses, announced_life_s
 from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.http.flow import Body, Flow, has_left
+from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.parser import SURPLUS, LineMemory, Malformed, ReplyEvent, ReplyParser
 from sealgate.gateway.http.parser import ReplyHead as RawHead
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
@@ -124,7 +124,7 @@ class UpstreamConnection(Flow):
         told from a session ticket.
         """
         if self._state is IDLE and self.transport is not None:
-            if not has_left(self.transport, or_sent=self.tls is None):
+            if not self.has_left(or_sent=self.tls is None):
                 return True
             self._note_close(self._idle_s())
             self._spoil()
@@ -132,7 +132,11 @@ class UpstreamConnection(Flow):
 
     def carries_order(self) -> bool:
         """Ask whether it is young enough for what must not be lost; one opened for a request always is."""
-        return not self.has_rested or self.lasts_s() > 0
+        if not self.has_rested:
+            return True
+        now = Host.now()
+        idle_s = now - self._idle_since
+        return idle_s < self._life_s() and idle_s < self._closes.safe_s(now, is_used=self.is_used)
 
     def lasts_s(self, share: float = 1.0) -> float:
         """Return for how long it will carry orders, were its life that share of what it is."""
@@ -246,8 +250,8 @@ class UpstreamConnection(Flow):
         if self._state is not IDLE or self.transport is None:
             return None
         self._state = after(self._state, SEND)
-        self._rested_s = self._idle_s() if self.has_rested else None
         self._sent_at, self._has_heard, self._interim = Host.now(), False, 0
+        self._rested_s = self._sent_at - self._idle_since if self.has_rested else None
         self._alarm.set(ends_at)
         self._content = Body(self)
         self._parser.expect(is_head=is_head)

@@ -122,7 +122,7 @@ class Upstream:
     def _take_idle(self, *, may_be_lost: bool = False) -> UpstreamConnection | None:
         while (connection := self._pick(may_be_lost=may_be_lost)) is not None:
             self._idle.remove(connection)
-            if connection.is_alive():
+            if connection.is_usable:  # whether it is alive, the system is asked right before the first byte
                 connection.rouse()
                 return connection
             connection.close()
