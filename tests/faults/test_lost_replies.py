@@ -196,12 +196,13 @@ ODD: dict[str, tuple[bytes, int, bytes, bool]] = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 1 << 20], ids=["byte by byte", "at once"])
+@pytest.mark.parametrize("count", [1000, 1], ids=["in pieces", "at once"])
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 async def test_a_reply_that_is_whole_is_passed_on_whatever_comes_behind_it(
-    station: Station, odd: tuple[bytes, int, bytes, bool], size: int
+    station: Station, odd: tuple[bytes, int, bytes, bool], count: int
 ) -> None:
     raw, status, body, is_kept = odd
+    size = -(-len(raw) // count)  # most replies are shorter than so many bytes, and come byte by byte
     is_said = asyncio.Event()
 
     async def say_in_pieces(wire: Wire) -> None:

@@ -94,7 +94,14 @@ def test_what_it_prints_can_be_pasted_for_a_gateway(
         run = subprocess.run(
             ["sh", "-e", "-c", "\n".join([*pasted, check])],
             cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(tmp_path),
+                # Whoever runs this may have a gateway running.
+                "SEALGATE_LISTEN__TCP": "127.0.0.1:0",
+                "SEALGATE_ADMIN__TCP": "127.0.0.1:0",
+                "SEALGATE_ADMIN__UNIX": str(tmp_path / "admin.sock"),
+            },
             capture_output=True,
             text=True,
             check=False,
