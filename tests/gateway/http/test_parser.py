@@ -227,6 +227,7 @@ def test_a_memory_is_bounded_in_bytes_and_forgets_the_oldest() -> None:
 
 
 OK = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\nX-Id: 1\r\n\r\n{}"
+PIECE = b"HTTP/1.1 200 OK\r\nContent-Length: 16342\r\n\r\n" + b"x" * 16_342  # 16 KB: what is parsed at once
 
 
 @pytest.mark.parametrize(
@@ -238,6 +239,8 @@ OK = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\nX-Id: 1\r\n\r\n{}"
         b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n{}",
         b"HTTP/1.1 304 Not Modified\r\nX: y\r\n\r\n{}",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n{}",
+        PIECE + OK[:20],
+        PIECE + b"\r\n" + PIECE,
     ],
 )
 def test_a_whole_reply_is_delivered_whatever_comes_behind_it(data: bytes) -> None:
@@ -246,7 +249,7 @@ def test_a_whole_reply_is_delivered_whatever_comes_behind_it(data: bytes) -> Non
     assert events[0][0] == int(data[9:12])
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"2\r\n{}\r\n0\r\n\r\n"])
+@pytest.mark.parametrize("body", [b"", b"{}", b"2\r\n{}\r\n0\r\n\r\n", b"2", b"2;x=", b"2\r\n"])
 @pytest.mark.parametrize("framing", [b"Content-Length: 2", b"Transfer-Encoding: chunked"])
 def test_a_reply_to_head_has_no_body(framing: bytes, body: bytes) -> None:
     events = reply(b"HTTP/1.1 200 OK\r\n%b\r\n\r\n" % framing + body, is_head=True)
@@ -313,6 +316,8 @@ def test_a_phrase_with_control_characters_is_dropped() -> None:
         b"no colon",
         b"Content-Length: x",
         b"X: " + b"y" * 70_000,
+        b"X: a\nY: b",
+        b"Transfer-Encoding: keep-alive",
     ],
 )
 def test_a_line_that_memory_does_not_know_is_judged_as_by_the_parser(line: bytes) -> None:
@@ -320,3 +325,48 @@ def test_a_line_that_memory_does_not_know_is_judged_as_by_the_parser(line: bytes
     reply(OK, memory=memory)
     data = OK.replace(b"X-Id: 1", line)
     assert reply(data, memory=memory) == reply(data)
+
+
+@pytest.mark.parametrize("date", [b"", b"Date: Mon, 23 Nov 2026", b"X-Id:"])
+def test_a_part_of_a_head_is_no_reply_though_its_size_is_the_length_that_it_states(date: bytes) -> None:
+    memory = LineMemory()
+    for length in range(80):
+        reply(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length + b"x" * length, memory=memory)
+    for length in range(80):
+        part = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n" % length + date
+        for data in (part, part[:-1]):
+            assert reply(data, memory=memory) == []
+
+
+def test_memory_knows_that_a_reply_in_http_1_0_is_the_last_unless_it_says_otherwise() -> None:
+    memory = LineMemory()
+    for line in (b"Connection: keep-alive\r\n", b""):
+        data = b"HTTP/1.0 200 OK\r\n%bContent-Length: 2\r\n\r\n{}" % line
+        assert reply(data, memory=memory) == reply(data)
+
+
+def test_memory_learns_nothing_of_a_body_behind_lines_that_end_with_lf_alone() -> None:
+    memory = LineMemory()
+    reply(OK, memory=memory)
+    planted = b"HTTP/1.1 200 OK\r\nA: b\nContent-Length: 9\n\r\nX: y\r\n\r\nq"
+    assert reply(planted, memory=memory)[-1] == (END,)
+    data = b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nto the end"
+    assert reply(data[:-1], memory=memory) == reply(data[:-1])
+
+
+def test_memory_of_lines_is_bounded() -> None:
+    memory = LineMemory()
+    for number in range(3000):
+        reply(OK.replace(b"OK", b"%d" % number), memory=memory)
+        reply(OK.replace(b"X-Id: 1", b"X-Id: %d" % number), memory=memory)
+        assert memory.size <= 1024
+    large = b"X-Id: " + b"y" * 5000
+    before = memory.size
+    reply(OK.replace(b"X-Id: 1", large), memory=memory)
+    assert memory.size == before
+
+
+def test_a_status_below_100_is_none() -> None:
+    """Its body would go before that of the reply behind it."""
+    odd = b"HTTP/1.1 099 X\r\nContent-Length: 5\r\n\r\nhello"
+    assert reply(odd + OK) == reply(*each(odd + OK)) == [("malformed", False)]

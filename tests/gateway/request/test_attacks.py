@@ -9,7 +9,7 @@ import pytest
 from rig.bot import request
 from rig.compiled import needs_sources
 from rig.station import Station, running_station
-from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_stall
+from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_close, say_and_stall
 from rig.wire import OK, chunked, let_pass, reply
 from sealgate.core.routes import Lane
 
@@ -292,3 +292,12 @@ async def test_a_length_that_the_parser_takes_for_none(upstream: Upstream) -> No
             refused = await bot.ask(bad)
             assert (refused.status, refused.closes) == (400, True)
             assert await bot.rest() == b""
+
+
+async def test_a_head_that_is_cut_is_no_reply(station: Station) -> None:
+    """As many bytes of it came as the body was to have, and behind them three more."""
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 33\r\n\r\n" + b"x" * 33
+    station.upstream.answers.extend([say(whole), say_and_close(whole[:36])])
+    assert (await station.ask(ORDER)).body == b"x" * 33
+    answer = await station.ask(ORDER)
+    assert (answer.status, answer.outcome, answer.reason) == (502, "unknown", "upstream_broken")

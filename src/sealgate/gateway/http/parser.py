@@ -20,6 +20,8 @@ _FRAMING_BYTES: Final = 16 * 1024  # of chunk sizes with their extensions, and o
 _PIECE_BYTES: Final = 16 * 1024  # parsed at once, so that sizes are looked at as the bytes arrive
 _MOST_REMEMBERED_BYTES: Final = 4 * 1024  # of a head; larger ones are rare, and would crowd out the others
 _BLANK: Final = b"\r\n\r\n"
+_ENDS_OF_HEAD: Final = (b"\n\r\n", b"\n\n")  # of a reply
+_CONTINUE: Final = 100
 _OK: Final = 200
 _LENGTH_DIGITS: Final = 18
 _BODILESS: Final = frozenset({204, 304})
@@ -155,14 +157,24 @@ class LineMemory:
         # The field, and its length where it is Content-Length, else _PLAIN or _SPECIAL.
         self._fields: dict[bytes, tuple[tuple[bytes, bytes], int]] = {}
 
+    @property
+    def size(self) -> int:
+        """How many lines are remembered."""
+        return len(self._statuses) + len(self._fields)
+
     def learn(self, data: bytes, head: ReplyHead) -> None:
         """Take in the lines of a reply that came whole and alone in `data`."""
-        status, *lines = data[: data.find(_BLANK)].split(b"\r\n")
+        end = data.find(_BLANK)
+        status, *lines = data[:end].split(b"\r\n")
         if not head.keep_alive or head.length is None or head.status < _OK or head.status in _BODILESS:
             return
-        if len(lines) != len(head.fields):
+        # By HTTP/1.0 a connection ends where no line says otherwise.
+        if end > _MOST_REMEMBERED_BYTES or not status.startswith(b"HTTP/1.1 "):
             return
-        if len(self._fields) + len(lines) > _MOST_LINES:
+        # Where lines end with LF alone, the first empty one that is found may be the body's.
+        if len(lines) != len(head.fields) or data.count(b"\n", 0, end) != len(lines):
+            return
+        if self.size + 1 + len(lines) > _MOST_LINES:
             self._statuses.clear()
             self._fields.clear()
         self._statuses[status] = head.status, head.phrase
@@ -172,6 +184,8 @@ class LineMemory:
     def find(self, data: bytes) -> tuple[ReplyHead, bytes] | None:
         """Return head and body of the one reply that `data` holds, None where the parser has to say."""
         end = data.find(_BLANK)
+        if end < 0:
+            return None
         status, *lines = data[:end].split(b"\r\n")
         known = self._statuses.get(status)
         if known is None or end > _MOST_REMEMBERED_BYTES or len(lines) > _MOST_FIELDS:
@@ -217,11 +231,13 @@ def _kind(name: bytes, value: bytes) -> int:
     lower = name.lower()
     if lower == b"content-length":
         return int(value) if len(value) <= _LENGTH_DIGITS else _SPECIAL
-    is_special = lower in _DECIDING and value.lower() != b"keep-alive"
-    return _SPECIAL if is_special else _PLAIN
+    if lower in _CONNECTION:
+        return _PLAIN if value.lower() == b"keep-alive" else _SPECIAL
+    return _SPECIAL if lower in _DECIDING else _PLAIN
 
 
-_DECIDING: Final = frozenset({b"connection", b"proxy-connection", b"transfer-encoding", b"upgrade"})
+_CONNECTION: Final = frozenset({b"connection", b"proxy-connection"})
+_DECIDING: Final = frozenset({b"transfer-encoding", b"upgrade"})
 
 
 class _Part(IntEnum):
@@ -286,11 +302,15 @@ class _Parser:
                     self._part = _OVER
                     events.append(self._verdict(error))
             if self._part is _OVER:
+                self._ignore(data[at + _PIECE_BYTES :])
                 break
         return events
 
     def _feed(self, piece: bytes) -> None:
         raise NotImplementedError
+
+    def _ignore(self, rest: bytes) -> None:
+        """Look at what is left behind the last message."""
 
     def _verdict(self, error: HttpParserError) -> Malformed:
         """Return our own verdict where a callback gave one, else that this is no HTTP/1.1."""
@@ -494,8 +514,15 @@ class ReplyParser(_Parser):
             self._states_length_twice = self._part is _HEAD and b"," in lengths
             if not self._states_length_twice:
                 raise
+        # Of a body behind the reply to a HEAD request, llhttp says nothing before the first byte in a chunk.
+        if self._is_head and self._part is _OVER and not self._raw.endswith(_ENDS_OF_HEAD):
+            self._surplus()
         if self._states_length_twice and _BLANK in self._raw:
             self._read_again()
+
+    def _ignore(self, rest: bytes) -> None:
+        if self._events[-1] is END and rest.strip(b"\r\n"):
+            self._surplus()
 
     def _read_again(self) -> None:
         """Read a head without a length that repeats an equal one (RFC 9110 section 8.6)."""
@@ -536,6 +563,8 @@ class ReplyParser(_Parser):
         self._part = _BODY
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
         head = ReplyHead(parser.get_status_code(), phrase, tuple(self._fields))
+        if head.status < _CONTINUE:  # llhttp reads a body behind it, which would go before the next one
+            raise Malformed("the reply has a status that is none")
         coding, length = self._field(b"transfer-encoding"), self._stated_length()
         head.is_chunked = coding is not None
         head.length = length
