@@ -301,3 +301,11 @@ async def test_a_head_that_is_cut_is_no_reply(station: Station) -> None:
     assert (await station.ask(ORDER)).body == b"x" * 33
     answer = await station.ask(ORDER)
     assert (answer.status, answer.outcome, answer.reason) == (502, "unknown", "upstream_broken")
+
+
+async def test_behind_a_large_request_that_is_refused_comes_the_next(station: Station) -> None:
+    """What nobody read of it holds the connection."""
+    async with station.bot() as bot:
+        refused = await bot.ask(request(b"POST", b"/v1/elsewhere", body=b"x" * 80_000))
+        assert refused.reason == "outside_prefix"
+        assert refused.closes or (await bot.ask(READ)).status == 200

@@ -213,6 +213,8 @@ class ServerConnection(Flow):
                     break
                 if not await self._service.handle(item):
                     break
+                if not item.body.is_read:
+                    item.body.take()  # nobody wanted it, and nothing behind it is read as long as it waits
         except ConnectionResetError:
             pass
         except Exception:
