@@ -317,7 +317,8 @@ auth = "open"
         "X-MOST",
         "X-RESET",
     )
-    subtree, each, open_route = venue.routes
+    of_the_clock, subtree, each, open_route = venue.routes
+    assert (of_the_clock.method, of_the_clock.template, of_the_clock.auth) == ("GET", "/time", RouteAuth.OPEN)
     assert (subtree.method, subtree.template, subtree.needs, subtree.lane, subtree.cost) == (
         "GET", "/a/**", Permission.TRADE, Lane.ORDER, 2.0,
     )  # fmt: skip

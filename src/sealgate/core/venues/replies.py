@@ -126,7 +126,7 @@ def _rule(table: Table) -> Rule:
     statuses = table.integers("status")
     if not statuses and not at:
         raise table.error(None, "a rule needs status, or at")
-    kind = table.checked("kind", _SLUG, "slug such as rate_limited")
+    kind = table.checked("kind", _SLUG, "slug such as rate_limited", "" if means is Means.DONE else None)
     whose = Whose(table.text("whose", _WHOSE.get(means, Whose.SETUP), list(Whose)))
     advice = table.text("advice", _ADVICE[means])
     return Rule(

@@ -175,7 +175,7 @@ def read_venue(file: str, text: str) -> Venue:
         limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
         signed_read=reads.checked("signed", _PATH, "path", ""),
         key_list=reads.checked("keys", _PATH, "path", ""),
-        routes=tuple(_routes(whole.tables("routes", ("match", "auth", "needs", "lane", "cost")), prefix)),
+        routes=(*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix)),
         rules=read_rules(whole.tables("replies", REPLY_KEYS)),
     )
 
@@ -203,6 +203,16 @@ def _counter(row: Table) -> Counter:
         most_header=most_header,
         resets_header=row.checked("resets_header", _FIELD, "name of a header", ""),
     )
+
+
+def _clock_route(clock: Table, prefix: str) -> Iterable[VenueRoute]:
+    """Yield the open route of the time, which bots may ask for, too."""
+    path = clock.text("path", "")
+    if path.startswith(f"{prefix}/"):
+        yield VenueRoute("GET", path[len(prefix) :], RouteAuth.OPEN)
+
+
+_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost")
 
 
 def _routes(rows: Iterable[Table], prefix: str) -> Iterable[VenueRoute]:
