@@ -263,7 +263,7 @@ def test_space_before_the_colon_hides_nothing(name: bytes) -> None:
 
 
 def test_a_length_with_space_before_the_colon_is_read_as_the_parser_reads_it() -> None:
-    assert sort_reply([(b"Content-Length ", b"2")]) == ([], {}, b"2", None, None)
+    assert sort_reply([(b"Content-Length ", b"2")])[:5] == ([], {}, b"2", None, None)
 
 
 @pytest.mark.parametrize("spell", SPELLINGS)
@@ -289,11 +289,11 @@ def test_what_the_gateway_reads_of_a_reply() -> None:
     )
     assert head.limit_fields == {"retry-after": "3600", "x-ratelimit-limit": "20"}
     assert head.length == b"5"
-    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None, None)
+    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None, None, b"Date: d\r\n")
     codings = [(b"Transfer-Encoding ", b"GZIP"), (b"transfer-encoding", b"chunked")]
-    assert sort_reply(codings) == ([], {}, None, b"gzip,chunked", None)
+    assert sort_reply(codings)[:5] == ([], {}, None, b"gzip,chunked", None)
     lives = [(b"keep-alive", b"timeout=5"), (b"Keep-Alive", b"max=9")]
-    assert sort_reply(lives) == ([], {}, None, None, 5.0)
+    assert sort_reply(lives)[:5] == ([], {}, None, None, 5.0)
 
 
 def spellings(name: bytes) -> st.SearchStrategy[bytes]:

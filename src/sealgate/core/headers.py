@@ -201,7 +201,7 @@ class ReplyHead(NamedTuple):
     `limit_fields` are those that speak of the rate limit, by lower-case name; of several lines the first
     counts, as no later one may shorten what it says. `length` is the stated Content-Length, `coding` what
     Transfer-Encoding says, in lower case, `keep_alive_s` after how long without a request the exchange says
-    that it closes the connection.
+    that it closes the connection. `lines` is `passed` as it goes out.
     """
 
     passed: list[tuple[bytes, bytes]]
@@ -209,6 +209,7 @@ class ReplyHead(NamedTuple):
     length: bytes | None
     coding: bytes | None = None
     keep_alive_s: float | None = None
+    lines: bytes | None = None
 
 
 def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
@@ -229,7 +230,7 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
     coding = b",".join(read[b"transfer-encoding"]).lower() if b"transfer-encoding" in read else None
     keep_alive_s = announced_timeout_s(b",".join(read[b"keep-alive"])) if b"keep-alive" in read else None
     length = read[b"content-length"][0] if b"content-length" in read else None
-    return ReplyHead(passed, limit_fields, length, coding, keep_alive_s)
+    return ReplyHead(passed, limit_fields, length, coding, keep_alive_s, header_lines(passed))
 
 
 @lru_cache(maxsize=1024)

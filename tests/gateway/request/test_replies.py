@@ -288,7 +288,7 @@ def test_the_exchanges_reply_is_passed_on_without_what_is_the_gateways() -> None
     reply = passed_on(
         answer(200, b"abc", (b"Content-Length", b"3"), (b"X-A", b"1"), (b"X-Gateway-Error", b"x"))
     )
-    assert reply == Reply(200, "Phrase", [(b"X-A", b"1")], b"abc", None, b"3")
+    assert reply == Reply(200, "Phrase", [(b"X-A", b"1")], b"abc", None, b"3", b"X-A: 1\r\n")
 
 
 @pytest.mark.parametrize("slug", REASONS)

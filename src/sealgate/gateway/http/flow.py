@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import select
 import socket
-from collections import deque
 from typing import Final, cast
 
 BODY_BYTES: Final = 64 * 1024  # of a body that are held before somebody reads them
@@ -104,7 +103,7 @@ class Body:
 
     def __init__(self, connection: Flow, whole: bytes | None = None) -> None:
         self._connection = connection
-        self._parts: deque[bytes] = deque((whole,) if whole else ())
+        self._parts = [whole] if whole else []
         self._size = 0
         self._waiter: asyncio.Future[None] | None = None
         self.is_whole = whole is not None
@@ -136,12 +135,11 @@ class Body:
 
     def take(self) -> bytes:
         """Return all that is there."""
-        parts = self._parts
-        data = parts[0] if len(parts) == 1 else b"".join(parts)
-        parts.clear()
-        self._size = 0
-        self._connection.let_go(self)
-        return data
+        parts, self._parts = self._parts, []
+        if self._size:
+            self._size = 0
+            self._connection.let_go(self)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     async def read(self) -> bytes:
         """Return what has come since the last call, waiting for it; b"" at the end. Raises `error`."""

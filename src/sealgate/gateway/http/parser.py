@@ -26,6 +26,8 @@ _OK: Final = 200
 _LENGTH_DIGITS: Final = 18
 _BODILESS: Final = frozenset({204, 304})
 _MOST_LINES: Final = 1024
+_LONGEST_KEPT_LINE: Final = 256
+_MOST_REPLY_HEADS: Final = 128
 
 Fields = tuple[tuple[bytes, bytes], ...]
 _VERSIONS: Final = {"0.9": (0, 9), "1.0": (1, 0), "1.1": (1, 1), "2.0": (2, 0)}
@@ -40,6 +42,7 @@ class Mark(IntEnum):
 
 
 END, SURPLUS = Mark
+_WHOLE: Final = 3  # events of a message with a body that came at once: head, body, END
 
 
 class Malformed(Exception):  # noqa: N818 - a verdict on a peer, and reported as an event
@@ -80,10 +83,10 @@ class ReplyHead:
     """A reply's head, raw but for the space around values.
 
     `length` is the stated size of its body, None where none is stated; `ends_by_close` says that the body
-    ends where the connection does.
+    ends where the connection does. `memo` is for whoever uses a head that is kept.
     """
 
-    __slots__ = ("ends_by_close", "fields", "is_chunked", "keep_alive", "length", "phrase", "status")
+    __slots__ = ("ends_by_close", "fields", "is_chunked", "keep_alive", "length", "memo", "phrase", "status")
 
     def __init__(self, status: int, phrase: bytes, fields: Fields) -> None:
         self.status = status
@@ -93,10 +96,21 @@ class ReplyHead:
         self.is_chunked = False
         self.keep_alive = True
         self.ends_by_close = False
+        self.memo: object = None
 
 
 RequestEvent = RequestHead | bytes | Mark | Malformed
 ReplyEvent = ReplyHead | bytes | Mark | Malformed
+
+
+def whole_reply(events: list[ReplyEvent]) -> tuple[ReplyHead, bytes] | None:
+    """Return head and body where these events are one whole reply, and no more."""
+    if len(events) != _WHOLE or events[2] is not END:
+        return None
+    head, body = events[0], events[1]
+    if isinstance(head, ReplyHead) and isinstance(body, bytes) and head.status >= _OK:
+        return head, body
+    return None
 
 
 class HeadMemory:
@@ -144,15 +158,16 @@ _SPECIAL: Final = -2
 
 
 class LineMemory:
-    """What the parser said of single lines of replies before.
+    """What the parser said of replies before: of whole heads, and of single lines.
 
-    A reply's head hardly ever comes twice, because of `Date` and the ids that proxies add; most of its lines
-    do. llhttp takes nothing but CRLF for the end of a line, and no folded line, so a head may be cut at each.
-    A line that is not known is read by llhttp on its own. Whatever frames the body by more than one
+    Where `Date` or the ids that proxies add change, a head hardly ever comes twice; most of its lines do.
+    llhttp takes nothing but CRLF for the end of a line, and no folded line, so a head may be cut at each. A
+    line that is not known is read by llhttp on its own. Whatever frames the body by more than one
     Content-Length, or ends the connection, is left to the parser as a whole.
     """
 
     def __init__(self) -> None:
+        self._heads: dict[bytes, ReplyHead] = {}
         self._statuses: dict[bytes, tuple[int, bytes]] = {}
         # The field, and its length where it is Content-Length, else _PLAIN or _SPECIAL.
         self._fields: dict[bytes, tuple[tuple[bytes, bytes], int]] = {}
@@ -180,12 +195,20 @@ class LineMemory:
         self._statuses[status] = head.status, head.phrase
         for line, field in zip(lines, head.fields, strict=True):
             self._fields[line] = field, _kind(*field)
+        if end <= _MOST_REMEMBERED_BYTES and head.length == len(data) - end - len(_BLANK):
+            if len(self._heads) >= _MOST_REPLY_HEADS:
+                self._heads.clear()
+            self._heads[data[:end]] = head
 
     def find(self, data: bytes) -> tuple[ReplyHead, bytes] | None:
         """Return head and body of the one reply that `data` holds, None where the parser has to say."""
         end = data.find(_BLANK)
         if end < 0:
             return None
+        whole = self._heads.get(data[:end])
+        if whole is not None:
+            body = data[end + len(_BLANK) :]
+            return (whole, body) if len(body) == whole.length else None
         status, *lines = data[:end].split(b"\r\n")
         known = self._statuses.get(status)
         if known is None or end > _MOST_REMEMBERED_BYTES or len(lines) > _MOST_FIELDS:
@@ -193,7 +216,7 @@ class LineMemory:
         length = _PLAIN
         fields = []
         for line in lines:
-            field, kind = self._fields.get(line) or _read_line(line)
+            field, kind = self._fields.get(line) or self._read(line)
             if kind != _PLAIN:
                 if kind == _SPECIAL or length != _PLAIN:
                     return None
@@ -204,6 +227,15 @@ class LineMemory:
         head = ReplyHead(*known, tuple(fields))
         head.length = length
         return head, data[end + len(_BLANK) :]
+
+    def _read(self, line: bytes) -> tuple[tuple[bytes, bytes], int]:
+        """Read a line that is not known. A `Date` or a length comes more than once, so it is kept."""
+        found = _read_line(line)
+        if len(line) <= _LONGEST_KEPT_LINE:
+            if len(self._fields) >= _MOST_LINES:
+                self._fields.clear()
+            self._fields[line] = found
+        return found
 
 
 class _OneLine:

@@ -29,16 +29,22 @@ _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
 
 @dataclass(slots=True)
 class Reply(BotReply):
-    """A reply to write. `remainder` is what a large one still has to come, `length` its stated length."""
+    """A reply to write. `remainder` is what a large one still has to come, `length` its stated length.
+
+    `lines` are its fields as they go out, where they are at hand.
+    """
 
     remainder: Remainder | None = None
     length: bytes | None = None
+    lines: bytes | None = None
 
 
 def passed_on(answer: Answer) -> Reply:
     """Return the upstream's reply as the bot gets it."""
     head = answer.head
-    return Reply(answer.status, answer.phrase, head.passed, answer.body, answer.remainder, head.length)
+    return Reply(
+        answer.status, answer.phrase, head.passed, answer.body, answer.remainder, head.length, head.lines
+    )
 
 
 def problem(refusal: Refusal, request_id: str, wall: float) -> Reply:
@@ -141,7 +147,7 @@ def head_block(reply: Reply, notes: bytes, framing: bytes) -> bytes:
     """Return status line and header lines, the empty line included."""
     return b"%b%b%b%b\r\n" % (
         _status_line(reply.status, reply.phrase),
-        header_lines(reply.fields),
+        header_lines(reply.fields) if reply.lines is None else reply.lines,
         notes,
         framing,
     )

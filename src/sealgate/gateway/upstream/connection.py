@@ -22,7 +22,14 @@ from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.flow import Body, Flow
-from sealgate.gateway.http.parser import SURPLUS, LineMemory, Malformed, ReplyEvent, ReplyParser
+from sealgate.gateway.http.parser import (
+    SURPLUS,
+    LineMemory,
+    Malformed,
+    ReplyEvent,
+    ReplyParser,
+    whole_reply,
+)
 from sealgate.gateway.http.parser import ReplyHead as RawHead
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
 from sealgate.gateway.upstream.states import (
@@ -223,10 +230,16 @@ class UpstreamConnection(Flow):
         else:
             self.close()
 
-    def rest(self, keep_alive_s: float) -> None:
-        """Let it be idle: it is closed after so long, or earlier as announced, unless it is roused."""
+    def rest(self, keep_alive_s: float) -> bool:
+        """Let it be idle: it is closed after so long, or earlier as announced, unless it is roused.
+
+        Return whether it still carries orders.
+        """
         self.has_rested, self._keep_alive_s = True, keep_alive_s
-        self._alarm.set(self._loop.time() + self._life_s() - self._idle_s())
+        now, life_s = Host.now(), self._life_s()
+        idle_s = now - self._idle_since
+        self._alarm.set(self._loop.time() + life_s - idle_s)
+        return idle_s < life_s and idle_s < self._closes.safe_s(now, is_used=self.is_used)
 
     def rouse(self) -> None:
         """End the rest: a request has it, though what comes before its first byte may take long."""
@@ -267,8 +280,16 @@ class UpstreamConnection(Flow):
         if not self._has_heard and self._state is ASKED:
             self._has_heard = True
             self._round_trip_s = min(self._round_trip_s, Host.now() - self._sent_at)
-        for event in self._parser.feed(data):
-            self._take(event)
+        events = self._parser.feed(data)
+        whole = whole_reply(events) if self._state is ASKED else None
+        if whole is not None:
+            head, body = whole
+            self._take_head(head)
+            self._content = Body(self, body)
+            self._state = after(self._state, END)
+        else:
+            for event in events:
+                self._take(event)
         if self._message is not None and self._head is not None and not self._head.done():
             self._head.set_result(self._message)
 
@@ -356,9 +377,12 @@ def _sorted(message: RawHead) -> ReplyHead:
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
     """
+    if isinstance(message.memo, ReplyHead):
+        return message.memo
     head = sort_reply(message.fields)
     if message.is_chunked and head.coding != b"chunked":
         raise UntakenReplyError("the reply has a transfer coding other than chunked")
     if head.length is not None and len(head.length) > _PLAIN_DIGITS:
         head = head._replace(length=b"%d" % (message.length or 0))  # without the zeros in front
+    message.memo = head
     return head

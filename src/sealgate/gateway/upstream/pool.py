@@ -133,7 +133,10 @@ class Upstream:
         if may_be_lost and self._idle:
             oldest, latest = self._idle[0], self._idle[-1]
             return latest if oldest.carries_order() else oldest
-        return next((one for one in reversed(self._idle) if one.carries_order()), None)
+        for one in reversed(self._idle):
+            if one.carries_order():
+                return one
+        return None
 
     async def _open(self, ends_at: float = math.inf) -> UpstreamConnection | Failure:
         began = self._loop.time()
@@ -160,8 +163,7 @@ class Upstream:
         if connection.is_usable:
             self._idle.append(connection)
             self._used_at = self._loop.time()
-            connection.rest(self.destination.keep_alive_s)
-            if not connection.carries_order():
+            if not connection.rest(self.destination.keep_alive_s):
                 self._has_changed.set()
         else:
             self._forget(connection)

@@ -60,6 +60,8 @@ class ConnectionSlots:
     def leave(self, lane: Lane) -> None:
         """Give a place back, and to the first who waits for it."""
         self._taken[lane] -= 1
+        if not any(self._queues.values()):
+            return
         for waiting, queue in self._queues.items():
             while queue and self._has_place(waiting):
                 place = queue.popleft()
