@@ -10,7 +10,7 @@ from sealgate.core import venues
 from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.routes import Lane, Permission
 from sealgate.core.target import parse_target
-from sealgate.core.venues.scheme import Sealer
+from sealgate.core.venues.scheme import Sealer, next_nonce
 from sealgate.core.venues.templates import UnsignableError
 from sealgate.core.venues.venue import KeyMaterial, RouteAuth, Scope, Venue, VenueError, read_venue
 
@@ -252,13 +252,31 @@ def test_parts_are_made_before_the_signature_or_after_it() -> None:
         "first = { of = '{path}', finds = '^/(b)?' }\nnone = { of = '{path}', finds = '^/(zzz)' }\n"
         "only = { GET = 'g' }\n"
     )
-    headers = HEADERS + "X = 'x{third}{first}{none}{only}'\nGONE = ''\n" + parts
+    names = ("third", "first", "none", "only")
+    headers = HEADERS + "".join(f"{name} = '{{{name}|pct}}'\n" for name in names) + "GONE = ''\n" + parts
     venue = mine(headers=headers)
     fields, *_ = sent(venue, "GET", "/b/c")
-    assert fields["X"] == f"xK:{fields['SIGN']}bg"
-    assert sent(venue, "POST", "/c")[0]["X"].endswith(sent(venue, "POST", "/c")[0]["SIGN"])
+    assert [fields[name] for name in names] == [f"K%3A{fields['SIGN']}", "b", "", "g"]
+    assert sent(venue, "POST", "/c")[0]["only"] == ""
     assert "GONE" not in fields
     assert "gone" in venue.own_headers
+
+
+def test_what_names_the_key_alone_needs_no_signature() -> None:
+    venue = mine(headers=HEADERS + 'KEY = "{api_key}"\nVERSION = "2"\nGONE = ""\n')
+    assert sealer(venue).key_lines() == b"KEY: K\r\nVERSION: 2\r\n"
+
+
+def test_nonces_rise_also_where_the_clock_does_not() -> None:
+    assert next_nonce("ms", NOW_MS, 0) == NOW_MS
+    assert next_nonce("ms", NOW_MS, NOW_MS) == NOW_MS + 1
+    assert next_nonce("us", NOW_MS, NOW_MS) == NOW_MS * 1000
+
+
+def test_a_key_cannot_begin_a_header_line_of_its_own() -> None:
+    material = KeyMaterial("K\r\nX: 1", bytearray(b"secret"))
+    with pytest.raises(ValueError, match="api_key has a control character"):
+        mine().sealer(material, "https://x.example")
 
 
 def test_what_a_key_must_bring_is_asked_of_the_scheme() -> None:
@@ -370,6 +388,12 @@ auth = "open"
             LEAST + "[signing.parts]\np = { of = '', finds = 'a' }",
             "6: finds must have one group, for what is found",
         ),
+        (LEAST + '[signing.headers]\nA = "a\\nb"', "6: A has a control character"),
+        (
+            LEAST + '[signing.headers]\nA = "{body}"',
+            "6: A: a header may have {body} as base64, pct or sha512 alone",
+        ),
+        (LEAST + '[signing.headers]\nA = "{query|unquote}"', "6: A: a header may have {query} as base64, "),
         ('name = "m"\ntitle = "M"\n[signing]\n', "3: message is missing"),
         ('title = "M"\n[signing]\nmessage = "m"\n', "1: name is missing"),
         ('name = "M"\ntitle = "M"\n[signing]\nmessage = "m"', "1: name = 'M' is no name such as my-venue"),

@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import unquote_to_bytes
@@ -90,6 +90,9 @@ _TEXTS = ("message", "query", "query_end", "form", "form_end")
 _KEYS = ("digest", "secret", "encoding", "timestamp", "expires_s", "nonce", "recv_window", *_TEXTS)
 _TABLES = ("sorts_query", "strips", "headers", "parts")
 
+# What a header may end a filtered text with: a bot's bytes must not begin a line of their own there.
+_SAFE_IN_HEADERS = frozenset({"base64", "pct", "sha512"})
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PARAMETER = re.compile(r"[\w.\-]+")
 _FIELD = re.compile(r"[A-Za-z0-9_\-]+")
 _DIGITS = re.compile(r"[1-9]\d*")
@@ -146,7 +149,9 @@ def read_scheme(table: Table) -> Scheme:
     for name in header_table.data:
         if not _FIELD.fullmatch(name):
             raise header_table.error(name, f"{name!r} is no name of a header")
-        headers.append((name, _template(header_table, name, header_table.text(name), names)))
+        text = _template(header_table, name, header_table.text(name), names)
+        _check_header(header_table, name, text, {_BODY, *part_table.data})
+        headers.append((name, text))
     texts = {key: _choice(table, key, names) for key in _TEXTS}
     if not texts["message"]:
         raise table.error(None, "message is missing")
@@ -195,6 +200,16 @@ def _template(table: Table, key: str, text: str, names: tuple[str, ...]) -> Temp
         return parse_template(text, names)
     except TemplateError as error:
         raise table.template_error(key, error) from None
+
+
+def _check_header(table: Table, key: str, text: Template, free: set[str]) -> None:
+    """See that nothing a bot sends can end a header; `free` are the names of what may have any bytes."""
+    if any(isinstance(piece, bytes) and _CONTROL.search(piece.decode("utf-8")) for piece in text):
+        raise table.error(key, f"{key} has a control character")
+    for ref in (piece for piece in text if isinstance(piece, Ref)):
+        is_free = ref.name in free or "unquote" in ref.filters
+        if is_free and not _SAFE_IN_HEADERS.intersection(ref.filters[-1:]):
+            raise table.error(key, f"{key}: a header may have {{{ref.name}}} as base64, pct or sha512 alone")
 
 
 def _check_addition(table: Table, key: str, choice: Choice, own: str) -> None:
@@ -259,9 +274,13 @@ class Sealer:
         self._stamp = _stamp(scheme.timestamp, scheme.expires_s * 1000)
         self._cut = len(prefix)
         texts = (key.api_key, key.passphrase, key.uid, key.recv_window or scheme.recv_window)
+        for name, text in zip(_KEY_NAMES, texts, strict=False):
+            if _CONTROL.search(text):
+                raise ValueError(f"{name} has a control character, such as the end of a line")
         constants = dict(zip(_KEY_NAMES, (text.encode("utf-8") for text in texts), strict=False))
         constants["host"] = authority.partition("/")[0].encode("ascii")
         constants["root"] = f"{authority}{prefix}".encode("ascii")
+        self._constants = constants
         self._plans = {
             method: tuple(self._plan(constants, method, kind) for kind in _KINDS) for method in METHODS
         }
@@ -288,6 +307,13 @@ class Sealer:
         sent += plan.form_end(values) if plan.form_end else b""
         raw = f"{target.path}?{query.decode('ascii')}" if query else target.path
         return plan.lines(values), raw, sent, bool(sent) and not body
+
+    def key_lines(self) -> bytes:
+        """Return the header lines that need no signature, for requests that name the key and no more."""
+        fixed = [
+            (name, text) for name, text in self.scheme.headers if names_in(text) <= self._constants.keys()
+        ]
+        return bind(_lines(fixed), self._constants, {}, self._mac)([])
 
     def message(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> bytes:
         """Return the bytes that `sign` signs, for people to look at."""
@@ -343,16 +369,13 @@ class Sealer:
             if part.name in after:
                 late.append(_found(part, made(part.text)))
                 slots[part.name] = len(slots)
-        lines: list[bytes | Ref] = []
-        for name, text in scheme.headers:
-            if text:  # an empty one is a bot's that is dropped
-                lines += [f"{name}: ".encode("ascii"), *text, b"\r\n"]
+        lines = _lines(scheme.headers)
         edits = bool(query or form or scheme.strips or scheme.sorts_query or scheme.query_end)
         carriers = [
             lines,
             *(_pick(choice, method, kind) or () for choice in (scheme.query_end, scheme.form_end)),
         ]
-        is_carried = any(names_in(tuple(text)) & {_SIGNATURE, *after} for text in carriers)
+        is_carried = any(names_in(text) & {_SIGNATURE, *after} for text in carriers)
         has_form = bool(form or _pick(scheme.form_end, method, kind))
         taken = names_in((*(_pick(scheme.message, method, kind) or ()), *lines))
         return _Plan(
@@ -368,8 +391,20 @@ class Sealer:
             late=tuple(late),
             query_end=made(scheme.query_end),
             form_end=made(scheme.form_end),
-            lines=bind(tuple(lines), constants, slots, self._mac),
+            lines=bind(lines, constants, slots, self._mac),
         )
+
+
+def _lines(headers: Iterable[tuple[str, Template]]) -> Template:
+    """Return the template of all lines; a header with an empty text is a bot's that is dropped."""
+    return tuple(
+        piece for name, text in headers if text for piece in (f"{name}: ".encode("ascii"), *text, b"\r\n")
+    )
+
+
+def next_nonce(kind: str, now_ms: int, last: int) -> int:
+    """Return a nonce that is above the last one of its key, by the time where that suffices."""
+    return max(now_ms * 1000 if kind == "us" else now_ms, last + 1)
 
 
 def _stamp(form: str, later_ms: int) -> Callable[[int], bytes]:
