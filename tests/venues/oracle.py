@@ -1,6 +1,7 @@
 """Let ccxt sign random requests, with a real and a dummy key.
 
-`python -m venues.oracle SEED ROUNDS [VENUE...]`, in the folder of the tests.
+`python -m venues.oracle SEED ROUNDS [VENUE...]`, in the folder of the tests. With `calls VENUE...` it
+prints each method and path that ccxt knows of a venue, and whether it signs them.
 
 A program of its own, as importing ccxt is slow and brings much along. It prints JSON lines, one per request.
 Its clock stands still, so that what ccxt signs can be signed again.
@@ -8,11 +9,13 @@ Its clock stands still, so that what ccxt signs can be signed again.
 
 import base64
 import json
+import re
 import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from random import Random  # noqa: TID251 - seeded
 from typing import Any
+from urllib.parse import urlsplit
 
 import ccxt  # type: ignore[import-untyped]
 
@@ -87,8 +90,35 @@ def _sign(exchange: Any, path: str, api: Any, method: str, params: Params) -> di
     return {"method": method, "url": signed["url"], "headers": headers, "body": signed["body"]}
 
 
+def calls_of(venue: str) -> Iterator[dict[str, Any]]:
+    """Yield every method and path that ccxt knows of a venue, and whether it signs them."""
+    exchange = exchange_with(VENUES[venue], is_dummy=False)
+    for api, method, path in _paths(exchange.api, ()):
+        names = re.findall(r"\{([^}]*)\}", path)
+        try:
+            signed = exchange.sign(path, list(api), method, {name: f"x{at}" for at, name in enumerate(names)})
+        except (ccxt.BaseError, KeyError, TypeError, AttributeError):
+            continue  # a path of another venue's, or one that wants parameters of a shape of its own
+        proof = f"{signed['url']}{signed['headers']}{signed['body']}".lower()
+        target = urlsplit(signed["url"]).path.rstrip("/")
+        yield {"venue": venue, "method": method, "path": target, "is_signed": "sign" in proof}
+
+
+def _paths(apis: dict[str, Any], api: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    for name, inner in apis.items():
+        if name in ("get", "post", "put", "delete", "patch"):
+            yield from ((api, name.upper(), path) for path in inner)
+        elif isinstance(inner, dict):
+            yield from _paths(inner, (*api, name))
+
+
 def main() -> None:
     seed, rounds, *wanted = sys.argv[1:]
+    if seed == "calls":
+        for venue in (rounds, *wanted):
+            for call in calls_of(venue):
+                print(json.dumps(call))  # noqa: T201
+        return
     for venue in wanted or [name for name in VENUES if name not in GONE]:
         for case in cases(venue, int(seed), int(rounds)):
             print(json.dumps(case))  # noqa: T201
