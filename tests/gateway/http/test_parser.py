@@ -366,7 +366,14 @@ def test_memory_of_lines_is_bounded() -> None:
     assert memory.size == before
 
 
-def test_a_status_below_100_is_none() -> None:
-    """Its body would go before that of the reply behind it."""
-    odd = b"HTTP/1.1 099 X\r\nContent-Length: 5\r\n\r\nhello"
-    assert reply(odd + OK) == reply(*each(odd + OK)) == [("malformed", False)]
+@pytest.mark.parametrize("status", [b"000", b"099", b"102", b"199"])
+@pytest.mark.parametrize(
+    "framing", [b"Content-Length: 5\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n5\r\n"]
+)
+def test_no_body_comes_from_another_reply(status: bytes, framing: bytes) -> None:
+    """What an odd one brings would go before the body of the reply behind it."""
+    odd = b"HTTP/1.1 %b X\r\n%bhello" % (status, framing)
+    end = b"\r\n0\r\n\r\n" if b"chunked" in framing else b""
+    for events in (reply(odd + end + OK), reply(*each(odd + end + OK))):
+        assert events[-1] == ("malformed", False)
+        assert all(event[0] != "body" for event in events)

@@ -586,6 +586,8 @@ class ReplyParser(_Parser):
         if self._part is _OVER:
             self._surplus()
             raise Malformed("Nothing was asked that this could answer.")
+        if self._head is not None and self._head.status < _OK:  # it would go before that of the next reply
+            raise Malformed("an interim reply (1xx) has a body")
         super().on_body(part)
 
     def on_headers_complete(self) -> None:
@@ -595,7 +597,7 @@ class ReplyParser(_Parser):
         self._part = _BODY
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
         head = ReplyHead(parser.get_status_code(), phrase, tuple(self._fields))
-        if head.status < _CONTINUE:  # llhttp reads a body behind it, which would go before the next one
+        if head.status < _CONTINUE:
             raise Malformed("the reply has a status that is none")
         coding, length = self._field(b"transfer-encoding"), self._stated_length()
         head.is_chunked = coding is not None
