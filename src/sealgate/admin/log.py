@@ -168,13 +168,22 @@ def _plain_json(outcome: Outcome, timestamp: str, level: str, key: str) -> str:
     labels = _labels_json(
         (outcome.bot, key, outcome.method, outcome.route, outcome.status, outcome.conclusion)
     )
-    times_ms = (outcome.queue_s * 1000, outcome.upstream_s * 1000, outcome.added_s * 1000)
-    return _LINE % (timestamp, level, quoted(outcome.request_id), labels, outcome.attempts, *times_ms)
+    return _LINE % (
+        timestamp,
+        level,
+        quoted(outcome.request_id),
+        labels,
+        outcome.attempts,
+        *divmod(round(outcome.queue_s * 1e6), 1000),
+        *divmod(round(outcome.upstream_s * 1e6), 1000),
+        *divmod(round(outcome.added_s * 1e6), 1000),
+    )
 
 
 _LINE = (
     '{"timestamp": "%s", "level": "%s", "event": "request", "id": %s, %s, '
-    '"attempts": %d, "queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f}'
+    # Of whole microseconds: to write a float takes four times as long, 3 % of a request when compiled.
+    '"attempts": %d, "queue_ms": %d.%03d, "upstream_ms": %d.%03d, "added_ms": %d.%03d}'
 )
 _LABELS = ("bot", "key", "method", "route", "status", "outcome")
 
