@@ -11,7 +11,7 @@ import struct
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import IntEnum
 from typing import Any, Final
 
 import structlog
@@ -31,15 +31,19 @@ _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
 log = structlog.get_logger("sealgate.server_connection")
 
 
-class State(Enum):
-    """What becomes of a connection."""
+class State(IntEnum):
+    """What becomes of a connection. From LAST on nothing more is taken."""
 
-    NEW = "new"  # nothing has come
-    OPEN = "open"
-    LAST = "last"  # what was taken is answered, no more is taken
-    LINGERING = "lingering"  # all was answered, and the client may still send (RFC 9112 section 9.6)
-    CLOSING = "closing"  # all was answered
-    CLOSED = "closed"
+    NEW = 0  # nothing has come
+    OPEN = 1
+    LAST = 2  # what was taken is answered, no more is taken
+    LINGERING = 3  # all was answered, and the client may still send (RFC 9112 section 9.6)
+    CLOSING = 4  # all was answered
+    CLOSED = 5
+
+
+# By names of their own, as in gateway/request/context.py.
+_NEW, _OPEN, _LAST, _LINGERING, _CLOSING, _CLOSED = State
 
 
 class Incoming:
@@ -99,7 +103,7 @@ class ServerConnection(Flow):
         self._service = service
         self._connections = connections
         self._refusal = refusal
-        self._state = State.NEW
+        self._state = _NEW
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None  # whose body still comes
         self._is_in_head = False  # whether a part of a head has come
@@ -126,25 +130,25 @@ class ServerConnection(Flow):
         known = self._service.memory().find(data) if is_between else None
         if known is not None:
             head, body = known
-            self._state, self._is_in_head = State.OPEN, False
+            self._state, self._is_in_head = _OPEN, False
             self._queue.append(Incoming(head, Body(self, body), self))
         else:
             self._unparsed += data
             self._parse()
-        if not self._takes and self._state not in _DEAF:
-            self.hold(self)
         if self._queue:
+            if self._state < _LAST and len(self._queue) >= _PIPELINED:
+                self.hold(self)
             self._wake()
 
     @property
     def _takes(self) -> bool:
         """Whether more of what comes is taken in at the moment."""
-        return self._state not in _DEAF and len(self._queue) < _PIPELINED
+        return self._state < _LAST and len(self._queue) < _PIPELINED
 
     def _parse(self) -> None:
         while self._unparsed and self._takes:
             piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
-            self._state = State.OPEN
+            self._state = _OPEN
             events = self._parser.feed(piece)
             for event in events:
                 self._take(event)
@@ -153,7 +157,7 @@ class ServerConnection(Flow):
             self._is_in_head = self._parser.is_in_head or (self._parser.is_between and not events)
             if self._is_in_head and not was_in_head and self._arrival is not None:
                 self._alarm.set(self._loop.time() + self._service.head_timeout_s)
-        if self._state in _DEAF:
+        if self._state >= _LAST:
             self._unparsed = b""
 
     def _take(self, event: RequestEvent) -> None:
@@ -177,7 +181,7 @@ class ServerConnection(Flow):
 
     def _refuse_the_rest(self, refusal: Refusal) -> None:
         """Take no more: the refusal belongs to the body under way, or is the last reply."""
-        self._state = State.LAST
+        self._state = _LAST
         if self._latest is None:
             self._queue.append(refusal)
         else:
@@ -190,7 +194,7 @@ class ServerConnection(Flow):
 
         It comes as soon as the client ends its sending side, for one that was killed looks the same.
         """
-        self._state = State.CLOSED
+        self._state = _CLOSED
         self._connections.discard(self)
         self._alarm.stop()
         super().connection_lost(exc)
@@ -241,14 +245,14 @@ class ServerConnection(Flow):
         self._alarm.set(math.inf)
         if self._unparsed:
             self._parse()
-        if self._takes:
+        if self._holders and self._takes:
             self.let_go(self)
         return item
 
     async def _wait(self) -> None:
-        if self._state in _DEAF or self._parser.is_over or self._is_leaving:
+        if self._state >= _LAST or self._parser.is_over or self._is_leaving:
             return
-        is_idle = self._state is State.OPEN and not self._is_in_head
+        is_idle = self._state is _OPEN and not self._is_in_head
         patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
         self._alarm.set(self._loop.time() + patience_s)
         self._arrival = self._loop.create_future()
@@ -262,7 +266,7 @@ class ServerConnection(Flow):
             self._arrival.set_result(None)
 
     def _time_is_over(self) -> None:
-        if self._arrival is not None and self._is_in_head and self._state not in _DEAF:
+        if self._arrival is not None and self._is_in_head and self._state < _LAST:
             timeout_s = self._service.head_timeout_s
             self._refuse_the_rest(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
             self._wake()
@@ -271,13 +275,13 @@ class ServerConnection(Flow):
 
     def _end(self) -> None:
         """Close; a client that still sends may read its reply first (RFC 9112 section 9.6)."""
-        is_last = self._state is State.LAST or self._ends_oddly
+        is_last = self._state is _LAST or self._ends_oddly
         may_send = is_last or self._latest is not None or bool(self._queue)
         self._queue.clear()
         self._unparsed = b""
         if self.transport is None:
             return
-        self._state = State.LINGERING if may_send else State.CLOSING
+        self._state = _LINGERING if may_send else _CLOSING
         self.let_go(self)
         if not may_send:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
@@ -296,7 +300,7 @@ class ServerConnection(Flow):
 
     def take_no_more(self) -> None:
         """Let the request that is served be the last; what comes behind it is read and thrown away."""
-        self._state = State.LAST
+        self._state = _LAST
         self._queue.clear()
         self._unparsed = b""
         for holder in tuple(self._holders):
@@ -350,9 +354,6 @@ class ServerConnection(Flow):
         """Return if the client is there; else end as where it hangs up, which cancels who waits here."""
         if self.cut_if_gone():
             await self._loop.create_future()
-
-
-_DEAF: Final = frozenset({State.LAST, State.LINGERING, State.CLOSING, State.CLOSED})
 
 
 def _refusal_of(fault: Malformed) -> Refusal:
