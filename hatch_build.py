@@ -22,6 +22,7 @@ COMPILED = (
     "core/endings.py",
     "core/halts.py",
     "core/headers.py",
+    "core/idle_connections.py",
     "core/limit_reply.py",
     "core/outcome.py",
     "core/replays.py",

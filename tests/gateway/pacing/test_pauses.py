@@ -15,6 +15,7 @@ from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
+from sealgate.gateway.host.host import Host
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -105,7 +106,7 @@ class Transport:
 async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> None:
     """No later one can begin before the write: another task gets no turn between the two."""
     turnstile = station.gateway.tree.live_keys["main"].turnstile
-    other = turnstile.pass_at_once(Claim("other", "other", Lane.READ, math.inf))
+    other = turnstile.pass_at_once(Claim("other", "other", Lane.READ, math.inf), Host.now())
     assert other is not None
     loop = asyncio.get_running_loop()
     events: list[str] = []

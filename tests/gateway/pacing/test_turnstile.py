@@ -28,7 +28,7 @@ async def test_those_who_hang_up_together_do_not_block_the_rest() -> None:
     host = HandHost()
     known = (Quota(1, 1.0),)
     turnstile = Turnstile(Pacer(PacerSettings(known=known), lambda: 0.0), host)
-    assert turnstile.pass_at_once(claim("first")) is not None
+    assert turnstile.pass_at_once(claim("first"), host.now()) is not None
     gone, also_gone, stays = (
         asyncio.ensure_future(turnstile.pass_through(claim(name))) for name in ("gone", "also", "stays")
     )

@@ -47,10 +47,13 @@ class Sharing(Protocol):
 class Turn:
     """A claim that was let go. Leaving its block gives the turn back, or counts it as lost if it was used.
 
-    Call `goes` when the first byte is about to go out.
+    Call `goes` when the first byte is about to go out. `has_waited` says whether anything was waited for
+    since the pacer let it go, at `began`.
     """
 
-    def __init__(self, turnstile: "Turnstile", claim: Claim) -> None:
+    def __init__(self, turnstile: "Turnstile", claim: Claim, began: float, *, has_waited: bool) -> None:
+        self.has_waited = has_waited
+        self._began = began
         self._turnstile = turnstile
         self._claim = claim
         self._is_answered = False
@@ -59,7 +62,7 @@ class Turn:
     def goes(self, now: float) -> None:
         """Tell that the first byte goes out now, on the host's clock."""
         self._is_used = True
-        self._turnstile.goes(self._claim, now)
+        self._turnstile.goes(self._claim, now if self.has_waited else self._began)
 
     @property
     def is_paused(self) -> bool:
@@ -99,12 +102,12 @@ class Turnstile:
         self._pacer.adopt(settings)
         self.go_on()
 
-    def pass_at_once(self, claim: Claim) -> Turn | None:
+    def pass_at_once(self, claim: Claim, now: float) -> Turn | None:
         """Return the claim's turn if it need not wait, else None."""
-        if not self._pacer.goes_at_once(claim, self._host.now()):
+        if not self._pacer.goes_at_once(claim, now):
             return None
         self._tell()
-        return Turn(self, claim)
+        return Turn(self, claim, now, has_waited=False)
 
     async def pass_through(self, claim: Claim) -> Turn:
         """Return the claim's turn, when it has come: it stands in line.
@@ -123,7 +126,7 @@ class Turnstile:
             self._waiting.pop(claim.id, None)
             self.leave(claim)
             raise
-        return Turn(self, claim)
+        return Turn(self, claim, self._host.now(), has_waited=True)
 
     def goes(self, claim: Claim, now: float) -> None:
         """Let the pacer know when a claim is really sent."""
@@ -140,17 +143,22 @@ class Turnstile:
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED
             log.warning("long_pause", stated_s=reply.retry_after_s, fix=fix)
-        self._pacer.answered(claim, self._host.now(), reply)
-        self.go_on()
+        now = self._host.now()
+        self._pacer.answered(claim, now, reply)
+        self.go_on(now)
 
     def _tell(self) -> None:
         if self.sharing is not None:
             self.sharing.changed()
 
-    def go_on(self) -> None:
-        """Ask the pacer, and do as it says."""
-        self._tell()
-        now = self._host.now()
+    def go_on(self, now: float | None = None) -> None:
+        """Ask the pacer, and do as it says; `now` is a reading just made."""
+        if self.sharing is not None:
+            self.sharing.changed()
+        elif not self._waiting and self._timer is None:
+            return
+        if now is None:
+            now = self._host.now()
         release = self._pacer.release(now)
         for claim in release.go:
             waiting = self._waiting.pop(claim.id)

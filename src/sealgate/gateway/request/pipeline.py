@@ -155,17 +155,21 @@ class Pipeline:
 
     async def _wait(self, ticket: Ticket, context: RequestContext) -> Turn:
         self._halting.check(ticket)
-        context.enter(QUEUE, now := self._host.now())
-        if context.resends:
-            await self._wait_for_resend(context)
-        turnstile = self.tree.open_turnstile
+        now = self._host.now()
+        turnstile, window_ms = self.tree.open_turnstile, None
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile = live_key.turnstile
-            if context.resends or not self.tree.clock.is_good_for(live_key.key.recv_window_ms, now):
-                await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
+            turnstile, window_ms = live_key.turnstile, live_key.key.recv_window_ms
+        is_clock_good = window_ms is None or self.tree.clock.is_good_for(window_ms, now)
         claim = context.claim(ticket)
-        turn = turnstile.pass_at_once(claim) or await turnstile.pass_through(claim)
+        if is_clock_good and not context.resends and (turn := turnstile.pass_at_once(claim, now)) is not None:
+            return turn
+        context.enter(QUEUE, now)
+        if context.resends:
+            await self._wait_for_resend(context)
+        if window_ms is not None and (context.resends or not is_clock_good):
+            await self.tree.clock.wait_until_good(context.give_up_at, window_ms)
+        turn = turnstile.pass_at_once(claim, self._host.now()) or await turnstile.pass_through(claim)
         context.enter(OWN, self._host.now())
         return turn
 
@@ -182,6 +186,7 @@ class Pipeline:
     ) -> UpstreamConnection | Failure | None:
         """Wait for a connection; return None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._host.now())
+        turn.has_waited = True
         connection = await self.tree.upstream.connect(
             ticket.route.lane,
             self._time_left_s(context, now),
@@ -207,6 +212,7 @@ class Pipeline:
         try:  # what fails in here was not sent, and the connection serves the next
             self._stamp(ticket, body, context)
             if self._books.must_record(ticket):
+                turn.has_waited = True
                 await self._record(ticket, body, context)
             timeout_s = self._time_left_s(context, now := self._host.now())
             data = self._sealed(ticket, body, context)
@@ -216,7 +222,8 @@ class Pipeline:
         if turn.is_paused or self._halting.stops(ticket):
             connection.release()
             return None
-        if not (connection.carries_order() or _may_be_lost(ticket, context)) or not connection.is_alive():
+        is_too_old = turn.has_waited and not (_may_be_lost(ticket, context) or connection.carries_order())
+        if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
         turn.goes(now)
         context.sends(now)
