@@ -1,5 +1,7 @@
 """The live page, its files, its stream, and the catalogue of errors: what people look at."""
 
+import contextlib
+
 from aiohttp import web
 from aiohttp_sse import sse_response
 
@@ -49,9 +51,10 @@ class _Views:
         try:
             with self._live.broadcast.viewing() as queue:
                 async with sse_response(request, headers=HEADERS) as stream:
-                    await stream.send(self._live.history(), event="history", retry=_RETRY_MS)
-                    while (event := await queue.get()) is not None:
-                        await stream.send(event[1], event=event[0])
+                    with contextlib.suppress(ConnectionResetError):  # the viewer has gone
+                        await stream.send(self._live.history(), event="history", retry=_RETRY_MS)
+                        while (event := await queue.get()) is not None:
+                            await stream.send(event[1], event=event[0])
         except TooManyViewersError:
             raise web.HTTPServiceUnavailable(text="too many viewers\n") from None
         return stream
