@@ -158,8 +158,8 @@ async def test_reload(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fix"),
     [
-        pytest.param(("--socket", "no.sock"), "correct --socket", id="given"),
-        pytest.param((), "give --socket", id="configured"),
+        pytest.param(("--socket", "no.sock"), "or correct --socket", id="given"),
+        pytest.param((), "run this in the folder in which it runs, or give --socket", id="configured"),
     ],
 )
 async def test_no_gateway(
@@ -173,8 +173,8 @@ async def test_no_gateway(
     )
     result = await ended_command("halt", *arguments, environ=ENVIRON)
     assert result.exit_code == 1
-    told = "sealgate: no gateway listens at no.sock; start it with `sealgate serve`"
-    assert result.output == f"{told}, or {fix}\n"
+    told = f"sealgate: no gateway listens at {tmp_path}/no.sock; start it with `sealgate serve`"
+    assert result.output == f"{told}, {fix}\n"
 
 
 async def test_without_a_configuration_the_default_place_is_tried(

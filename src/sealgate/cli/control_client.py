@@ -179,8 +179,10 @@ def _connected(places: Places) -> Iterator["UnixConnection"]:
             others.append(f"{name}, not this configuration's ({'; '.join(differences)})")
     if others:
         leave(f"{' and '.join(others)}; nothing has changed; give --socket to act on it all the same")
-    tried = " or ".join(map(str, places.sockets))
-    leave(f"no gateway listens at {tried}; start it with `sealgate serve`, or {places.fix}")
+    tried = " or ".join(str(path.absolute()) for path in places.sockets)
+    is_relative = not all(path.is_absolute() for path in places.sockets)
+    here = "run this in the folder in which it runs, " if is_relative and not places.is_given else ""
+    leave(f"no gateway listens at {tried}; start it with `sealgate serve`, {here}or {places.fix}")
 
 
 def _differences(own: "OwnGateway", found: Mapping[str, Any]) -> Iterator[str]:
