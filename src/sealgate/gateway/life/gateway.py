@@ -5,7 +5,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, replace
 
-import aiohttp.http_parser
 import structlog
 
 from sealgate import __version__
@@ -19,7 +18,6 @@ from sealgate.gateway.doors.opening import Doors, open_doors
 from sealgate.gateway.host.descriptors import room_for_bots
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.host.memory import Memory
-from sealgate.gateway.host.start import StartError
 from sealgate.gateway.http.server import Service
 from sealgate.gateway.life.reload import Reloader
 from sealgate.gateway.life.site import Site, build_site
@@ -160,7 +158,6 @@ async def running_gateway(
     SecretError where a secret cannot be read, JournalError where the journal cannot be used, StartError where
     it cannot listen.
     """
-    _check_parser()
     environ = os.environ if environ is None else environ
     host = Host()
     async with contextlib.AsyncExitStack() as ends:
@@ -192,11 +189,3 @@ async def running_gateway(
 async def _close_upstream(handler: Handler) -> None:
     """Close the connections in use by then: a reload may have replaced the first ones."""
     await handler.pipeline.tree.upstream.close()
-
-
-def _check_parser() -> None:
-    """Refuse aiohttp's pure-Python parser, which judges some malformed requests otherwise."""
-    if aiohttp.http_parser.HttpRequestParser is aiohttp.http_parser.HttpRequestParserPy:
-        raise StartError(
-            "aiohttp runs without its C parser here; install its binary wheel, unset AIOHTTP_NO_EXTENSIONS"
-        )

@@ -3,8 +3,8 @@
 The border that matters is the one between two functions: what fails in `Upstream.connect` was not sent, what
 fails in `UpstreamConnection.exchange` may have been.
 
-aiohttp's connector makes connections, and this keeps the idle ones. (aiohttp documents neither its connector
-nor its parsers for this use; its version is pinned, and tests on raw sockets hold the behaviour.)
+aiohttp's connector makes connections, and this keeps the idle ones. (aiohttp does not document its connector
+for use without its client; tests on raw sockets hold the behaviour.)
 """
 
 import asyncio
