@@ -2,10 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from rig.bot import bot_at, request
@@ -224,6 +228,103 @@ async def test_what_comes_behind_a_request_is_answered_in_its_turn(
 
 
 ORDERS = [request(b"POST", b"/v1/trade/order", body=b"%d" % number * 5) for number in range(3)]
+
+
+class Wire(asyncio.Transport):
+    """A transport without a socket: it counts replies, and notes whether it is read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replies = 0
+        self.is_read = True
+
+    def write(self, data: Any) -> None:
+        self.replies += bytes(data).count(OK)
+
+    def is_closing(self) -> bool:
+        return False
+
+    def can_write_eof(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.is_read = False
+
+    def resume_reading(self) -> None:
+        self.is_read = True
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Return when it is so; where no socket is waited for, a turn of the loop is enough for each step."""
+    for _ in range(1000):
+        if is_so():
+            return
+        await let_pass(0)
+    raise AssertionError("it never is")
+
+
+async def served_of(pieces: list[tuple[bytes, int]], number: int) -> list[tuple[str, bytes]]:
+    """Return targets and bodies as they are served; behind each piece the loop turns so many times."""
+    seen: list[tuple[str, bytes]] = []
+    memory = HeadMemory()
+
+    async def note(incoming: Incoming) -> bool:
+        parts: list[bytes] = []
+        while part := await incoming.body.read():
+            parts.append(part)
+        seen.append((incoming.head.target, b"".join(parts)))
+        memory.put(incoming.head)
+        return await answer(incoming)
+
+    wire = Wire()
+    connection = ServerConnection(replace(SERVICE, handle=note, memory=lambda: memory), set(), lambda: None)
+    connection.connection_made(wire)
+    for piece, turns in pieces:
+        connection.data_received(piece)
+        for _ in range(turns):
+            await let_pass(0)
+        await until(lambda: wire.is_read)
+    await until(lambda: wire.replies >= number)
+    connection.connection_lost(None)
+    assert connection.task is not None
+    await connection.task
+    return seen
+
+
+@given(st.data())
+def test_each_request_is_served_once_and_in_order_however_it_comes(data: st.DataObject) -> None:
+    """Alone, from memory, in pieces or many in a piece, and while others are served."""
+    kinds = data.draw(
+        st.lists(st.sampled_from(["same", "body", "chunks", "offer", "get"]), min_size=1, max_size=12)
+    )
+    made, expected, inside = [], [], list[int]()
+    for number, kind in enumerate(kinds):
+        target, body = b"/v1/trade/x", b"%06d" % number
+        fields: tuple[bytes, ...] = (b"Connection: Upgrade", b"Upgrade: h2c") if kind == "offer" else ()
+        if kind == "get":
+            target, body = b"/v1/trade/%d" % number, b""
+            made.append(request(b"GET", target))
+        elif kind == "chunks":
+            head = request(b"POST", target, b"Transfer-Encoding: chunked")
+            made.append(head + b"6\r\n%b\r\n0\r\nX-T: 1\r\n\r\n" % body)
+        elif kind == "body":  # which looks like another request
+            inner = request(b"POST", target, body=body)
+            at = len(b"".join(made)) + len(request(b"POST", target, body=inner)) - len(inner)
+            inside += [at, at + len(inner)]
+            body = inner
+            made.append(request(b"POST", target, body=body))
+        else:
+            made.append(request(b"POST", target, *fields, body=body))
+        expected.append((target.decode(), body))
+    whole = b"".join(made)
+    ends = list(accumulate(len(one) for one in made))
+    joined = data.draw(st.sets(st.sampled_from(ends + inside)))
+    anywhere = data.draw(st.sets(st.integers(1, len(whole)), max_size=8))
+    cuts = [0, *sorted({*ends, *inside} - joined | anywhere | {len(whole)})]
+    pieces = [(whole[one:two], data.draw(st.integers(0, 5))) for one, two in pairwise(cuts)]
+    assert asyncio.run(served_of(pieces, len(made))) == expected
+
+
 LARGE_ORDER = request(b"POST", body=ORDERS[0])
 # Pieces, and how many requests they are.
 REMEMBERED = {
