@@ -185,6 +185,13 @@ def test_a_refusal_that_is_over_advises_nothing() -> None:
     assert shown["state"] == "ready"
 
 
+def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
+    shown = picture(refusals=(replace(REFUSED, reason="halted"),)).document()
+    (refused,) = shown["refusals"]
+    assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 1) * 1000, "")
+    assert (refused["is_grave"], shown["state"]) == (False, "ready")
+
+
 def test_a_point_of_the_charts() -> None:
     limited = Recent()
     limited([SENT._replace(upstream_errors=(UpstreamError("rate_limited", NOW - 0.25),))])

@@ -129,7 +129,7 @@ def mutate(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
     data = bytearray(b"".join(rng.choices(seeds, k=rng.choice((1, 1, 1, 2, 3)))))
     for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3, 4))):
         at = rng.randrange(len(data) + 1)
-        kind = rng.randrange(6)
+        kind = rng.randrange(8)
         if kind == 0:
             data[at:at] = rng.choice(TOKENS)
         elif kind == 1:
@@ -144,6 +144,11 @@ def mutate(rng: random.Random, seeds: Sequence[bytes]) -> bytes:
             lines = bytes(data).split(b"\r\n")
             lines.insert(rng.randrange(1, len(lines) + 1), rng.choice(TOKENS).removesuffix(b"\r\n"))
             data = bytearray(b"\r\n".join(lines))
+        elif kind == 5:  # cut off, as by a proxy that dies
+            del data[rng.randrange(len(data) // 2, len(data) + 1) :]
+        elif kind == 6:  # a length that fits the piece, from some place in it
+            length = b"Content-Length: %d" % max(0, len(data) - at + rng.randrange(-4, 5))
+            data = bytearray(re.sub(rb"Content-Length: \d+", length, bytes(data), count=1))
         else:
             at = rng.randrange(len(data) + 1)
             data[at:at] = data[max(0, at - rng.randrange(1, 30)) : at]

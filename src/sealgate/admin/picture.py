@@ -60,7 +60,9 @@ class Picture:
         }
 
     def _state(self) -> str:
-        is_refusing = any(refused.is_grave(self.now) for refused in self.refusals)
+        is_refusing = any(
+            self._over_since(refused) is None and refused.is_grave(self.now) for refused in self.refusals
+        )
         return state(self.status, is_failing=self.failing is not None, is_refusing=is_refusing)
 
     def _failing(self) -> dict[str, Any] | None:
@@ -128,7 +130,7 @@ class Picture:
 
     def _refusal(self, refused: Refused) -> dict[str, Any]:
         """Return what the gateway itself refused a bot; what is over has no advice."""
-        over_since = refused.over_since(self.now)
+        over_since = self._over_since(refused)
         return {
             "bot": refused.bot,
             "lane": refused.lane.value if refused.lane else None,
@@ -139,9 +141,15 @@ class Picture:
             "first_ms": self._epoch_ms(refused.first_at),
             "last_ms": self._epoch_ms(refused.last_at),
             "over_since_ms": self._epoch_ms(over_since),
-            "is_grave": refused.is_grave(self.now),
+            "is_grave": over_since is None and refused.is_grave(self.now),
             "advice": "" if over_since is not None else REASONS[refused.reason].advice,
         }
+
+    def _over_since(self, refused: Refused) -> float | None:
+        """Return since when refusals are over; those of a halt that was lifted, though nobody tried since."""
+        is_stopped = bool(self.status.halts) or self.status.journal.is_refusing
+        is_lifted = refused.reason == "halted" and not is_stopped
+        return refused.last_at if is_lifted else refused.over_since(self.now)
 
     def point(self, ended: Tick) -> dict[str, Any]:
         """Return what the charts add for this moment: short names, as many of them are sent."""
