@@ -11,7 +11,7 @@ import base64
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from random import Random  # noqa: TID251 - seeded
 from typing import Any
@@ -112,8 +112,49 @@ def _paths(apis: dict[str, Any], api: tuple[str, ...]) -> Iterator[tuple[tuple[s
             yield from _paths(inner, (*api, name))
 
 
+_BESIDE = {"/iso": "epoch", "/epochMillis": "epochSeconds"}  # what ccxt reads of two that are the same moment
+
+
+def _answering(document: Any, asked: list[str]) -> Callable[..., Any]:
+    def fetch(url: str, *_: Any) -> Any:
+        asked.append(url)
+        return document
+
+    return fetch
+
+
+# Where ccxt would ask elsewhere by itself.
+_TIME_BY = {"mexc-contract": {"type": "swap"}, "coinbase": {"method": "v3PublicGetBrokerageTime"}}
+
+
+def time_of(venue: str, pointer: str) -> dict[str, Any]:
+    """Return where ccxt asks for the time, and whether it reads it at a JSON pointer."""
+    exchange = exchange_with(VENUES[venue], is_dummy=False)
+    exchange.enableRateLimit = False
+    asked: list[str] = []
+    read: list[Any] = []
+    iso = "2026-09-21T14:13:20.387Z"
+    for value in (NOW_MS, str(NOW_MS), NOW_MS // 1000, NOW_MS * 1000, NOW_MS * 1_000_000, iso):
+        document: Any = value
+        for name in reversed(pointer.split("/")[1:]):
+            document = [document] if name == "0" else {name: document}
+        if pointer in _BESIDE:
+            document[_BESIDE[pointer]] = NOW_MS / 1000
+        exchange.fetch = _answering(document, asked)
+        try:
+            read.append(exchange.fetch_time(_TIME_BY.get(venue, {})))
+        except (ccxt.BaseError, TypeError, ValueError, OverflowError, OSError):
+            continue
+    is_read = any(moment is not None and abs(moment - NOW_MS) < 1000 for moment in read)
+    return {"venue": venue, "path": urlsplit(asked[0]).path if asked else "", "is_read": is_read}
+
+
 def main() -> None:
     seed, rounds, *wanted = sys.argv[1:]
+    if seed == "times":
+        for row in (rounds, *wanted):
+            print(json.dumps(time_of(*row.split("="))))  # noqa: T201
+        return
     if seed == "calls":
         for venue in (rounds, *wanted):
             for call in calls_of(venue):
