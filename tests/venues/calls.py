@@ -59,6 +59,8 @@ VENUES: dict[str, Calls] = {
             *rows(["v3", "private"], delete="brokerage/portfolios/7"),
             *rows(["v2", "private"], get="accounts", post="accounts", delete="accounts/9"),
         ),
+        # In URLs of v2, ccxt leaves out "[1]", which it signs: such a request fails at the exchange, too.
+        tuple(value for value in ESCAPED if value != "[1]"),
     ),
     "coinbaseexchange": Calls(
         "coinbaseexchange",
