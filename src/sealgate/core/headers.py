@@ -30,6 +30,9 @@ class Treatment(Enum):
     REFUSE = "refuse"  # one server takes it for the body's framing, the next does not
 
 
+# By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
+_FORWARD, _, _KEEP, _READ_TOO, _REFUSE = Treatment
+
 _KEPT = frozenset(
     {
         b"authorization",
@@ -165,16 +168,18 @@ class HeaderRules:
         """
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []
-        size = 0
+        size, known = 0, self._known_treatment
         for name, value in fields:
             size += len(name) + len(value)
-            judge = self._known_treatment if len(name) <= _LONGEST_NAME else self._treatment
+            judge = known if len(name) <= _LONGEST_NAME else self._treatment
             treatment, canonical = judge(name)
-            if treatment is Treatment.FORWARD or treatment is Treatment.READ:
+            if treatment is _FORWARD:
                 passed.append((name, value))
-            if treatment is Treatment.KEEP or treatment is Treatment.READ:
-                kept[canonical] = _merged(canonical, kept.get(canonical), value)
-            elif treatment is Treatment.REFUSE:
+            elif treatment is _KEEP or treatment is _READ_TOO:
+                if treatment is _READ_TOO:
+                    passed.append((name, value))
+                kept[canonical] = _merged(canonical, kept[canonical], value) if canonical in kept else value
+            elif treatment is _REFUSE:
                 raise Refusal(
                     "bad_request",
                     f"The header {canonical.decode('ascii')} is spelled another way: write it with -.",
@@ -243,9 +248,7 @@ def _reply_treatment(name: bytes) -> tuple[bool, bool, bytes]:
     return passes, lower.startswith(_TELLING), lower
 
 
-def _merged(name: bytes, earlier: bytes | None, value: bytes) -> bytes:
-    if earlier is None:
-        return value
+def _merged(name: bytes, earlier: bytes, value: bytes) -> bytes:
     if name in _LISTS:
         return earlier + b", " + value
     raise Refusal("bad_request", f"The header {name.decode('latin-1')} comes twice.")

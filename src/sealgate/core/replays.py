@@ -12,7 +12,7 @@ Source: draft-ietf-httpapi-idempotency-key-header.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -173,7 +173,7 @@ class _Shelf:
         return _again(known, self._replies.get(key))
 
     def signed(self, key: str, fence_ms: int) -> None:
-        self._under_way[key] = replace(self._under_way[key], fence_ms=fence_ms)
+        self._under_way[key] = _UnderWay(self._under_way[key].digest, fence_ms)
 
     def finish(self, key: str, ending: Ending, now: float) -> None:
         content = self._under_way.pop(key).digest
@@ -182,7 +182,8 @@ class _Shelf:
 
     def keep(self, key: str, content: str, ending: Ending, at: float) -> None:
         self._drop(key)
-        self._settled[key] = _Settled(content, replace(ending, reply=None), at)
+        without = Ending(ending.conclusion, ending.fence_ms, is_own=ending.is_own)
+        self._settled[key] = _Settled(content, without, at)
         if (reply := ending.reply) is not None and not self._is_large(reply):
             self._replies[key] = reply
             self._size += reply.size

@@ -153,6 +153,8 @@ class HeadMemory:
         self._bytes = 0
 
 
+_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
+_FRAMING_LENGTHS: Final = frozenset(map(len, _FRAMING))
 _PLAIN: Final = -1
 _SPECIAL: Final = -2
 
@@ -296,6 +298,7 @@ class _Parser:
         self._events: list[Any] = []
         self._part = _NONE
         self._fields: list[tuple[bytes, bytes]] = []
+        self._framing: dict[bytes, bytes] = {}  # the fields that frame the body, of several the last
         self._line = b""  # the target or the phrase
         self._held = 0  # bytes that came since the last event: of a head, or of what frames a body
         self._trailers = 0  # bytes of them
@@ -352,6 +355,7 @@ class _Parser:
     def on_message_begin(self) -> None:
         self._part = _HEAD
         self._fields = []
+        self._framing = {}
         self._line = b""
         self._trailers = 0
 
@@ -364,26 +368,20 @@ class _Parser:
         if len(name) + len(value) > self.longest_field or len(self._fields) >= self.most_fields:
             raise _too_large()
         self._fields.append((name, value.rstrip(b" \t")))
+        if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in _FRAMING:
+            self._framing[lower] = self._fields[-1][1]
 
     def on_body(self, part: bytes) -> None:
         self._events.append(part)
 
     def _stated_length(self) -> int | None:
-        digits = self._field(b"content-length")
+        digits = self._framing.get(b"content-length")
         if digits is None:
             return None
         digits = digits.lstrip(b"0") or b"0"
         if len(digits) > _LENGTH_DIGITS:  # llhttp takes the largest for none
             raise Malformed("the reply states a length that no body has")
         return int(digits)
-
-    def _field(self, name: bytes) -> bytes | None:
-        """Return the value of a field, of several the last."""
-        found = None
-        for one, value in self._fields:
-            if len(one) == len(name) and one.lower() == name:
-                found = value
-        return found
 
 
 class RequestParser(_Parser):
@@ -418,7 +416,7 @@ class RequestParser(_Parser):
 
         llhttp skipped the body and takes what follows for the other protocol. The head frames the same body.
         """
-        length, coding = self._field(b"content-length"), self._field(b"transfer-encoding")
+        length, coding = self._framing.get(b"content-length"), self._framing.get(b"transfer-encoding")
         framing = b""
         if coding is not None:
             framing = b"Transfer-Encoding: %b\r\n" % coding
@@ -454,7 +452,7 @@ class RequestParser(_Parser):
         method = parser.get_method().decode("ascii")
         version = _VERSIONS[parser.get_http_version()]
         head = RequestHead(method, self._line.decode("ascii"), version, tuple(self._fields))
-        coding = self._field(b"transfer-encoding")
+        coding = self._framing.get(b"transfer-encoding")
         head.is_offer = parser.should_upgrade()
         head.length = (self._stated_length() or 0) if coding is None else None
         # RFC 9112 section 6.1: nobody knows what an HTTP/1.0 sender means by a transfer coding. And what
@@ -599,7 +597,7 @@ class ReplyParser(_Parser):
         head = ReplyHead(parser.get_status_code(), phrase, tuple(self._fields))
         if head.status < _CONTINUE:
             raise Malformed("the reply has a status that is none")
-        coding, length = self._field(b"transfer-encoding"), self._stated_length()
+        coding, length = self._framing.get(b"transfer-encoding"), self._stated_length()
         head.is_chunked = coding is not None
         head.length = length
         head.ends_by_close = coding is None and length is None
@@ -641,6 +639,7 @@ def _note_raw(data: bytes, events: list[RequestEvent]) -> None:
     if not isinstance(head, RequestHead) or not head.keep_alive or head.is_offer or head.length is None:
         return
     end = len(data) - (len(body) if isinstance(body, bytes) else 0)
-    is_simple = end <= _MOST_REMEMBERED_BYTES and data.find(_BLANK) == end - len(_BLANK)
-    if is_simple and b"expect" not in [name.lower() for name, _ in head.fields]:
-        head.raw = data[:end]
+    if end <= _MOST_REMEMBERED_BYTES and data.find(_BLANK) == end - len(_BLANK):
+        raw = data[:end]
+        if b"expect" not in raw.lower():
+            head.raw = raw
