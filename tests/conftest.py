@@ -3,10 +3,15 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from hypothesis import settings
 
 from rig.station import Station, running_station
 from rig.tls import Authority
 from rig.upstream import Upstream, running_upstream
+
+# Properties have no deadline, as other programs may be running.
+settings.register_profile("sealgate", deadline=None, max_examples=100)
+settings.load_profile("sealgate")
 
 
 @pytest.fixture
