@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.server_time import UnreadableTimeError, parse_http_date, parse_server_time, stated_time
+from sealgate.core.server_time import (
+    UnreadableTimeError,
+    epoch_seconds,
+    parse_http_date,
+    parse_server_time,
+    stated_time,
+)
 
 T = 1_790_000_000
 NOON = datetime(2026, 9, 22, 12, tzinfo=UTC).timestamp()
@@ -111,7 +117,7 @@ def test_says_where_it_looked(body: bytes, pointer: str, why: str) -> None:
 
 
 ELSEWHERE = """
-from sealgate.core.server_time import parse_server_time
+from sealgate.core.server_time import epoch_seconds, parse_server_time
 print(tuple(parse_server_time(b'"2026-09-22T12:00:00"', "")[:2]))
 """
 
@@ -191,3 +197,10 @@ def test_http_dates(value: str, seconds: float | None) -> None:
 def test_what_a_refused_timestamp_states(detail: bytes, seconds: float | None) -> None:
     assert stated_time(b'{"detail": "%b"}' % detail) == seconds
     assert stated_time(b'{"detail": "Invalid timestamp", "path": "%b"}' % detail) is None
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1.7e9, 1.7e9), (1.7e12, 1.7e9), (5.0, None)])
+def test_a_number_is_read_in_the_unit_that_gives_a_time_of_our_days(
+    number: float, expected: float | None
+) -> None:
+    assert epoch_seconds(number) == expected
