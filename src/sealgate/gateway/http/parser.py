@@ -163,9 +163,9 @@ class LineMemory:
     """What the parser said of replies before: of whole heads, and of single lines.
 
     Where `Date` or the ids that proxies add change, a head hardly ever comes twice; most of its lines do.
-    llhttp takes nothing but CRLF for the end of a line, and no folded line, so a head may be cut at each. A
-    line that is not known is read by llhttp on its own. Whatever frames the body by more than one
-    Content-Length, or ends the connection, is left to the parser as a whole.
+    A head whose every line ends with CRLF may be cut there, as llhttp takes no folded line. A line that is
+    not known is read by a strict llhttp on its own. Whatever frames the body by more than one Content-Length,
+    or ends the connection, is left to the parser as a whole.
     """
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ class LineMemory:
         self._statuses[status] = head.status, head.phrase
         for line, field in zip(lines, head.fields, strict=True):
             self._fields[line] = field, _kind(*field)
-        if end <= _MOST_REMEMBERED_BYTES and head.length == len(data) - end - len(_BLANK):
+        if head.length == len(data) - end - len(_BLANK):
             if len(self._heads) >= _MOST_REPLY_HEADS:
                 self._heads.clear()
             self._heads[data[:end]] = head
@@ -467,7 +467,7 @@ class RequestParser(_Parser):
             self._part = _OVER
 
     def on_message_complete(self) -> None:
-        if self._llhttp.should_upgrade():  # llhttp skipped the body; `_resume` reads it
+        if self._llhttp.should_upgrade():  # llhttp skipped the body; `_resumed` reads it
             return
         self._part = _NONE if self._keep_alive else _OVER
         self._events.append(END)
@@ -633,7 +633,7 @@ def _too_large() -> Malformed:
 
 def _note_raw(data: bytes, events: list[RequestEvent]) -> None:
     """Give a head its bytes where they are all of one request that came whole and alone, and stays simple."""
-    if not events or events[-1] is not END or len(events) > 3:  # noqa: PLR2004 - head, body, END
+    if not events or events[-1] is not END or len(events) > _WHOLE:
         return
     head, body = events[0], events[1]
     if not isinstance(head, RequestHead) or not head.keep_alive or head.is_offer or head.length is None:
