@@ -1,5 +1,6 @@
 """What is shipped: the locks, the version, the program and the wheel."""
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -210,6 +211,16 @@ HOOK = runpy.run_path(str(ROOT / "hatch_build.py"))
 @pytest.mark.parametrize("glob", HOOK["COMPILED"])
 def test_what_is_to_be_compiled_exists(glob: str) -> None:
     assert list((ROOT / "src/sealgate").glob(glob))
+
+
+@pytest.mark.parametrize("name", HOOK["compiled_modules"](ROOT))
+def test_nothing_that_is_compiled_waits_while_it_handles_an_exception(name: str) -> None:
+    """Mypyc leaves the exception to whatever the loop runs meanwhile, whose own exceptions then keep it."""
+    waits = ast.Await, ast.Yield, ast.AsyncFor, ast.AsyncWith
+    for node in ast.walk(ast.parse((ROOT / name).read_text())):
+        if isinstance(node, ast.Try):
+            parts = [*node.handlers, *node.finalbody]
+            assert not [at.lineno for part in parts for at in ast.walk(part) if isinstance(at, waits)]
 
 
 def test_no_class_that_is_not_compiled_inherits_from_one_that_is() -> None:

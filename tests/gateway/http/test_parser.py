@@ -142,6 +142,13 @@ def test_a_head_or_a_framing_that_is_too_large_is_refused_as_it_arrives(data: by
     assert requests(*(data[at : at + piece] for at in range(0, len(data), piece)))[-1] == ("malformed", True)
 
 
+def test_it_is_said_what_is_wrong_where_another_exception_is_being_handled() -> None:
+    try:
+        int("x")
+    except ValueError:
+        assert requests(b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n") == [("malformed", True)]
+
+
 def test_an_unfinished_head_just_below_the_bound_is_kept() -> None:
     fields = b"".join(b"A: %b\r\n" % (b"b" * 8000) for _ in range(8))
     head = b"GET /a HTTP/1.1\r\n" + fields

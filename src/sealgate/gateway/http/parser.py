@@ -8,7 +8,7 @@ or one by one, but for how a body is cut into parts.
 
 import re
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
 
@@ -19,6 +19,7 @@ _LONGEST_FIELD: Final = 8 * 1024  # bytes of a field or the target of a request,
 _FRAMING_BYTES: Final = 16 * 1024  # of chunk sizes with their extensions, and of trailers, in a row
 _PIECE_BYTES: Final = 16 * 1024  # parsed at once, so that sizes are looked at as the bytes arrive
 _MOST_REMEMBERED_BYTES: Final = 4 * 1024  # of a head; larger ones are rare, and would crowd out the others
+_TOO_LARGE: Final = "A line or the head is too large."
 _BLANK: Final = b"\r\n\r\n"
 _ENDS_OF_HEAD: Final = (b"\n\r\n", b"\n\n")  # of a reply
 _CONTINUE: Final = 100
@@ -302,6 +303,7 @@ class _Parser:
         self._line = b""  # the target or the phrase
         self._held = 0  # bytes that came since the last event: of a head, or of what frames a body
         self._trailers = 0  # bytes of them
+        self._given: Malformed | None = None  # the verdict of a callback
 
     @property
     def is_between(self) -> bool:
@@ -328,14 +330,14 @@ class _Parser:
                 self._feed(piece)
                 self._held = self._held + len(piece) if len(events) == came else 0
                 if self._held > (_FRAMING_BYTES if self._part is _BODY else self.most_head_bytes):
-                    raise _too_large()
-            except Malformed as fault:
+                    self._refuse(_TOO_LARGE, is_too_large=True)
+            except Malformed:
                 self._part = _OVER
-                events.append(fault)
-            except HttpParserError as error:
+                events.append(self._verdict())
+            except HttpParserError:
                 if self._part is not _OVER:  # else it is behind the last message, and ignored
                     self._part = _OVER
-                    events.append(self._verdict(error))
+                    events.append(self._verdict())
             if self._part is _OVER:
                 self._ignore(data[at + _PIECE_BYTES :])
                 break
@@ -347,10 +349,15 @@ class _Parser:
     def _ignore(self, rest: bytes) -> None:
         """Look at what is left behind the last message."""
 
-    def _verdict(self, error: HttpParserError) -> Malformed:
+    def _verdict(self) -> Malformed:
         """Return our own verdict where a callback gave one, else that this is no HTTP/1.1."""
-        cause = error.__context__
-        return cause if isinstance(cause, Malformed) else Malformed(self.no_http)
+        given = self._given
+        return Malformed(self.no_http) if given is None else given.with_traceback(None)
+
+    def _refuse(self, detail: str, *, is_too_large: bool = False) -> NoReturn:
+        """Stop the parser. llhttp raises an error of its own where this one leaves a callback."""
+        self._given = Malformed(detail, is_too_large=is_too_large)
+        raise self._given
 
     def on_message_begin(self) -> None:
         self._part = _HEAD
@@ -363,10 +370,10 @@ class _Parser:
         if self._part is not _HEAD:  # a trailer is dropped (RFC 9110 section 6.5.1)
             self._trailers += len(name) + len(value) + 4
             if self._trailers > self.longest_field:
-                raise _too_large()
+                self._refuse(_TOO_LARGE, is_too_large=True)
             return
         if len(name) + len(value) > self.longest_field or len(self._fields) >= self.most_fields:
-            raise _too_large()
+            self._refuse(_TOO_LARGE, is_too_large=True)
         self._fields.append((name, value.rstrip(b" \t")))
         if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in _FRAMING:
             self._framing[lower] = self._fields[-1][1]
@@ -380,7 +387,7 @@ class _Parser:
             return None
         digits = digits.lstrip(b"0") or b"0"
         if len(digits) > _LENGTH_DIGITS:  # llhttp takes the largest for none
-            raise Malformed("the reply states a length that no body has")
+            self._refuse("the reply states a length that no body has")
         return int(digits)
 
 
@@ -428,7 +435,7 @@ class RequestParser(_Parser):
 
     def on_message_begin(self) -> None:
         if self._part is _OVER:
-            raise Malformed("Nothing may follow the last message.")
+            self._refuse("Nothing may follow the last message.")
         if not self._resumes:
             super().on_message_begin()
 
@@ -437,7 +444,7 @@ class RequestParser(_Parser):
             return
         self._line += part
         if len(self._line) > self.longest_field:
-            raise _too_large()
+            self._refuse(_TOO_LARGE, is_too_large=True)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self._resumes:
@@ -561,7 +568,7 @@ class ReplyParser(_Parser):
         while head != before:
             head, before = _REPEATED_LENGTH.sub(rb"\1", _LISTED_LENGTH.sub(rb"\1", head)), head
         if b"," in b",".join(_LENGTH.findall(head)):
-            raise Malformed("the reply states different lengths")
+            self._refuse("the reply states different lengths")
         self._states_length_twice = False
         self._part, self._llhttp = _NONE, self._new_llhttp()
         self._feed(head + rest)
@@ -574,7 +581,7 @@ class ReplyParser(_Parser):
     def on_message_begin(self) -> None:
         if self._part is _OVER:
             self._surplus()
-            raise Malformed("Nothing was asked that this could answer.")
+            self._refuse("Nothing was asked that this could answer.")
         super().on_message_begin()
 
     def on_status(self, part: bytes) -> None:
@@ -583,9 +590,9 @@ class ReplyParser(_Parser):
     def on_body(self, part: bytes) -> None:
         if self._part is _OVER:
             self._surplus()
-            raise Malformed("Nothing was asked that this could answer.")
+            self._refuse("Nothing was asked that this could answer.")
         if self._head is not None and self._head.status < _OK:  # it would go before that of the next reply
-            raise Malformed("an interim reply (1xx) has a body")
+            self._refuse("an interim reply (1xx) has a body")
         super().on_body(part)
 
     def on_headers_complete(self) -> None:
@@ -596,7 +603,7 @@ class ReplyParser(_Parser):
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
         head = ReplyHead(parser.get_status_code(), phrase, tuple(self._fields))
         if head.status < _CONTINUE:
-            raise Malformed("the reply has a status that is none")
+            self._refuse("the reply has a status that is none")
         coding, length = self._framing.get(b"transfer-encoding"), self._stated_length()
         head.is_chunked = coding is not None
         head.length = length
@@ -625,10 +632,6 @@ _REPEATED_LENGTH: Final = re.compile(
     rb"(?i)(\r\nContent-Length:[ \t]*([0-9]+)[ \t]*(?:\r\n[^\r\n]+)*?)"
     rb"\r\nContent-Length:[ \t]*\2[ \t]*(?=\r\n)"
 )
-
-
-def _too_large() -> Malformed:
-    return Malformed("A line or the head is too large.", is_too_large=True)
 
 
 def _note_raw(data: bytes, events: list[RequestEvent]) -> None:

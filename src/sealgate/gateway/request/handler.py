@@ -87,6 +87,7 @@ class Handler:
 
     async def _answer(self, pipeline: Pipeline, request: Incoming, context: RequestContext) -> Reply:
         """Carry the request; what stops it on the way becomes a problem document."""
+        delay_s = 0.0
         try:
             return await pipeline.carry(request, context)
         except Refusal as refusal:
@@ -97,8 +98,6 @@ class Handler:
             if context.bot is None:  # for strangers nothing is kept while they wait for their reply
                 request.release()
                 request.connection.take_no_more()
-            if delay_s:
-                await self._host.sleep(delay_s)
         except asyncio.CancelledError:
             if context.refusal is None or not context.take_back_stop():
                 raise
@@ -108,5 +107,7 @@ class Handler:
             with contextlib.suppress(Exception):  # the log may be what failed
                 log.exception("internal_error", request_id=context.request_id)
             context.refusal = Refusal("internal_error", "The gateway failed on this request.")
+        if delay_s:
+            await self._host.sleep(delay_s)
         context.enter(OWN, self._host.now())  # whatever it was refused in ends here, the wait in line too
         return problem(context.refusal, context.request_id, self._host.wall())
