@@ -1,4 +1,5 @@
 import errno
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -130,7 +131,9 @@ def test_an_error_that_the_user_can_fix_is_told_without_a_traceback(
 def in_a_shell(line: str) -> subprocess.CompletedProcess[str]:
     """Run a command whose name is `$S`, as a shell redirects it."""
     whole = ["sh", "-c", f'S="{sys.executable} -m sealgate"; {line}']
-    return subprocess.run(whole, capture_output=True, text=True, check=False)
+    # With that variable, which images like to set, nothing is left in a buffer for the end.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(whole, capture_output=True, text=True, check=False, env=environ)
 
 
 @pytest.mark.parametrize("arguments", ["--help", "--version", "token new", "sandbox --listen 127.0.0.1:0"])
@@ -138,6 +141,10 @@ def test_output_that_finds_no_space_is_told_in_one_line(arguments: str) -> None:
     done = in_a_shell(f"$S {arguments} > /dev/full")
     assert done.returncode == 2
     assert done.stderr == "sealgate: error: No space left on device; free space where its output goes\n"
+
+
+def test_a_cause_that_finds_no_space_leaves_its_exit_code() -> None:
+    assert in_a_shell("$S --nothing 2> /dev/full").returncode == 2
 
 
 @pytest.mark.parametrize("arguments", ["--help", "token new", "config schema"])

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -13,7 +14,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from sealgate.cli.colours import coloured
-from sealgate.cli.streams import open_closed_streams
+from sealgate.cli.streams import drop_unwritable_output, open_closed_streams
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -76,7 +77,12 @@ class Program(Suggesting):
     def main(self, *args: Any, **options: Any) -> Any:
         """Run the program, whatever its standard streams are."""
         open_closed_streams()
-        return super().main(*args, **options)
+        try:
+            return super().main(*args, **options)
+        except OSError:  # the cause of an error found no space on stderr
+            sys.exit(2)
+        finally:
+            drop_unwritable_output()
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Read the arguments; --help and --version print at once, which may fail."""

@@ -1,7 +1,4 @@
-"""Standard streams that whoever started the program has closed, as some supervisors and `>&-` do.
-
-The next file or socket would get their number, and what is meant for people would go into it; libuv aborts.
-"""
+"""Standard streams that are closed, as some supervisors and `>&-` leave them, or that take no more output."""
 
 import os
 import sys
@@ -10,7 +7,10 @@ _NUMBERS = range(3)
 
 
 def open_closed_streams() -> None:
-    """Let closed standard streams lead nowhere."""
+    """Open a way to nowhere where a standard stream is closed.
+
+    The next file or socket would get its number, and what is meant for people would go into it; libuv aborts.
+    """
     for number in _NUMBERS:
         try:
             os.fstat(number)
@@ -21,3 +21,14 @@ def open_closed_streams() -> None:
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def drop_unwritable_output() -> None:
+    """Forget output that cannot be written, which Python would try again on its way out and exit with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
