@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from rig.acts import Act, pour, say
+from rig.acts import Act, hold_until, pour, say
 from rig.bot import request
 from rig.faults import whole
 from rig.slow import deaf_bot, slow_bots
@@ -99,6 +100,28 @@ async def test_a_bot_that_asks_on_and_never_reads_does_not_fill_the_memory(upstr
             for _ in range(50):  # in which it would get as many replies, and more
                 await others_are_served(station)
             assert waiting_bytes(station) < 2 * MEGABYTE
+
+
+async def test_what_a_bot_pipelines_stays_with_the_kernel_until_it_is_its_turn(upstream: Upstream) -> None:
+    """Beyond 16 KB nothing more is read while a request is under way; none is lost."""
+    go = asyncio.Event()
+    upstream.answers.append(hold_until(go, say(OK)))
+    orders = [request(b"POST", b"/v1/trade/order", body=b"%d" % number * 60_000) for number in range(7)]
+    async with running_station(upstream, listen=PATIENT) as station, station.bot() as bot:
+        await station.until(lambda: bool(station.gateway.server.connections))
+        (connection,) = station.gateway.server.connections
+        assert connection.transport is not None
+        sock = connection.transport.get_extra_info("socket")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        await bot.send(READ)
+        await upstream.until_received(1)
+        sending = asyncio.ensure_future(bot.send(b"".join(orders)))
+        await station.until(lambda: not connection.is_read)
+        go.set()
+        for _ in range(8):
+            assert (await bot.reply()).status == 200
+        await sending
+    assert [received.body for received in upstream.received[1:]] == [one[-60_000:] for one in orders]
 
 
 def waiting_bytes(station: Station) -> int:

@@ -21,8 +21,9 @@ from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.parser import END, HeadMemory, Malformed, RequestEvent, RequestHead, RequestParser
 
-_PIPELINED: Final = 8  # requests that may have come before the first is answered
-_PIECE_BYTES: Final = 16 * 1024  # that are parsed before that is looked at
+_PIPELINED: Final = 8  # requests that may wait behind the one under way
+_PIPELINED_BYTES: Final = 16 * 1024  # of them; the piece that goes beyond is taken whole
+_PIECE_BYTES: Final = 16 * 1024  # parsed before both are looked at
 _LINGER_S: Final = 2.0
 _LOOK_S: Final = 0.1
 _HTTP_11: Final = (1, 1)
@@ -108,6 +109,7 @@ class ServerConnection(Flow):
         self._latest: Incoming | None = None  # whose body still comes
         self._is_in_head = False  # whether a part of a head has come
         self._ends_oddly = False  # whether the client may take what it sends behind the last for a request
+        self._pipelined = 0  # bytes taken in behind the request under way
         self._unparsed = b""  # as enough requests wait
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
@@ -132,18 +134,25 @@ class ServerConnection(Flow):
             head, body = known
             self._state, self._is_in_head = _OPEN, False
             self._queue.append(Incoming(head, Body(self, body), self))
+            self._count(data)
         else:
             self._unparsed += data
             self._parse()
+        if self._state < _LAST and not self._takes:
+            self.hold(self)
         if self._queue:
-            if self._state < _LAST and len(self._queue) >= _PIPELINED:
-                self.hold(self)
             self._wake()
 
     @property
     def _takes(self) -> bool:
         """Whether more of what comes is taken in at the moment."""
-        return self._state < _LAST and len(self._queue) < _PIPELINED
+        has_room = len(self._queue) < _PIPELINED and self._pipelined <= _PIPELINED_BYTES
+        return self._state < _LAST and has_room
+
+    def _count(self, piece: bytes) -> None:
+        """Count what was taken in, but for what is waited for, and the body of the request under way."""
+        if self._arrival is None and (self._queue or self._latest is None):
+            self._pipelined += len(piece)
 
     def _parse(self) -> None:
         while self._unparsed and self._takes:
@@ -152,6 +161,7 @@ class ServerConnection(Flow):
             events = self._parser.feed(piece)
             for event in events:
                 self._take(event)
+            self._count(piece)
             was_in_head = self._is_in_head
             # Empty lines in front of a head belong to it, though the parser says nothing of them.
             self._is_in_head = self._parser.is_in_head or (self._parser.is_between and not events)
@@ -237,17 +247,25 @@ class ServerConnection(Flow):
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             await self.drain()
         if not self._queue:
-            await self._wait()
+            self._take_more()
+            if not self._queue:
+                await self._wait()
         # It may have been cut in this turn of the loop, of which the state does not know yet.
         if self.transport is None or self.transport.is_closing() or not self._queue or self.cut_if_gone():
             return None
         item = self._queue.popleft()
         self._alarm.set(math.inf)
+        if not self._queue:
+            self._take_more()
+        return item
+
+    def _take_more(self) -> None:
+        """Take in what waited until all before it was served."""
+        self._pipelined = 0
         if self._unparsed:
             self._parse()
         if self._holders and self._takes:
             self.let_go(self)
-        return item
 
     async def _wait(self) -> None:
         if self._state >= _LAST or self._parser.is_over or self._is_leaving:
