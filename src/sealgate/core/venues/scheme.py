@@ -320,6 +320,10 @@ class Sealer:
         plan = self._plans[method][0 if not body else 2 if body[0] in _JSON_BEGINS else 1]
         return plan.message(self._prepared(plan, (timestamp_ms, nonce), target, body))
 
+    def signature(self, message: bytes) -> bytes:
+        """Return the signature of a message, as it is sent."""
+        return self._encode(self._mac(message))
+
     def fingerprint(self) -> str:
         """Return 8 hex digits that tell secrets apart, and show no more of one than a signature does."""
         return self._mac(_FINGERPRINT).hex()[:8]

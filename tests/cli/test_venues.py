@@ -1,0 +1,111 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sealgate.cli import main
+from sealgate.core import venues
+from sealgate.core.venues.venue import read_venue
+
+FILES = sorted(Path(venues.__file__).parent.glob("*.toml"))
+NAMES = [file.stem for file in FILES]
+
+
+def run(*arguments: str) -> Result:
+    result = CliRunner().invoke(main, ["venues", *arguments], env={"COLUMNS": "80"})
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result
+
+
+def shown(name: str) -> dict[str, Any]:
+    document = json.loads(run("show", name, "--json").stdout)
+    assert isinstance(document, dict)
+    return document
+
+
+@pytest.mark.parametrize("arguments", [(), ("list",)])
+def test_the_list_has_every_venue_and_what_it_was_verified_against(arguments: tuple[str, ...]) -> None:
+    lines = run(*arguments).stdout.splitlines()
+    rows = {line.split()[0]: line for line in lines if line and not line.startswith(" ")}
+    assert set(NAMES) <= rows.keys()
+    assert lines[2].startswith("service")
+    assert "sha256 base64" in rows["okx"]
+    assert "ccxt 4.5.90" in rows["okx"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_list_is_there_for_programs_too() -> None:
+    rows = {row["name"]: row for row in json.loads(run("list", "--json").stdout)["venues"]}
+    assert set(rows) == set(NAMES)
+    assert rows["kucoin"]["key_needs"] == ["api_key", "secret", "passphrase"]
+    assert rows["bitmart"]["key_needs"] == ["api_key", "secret", "uid"]
+    assert json.loads(run("--json").stdout)["venues"] == list(rows.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_summary_fits_the_terminal_and_names_what_a_key_needs(name: str) -> None:
+    lines = run("show", name, "--summary").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    labels = {line.split("  ")[0] for line in lines}
+    assert {"address", "key needs", "signature", "clock", "limits", "replies", "verified"} <= labels
+    assert any("is signed over" in line for line in lines)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_shown_can_be_saved_and_used_as_a_file(name: str) -> None:
+    own = next(file for file in FILES if file.stem == name)
+    text = run("show", name).stdout
+    assert text.startswith(f"# {name}: ")
+    assert text.endswith(own.read_text("utf-8"))
+    assert read_venue("mine.toml", text).name == name
+
+
+def test_the_signed_text_is_shown_as_a_request_would_have_it() -> None:
+    read, order = shown("binance")["examples"]
+    assert read["request"] == "GET /path?symbol=BTC&limit=5"
+    assert read["signed"] == "timestamp=1790000000000&symbol=BTC&limit=5&recvWindow=10000"
+    assert read["target"] == f"/path?{read['signed']}&signature=SIGNATURE"
+    assert order["body"] == "timestamp=1790000000000&symbol=BTC&side=buy&recvWindow=10000&signature=SIGNATURE"
+    [okx, _] = shown("okx")["examples"]
+    assert okx["signed"] == "2026-09-21T14:13:20.000ZGET/path?symbol=BTC&limit=5"
+    assert "OK-ACCESS-SIGN: SIGNATURE" in okx["headers"]
+
+
+def test_where_the_file_names_no_time_it_says_what_holds_instead() -> None:
+    assert "Date header" in run("show", "phemex", "--summary").stdout
+    assert "GET /api/v5/public/time, field /data/0/ts" in run("show", "okx", "--summary").stdout
+
+
+def test_where_no_rule_reads_replies_it_warns() -> None:
+    assert "HTTP 200 passes for a success" in " ".join(run("show", "phemex", "--summary").stdout.split())
+
+
+@pytest.mark.parametrize(("name", "meant"), [("binanse", "binance"), ("OKX", "okx"), ("krakn", "kraken")])
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, meant: str) -> None:
+    result = run("show", name)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == f"Error: There is no venue {name!r}; did you mean {meant}?"
+
+
+def test_a_name_like_no_other_is_answered_with_where_they_are_listed() -> None:
+    assert "`sealgate venues` lists them" in run("show", "zzzzzz").stderr
+
+
+def test_a_file_of_ones_own_is_checked_and_shown(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(run("show", "okx").stdout.replace("iso_ms", "ms"))
+    assert "1790000000000GET/path" in run("show", str(file), "--summary").stdout
+    file.write_text(file.read_text().replace('timestamp = "ms"', 'timestamp = "msec"'))
+    result = run("show", str(file))
+    assert result.exit_code == 2
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"sealgate: error: {file}:")
+    assert "did you mean" in line
+
+
+def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
+    result = run("show", str(tmp_path / "none.toml"))
+    assert result.exit_code == 2
+    assert result.stderr == f"sealgate: error: {tmp_path / 'none.toml'}: No such file or directory\n"
