@@ -4,9 +4,10 @@ from pathlib import Path
 import pytest
 
 from sealgate.config import load_config
-from sealgate.config.effective import DEFAULT, effective
+from sealgate.config.effective import effective
 from sealgate.config.load import load_with_sources
 from sealgate.config.settings import all_settings
+from sealgate.config.sources import DEFAULT
 from sealgate.config.starter import WIDTH, starter_text
 from sealgate.config.toml_text import toml_text
 
@@ -25,7 +26,9 @@ def test_it_is_valid_as_it_stands(tmp_path: Path) -> None:
 
 def test_every_setting_is_in_it() -> None:
     names = re.findall(r"^#?(\w+) = ", starter_text(), re.MULTILINE)
-    assert sorted(names) == sorted(str(setting.path[-1]) for setting in all_settings())
+    only_elsewhere = {"keys.*.passphrase", "keys.*.uid"}  # of which the default venue wants none
+    shown = [setting for setting in all_settings() if setting.name not in only_elsewhere]
+    assert sorted(names) == sorted(str(setting.path[-1]) for setting in shown)
 
 
 def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
@@ -36,7 +39,9 @@ def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
     file.write_text("\n".join(lines))
     before = tmp_path / "before.toml"
     before.write_text(starter_text())
-    assert load_config(file, environ={}) == load_config(before, environ={})
+    written, plain = load_config(file, environ={}), load_config(before, environ={})
+    # The settings of [signing] are overrides, with none as their default; the venue has them in it.
+    assert written.model_copy(update={"signing": plain.signing}) == plain
 
 
 def test_bots_and_routes_are_examples_that_work(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def compare(config: Config, asked: Request, file: Path) -> Comparison:
     """Compare what is asked for with the request in a file; its timestamp is taken unless one was given."""
     theirs = _read(file)
     body = b"".join(_content(piece, file.parent) for piece in theirs.pieces)
-    header = config.signing.header_prefix
+    header = config.venue.header_prefix
     stamps = theirs.values(f"{header}TIMESTAMP")
     ours = sign_request(config, asked.at(_usable(stamps)))
     names = tuple(ours.headers)

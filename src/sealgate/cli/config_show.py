@@ -19,8 +19,9 @@ def command(config_file: Path | None, *, only_changed: bool, as_json: bool) -> N
     References to secrets are shown, secrets are not; of an API key the beginning is.
     """
     from sealgate.cli.checking.report import setting_lines
-    from sealgate.config.effective import DEFAULT, effective
+    from sealgate.config.effective import effective
     from sealgate.config.load import load_with_sources
+    from sealgate.config.sources import DEFAULT
 
     settings = effective(load_with_sources(config_file))
     shown = [one for one in settings if not only_changed or one.source != DEFAULT]

@@ -120,7 +120,7 @@ def explanation(config: Config, errand: Errand, search: Search) -> Iterator[str]
             alias=errand.alias,
             api_key=shortened(config.keys[errand.alias].api_key),
             base_url=config.base_url,
-            header_prefix=config.signing.header_prefix,
+            header_prefix=config.venue.header_prefix,
             path=errand.path,
             prefix=config.upstream.prefix,
             query=errand.query,
@@ -145,7 +145,14 @@ def _clock(search: Search) -> Iterator[str]:
 
 def _change(config: Config, search: Search) -> str:
     settings = _settings(config, search)
-    names = ", ".join(name for name, value in settings.items() if getattr(config.signing, name) != value)
+    venue = config.venue
+    configured = {
+        "header_prefix": venue.header_prefix,
+        "encoding": venue.signing.encoding,
+        "secret_is": venue.signing.secret,
+        "target": "path_and_query" if venue.signs_query else "path",
+    }
+    names = ", ".join(name for name, value in settings.items() if configured[name] != value)
     if not names:
         return "the configuration has it so already"
     return f"put this into sealgate.toml, it changes {names}"
@@ -157,7 +164,7 @@ def _settings(config: Config, search: Search) -> dict[str, str]:
     if way is None:
         return {}
     settings = {
-        "header_prefix": config.signing.header_prefix,
+        "header_prefix": config.venue.header_prefix,
         "encoding": way.encoding.value,
         "secret_is": way.secret_is.value,
     }

@@ -27,6 +27,18 @@ def _prefix_comes_once(config: Config) -> Iterator[Problem]:
         )
 
 
+def _keys_are_whole(config: Config) -> Iterator[Problem]:
+    signing, name = config.venue.signing, config.venue.name
+    for alias, key in config.keys.items():
+        for setting, form in (("passphrase", '"file:/path"'), ("uid", '"…"')):
+            is_set = bool(getattr(key, setting))
+            if signing.needs(setting) and not is_set:
+                text = f"missing; keys of the venue {name} have one: write {setting} = {form}"
+                yield Problem(("keys", alias, setting), text)
+            if is_set and not signing.needs(setting):
+                yield Problem(("keys", alias, setting), f"has no effect: the venue {name} wants none")
+
+
 def _exchange_is_another(config: Config) -> Iterator[Problem]:
     exchange = Address(config.base_url.host, config.base_url.port)
     for setting, own in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
@@ -130,6 +142,7 @@ def _aliases(config: Config) -> str:
 
 _CHECKS = (
     _has_a_key,
+    _keys_are_whole,
     _prefix_comes_once,
     _exchange_is_another,
     _listens,

@@ -16,9 +16,10 @@ from sealgate.config.paths import SettingPath, dotted
 from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference, split_command
 from sealgate.config.settings import Setting, find_setting
+from sealgate.config.sources import DEFAULT
 from sealgate.config.toml_text import plain_value
+from sealgate.config.venues import settings_of
 
-DEFAULT = "default"
 _SHOWN = 4
 _MAY_REFER = (parse_reference, parse_redis)
 _PASSWORD = re.compile(r"(?<=://)[^/@\s]*@")
@@ -36,7 +37,7 @@ class Effective:
 def effective(loaded: Loaded) -> list[Effective]:
     """Return every setting, in the order of the model."""
     return [
-        Effective(dotted(path), _masked(setting, plain_value(setting, value)), _source(loaded, path))
+        Effective(dotted(path), _masked(setting, plain_value(setting, value)), _source(loaded, setting, path))
         for path, value in _leaves(loaded.config, ())
         for setting in _setting_at(path)
     ]
@@ -67,14 +68,16 @@ def _setting_at(path: SettingPath) -> list[Setting]:
         return []
 
 
-def _source(loaded: Loaded, path: SettingPath) -> str:
+def _source(loaded: Loaded, setting: Setting, path: SettingPath) -> str:
     for layer in loaded.layers:
         if layer.depth(path) < len(path):
             continue
         if layer.variables is not None:
             return layer.name(path)
-        return str(loaded.file) if layer is loaded.layers[-1] else "command line"
-    return DEFAULT
+        return layer.origin.removesuffix(": ")
+    venue = loaded.config.venue
+    is_chosen = any(layer.depth(("venue",)) for layer in loaded.layers)
+    return f"venue {venue.name}" if is_chosen and setting.path in settings_of(venue) else DEFAULT
 
 
 def _masked(setting: Setting, value: object) -> object:

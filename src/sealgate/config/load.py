@@ -15,7 +15,14 @@ from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config, Listen
 from sealgate.config.paths import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
-from sealgate.config.sources import DEFAULT_FILE, Layer, find_file, read_environment, read_file, read_flags
+from sealgate.config.sources import (
+    DEFAULT_FILE,
+    Layer,
+    find_file,
+    read_environment,
+    read_file,
+    read_flags,
+)
 
 _ADDRESSES = ("listen.tcp", "listen.unix", "admin.tcp")
 _NO_OVERRIDES: Mapping[str, object] = MappingProxyType({})

@@ -4,7 +4,8 @@ docs/configuration.md says more. A test keeps this table and the model together.
 """
 
 MANUAL: dict[str, str] = {
-    "base_url": "The exchange: https, or http where the host is this machine.",
+    "venue": "Which exchange it is: a name that `sealgate venues` lists, or the path of a file like theirs.",
+    "base_url": "The exchange's address: https, or http where the host is this machine.",
     "listen.tcp": 'Where bots connect, host:port; "" turns it off.',
     "listen.unix": "A Unix socket for bots.",
     "listen.unix_mode": "0660 lets in listen.unix_group, too.",
@@ -32,7 +33,7 @@ MANUAL: dict[str, str] = {
     "signing.encoding": "How the signature is written.",
     "signing.secret_is": "What the stored secret is to the HMAC.",
     "signing.target": "path_and_query signs what follows the ?, too.",
-    "clock.path": "Where the exchange's time is asked for.",
+    "clock.path": 'Where the exchange\'s time is asked for; "": nowhere, as it has no such path.',
     "clock.field": 'JSON pointer to the time in the reply; "" finds it.',
     "clock.interval": "Seconds between two samples.",
     "clock.grace": "Seconds without a first sample until the log says so; see clock.required.",
@@ -50,6 +51,8 @@ MANUAL: dict[str, str] = {
     "journal.on_failure": "What happens to orders while the file cannot be written.",
     "keys.*.api_key": "The public part of the key.",
     "keys.*.secret": "Where its secret is, never the secret: file:, env:, cmd:, systemd: or keyring:.",
+    "keys.*.passphrase": "Where its passphrase is, if the venue wants one.",
+    "keys.*.uid": "The account's id or memo, if the venue wants one.",
     "keys.*.session": "Where its session token is; the key's expiry is read with it.",
     "keys.*.recv_window_ms": "Milliseconds, as the exchange has it; the less, the better the clock must be.",
     "bots.*.token": "Where its token is; `sealgate token new` makes one.",

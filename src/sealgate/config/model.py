@@ -9,7 +9,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Never
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from sealgate.config.address import Address, parse_optional_address
@@ -27,9 +35,10 @@ from sealgate.config.lists import parse_aliases, parse_hosts, parse_list, parse_
 from sealgate.config.names import (
     parse_api_key,
     parse_header_prefix,
+    parse_key_uid,
     parse_match,
     parse_name,
-    parse_path,
+    parse_optional_path,
     parse_pointer,
     parse_prefix,
     split_match,
@@ -44,6 +53,8 @@ from sealgate.config.quantities import (
 )
 from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference
+from sealgate.config.venues import default_venue, filled, parse_venue
+from sealgate.core.venues.venue import Venue
 
 OptionalAddress = Annotated[Address | None, PlainValidator(parse_optional_address)]
 Hosts = Annotated[tuple[str, ...], PlainValidator(parse_hosts)]
@@ -96,7 +107,7 @@ class Admin(_Table):
 class Upstream(_Table):
     """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
 
-    prefix: Annotated[str, PlainValidator(parse_prefix)] = "/v1/trade"
+    prefix: Annotated[str, PlainValidator(parse_prefix)] = ""
     connect_timeout: Seconds = 3.0
     total_timeout: Seconds = 10.0
     max_connections: Count = 32
@@ -106,18 +117,18 @@ class Upstream(_Table):
 
 
 class Signing(_Table):
-    """What spec.md leaves open about signatures."""
+    """What of the venue's file is another way here; None: nothing. `Config.venue` has it in."""
 
-    header_prefix: Annotated[str, PlainValidator(parse_header_prefix)] = "X-SERVICE-"
-    encoding: Literal["hex", "HEX", "base64", "base64url"] = "hex"
-    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] = "utf8"  # noqa: S105 - a name of a format
-    target: Literal["path", "path_and_query"] = "path"
+    header_prefix: Annotated[str | None, PlainValidator(parse_header_prefix)] = None
+    encoding: Literal["hex", "HEX", "base64", "base64url"] | None = None
+    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] | None = None
+    target: Literal["path", "path_and_query"] | None = None
 
 
 class Clock(_Table):
-    """How the exchange's time is followed."""
+    """How the exchange's time is followed. `path` is "" where nothing says it."""
 
-    path: Annotated[str, PlainValidator(parse_path)] = "/v1/trade/time"
+    path: Annotated[str, PlainValidator(parse_optional_path)] = ""
     field: Annotated[str, PlainValidator(parse_pointer)] = ""
     interval: Seconds = 30.0
     grace: SecondsOrZero = 10.0
@@ -151,10 +162,12 @@ class Journal(_Table):
 
 
 class Key(_Table):
-    """An API key: its public part, and references to its secret and session token."""
+    """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
 
     api_key: Annotated[str, PlainValidator(parse_api_key)]
     secret: Reference
+    passphrase: Reference | None = None
+    uid: Annotated[str, PlainValidator(parse_key_uid)] = ""
     session: Reference | None = None
     recv_window_ms: Count = 5000
 
@@ -194,13 +207,18 @@ def _none() -> Mapping[str, Never]:
 
 
 class Config(BaseSettings):
-    """The whole configuration. Made by `load_config`, which also checks it across tables."""
+    """The whole configuration. Made by `load_config`, which also checks it across tables.
+
+    `venue` has the overrides of `signing` and `upstream.prefix` in it; what its file says of other settings
+    stands in those.
+    """
 
     # Names in the environment are matched by sources.py, hence case_sensitive here.
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
     )
 
+    venue: Annotated[Venue, PlainValidator(parse_venue)] = Field(default_factory=default_venue)
     base_url: Annotated[BaseUrl, PlainValidator(parse_base_url)]
     listen: Listen = Listen()
     admin: Admin = Admin()
@@ -213,6 +231,24 @@ class Config(BaseSettings):
     keys: Annotated[Mapping[Name, Key], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
     bots: Annotated[Mapping[Name, Bot], AfterValidator(MappingProxyType)] = Field(default_factory=_none)
     routes: Annotated[tuple[Route, ...], BeforeValidator(parse_list)] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_by_venue(cls, tree: object) -> object:
+        """Let the venue's file say what nobody set."""
+        return filled(tree) if isinstance(tree, Mapping) else tree
+
+    def model_post_init(self, _context: object, /) -> None:
+        """Put the settings that override the venue's file into the venue."""
+        signing = self.signing
+        venue = self.venue.overridden(
+            prefix=self.upstream.prefix,
+            header_prefix=signing.header_prefix,
+            encoding=signing.encoding,
+            secret=signing.secret_is,
+            signs_query=None if signing.target is None else signing.target == "path_and_query",
+        )
+        object.__setattr__(self, "venue", venue)
 
     @classmethod
     def settings_customise_sources(

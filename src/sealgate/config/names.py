@@ -7,6 +7,7 @@ _DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")  # RFC 9110 section 5.6.2
 _API_KEY = re.compile(r"[!-~]{1,512}")
+_UID = re.compile(r"[ -~]{0,512}")
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")  # RFC 6901 section 3
 _MATCH = re.compile(
     r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>(?:/(?:[A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+)"
@@ -32,9 +33,11 @@ def parse_prefix(value: object) -> str:
     return value.rstrip("/")
 
 
-def parse_path(value: object) -> str:
-    """Check the path of one resource."""
-    if not isinstance(value, str) or not value or not is_plain_path(value):
+def parse_optional_path(value: object) -> str:
+    """Check the path of one resource; "" is none."""
+    if value == "":
+        return ""
+    if not isinstance(value, str) or not is_plain_path(value):
         raise ValueError('is not a plain path; begin it with "/" and use letters, digits and -._~')
     return value
 
@@ -51,6 +54,14 @@ def parse_api_key(value: object) -> str:
     if not isinstance(value, str) or _API_KEY.fullmatch(value) is None:
         raise ValueError("is not an API key; it has 1 to 512 printable ASCII characters and no space")
     return value
+
+
+def parse_key_uid(value: object) -> str:
+    """Check what a venue wants beside a key: a memo, the number of an account. "" is none."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or _UID.fullmatch(text) is None:
+        raise ValueError("is no account's id or memo; it has at most 512 printable ASCII characters")
+    return text
 
 
 def parse_pointer(value: object) -> str:

@@ -25,9 +25,10 @@ from sealgate.config.manual import MANUAL
 from sealgate.config.names import (
     parse_api_key,
     parse_header_prefix,
+    parse_key_uid,
     parse_match,
     parse_name,
-    parse_path,
+    parse_optional_path,
     parse_pointer,
     parse_prefix,
 )
@@ -44,6 +45,7 @@ from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference
 from sealgate.config.settings import ANY, Setting, all_settings
 from sealgate.config.toml_text import plain_value
+from sealgate.config.venues import parse_venue
 
 Schema = dict[str, Any]
 
@@ -60,7 +62,7 @@ def _list(member: Schema, **more: object) -> Schema:
     return {"type": "array", "items": member, "uniqueItems": True, **more}
 
 
-_PATH = _text("^(/[A-Za-z0-9._~-]+)+$")
+_PATH = _text("^(/[A-Za-z0-9._~-]+)*$")
 _POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
 
@@ -86,7 +88,9 @@ _FORMS: dict[Callable[..., object] | None, Schema] = {
     parse_journal_file: _TEXT,
     parse_prefix: _text("^/([A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*/*)?$"),
     parse_header_prefix: _text(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"),
-    parse_path: _PATH,
+    parse_optional_path: _PATH,
+    parse_venue: _TEXT,
+    parse_key_uid: {"type": ["string", "integer"]},
     parse_pointer: _text("^(/([^~/]|~[01])*)*$"),
     parse_known_limits: _list(_text(r"^ *[0-9]{1,9} */ *([0-9]{1,6}(\.[0-9]{1,3})?)? *(ms|s|m|h) *$")),
     parse_api_key: _text("^[!-~]{1,512}$"),

@@ -79,7 +79,7 @@ def _setting(path: SettingPath, field: FieldInfo) -> Setting:
     marks = [*field.metadata, *_parts(field.annotation)]
     parsers = (mark.func for mark in marks if hasattr(mark, "func"))
     choices = tuple(mark for mark in marks if isinstance(mark, str))
-    default = None if field.is_required() else field.get_default()
+    default = None if field.is_required() else field.get_default(call_default_factory=True)
     return Setting(path, default, field.is_required(), next(parsers, None), choices)
 
 

@@ -15,6 +15,7 @@ from sealgate.config.paths import PREFIX, SettingPath, dotted, variable
 from sealgate.config.problems import ConfigError
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
+DEFAULT = "default"  # the origin of what nobody set
 DEFAULT_FILE = "sealgate.toml"  # in the working directory
 _MOST_BYTES = 16 * 1024**2  # more is a mistake, or a device that never ends
 

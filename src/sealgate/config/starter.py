@@ -10,6 +10,7 @@ from itertools import groupby
 from sealgate.config.manual import MANUAL
 from sealgate.config.settings import ANY, Setting, all_settings
 from sealgate.config.toml_text import plain_value, toml_text
+from sealgate.config.venues import default_venue, settings_of
 
 WIDTH = 100
 
@@ -31,10 +32,15 @@ _EXAMPLES: dict[str, object] = {
     "listen.tls_key": "/etc/sealgate/key.pem",
     "listen.client_ca": "/etc/sealgate/clients.pem",
     "admin.unix": "/run/sealgate/admin.sock",
+    "signing.header_prefix": default_venue().header_prefix,
+    "signing.encoding": "hex",
+    "signing.secret_is": "utf8",
+    "signing.target": "path",
     "upstream.ca_file": "/etc/sealgate/exchange-ca.pem",
     "limits.known": ["1200/60s"],
     "journal.file": "journal.db",
     "keys.*.session": "file:main.session",
+    "keys.*.passphrase": "file:main.passphrase",
     "bots.*.token": "file:grid.token",
     "bots.*.uid": 1001,
     "bots.*.key": "main",
@@ -44,18 +50,25 @@ _EXAMPLES: dict[str, object] = {
     "routes.*.lane": "read",
     "routes.*.cost": 1,
 }
+_ONLY_SOME_WANT = ("passphrase", "uid")
 _HEADERS = {"keys.*": "[keys.main]", "bots.*": "[bots.grid]", "routes.*": "[[routes]]"}
 
 
 def starter_text() -> str:
     """Return the whole file. It is valid as it stands, but for what must be pasted."""
-    ordered = sorted(all_settings(), key=_order)
+    ordered = sorted(filter(_is_of_use, all_settings()), key=_order)
     return _HEAD + "".join(_table(table, list(group)) for table, group in groupby(ordered, key=_table_name))
+
+
+def _is_of_use(setting: Setting) -> bool:
+    """Ask whether the venue wants it, where it is one that only some do."""
+    name = str(setting.path[-1])
+    return name not in _ONLY_SOME_WANT or default_venue().signing.needs(name) or setting.path[0] != "keys"
 
 
 def _order(setting: Setting) -> int:
     """Put first what must be set."""
-    return 0 if setting.name == "base_url" else 1 if setting.path[0] == "keys" else 2
+    return 0 if len(setting.path) == 1 else 1 if setting.path[0] == "keys" else 2
 
 
 def _table_name(setting: Setting) -> str:
@@ -89,4 +102,5 @@ def _value(setting: Setting) -> object:
         return _PASTED[setting.name]
     if setting.name in _EXAMPLES:
         return _EXAMPLES[setting.name]
-    return plain_value(setting, setting.default)
+    set_by_venue = settings_of(default_venue())
+    return set_by_venue.get(setting.path, plain_value(setting, setting.default))

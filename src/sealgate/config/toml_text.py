@@ -4,14 +4,14 @@ import json
 
 from sealgate.config.quantities import parse_size
 from sealgate.config.settings import Setting
+from sealgate.config.venues import venue_text
+from sealgate.core.venues.venue import Venue
 
 _UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 def plain_value(setting: Setting, value: object) -> object:
     """Return a value as text, number, truth value or list of these; None, for no value, is ""."""
-    if value is None:
-        return ""
     if setting.parser is parse_size and isinstance(value, int):
         return _size(value)
     if isinstance(value, bool | int | float):
@@ -20,7 +20,7 @@ def plain_value(setting: Setting, value: object) -> object:
         return sorted(map(str, value))
     if isinstance(value, tuple):
         return [str(member) for member in value]
-    return str(value)
+    return venue_text(value) if isinstance(value, Venue) else "" if value is None else str(value)
 
 
 def toml_text(value: object) -> str:

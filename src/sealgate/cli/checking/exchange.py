@@ -195,6 +195,6 @@ class Exchange:
             server_now_s=self._clock.server_now(),
             is_to_trade="trade" in bots_may(config, key.alias),
             scheme_is_default=config.signing == type(config.signing)(),
-            header_prefix=config.signing.header_prefix,
+            header_prefix=config.venue.header_prefix,
             path=self._target.path,
         )

@@ -17,10 +17,10 @@ from sealgate.cli.frame import leave_with_error
 from sealgate.cli.loop import run
 from sealgate.cli.progress import waiting_for
 from sealgate.config import Config, ConfigError
-from sealgate.config.effective import DEFAULT, Effective, effective
+from sealgate.config.effective import Effective, effective
 from sealgate.config.load import Loaded, is_configured, load_with_sources
 from sealgate.config.paths import PREFIX
-from sealgate.config.sources import DEFAULT_FILE
+from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.core.routes import SIGNED_READ
 from sealgate.core.target import Target, parse_target

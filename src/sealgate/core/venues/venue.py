@@ -14,7 +14,7 @@ from sealgate.core.routes import METHODS, Lane, Permission
 from sealgate.core.venues.document import Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, Rule, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
-from sealgate.core.venues.templates import Ref, Template
+from sealgate.core.venues.templates import Ref, Template, names_in
 
 __all__ = ["KeyMaterial", "Sealer", "Venue", "VenueError", "read_venue"]
 
@@ -27,6 +27,7 @@ _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
 _FIELD = re.compile(r"[A-Za-z0-9\-]+")
 _POINTER = re.compile(r"(/[^/]*)+")
+_RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 
 
 class RouteAuth(StrEnum):
@@ -84,6 +85,7 @@ class LimitRules:
 class Venue:
     """A venue, compiled. Nothing of it changes; `sealer` makes of it what signs for one key."""
 
+    file: str
     name: str
     title: str
     docs: str
@@ -105,6 +107,24 @@ class Venue:
     def replies(self) -> Judge:
         """What classifies its replies."""
         return Judge(self.rules)
+
+    @property
+    def recv_window_ms(self) -> int:
+        """How old a timestamp may be, where no key's setting says otherwise."""
+        return int(self.signing.recv_window or self.signing.expires_s * 1000 or _RECV_WINDOW_MS)
+
+    @property
+    def header_prefix(self) -> str:
+        """What the names of the signing headers have in common at their beginning."""
+        names = [name for name, _ in self.signing.headers]
+        first, last = min(names, default=""), max(names, default="")
+        shared = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+        return first[:shared]
+
+    @property
+    def signs_query(self) -> bool:
+        """Whether the query is part of what is signed."""
+        return any({"query", "target"} & names_in(text) for text in self.signing.message.values())
 
     @cached_property
     def own_headers(self) -> frozenset[str]:
@@ -129,8 +149,7 @@ class Venue:
         signing = self.signing
         headers = signing.headers
         if header_prefix is not None:
-            first, last = min(headers)[0], max(headers)[0]
-            shared = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+            shared = len(self.header_prefix)
             headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
         message = signing.message
         if signs_query is not None:
@@ -161,6 +180,7 @@ def read_venue(file: str, text: str) -> Venue:
     clock = whole.table("clock", ("path", "field"))
     reads = whole.table("reads", ("signed", "keys"))
     return Venue(
+        file=file,
         name=whole.checked("name", _NAME, "name such as my-venue"),
         title=whole.text("title"),
         docs=whole.checked("docs", _LINK, "https address", ""),

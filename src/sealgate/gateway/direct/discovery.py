@@ -24,12 +24,12 @@ from sealgate.core.schemes import (
     pause_s,
 )
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, tells_encoding
+from sealgate.core.signing import Scheme, tells_encoding
 from sealgate.core.target import parse_target
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.keys.parts import build_candidates
+from sealgate.gateway.keys.parts import build_candidates, build_scheme
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -58,11 +58,11 @@ class Discovery:
         self._errand = errand
         self._host = host
         self._keys = build_candidates(config, errand.alias, environ)
-        signing = config.signing
+        configured = build_scheme(config)
         self.plan = make_plan(
             {scheme.secret_is for scheme in self._keys},
-            Way(Encoding(signing.encoding), SecretIs(signing.secret_is)),
-            SignedTarget(signing.target),
+            Way(configured.encoding, configured.secret_is),
+            configured.target,
         )
         self._clock = CommandClock(config.clock.field, host)
         self.clock_trouble: str | None = None

@@ -41,12 +41,12 @@ def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
 
 def build_scheme(config: Config) -> Scheme:
     """Return the signing settings as the signer takes them."""
-    signing = config.signing
+    signing = config.venue.signing
     return Scheme(
         prefix=config.upstream.prefix,
         encoding=Encoding(signing.encoding),
-        secret_is=SecretIs(signing.secret_is),
-        target=SignedTarget(signing.target),
+        secret_is=SecretIs(signing.secret),
+        target=SignedTarget.PATH_AND_QUERY if config.venue.signs_query else SignedTarget.PATH,
     )
 
 
@@ -67,7 +67,7 @@ def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str
     except ValueError as error:
         raise SecretError(key.secret, str(error), "correct the secret or signing.secret_is") from None
     session = read_session(key.session, environ) if key.session else None
-    return SigningKey(alias, key.api_key, config.signing.header_prefix, key.recv_window_ms, signer, session)
+    return SigningKey(alias, key.api_key, config.venue.header_prefix, key.recv_window_ms, signer, session)
 
 
 def build_candidates(config: Config, alias: str, environ: Mapping[str, str]) -> dict[Scheme, SigningKey]:
@@ -82,9 +82,7 @@ def build_candidates(config: Config, alias: str, environ: Mapping[str, str]) -> 
     finally:
         wipe(secret)
     return {
-        signer.scheme: SigningKey(
-            alias, key.api_key, config.signing.header_prefix, key.recv_window_ms, signer
-        )
+        signer.scheme: SigningKey(alias, key.api_key, config.venue.header_prefix, key.recv_window_ms, signer)
         for signer in signers
     }
 

@@ -44,7 +44,9 @@ class SecretWatch:
 
 def secret_paths(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
     """Return the files that hold a configuration's secrets."""
-    keys = [reference for key in config.keys.values() for reference in (key.secret, key.session)]
+    keys = [
+        reference for key in config.keys.values() for reference in (key.secret, key.passphrase, key.session)
+    ]
     for reference in (*keys, *(bot.token for bot in config.bots.values())):
         scheme, _, text = (reference or "").partition(":")
         if scheme == "file":

@@ -1,0 +1,113 @@
+"""The setting `venue`, and what its file says in the place of other settings.
+
+A venue is the name of a file that comes with the program, or the path of one's own. What the file says of
+address, prefix, clock, limits and timestamps holds where nobody sets it.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sealgate.config.files import expand_home
+from sealgate.config.paths import SettingPath
+from sealgate.core import venues
+from sealgate.core.venues.venue import Venue, read_venue
+
+DEFAULT_VENUE = "service"
+
+_FOLDER = Path(venues.__file__).parent
+_NOWHERE = "https://venue.invalid"  # RFC 6761: nobody has this name
+_MOST_BYTES = 1024**2
+
+
+def venue_names() -> list[str]:
+    """Return the names of the venues that come with the program."""
+    return sorted(file.stem for file in _FOLDER.glob("*.toml"))
+
+
+@cache
+def built_in_venue(name: str) -> Venue:
+    """Return a venue that comes with the program."""
+    file = _FOLDER / f"{name}.toml"
+    return read_venue(file.name, file.read_text("utf-8"))
+
+
+def default_venue() -> Venue:
+    """Return the venue of a configuration that names none."""
+    return built_in_venue(DEFAULT_VENUE)
+
+
+def venue_text(venue: Venue) -> str:
+    """Return how a configuration names a venue."""
+    return venue.file if "/" in venue.file else venue.name
+
+
+def parse_venue(value: object) -> Venue:
+    """Read the venue of a name or of a path; raise ValueError with file, line, cause and the nearest name."""
+    if isinstance(value, Venue):
+        return value
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise ValueError('is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"')
+    if "/" in value or value.endswith(".toml"):
+        return _read(value if "/" in value else f"./{value}")
+    names = venue_names()
+    if value not in names:
+        close = get_close_matches(value.lower(), names, n=1)
+        hint = f"did you mean {close[0]}?" if close else "`sealgate venues` lists them"
+        raise ValueError(f"{value!r} is no venue; {hint}")
+    return built_in_venue(value)
+
+
+def _read(path: str) -> Venue:
+    try:
+        with Path(expand_home(path)).open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}; correct the path") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"{path} is larger than any venue's file; correct the path")
+    return read_venue(path, text)
+
+
+def settings_of(venue: Venue) -> dict[SettingPath, object]:
+    """Return the settings that a venue's file makes, as a configuration would write them."""
+    settings: dict[SettingPath, object] = {
+        ("upstream", "prefix"): venue.prefix or "/",
+        ("clock", "path"): venue.clock_path,
+        ("clock", "field"): venue.clock_field,
+        ("limits", "known"): list(venue.limits.known),
+        ("keys", "*", "recv_window_ms"): venue.recv_window_ms,
+    }
+    return {**settings, ("base_url",): venue.base_url} if venue.base_url else settings
+
+
+def filled(tree: Mapping[str, object]) -> dict[str, object]:
+    """Return a tree of settings with what the file of its venue says of others.
+
+    Where there is no such venue, that is the one thing to tell, and not that no address is known.
+    """
+    try:
+        venue = parse_venue(tree.get("venue", DEFAULT_VENUE))
+    except ValueError:
+        return {"base_url": _NOWHERE, **tree}
+    whole: Any = dict(tree)
+    for path, value in settings_of(venue).items():
+        whole = _with(whole, path, value)
+    return dict(whole)
+
+
+def _with(node: Any, path: SettingPath, value: object) -> Any:
+    """Return a tree with a value where it has none; what is no table is left to those who check it."""
+    name, *rest = path
+    if not isinstance(node, Mapping):
+        return node
+    if name == "*":
+        return {own: _with(inner, tuple(rest), value) for own, inner in node.items()}
+    if not rest:
+        return {name: value, **node}
+    return {**node, name: _with(node.get(str(name), {}), tuple(rest), value)}

@@ -1,0 +1,150 @@
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sealgate.config import Config, ConfigError, load_config
+from sealgate.config.effective import effective
+from sealgate.config.load import load_with_sources
+
+KEY = "[keys.main]\napi_key = 'ak'\nsecret = 'env:S'\n"
+MINE = """\
+name = "mine"
+title = "Mine"
+base_url = "https://api.mine.example"
+prefix = "/v9"
+[signing]
+recv_window = "7000"
+message = "{timestamp}{target}"
+[signing.headers]
+M-KEY = "{api_key}"
+M-SIGN = "{signature}"
+M-PASS = "{passphrase}"
+[clock]
+path = "/v9/now"
+field = "/t"
+[limits]
+known = ["10/1s"]
+"""
+
+
+def loaded(folder: Path, text: str, environ: Mapping[str, str] | None = None) -> Config:
+    file = folder / "sealgate.toml"
+    file.write_text(text)
+    return load_config(file, environ=environ or {})
+
+
+def problem(folder: Path, text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        loaded(folder, text)
+    lines = str(caught.value).splitlines()
+    assert len(lines) == 1, lines
+    return lines[0].replace(str(folder), "FOLDER")
+
+
+def test_without_a_venue_it_is_the_service_of_the_specification(tmp_path: Path) -> None:
+    config = loaded(tmp_path, f"base_url = 'https://x.example'\n{KEY}")
+    assert config.venue.name == "service"
+    assert (config.upstream.prefix, config.clock.path) == ("/v1/trade", "/v1/trade/time")
+
+
+def test_a_venues_file_says_where_the_exchange_is_and_how_its_time_is_read(tmp_path: Path) -> None:
+    config = loaded(tmp_path, f"venue = 'bybit'\n{KEY}")
+    assert str(config.base_url) == "https://api.bybit.com"
+    assert config.upstream.prefix == ""
+    assert (config.clock.path, config.clock.field) == (config.venue.clock_path, config.venue.clock_field)
+
+
+def test_the_environment_alone_chooses_a_venue() -> None:
+    environ = {
+        "SEALGATE_VENUE": "okx",
+        "SEALGATE_KEYS__MAIN__API_KEY": "ak",
+        "SEALGATE_KEYS__MAIN__SECRET": "env:S",
+        "SEALGATE_KEYS__MAIN__PASSPHRASE": "env:P",
+    }
+    config = load_config(None, environ=environ)
+    assert (config.venue.name, config.keys["main"].passphrase) == ("okx", "env:P")
+
+
+def test_a_file_of_ones_own_is_a_venue(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_text(MINE)
+    config = loaded(tmp_path, f"venue = '{tmp_path}/mine.toml'\n{KEY}passphrase = 'env:P'\n")
+    assert (str(config.base_url), config.upstream.prefix) == ("https://api.mine.example", "/v9")
+    assert (config.clock.path, config.clock.field) == ("/v9/now", "/t")
+    assert [str(limit) for limit in config.limits.known] == ["10/1s"]
+    assert config.keys["main"].recv_window_ms == 7000
+
+
+def test_settings_go_before_the_venues_file(tmp_path: Path) -> None:
+    text = (
+        "venue = 'bybit'\nbase_url = 'https://api-testnet.bybit.com'\n"
+        "[upstream]\nprefix = '/v5'\n[clock]\npath = ''\n"
+        f"[limits]\nknown = []\n[signing]\nencoding = 'base64'\n{KEY}recv_window_ms = 900\n"
+    )
+    config = loaded(tmp_path, text)
+    assert str(config.base_url) == "https://api-testnet.bybit.com"
+    assert (config.venue.prefix, config.clock.path, config.limits.known) == ("/v5", "", ())
+    assert config.venue.signing.encoding == "base64"
+    assert config.keys["main"].recv_window_ms == 900
+
+
+def test_what_the_venue_says_is_shown_as_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    file.write_text(f"venue = 'bybit'\n{KEY}")
+    shown = {one.name: (one.value, one.source) for one in effective(load_with_sources(file, environ={}))}
+    assert shown["venue"] == ("bybit", str(file))
+    assert shown["base_url"] == ("https://api.bybit.com", "venue bybit")
+    assert shown["keys.main.recv_window_ms"] == (5000, "venue bybit")
+    assert shown["log.level"] == ("info", "default")
+
+
+@pytest.mark.parametrize(
+    ("venue", "told"),
+    [
+        ("'okxx'", "'okxx' is no venue; did you mean okx?"),
+        ("'Binance'", "'Binance' is no venue; did you mean binance?"),
+        ("'qqqq'", "'qqqq' is no venue; `sealgate venues` lists them"),
+        ("''", 'is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"'),
+        ("5", 'is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"'),
+        (
+            "'FOLDER/none.toml'",
+            "FOLDER/none.toml cannot be read: No such file or directory; correct the path",
+        ),
+        (
+            "'FOLDER/mine.toml'",
+            "FOLDER/mine.toml:7: message: unknown name {tiemstamp}; did you mean timestamp?",
+        ),
+        ("'FOLDER/binary.toml'", "FOLDER/binary.toml is not UTF-8 text; save it as UTF-8"),
+        ("'FOLDER/large.toml'", "FOLDER/large.toml is larger than any venue's file; correct the path"),
+        ("'mine.toml'", "./mine.toml cannot be read: No such file or directory; correct the path"),
+    ],
+)
+def test_a_venue_that_cannot_be_used_is_one_line_with_its_cause(
+    tmp_path: Path, venue: str, told: str
+) -> None:
+    (tmp_path / "mine.toml").write_text(MINE.replace("{timestamp}", "{tiemstamp}"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "large.toml").write_bytes(b"#" * (1024**2 + 1))
+    venue = venue.replace("FOLDER", str(tmp_path))
+    assert problem(tmp_path, f"venue = {venue}\n{KEY}") == f"FOLDER/sealgate.toml: venue: {told}"
+
+
+def test_a_key_must_have_what_the_venue_wants(tmp_path: Path) -> None:
+    text = problem(tmp_path, f"venue = 'okx'\n{KEY}")
+    assert re.search(r'keys\.main\.passphrase: missing; .* okx .* passphrase = "file:/path"$', text)
+    text = problem(tmp_path, f"venue = 'bitmart'\n{KEY}")
+    assert "keys.main.uid: missing; keys of the venue bitmart have one" in text
+
+
+def test_what_the_venue_has_no_use_for_is_refused(tmp_path: Path) -> None:
+    text = problem(tmp_path, f"venue = 'bybit'\n{KEY}uid = 'x'\n")
+    assert text.endswith("keys.main.uid: has no effect: the venue bybit wants none")
+
+
+def test_no_passphrase_pasted_in_its_reference_is_repeated(tmp_path: Path) -> None:
+    assert "hunter2" not in problem(tmp_path, f"venue = 'okx'\n{KEY}passphrase = 'hunter2'\n")
+
+
+def test_an_address_is_needed_where_no_venue_has_one(tmp_path: Path) -> None:
+    assert problem(tmp_path, KEY).startswith("base_url: missing")
