@@ -85,7 +85,7 @@ def _row(venue: Venue) -> dict[str, object]:
         "signature": _signature(venue),
         "key_needs": key_needs(venue),
         "verified_against": venue.checked,
-        "reply_rules": len(venue.rules),
+        "reply_rules": len(venue.replies.rules),
         "docs": venue.docs,
     }
 
@@ -110,7 +110,7 @@ def show_json(venue: Venue) -> dict[str, object]:
                 "means": rule.means,
                 "kind": rule.verdict.kind,
             }
-            for rule in venue.rules
+            for rule in venue.replies.rules
             for test in [_test(rule)]
         ],
     }
@@ -142,7 +142,7 @@ def _rows(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     yield "clock", [_clock(venue)]
     yield "limits", list(_limits(venue))
     yield "routes", [_routes(venue)]
-    yield "replies", list(_replies(venue.rules))
+    yield "replies", list(_replies(venue.replies.rules))
     if venue.note:
         yield "note", [venue.note]
     yield "verified", [f"against {venue.checked}" if venue.checked else "against nothing"]

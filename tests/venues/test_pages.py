@@ -1,0 +1,84 @@
+"""docs/venues.md: its list is that of the files, its example is read, its tables are the grammar's."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sealgate.cli import main
+from sealgate.core.venues.replies import Means
+from sealgate.core.venues.scheme import (
+    _ENCODERS,
+    _HMAC_KEYS,
+    _NAMES,
+    _SIGNATURE,
+    _STAMPS,
+    DIGESTS,
+    NONCES,
+    SIGNING_KEYS,
+)
+from sealgate.core.venues.templates import FILTERS
+from venues.pages import BLOCKS, DOCS, block, with_block
+
+PAGE = (DOCS / "venues.md").read_text("utf-8")
+FENCES = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+[EXAMPLE] = [text for language, text in FENCES if language == "toml"]
+[SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
+
+
+@pytest.mark.parametrize(("file", "name"), BLOCKS)
+def test_a_table_is_the_one_that_the_files_make(file: str, name: str) -> None:
+    """Where it is not: PYTHONPATH=tests python -m venues.pages."""
+    page = (DOCS / file).read_text("utf-8")
+    text = BLOCKS[file, name]()
+    assert block(page, name) == text
+    assert with_block(page, name, text) == page
+    assert block(with_block(page, name, "| other |\n"), name) == "| other |\n"
+
+
+def test_the_example_is_read_and_makes_what_the_page_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text(EXAMPLE)
+    assert SHOWN in show().stdout
+    Path("mine.toml").write_text(EXAMPLE.replace('timestamp = "ms"', 'timestamp = "msec"'))
+    assert show().stderr == ERROR
+
+
+def show() -> Result:
+    return CliRunner().invoke(main, ["venues", "show", "./mine.toml", "--summary"])
+
+
+def test_the_example_has_every_table() -> None:
+    tables = set(re.findall(r"^\[+([a-z.]+)\]+", EXAMPLE, re.MULTILINE))
+    assert tables == {
+        *("signing", "signing.headers", "clock", "limits", "limits.counters", "reads", "routes", "replies")
+    }
+
+
+@pytest.mark.parametrize(
+    ("head", "valid"),
+    [
+        ("name", {*_NAMES, _SIGNATURE}),
+        ("filter", set(FILTERS)),
+        ("key", set(SIGNING_KEYS)),
+        ("means", set(Means)),
+    ],
+)
+def test_a_table_of_the_grammar_is_whole(head: str, valid: set[str]) -> None:
+    [table] = re.findall(rf"^\| {head} \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE)
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == valid
+
+
+def test_what_a_digest_an_encoding_or_a_secret_may_be_is_all_said() -> None:
+    for name, values in (
+        ("digest", DIGESTS),
+        ("secret", _HMAC_KEYS),
+        ("encoding", _ENCODERS),
+        ("timestamp", _STAMPS),
+        ("nonce", NONCES),
+    ):
+        [row] = re.findall(rf"^\| `{name}` \| (`.*) \|$", PAGE, re.MULTILINE)
+        assert set(values) <= set(re.findall(r"`(\w+)`", row)), name
