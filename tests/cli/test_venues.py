@@ -86,7 +86,7 @@ def test_where_no_rule_reads_replies_it_warns() -> None:
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, meant: str) -> None:
     result = run("show", name)
     assert result.exit_code == 2
-    assert result.stderr.splitlines()[-1] == f"Error: There is no venue {name!r}; did you mean {meant}?"
+    assert result.stderr == f"sealgate: error: {name!r} is no venue; did you mean {meant}?\n"
 
 
 def test_a_name_like_no_other_is_answered_with_where_they_are_listed() -> None:
@@ -108,4 +108,5 @@ def test_a_file_of_ones_own_is_checked_and_shown(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_said_in_one_line(tmp_path: Path) -> None:
     result = run("show", str(tmp_path / "none.toml"))
     assert result.exit_code == 2
-    assert result.stderr == f"sealgate: error: {tmp_path / 'none.toml'}: No such file or directory\n"
+    [line] = result.stderr.splitlines()
+    assert line.startswith(f"sealgate: error: {tmp_path / 'none.toml'} cannot be read: No such file")

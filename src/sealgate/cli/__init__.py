@@ -15,7 +15,7 @@ COMMANDS = {
     "serve": ("sealgate.cli.serve", "Run the gateway."),
     "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
     "demo": ("sealgate.cli.demo", "Run sandbox, gateway and example bots together."),
-    "venues": ("sealgate.cli.venues", "List the exchanges that it signs for, and what each of them wants."),
+    "venues": ("sealgate.cli.venues", "List the exchanges it signs for, and what they want."),
     "check": ("sealgate.cli.check", "Find what is wrong with the set-up, and what to do about it."),
     "config": ("sealgate.cli.config", "Write a starter file, show what holds, print the schema."),
     "top": ("sealgate.cli.top", "Show limit, bots, clock and errors of the running gateway, live."),

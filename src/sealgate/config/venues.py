@@ -44,6 +44,12 @@ def venue_text(venue: Venue) -> str:
     return venue.file if "/" in venue.file else venue.name
 
 
+def venue_source(venue: Venue) -> str:
+    """Return the text of a venue's file."""
+    file = Path(expand_home(venue.file)) if "/" in venue.file else _FOLDER / venue.file
+    return file.read_text("utf-8")
+
+
 def parse_venue(value: object) -> Venue:
     """Read the venue of a name or of a path; raise ValueError with file, line, cause and the nearest name."""
     if isinstance(value, Venue):
