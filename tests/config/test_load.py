@@ -388,11 +388,11 @@ class TestAdminSocketOfAConfiguration:
         return own.socket, str(own.trouble or "")
 
     def test_without_a_mistake_nothing_is_told(self, tmp_path: Path) -> None:
-        assert self.load(tmp_path, 'admin.unix = "a.sock"', **ONE_KEY) == (Path("a.sock"), "")
+        assert self.load(tmp_path, 'admin.unix = "a.sock"', **ONE_KEY) == (tmp_path / "a.sock", "")
 
     def test_a_mistake_elsewhere_is_told(self, tmp_path: Path) -> None:
         place, told = self.load(tmp_path, 'admin.unix = "a.sock"\n[limtis]\nqueue = 1', **ONE_KEY)
-        assert place == Path("a.sock")
+        assert place == tmp_path / "a.sock"
         assert told.endswith("sealgate.toml: limtis: unknown setting; did you mean limits?")
 
     def test_the_environment_comes_first(self, tmp_path: Path) -> None:

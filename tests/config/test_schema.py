@@ -56,7 +56,8 @@ def _is_table(leaf: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "text", [*(block.text for block in fences() if block.language == "toml"), starter_text()]
+    "text",
+    [*(block.text for block in fences() if (block.language, block.label) == ("toml", "")), starter_text()],
 )
 def test_what_the_documents_show_is_taken(text: str) -> None:
     assert complaints(text) == []

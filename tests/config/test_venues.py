@@ -117,7 +117,7 @@ def test_what_the_venue_says_is_shown_as_its_own(tmp_path: Path) -> None:
         ),
         ("'FOLDER/binary.toml'", "FOLDER/binary.toml is not UTF-8 text; save it as UTF-8"),
         ("'FOLDER/large.toml'", "FOLDER/large.toml is larger than any venue's file; correct the path"),
-        ("'mine.toml'", "./mine.toml cannot be read: No such file or directory; correct the path"),
+        ("'other.toml'", "FOLDER/other.toml cannot be read: No such file or directory; correct the path"),
     ],
 )
 def test_a_venue_that_cannot_be_used_is_one_line_with_its_cause(

@@ -22,7 +22,7 @@ from sealgate.core.venues.templates import FILTERS
 from venues.pages import BLOCKS, DOCS, block, with_block
 
 PAGE = (DOCS / "venues.md").read_text("utf-8")
-FENCES = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+FENCES = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 [EXAMPLE] = [text for language, text in FENCES if language == "toml"]
 [SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
 

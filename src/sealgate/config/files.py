@@ -1,4 +1,7 @@
-"""Files that the configuration names. "" is none; a relative path is relative to the working directory.
+"""Files that the configuration names. "" is none.
+
+A relative path is relative to the working directory. Those of a configuration file are relative to its
+folder, which stands before them when they get here.
 
 A `~/` is the home of the user that the gateway runs as, as no shell is there to expand it.
 """

@@ -15,6 +15,7 @@ from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config, Listen
 from sealgate.config.paths import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
+from sealgate.config.settings import anchored
 from sealgate.config.sources import (
     DEFAULT_FILE,
     Layer,
@@ -60,7 +61,7 @@ def load_with_sources(
     environ = os.environ if environ is None else environ
     _refuse_debugging(environ)
     found = find_file(file, environ)
-    layers = (read_flags(overrides), read_environment(environ), read_file(found) if found else Layer())
+    layers = (read_flags(overrides), read_environment(environ), _read_file(found))
     try:
         config = _build(layers)
     except ValidationError as error:
@@ -73,6 +74,14 @@ def load_with_sources(
             return Loaded(config, found, layers)
     # Raised here, outside the handler: a chained error would carry values into a traceback.
     raise ConfigError(_lines(problems, layers))
+
+
+def _read_file(found: Path | None) -> Layer:
+    """Read a file, if there is one. What it names relatively stands in its own folder, or below."""
+    if found is None:
+        return Layer()
+    layer = read_file(found)
+    return replace(layer, tree=anchored(layer.tree, found.parent))
 
 
 def is_configured(file: Path | None, environ: Mapping[str, str]) -> bool:
@@ -125,7 +134,7 @@ def load_own_gateway(file: Path | None, environ: Mapping[str, str]) -> OwnGatewa
     else:
         return OwnGateway(config.admin.unix, str(config.base_url), addresses_of(config.listen, config.admin))
     found = find_file(file, environ)
-    layers = (read_environment(environ), read_file(found) if found else Layer())
+    layers = (read_environment(environ), _read_file(found))
     if not any(layer.tree for layer in layers):
         return OwnGateway()  # there is none, which is no trouble here
     try:

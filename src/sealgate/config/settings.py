@@ -3,18 +3,40 @@
 Editors, the starter file, `config show` and suggestions read it, so that none of them lags behind the model.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from sealgate.config.admin_socket import OFF
+from sealgate.config.files import (
+    parse_admin_socket,
+    parse_ca_file,
+    parse_journal_file,
+    parse_pem_file,
+    parse_socket,
+)
 from sealgate.config.model import Config
 from sealgate.config.paths import SettingPath
+from sealgate.config.redis_url import parse_redis
+from sealgate.config.references import parse_reference
+from sealgate.config.venues import is_file, parse_venue
 
 ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
+
+# What reads the name of a file. A reference has one behind "file:"; a venue may have a name instead.
+FILE_PARSERS = frozenset(
+    {
+        *(parse_admin_socket, parse_ca_file, parse_journal_file, parse_pem_file, parse_socket),
+        *(parse_redis, parse_reference, parse_venue),
+    }
+)
+_FILE = re.compile(r"(file:)(?=.)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +78,33 @@ def find_setting(path: SettingPath) -> Setting:
         if len(setting.path) == len(path) and setting.at(path) == path:
             return setting
     raise KeyError(path)
+
+
+def anchored(tree: dict[str, object], folder: Path) -> dict[str, object]:
+    """Return the settings of a configuration file, with its relative paths taken from its folder."""
+    return {name: _anchored(value, (name,), folder) for name, value in tree.items()}
+
+
+def _anchored(value: object, path: SettingPath, folder: Path) -> object:
+    if isinstance(value, dict):
+        return {name: _anchored(inner, (*path, name), folder) for name, inner in value.items()}
+    if not isinstance(value, str):
+        return value
+    try:
+        parser = find_setting(path).parser
+    except KeyError:
+        return value
+    if parser in (parse_redis, parse_reference):
+        found = _FILE.fullmatch(value)
+        return f"{found[1]}{_from(folder, found[2])}" if found else value
+    is_path = (
+        parser in FILE_PARSERS and value not in ("", OFF) and (parser is not parse_venue or is_file(value))
+    )
+    return _from(folder, value) if is_path else value
+
+
+def _from(folder: Path, path: str) -> str:
+    return path if path.startswith("~") or folder == Path() else str(folder / path)
 
 
 def model_in(annotation: object) -> type[BaseModel] | None:

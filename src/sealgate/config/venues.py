@@ -50,13 +50,18 @@ def venue_source(venue: Venue) -> str:
     return file.read_text("utf-8")
 
 
+def is_file(value: str) -> bool:
+    """Whether a venue is given by the path of its file, and not by its name."""
+    return "/" in value or value.endswith(".toml")
+
+
 def parse_venue(value: object) -> Venue:
     """Read the venue of a name or of a path; raise ValueError with file, line, cause and the nearest name."""
     if isinstance(value, Venue):
         return value
     if not isinstance(value, str) or not value or not value.isprintable():
         raise ValueError('is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"')
-    if "/" in value or value.endswith(".toml"):
+    if is_file(value):
         return _read(value if "/" in value else f"./{value}")
     names = venue_names()
     if value not in names:
