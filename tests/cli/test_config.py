@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from sealgate.cli import main
 from sealgate.config.schema import json_schema
 from sealgate.config.starter import starter_text
+from sealgate.config.venues import built_in_venue, venue_source
 
 SECRET = "correct-horse-battery-staple"
 ENVIRON = {
@@ -58,6 +59,41 @@ def test_init_replaces_it_when_forced(tmp_path: Path) -> None:
     file.write_text("mine")
     assert config("init", "--config", str(file), "--force").exit_code == 0
     assert file.read_text() == starter_text()
+
+
+def test_init_for_a_venue_names_what_its_keys_need(tmp_path: Path) -> None:
+    result = config("init", "--venue", "okx")
+    assert result.stdout.splitlines() == [
+        "wrote sealgate.toml; next:",
+        "- set keys.main.api_key in it",
+        "- store the secret in main.secret (chmod 600)",
+        "- store the passphrase in main.passphrase (chmod 600)",
+        "- see what is missing: sealgate check",
+    ]
+    assert (tmp_path / "sealgate.toml").read_text() == starter_text(built_in_venue("okx"))
+    assert "base_url and keys.main.api_key" in config("init", "--force").stdout
+    assert "keys.main.api_key and keys.main.uid" in config("init", "--force", "--venue", "bitmart").stdout
+
+
+def test_init_for_an_unknown_venue_names_the_nearest(tmp_path: Path) -> None:
+    result = config("init", "--venue", "okxx")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "sealgate: error: 'okxx' is no venue; did you mean okx?\n",
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["sealgate.toml", "below/sealgate.toml"])
+def test_init_for_a_venue_of_ones_own_finds_its_file_from_anywhere(tmp_path: Path, place: str) -> None:
+    (tmp_path / "below").mkdir()
+    text = venue_source(built_in_venue("okx")).replace('name = "okx"', 'name = "mine"')
+    (tmp_path / "mine.toml").write_text(text)
+    assert config("init", "--venue", "mine.toml", "--config", place).exit_code == 0
+    shown = config("show", "--config", place, "--json")
+    values = {one["name"]: one["value"] for one in json.loads(shown.stdout)["settings"]}
+    assert values["venue"].endswith("mine.toml")
+    assert values["base_url"] == "https://www.okx.com"
 
 
 def test_init_in_a_folder_that_is_not_there() -> None:

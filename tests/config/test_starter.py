@@ -10,6 +10,7 @@ from sealgate.config.settings import all_settings
 from sealgate.config.sources import DEFAULT
 from sealgate.config.starter import WIDTH, starter_text
 from sealgate.config.toml_text import toml_text
+from sealgate.config.venues import built_in_venue, venue_names
 
 HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 # Commented out, these show an example, as their default is none.
@@ -22,6 +23,39 @@ def test_it_is_valid_as_it_stands(tmp_path: Path) -> None:
     loaded = load_with_sources(file, environ={})
     changed = {one.name for one in effective(loaded) if one.source != DEFAULT}
     assert changed == {"base_url", "keys.main.api_key", "keys.main.secret"}
+
+
+@pytest.mark.parametrize("name", venue_names())
+def test_it_is_valid_for_every_venue_and_has_what_a_key_needs(tmp_path: Path, name: str) -> None:
+    venue = built_in_venue(name)
+    file = tmp_path / "sealgate.toml"
+    file.write_text(starter_text(venue))
+    loaded = load_with_sources(file, environ={})
+    changed = {one.name for one in effective(loaded) if one.source == str(file)}
+    assert changed == {
+        *(() if name == "service" else ("venue",)),
+        *(() if venue.base_url else ("base_url",)),
+        *(
+            f"keys.main.{one}"
+            for one in ("api_key", "secret", "passphrase", "uid")
+            if venue.signing.needs(one)
+        ),
+        *("keys.main.api_key", "keys.main.secret"),
+    }
+    assert loaded.config.venue.name == name
+    assert name == "service" or f"The exchange: {venue.title}." in file.read_text()
+
+
+@pytest.mark.parametrize("name", ["okx", "phemex", "krakenfutures", "bitmart"])
+def test_what_is_commented_out_for_another_venue_is_its_default(tmp_path: Path, name: str) -> None:
+    head, _, _ = starter_text(built_in_venue(name)).partition("#[bots.grid]")
+    lines = [
+        line for line in HIDDEN.sub("", head).splitlines() if not line.startswith(NEEDS) or "uid" in line
+    ]
+    file, before = tmp_path / "sealgate.toml", tmp_path / "before.toml"
+    file.write_text("\n".join(lines))
+    before.write_text(head)
+    assert load_config(file, environ={}) == load_config(before, environ={})
 
 
 def test_every_setting_is_in_it() -> None:

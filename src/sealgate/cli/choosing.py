@@ -1,4 +1,4 @@
-"""What commands that take a key of the configuration share."""
+"""What commands share that take a key of the configuration, a target or a venue."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,7 @@ from sealgate.cli.frame import leave_with_error
 if TYPE_CHECKING:
     from sealgate.config import Config
     from sealgate.core.target import Target
+    from sealgate.core.venues.venue import Venue
 
 
 def chosen_alias(config: "Config", alias: str | None) -> str:
@@ -23,6 +24,16 @@ def known_alias(config: "Config", alias: str) -> str:
     if alias not in config.keys:
         leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
     return alias
+
+
+def found_venue(name: str) -> "Venue":
+    """Return the venue of a name or of a file's path; leave with exit code 2 where there is none."""
+    from sealgate.config.venues import parse_venue
+
+    try:
+        return parse_venue(name)
+    except ValueError as error:
+        leave_with_error(str(error))
 
 
 def checked_target(raw: str, prefix: str) -> "Target":

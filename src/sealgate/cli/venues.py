@@ -1,14 +1,11 @@
 """`sealgate venues`: the exchanges that the gateway knows, and what one of them wants."""
 
 import json
-from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.frame import Suggesting, leave_with_error
-
-if TYPE_CHECKING:
-    from sealgate.core.venues.venue import Venue
+from sealgate.cli.choosing import found_venue
+from sealgate.cli.frame import Suggesting
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -45,7 +42,7 @@ def show(name: str, *, is_short: bool, as_json: bool) -> None:
     from sealgate.cli.venue_screen import show_json, show_text
     from sealgate.config.venues import venue_source
 
-    venue = _found(name)
+    venue = found_venue(name)
     if as_json:
         click.echo(json.dumps(show_json(venue) | {"file": venue_source(venue)}))
     elif is_short:
@@ -61,16 +58,6 @@ def _list(*, as_json: bool) -> None:
     names = venue_names()
     venues = [built_in_venue(name) for name in sorted(names, key=lambda name: name != DEFAULT_VENUE)]
     click.echo(json.dumps(list_json(venues)) if as_json else list_text(venues))
-
-
-def _found(name: str) -> "Venue":
-    """Return a venue; leave with exit code 2 where there is none of this name or path."""
-    from sealgate.config.venues import parse_venue
-
-    try:
-        return parse_venue(name)
-    except ValueError as error:
-        leave_with_error(str(error))
 
 
 def _as_comments(text: str) -> str:

@@ -10,7 +10,8 @@ from itertools import groupby
 from sealgate.config.manual import MANUAL
 from sealgate.config.settings import ANY, Setting, all_settings
 from sealgate.config.toml_text import plain_value, toml_text
-from sealgate.config.venues import default_venue, settings_of
+from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
+from sealgate.core.venues.venue import RouteAuth, Venue
 
 WIDTH = 100
 
@@ -19,11 +20,12 @@ _HEAD = """\
 # After each change: sealgate check --offline, then sealgate reload if the gateway runs already.
 """
 # What the user must put in, and how the example names it.
-_PASTED = {
+_PASTED: dict[str, object] = {
     "base_url": "https://api.example.com",
     "keys.*.api_key": "PASTE_THE_API_KEY",
     "keys.*.secret": "file:main.secret",
 }
+_PASTED_WHERE_WANTED = {"passphrase": "file:main.passphrase", "uid": "PASTE_THE_UID"}
 # Examples of what has no default.
 _EXAMPLES: dict[str, object] = {
     "listen.unix": "/run/sealgate/bots.sock",
@@ -40,30 +42,88 @@ _EXAMPLES: dict[str, object] = {
     "limits.known": ["1200/60s"],
     "journal.file": "journal.db",
     "keys.*.session": "file:main.session",
-    "keys.*.passphrase": "file:main.passphrase",
     "bots.*.token": "file:grid.token",
     "bots.*.uid": 1001,
     "bots.*.key": "main",
     "bots.*.keys": ["main", "alt"],
-    "routes.*.match": "POST /v1/trade/orders/query",
     "routes.*.needs": "read",
     "routes.*.lane": "read",
     "routes.*.cost": 1,
 }
-_ONLY_SOME_WANT = ("passphrase", "uid")
 _HEADERS = {"keys.*": "[keys.main]", "bots.*": "[bots.grid]", "routes.*": "[[routes]]"}
 
 
-def starter_text() -> str:
-    """Return the whole file. It is valid as it stands, but for what must be pasted."""
-    ordered = sorted(filter(_is_of_use, all_settings()), key=_order)
-    return _HEAD + "".join(_table(table, list(group)) for table, group in groupby(ordered, key=_table_name))
+def starter_text(venue: Venue | None = None, venue_name: str = "") -> str:
+    """Return the whole file. It is valid as it stands, but for what must be pasted.
+
+    `venue_name` is how the file is to name the venue, if not by its own name.
+    """
+    return _Starter(venue or default_venue(), venue_name).text()
 
 
-def _is_of_use(setting: Setting) -> bool:
-    """Ask whether the venue wants it, where it is one that only some do."""
-    name = str(setting.path[-1])
-    return name not in _ONLY_SOME_WANT or default_venue().signing.needs(name) or setting.path[0] != "keys"
+class _Starter:
+    """The file for one venue."""
+
+    def __init__(self, venue: Venue, venue_name: str) -> None:
+        self._venue = venue
+        self._is_default = venue.name == DEFAULT_VENUE
+        self._set_by_venue = settings_of(venue)
+        self._pasted = {**_PASTED, **({} if self._is_default else {"venue": venue_name or venue_text(venue)})}
+        if venue.base_url:
+            del self._pasted["base_url"]
+        for name, example in _PASTED_WHERE_WANTED.items():
+            if venue.signing.needs(name):
+                self._pasted[f"keys.*.{name}"] = example
+
+    def text(self) -> str:
+        ordered = sorted(filter(self._is_of_use, all_settings()), key=_order)
+        tables = groupby(ordered, key=_table_name)
+        return self._head() + "".join(self._table(table, list(group)) for table, group in tables)
+
+    def _head(self) -> str:
+        if self._is_default:
+            return _HEAD
+        texts = (
+            f"The exchange: {self._venue.title}.",
+            self._venue.note,
+            f"Its documents: {self._venue.docs}",
+        )
+        return _HEAD + "".join(
+            f"{line}\n" for text in texts[: 3 if self._venue.docs else 2] for line in _wrapped(text)
+        )
+
+    def _is_of_use(self, setting: Setting) -> bool:
+        """Ask whether the venue wants it, where it is one that only some do."""
+        table, name = setting.path[0], setting.path[-1]
+        if table == "signing":
+            return self._is_default  # another file says all of it
+        if table == "keys" and name == "session":
+            return any(route.auth is RouteAuth.SESSION for route in self._venue.routes)
+        return table != "keys" or name not in _PASTED_WHERE_WANTED or setting.name in self._pasted
+
+    def _table(self, name: str, settings: list[Setting]) -> str:
+        lines = list(self._lines(settings))
+        if not name:
+            return "\n" + "\n".join(lines) + "\n"
+        is_needed = ANY not in name or any(setting.name in self._pasted for setting in settings)
+        header = _HEADERS.get(name, f"[{name}]")
+        return "\n" + "\n".join([header if is_needed else f"#{header}", *lines]) + "\n"
+
+    def _lines(self, settings: list[Setting]) -> Iterator[str]:
+        for setting in settings:
+            line = f"{setting.path[-1]} = {toml_text(self._value(setting))}"
+            yield from _wrapped(_comment(setting))
+            yield line if setting.name in self._pasted else f"#{line}"
+
+    def _value(self, setting: Setting) -> object:
+        if setting.name == "routes.*.match":
+            return f"POST {self._venue.prefix}/orders/query"
+        if setting.name in self._pasted:
+            return self._pasted[setting.name]
+        by_venue = self._set_by_venue.get(setting.path)
+        if by_venue or (by_venue is not None and setting.name not in _EXAMPLES):
+            return by_venue
+        return _EXAMPLES.get(setting.name, plain_value(setting, setting.default))
 
 
 def _order(setting: Setting) -> int:
@@ -75,32 +135,10 @@ def _table_name(setting: Setting) -> str:
     return ".".join(map(str, setting.path[:-1]))
 
 
-def _table(name: str, settings: list[Setting]) -> str:
-    lines = list(_lines(settings))
-    if not name:
-        return "\n" + "\n".join(lines) + "\n"
-    is_needed = ANY not in name or any(setting.name in _PASTED for setting in settings)
-    header = _HEADERS.get(name, f"[{name}]")
-    return "\n" + "\n".join([header if is_needed else f"#{header}", *lines]) + "\n"
-
-
-def _lines(settings: list[Setting]) -> Iterator[str]:
-    for setting in settings:
-        line = f"{setting.path[-1]} = {toml_text(_value(setting))}"
-        comment = _comment(setting)
-        yield from textwrap.wrap(comment, WIDTH, initial_indent="# ", subsequent_indent="# ")
-        yield line if setting.name in _PASTED else f"#{line}"
-
-
 def _comment(setting: Setting) -> str:
     choices = f" One of {', '.join(setting.choices)}." if setting.choices else ""
     return f"{MANUAL[setting.name]}{choices}"
 
 
-def _value(setting: Setting) -> object:
-    if setting.name in _PASTED:
-        return _PASTED[setting.name]
-    if setting.name in _EXAMPLES:
-        return _EXAMPLES[setting.name]
-    set_by_venue = settings_of(default_venue())
-    return set_by_venue.get(setting.path, plain_value(setting, setting.default))
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
