@@ -83,7 +83,7 @@ def test_toml_is_valid(tmp_path: Path) -> None:
     file.write_text("\n".join(['base_url = "https://api.example.com"', *texts]))
     config = load_config(file, environ={})
     assert config.signing.encoding == "base64"
-    assert config.keys["main"].session == "file:main.session"
+    assert config.keys["main"].session == f"file:{tmp_path}/main.session"
     assert all(tomllib.loads(text) for text in texts)
 
 

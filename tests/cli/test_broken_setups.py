@@ -188,10 +188,10 @@ OFFLINE: dict[str, Case] = {
     "the starter file": Case(
         has(BASE_URL="https://api.example.com"),
         "fail  configuration",
-        ("base_url is still that of the example",),
+        ("base_url is still the example",),
     ),
     "configuration that everybody may write": Case(
-        writable_configuration, "fail  configuration", ("everybody may write", "chmod 600")
+        writable_configuration, "fail  configuration", ("everyone can write to", "chmod 600")
     ),
     "no secret file": Case(
         has(KEYS__MAIN__SECRET="file:/nowhere/main.secret"),
@@ -236,7 +236,7 @@ OFFLINE: dict[str, Case] = {
     "token that may be guessed": Case(
         short_token,
         "warn  bots.grid",
-        ("the token has 5 characters, fewer than the 43 of a random one", "`sealgate token new`"),
+        ("the token has 5 characters; a random one has 43", "`sealgate token new`"),
         code=0,
     ),
     "port in use": Case(port_in_use, "fail  listen.tcp", ("another program listens there", "set listen.tcp")),
@@ -254,7 +254,7 @@ OFFLINE: dict[str, Case] = {
     "no name for other machines": Case(
         has(LISTEN__TCP="0.0.0.0:0", BOTS__GRID__TOKEN="env:PATH"),
         "warn  listen.hosts",
-        ("listen.hosts names only this one", "add the name that bots use"),
+        ("listen.hosts names only this one", "add the host name that those bots use"),
         0,
     ),
     "something where the socket should be": Case(
@@ -369,7 +369,12 @@ SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
     ),
     "skew with /time": (
         {"skew_ms": 60_000},
-        Case(lambda _: None, "warn  clock", ("this machine is 60.0 s behind, which it corrects",), 0),
+        Case(
+            lambda _: None,
+            "warn  clock",
+            ("this machine's clock is 60.0 s behind, which the gateway corrects",),
+            0,
+        ),
     ),
     "expired session": (
         {},
@@ -621,7 +626,7 @@ TLS: dict[str, tuple[dict[str, Any], Case]] = {
     ),
     "unknown authority": (
         {},
-        Case(lacks("UPSTREAM__CA_FILE"), "fail  TLS", ("of an unknown authority", "upstream.ca_file")),
+        Case(lacks("UPSTREAM__CA_FILE"), "fail  TLS", ("signed by an unknown authority", "upstream.ca_file")),
     ),
     "expired certificate": (
         {"begin": TODAY - timedelta(days=9), "end": TODAY - timedelta(days=2)},
@@ -629,11 +634,11 @@ TLS: dict[str, tuple[dict[str, Any], Case]] = {
     ),
     "certificate that ends soon": (
         {"end": TODAY + timedelta(days=3)},
-        Case(lambda _: None, "warn  TLS", ("days from now", "the exchange must renew it"), 0),
+        Case(lambda _: None, "warn  TLS", ("in 3 days", "the exchange must renew it"), 0),
     ),
     "certificate that is fine": (
         {"end": TODAY + timedelta(days=60)},
-        Case(lambda _: None, "ok  TLS", ("the certificate is valid, until",), 0),
+        Case(lambda _: None, "ok  TLS", ("the certificate is valid until",), 0),
     ),
 }
 

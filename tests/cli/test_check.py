@@ -52,7 +52,7 @@ async def test_an_exchange_that_closes_idle_connections_earlier_than_the_gateway
         result = await setup.check()
     assert result.exit_code == 0
     [line] = lines_of(result.stdout, "warn  upstream.keep_alive")
-    assert "the exchange closes idle connections after 5 s; it is 15 here" in line
+    assert "the exchange closes idle connections after 5 s, this is 15 s" in line
 
 
 async def test_offline_sends_nothing(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ async def test_offline_sends_nothing(tmp_path: Path) -> None:
 async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = await Setup(tmp_path).check()
-    told = f"there is none: no sealgate.toml in {tmp_path}, and no variable that begins with SEALGATE_"
-    fix = "run it where the gateway's variables are set, or make a file with `sealgate config init`"
+    told = f"not found: no sealgate.toml in {tmp_path}, and no variable that begins with SEALGATE_"
+    fix = "run this where the gateway's variables are set, or write a file with `sealgate config init`"
     assert result.exit_code == 2
     assert lines_of(result.stdout, "fail  configuration") == [f"fail  configuration      {told}; {fix}"]
 
@@ -73,8 +73,8 @@ async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["GRID"], "one is named, and what it proves itself by can be read"),
-        (["GRID", "MAKER"], "2 are named, and what they prove themselves by can be read"),
+        (["GRID"], "1 bot configured; its credentials are readable"),
+        (["GRID", "MAKER"], "2 bots configured; their credentials are readable"),
     ],
 )
 async def test_how_many_bots_are_named(tmp_path: Path, names: list[str], told: str) -> None:
@@ -171,7 +171,7 @@ async def test_limits_in_the_journal_that_cannot_be_read(tmp_path: Path) -> None
     setup.has(JOURNAL__FILE=str(file), LISTEN__UNIX=str(tmp_path / "bots.sock"))
     result = await setup.check("--offline")
     (told,) = lines_of(result.stdout, "warn  journal")
-    assert "the limits learned of 2 of 3 keys cannot be read: main, alt; check journal.file; the" in told
+    assert "the learned limits of 2 of 3 keys cannot be read: main, alt; check journal.file; the" in told
 
 
 async def test_a_gateway_that_runs(tmp_path: Path) -> None:
@@ -181,14 +181,14 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
             await program.line('"ready"')
             result = await setup.check("--offline")
             assert result.exit_code == 0
-            assert "is ready" in lines_of(result.stdout, "ok  gateway")[0]
-            assert "the running gateway has" in lines_of(result.stdout, "ok  listen.tcp")[0]
+            assert "running and ready" in lines_of(result.stdout, "ok  gateway")[0]
+            assert "is in use by the running gateway" in lines_of(result.stdout, "ok  listen.tcp")[0]
             assert "keys.main: no limit known yet" in lines_of(result.stdout, "ok  limits")[0]
             setup.has(BASE_URL="https://other.example")
             other = await setup.check("--offline")
             assert lines_of(other.stdout, "ok  gateway") == []
             (told,) = lines_of(other.stdout, "warn  gateway")
-            assert f"another Sealgate gateway runs here, for {environ['SEALGATE_BASE_URL']}" in told
+            assert f"another Sealgate gateway is running here, for {environ['SEALGATE_BASE_URL']}" in told
             listening = json.loads(await program.line('"listening"'))["bots"].removeprefix("http://")
             setup.has(LISTEN__TCP=listening)
             (told,) = lines_of((await setup.check("--offline")).stdout, "fail  listen.tcp")
@@ -200,7 +200,7 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
     [
         (set[str](), "Check that the secret"),
         ({"alt"}, "Check that the secret"),
-        ({"main", "alt"}, "what is stored now is accepted; let it take that up: sealgate reload"),
+        ({"main", "alt"}, "what is stored now is accepted; load it: sealgate reload"),
     ],
     ids=["not asked", "another key's was accepted", "what is stored is right"],
 )
@@ -234,7 +234,7 @@ SHARING = {"degraded": "connection refused"}
 DEGRADED: dict[str, tuple[dict[str, Any], str]] = {
     "the exchange is away": (
         {"failing": FAILING, "clock": {"trouble": "no way"}},
-        "the exchange fails: 3 attempts, the last was unreachable",
+        "the exchange is failing: 3 attempts failed, the last with unreachable",
     ),
     "the clock cannot be read": ({"clock": {"trouble": "no way"}}, "clock: no way"),
     "no journal": (
@@ -253,12 +253,12 @@ DEGRADED: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_gateway_that_is_ready_and_degraded(change: dict[str, Any], text: str) -> None:
     warned, ready, *_ = judge_running(RUNNING | change)
     assert (warned.level, warned.text, bool(warned.fix)) == (Level.WARN, text, True)
-    assert ready.text == "it runs, version 1.0, and is ready, but degraded"
+    assert ready.text == "version 1.0 is running and ready, but degraded"
 
 
 def test_what_is_not_degraded() -> None:
     (ready,) = judge_running(RUNNING | {"refusals": [REFUSED | {"is_grave": False}]})
-    assert ready.text == "it runs, version 1.0, and is ready"
+    assert ready.text == "version 1.0 is running and ready"
 
 
 async def test_an_exchange_that_is_away_while_the_gateway_is_ready(tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ async def test_an_exchange_that_is_away_while_the_gateway_is_ready(tmp_path: Pat
                 assert answer.status == 502
             await program.line('"reason": "upstream_unreachable"')  # its record was read
             lines = lines_of((await setup.check("--offline")).stdout, "warn  gateway")
-    assert "the exchange fails: 3 attempts, the last was unreachable" in lines[0]
+    assert "the exchange is failing: 3 attempts failed, the last with unreachable" in lines[0]
 
 
 async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> 
             setup.answers(to_signed(reply(b"200 OK", b'{"symbols": []}', JSON)))
             lines = lines_of((await setup.check()).stdout, "warn  keys.main")
     assert len(lines) == 1
-    assert lines[0].endswith("let it take that up: sealgate reload")
+    assert lines[0].endswith("load it: sealgate reload")
 
 
 async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
                 assert answer.status == 429
             sent = upstream.receipts(SIGNED_READ)
             result = await setup.check()
-            assert "keeps off after a 429; wait" in lines_of(result.stdout, "warn  exchange")[0]
+            assert "is pausing after a 429; run this again in" in lines_of(result.stdout, "warn  exchange")[0]
             assert upstream.receipts(SIGNED_READ) == sent
 
 
@@ -342,7 +342,7 @@ async def test_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         await redis.kill()
         result = await setup.check()
         assert result.exit_code == 1
-        assert "Redis does not let us in: ConnectionError" in result.stdout
+        assert "Redis cannot be used: ConnectionError" in result.stdout
 
 
 async def test_a_redis_whose_address_cannot_be_read(tmp_path: Path) -> None:

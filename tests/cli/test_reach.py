@@ -12,8 +12,8 @@ from sealgate.gateway.doors.opening import OPEN_WIRE, OPEN_WIRE_FIX
 UNENCRYPTED = warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
 UNNAMED = warn(
     "listen.hosts",
-    "listen.tcp is for other machines, listen.hosts names only this one: their bots get 421",
-    "add the name that bots use",
+    "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421",
+    "add the host name that those bots use",
 )
 EVERYWHERE = "0.0.0.0:8787"
 CASES = {

@@ -21,13 +21,13 @@ DAY = 86_400.0
 @pytest.mark.parametrize(
     ("offset_s", "error_s", "level", "words"),
     [
-        (0.003, 0.002, Level.OK, "known to ±2 ms; this machine is +3 ms off"),
+        (0.003, 0.002, Level.OK, "known to ±2 ms; this machine's clock is off by +3 ms"),
         (0.0, 0.0021, Level.OK, "known to ±3 ms"),
-        (0.0, 0.0001, Level.OK, "known to ±1 ms; this machine is +0 ms off"),
-        (120.0, 0.002, Level.WARN, "this machine is 120.0 s behind, which it corrects"),
-        (-120.0, 0.002, Level.WARN, "this machine is 120.0 s ahead, which it corrects"),
-        (1.002, 0.002, Level.OK, "this machine is +1002 ms off"),
-        (1.003, 0.002, Level.WARN, "this machine is 1.0 s behind"),
+        (0.0, 0.0001, Level.OK, "known to ±1 ms; this machine's clock is off by +0 ms"),
+        (120.0, 0.002, Level.WARN, "this machine's clock is 120.0 s behind, which the gateway corrects"),
+        (-120.0, 0.002, Level.WARN, "this machine's clock is 120.0 s ahead, which the gateway corrects"),
+        (1.002, 0.002, Level.OK, "this machine's clock is off by +1002 ms"),
+        (1.003, 0.002, Level.WARN, "this machine's clock is 1.0 s behind"),
         (0.0, 2.5, Level.OK, "known to ±2500 ms"),
         (0.0, 2.501, Level.FAIL, "known to ±2501 ms, too poor for a recv_window of 5000 ms"),
         (120.0, 3.0, Level.FAIL, "known to ±3000 ms, too poor for a recv_window of 5000 ms"),
@@ -42,10 +42,10 @@ def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> Non
 @pytest.mark.parametrize(
     ("days", "level", "text"),
     [
-        (90, Level.OK, "the certificate is valid, until 2027-04-15"),
-        (14, Level.OK, "the certificate is valid, until 2027-01-29"),
-        (13.9, Level.WARN, "the certificate is valid, until 2027-01-29, 14 days from now"),
-        (3, Level.WARN, "the certificate is valid, until 2027-01-18, 3 days from now"),
+        (90, Level.OK, "the certificate is valid until 2027-04-15"),
+        (14, Level.OK, "the certificate is valid until 2027-01-29"),
+        (13.9, Level.WARN, "the certificate is valid until 2027-01-29, in 14 days"),
+        (3, Level.WARN, "the certificate is valid until 2027-01-18, in 3 days"),
     ],
 )
 def test_certificate(days: float, level: Level, text: str) -> None:
@@ -60,10 +60,10 @@ def test_certificate(days: float, level: Level, text: str) -> None:
         (9, "the certificate of a.example is not valid yet", "this machine's clock says 2027-01-15"),
         (64, "the certificate is not for a.example", "correct the host in base_url"),
         (62, "the certificate is not for a.example", "correct the host in base_url"),
-        (18, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
-        (19, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
-        (20, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
-        (21, "the certificate of a.example is of an unknown authority", "upstream.ca_file"),
+        (18, "the certificate of a.example is signed by an unknown authority", "upstream.ca_file"),
+        (19, "the certificate of a.example is signed by an unknown authority", "upstream.ca_file"),
+        (20, "the certificate of a.example is signed by an unknown authority", "upstream.ca_file"),
+        (21, "the certificate of a.example is signed by an unknown authority", "upstream.ca_file"),
         (1, "the certificate of a.example is refused (odd)", "upstream.ca_file"),
     ],
 )
@@ -76,11 +76,11 @@ def test_refused_certificate(code: int, text: str, fix: str) -> None:
 @pytest.mark.parametrize(
     ("record", "level", "words"),
     [
-        (KeyRecord(None, is_active=True), Level.OK, "active, without an end"),
+        (KeyRecord(None, is_active=True), Level.OK, "active, without expiry"),
         (KeyRecord(NOW + 90 * DAY, is_active=True), Level.OK, "active, until 2027-04-15"),
-        (KeyRecord(NOW + 3 * DAY, is_active=True), Level.WARN, "the key ends soon: until 2027-01-18"),
+        (KeyRecord(NOW + 3 * DAY, is_active=True), Level.WARN, "the key expires soon: until 2027-01-18"),
         (KeyRecord(NOW - DAY, is_active=True), Level.FAIL, "the key has expired (until 2027-01-14)"),
-        (KeyRecord(None, is_active=False), Level.FAIL, "the key is not active"),
+        (KeyRecord(None, is_active=False), Level.FAIL, "the exchange lists the key as inactive"),
     ],
 )
 def test_record(record: KeyRecord, level: Level, words: str) -> None:
@@ -124,10 +124,16 @@ def test_descriptors(room: int, level: Level) -> None:
     ("record", "permissions", "may", "level", "words"),
     [
         (KeyRecord(None, is_active=True), ("read",), {"read", "trade"}, Level.WARN, "the key may not trade"),
-        (KeyRecord(None, is_active=True), ("read",), {"read"}, Level.OK, "active, without an end"),
-        (KeyRecord(None, is_active=True), ("read", "trade"), {"trade"}, Level.OK, "active, without an end"),
-        (KeyRecord(None, is_active=True), (), {"trade"}, Level.OK, "active, without an end"),
-        (KeyRecord(None, is_active=False), ("read",), {"trade"}, Level.FAIL, "the key is not active"),
+        (KeyRecord(None, is_active=True), ("read",), {"read"}, Level.OK, "active, without expiry"),
+        (KeyRecord(None, is_active=True), ("read", "trade"), {"trade"}, Level.OK, "active, without expiry"),
+        (KeyRecord(None, is_active=True), (), {"trade"}, Level.OK, "active, without expiry"),
+        (
+            KeyRecord(None, is_active=False),
+            ("read",),
+            {"trade"},
+            Level.FAIL,
+            "the exchange lists the key as inactive",
+        ),
     ],
 )
 def test_a_key_that_may_not_do_what_bots_may(

@@ -136,7 +136,7 @@ def _stored_wrongly(facts: Facts) -> Causes:
             Weight.PROVEN, "what is stored as the secret is the API key", fix, "they are the same text"
         )
     if facts.shape.is_wrapped:
-        seen = "it begins or ends with a quote or a blank"
+        seen = "it begins or ends with a quote or a space"
         yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, seen)
 
 

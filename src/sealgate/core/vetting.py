@@ -23,23 +23,27 @@ _CERTIFICATE_UNKNOWN = frozenset({18, 19, 20, 21})
 def vet_clock(offset_s: float, error_s: float, recv_window_ms: int) -> Finding:
     """Judge the clock as `/time` shows it: `offset_s` is upstream minus this host, true to `error_s`."""
     bound_ms = max(1, math.ceil(error_s * 1000))
-    text = f"/time is known to ±{bound_ms} ms"
+    text = f"the exchange's time is known to ±{bound_ms} ms"
     if error_s * 2000 > recv_window_ms:
-        fix = "use a machine with a faster way to the exchange, or a larger recv_window_ms"
+        fix = "use a machine with a faster connection to the exchange, or a larger recv_window_ms"
         return fail("clock", f"{text}, too poor for a recv_window of {recv_window_ms} ms", fix)
     if abs(offset_s) > _HOST_OFF_S + error_s:
         side = "behind" if offset_s > 0 else "ahead"
         fix = "set this machine's clock (NTP): the log's times go by it"
-        return warn("clock", f"{text}; this machine is {abs(offset_s):.1f} s {side}, which it corrects", fix)
-    return ok("clock", f"{text}; this machine is {round(offset_s * 1000):+d} ms off")
+        return warn(
+            "clock",
+            f"{text}; this machine's clock is {abs(offset_s):.1f} s {side}, which the gateway corrects",
+            fix,
+        )
+    return ok("clock", f"{text}; this machine's clock is off by {round(offset_s * 1000):+d} ms")
 
 
 def vet_keep_alive(announced_s: float | None, keep_alive_s: float) -> Finding | None:
     """Judge how long idle connections are kept by what the exchange announces, None where it is in order."""
     if announced_s is None or announced_s > keep_alive_s:
         return None
-    text = f"the exchange closes idle connections after {announced_s:g} s; it is {keep_alive_s:g} here"
-    fix = "set it to less; meanwhile the gateway closes them earlier by itself"
+    text = f"the exchange closes idle connections after {announced_s:g} s, this is {keep_alive_s:g} s"
+    fix = "lower this; until then the gateway goes by what the exchange says"
     return warn("upstream.keep_alive", text, fix)
 
 
@@ -52,10 +56,10 @@ def nothing_there(base_url: str, *paths: str) -> Finding:
 def vet_certificate(not_after: float, now: float) -> Finding:
     """Judge a certificate that was accepted, by its end."""
     left_s = not_after - now
-    text = f"the certificate is valid, until {day(not_after)}"
+    text = f"the certificate is valid until {day(not_after)}"
     if left_s < _CERTIFICATE_WARN_S:
-        fix = "nothing here: the exchange must renew it; look at its status page"
-        return warn("TLS", f"{text}, {left_s / DAY_S:.0f} days from now", fix)
+        fix = "the exchange must renew it; see its status page"
+        return warn("TLS", f"{text}, in {left_s / DAY_S:.0f} days", fix)
     return ok("TLS", text)
 
 
@@ -70,7 +74,7 @@ def refused_certificate(code: int, host: str, message: str, now: float) -> Findi
         return fail("TLS", f"the certificate is not for {host}", fix)
     if code in _CERTIFICATE_UNKNOWN:
         fix = "name its authority in upstream.ca_file if you know it, else do not trust this network"
-        return fail("TLS", f"the certificate of {host} is of an unknown authority", fix)
+        return fail("TLS", f"the certificate of {host} is signed by an unknown authority", fix)
     return fail("TLS", f"the certificate of {host} is refused ({message})", "see upstream.ca_file")
 
 
@@ -85,15 +89,15 @@ def vet_listed(area: str, key: ListedKey, may: frozenset[str], server_now: float
 
 def vet_record(area: str, record: KeyRecord, server_now: float) -> Finding:
     """Judge a key by its record."""
-    end = "without an end" if record.expires_at is None else f"until {day(record.expires_at)}"
+    end = "without expiry" if record.expires_at is None else f"until {day(record.expires_at)}"
     state = record.state(server_now)
     if state is KeyState.ENDED:
         return fail(area, f"the key has expired ({end})", RENEW)
     if state is KeyState.INACTIVE:
-        return fail(area, "the key is not active, says the exchange's list", RENEW)
+        return fail(area, "the exchange lists the key as inactive", RENEW)
     if state is KeyState.ENDS_SOON:
-        return warn(area, f"the session token is good; the key ends soon: {end}", RENEW)
-    return ok(area, f"the session token is good; the key is active, {end}")
+        return warn(area, f"the session token works; the key expires soon: {end}", RENEW)
+    return ok(area, f"the session token works; the key is active, {end}")
 
 
 def vet_disk(folder: str, free: int, wanted: int) -> Finding | None:
@@ -110,8 +114,8 @@ def vet_descriptors(limit: int, room: int, wanted: int) -> Finding:
     """Judge the open files that the system grants: `room` bots of `wanted` can be connected."""
     if room < wanted:
         fix = "raise it (ulimit -n, LimitNOFILE=), or lower listen.max_connections"
-        return warn("open files", f"{limit} are granted: {room} bots can connect, not {wanted}", fix)
-    return ok("open files", f"{limit} are granted, enough for {wanted} bots")
+        return warn("open files", f"the limit is {limit}: {room} bots can connect, not {wanted}", fix)
+    return ok("open files", f"the limit is {limit}, enough for {wanted} bots")
 
 
 def day(seconds: float) -> str:

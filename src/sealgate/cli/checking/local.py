@@ -53,7 +53,7 @@ def look_at_file(file: Path | None) -> Iterator[Finding]:
     found = file.stat()
     if found.st_mode & stat.S_IWOTH:
         yield fail(
-            "configuration", f"everybody may write {file}, and so choose the exchange", f"chmod 600 {file}"
+            "configuration", f"everyone can write to {file}, and so choose the exchange", f"chmod 600 {file}"
         )
     elif found.st_uid not in (os.geteuid(), 0):
         yield warn("configuration", f"{file} belongs to user {found.st_uid}", f"chown {os.geteuid()} {file}")
@@ -64,13 +64,13 @@ def look_for_leftovers(config: Config) -> Iterator[Finding]:
     if config.base_url.host == _STARTER_HOST:
         yield fail(
             "configuration",
-            f"base_url is still that of the example, {config.base_url}",
-            "write the exchange's",
+            f"base_url is still the example, {config.base_url}",
+            "write the address of your exchange",
         )
     for alias, key in config.keys.items():
         if key.api_key == _STARTER_KEY:
             yield fail(
-                "configuration", f"keys.{alias}.api_key is still that of the example", "paste the key's"
+                "configuration", f"keys.{alias}.api_key is still the placeholder", "paste your API key"
             )
 
 
@@ -86,11 +86,11 @@ def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known
         scheme = key.secret.partition(":")[0]
         place = key.secret if scheme != "cmd" else "a program's output"
         if found.shape.is_wrapped:
-            fix = "store the secret alone, unless they belong to it"
-            yield warn(area, f"the secret of {place} begins or ends with a quote or a blank", fix)
+            fix = "store the secret alone, unless they are part of it"
+            yield warn(area, f"the secret from {place} begins or ends with a quote or a space", fix)
         else:
-            private = ", which is yours alone" if scheme == "file" else ""
-            yield ok(area, f"the secret can be read from {place}{private}")
+            private = ", by you alone" if scheme == "file" else ""
+            yield ok(area, f"the secret is readable from {place}{private}")
 
 
 def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
@@ -105,7 +105,7 @@ def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
 def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield whether the bots' tokens can be read."""
     if not config.bots:
-        yield ok("bots", "none are named: every program on this machine may read and trade")
+        yield ok("bots", "none configured: every program on this machine may read and trade")
         return
     try:
         read_roster(config, environ)
@@ -113,8 +113,8 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
         yield told("bots", str(error))
     else:
         count = len(config.bots)
-        who = "one is named, and what it proves" if count == 1 else f"{count} are named, and what they prove"
-        yield ok("bots", f"{who} {'itself' if count == 1 else 'themselves'} by can be read")
+        who = "1 bot configured; its" if count == 1 else f"{count} bots configured; their"
+        yield ok("bots", f"{who} credentials are readable")
         yield from _short_tokens(config, environ)
 
 
@@ -126,8 +126,8 @@ def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Findin
             continue
         token = read_secret(bot.token, environ)
         if len(token) < usual:
-            text = f"the token has {len(token)} characters, fewer than the {usual} of a random one"
-            yield warn(f"bots.{name}", text, "store one that `sealgate token new` prints")
+            text = f"the token has {len(token)} characters; a random one has {usual}"
+            yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")
         wipe(token)
 
 
@@ -140,7 +140,7 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
     except StartError as error:
         yield told("listen.tls_cert", str(error))
     else:
-        yield ok("listen.tls_cert", "certificate and key belong together")
+        yield ok("listen.tls_cert", "the certificate matches its key")
 
 
 def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:
@@ -148,7 +148,7 @@ def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running:
     for setting, address in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
         if address is not None:
             yield (
-                ok(setting, f"the running gateway has {address}")
+                ok(setting, f"{address} is in use by the running gateway")
                 if is_running
                 else _bindable(setting, address)
             )
@@ -177,7 +177,7 @@ def _trouble(setting: str, check: Callable[[], object]) -> Finding | None:
 def _bindable(setting: str, address: Address) -> Finding:
     """Bind and let go, without listening: no bot must find this here."""
     if address.port == 0:
-        return ok(setting, "it will be a free port, another one at each start")
+        return ok(setting, "a free port is chosen at each start")
     try:
         found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
         for family, kind, _, _, where in found:

@@ -29,7 +29,7 @@ async def look_at_network(config: Config, environ: Mapping[str, str]) -> AsyncIt
     if config.base_url.scheme == "https":
         yield await _shake_hands(config, environ)
     else:
-        yield ok("TLS", "none: the exchange is on this machine")
+        yield ok("TLS", "not needed: the exchange is on this machine")
 
 
 async def _resolve(host: str, port: int) -> Finding | None:
@@ -58,7 +58,7 @@ async def _shake_hands(config: Config, environ: Mapping[str, str]) -> Finding:
                 url.host, url.port, ssl=context, server_hostname=url.host
             )
     except TimeoutError:
-        return _unreachable(f"nothing came within {config.upstream.connect_timeout:g} s", environ)
+        return _unreachable(f"no answer within {config.upstream.connect_timeout:g} s", environ)
     except ssl.SSLCertVerificationError as error:
         return refused_certificate(error.verify_code, url.host, error.verify_message, wall)
     except ssl.SSLError as error:

@@ -16,5 +16,7 @@ def look_at_reach(config: Config) -> Iterator[Finding]:
     if listen.tls_cert is None:
         yield warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
     if all(is_loopback(host) for host in listen.hosts):
-        text = "listen.tcp is for other machines, listen.hosts names only this one: their bots get 421"
-        yield warn("listen.hosts", text, "add the name that bots use")
+        text = (
+            "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421"
+        )
+        yield warn("listen.hosts", text, "add the host name that those bots use")

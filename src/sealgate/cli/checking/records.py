@@ -21,7 +21,7 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
     """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
     file = config.journal.file
     if file is None:
-        yield ok("journal", "none is kept: a crash forgets which orders were under way (journal.file)")
+        yield ok("journal", "none: after a crash nobody knows which orders were in flight (set journal.file)")
         return
     try:
         yield from _opened(config, file, learned) if file.exists() else _to_be_made(file)
@@ -34,27 +34,29 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
 
 def _to_be_made(file: Path) -> Iterator[Finding]:
     if os.access(file.parent, os.W_OK | os.X_OK):
-        yield ok("journal", f"{file} will be made at the first start")
+        yield ok("journal", f"{file} will be created at the first start")
     else:
-        yield fail("journal", f"{file} cannot be made: its folder is not writable", "choose a writable path")
+        yield fail(
+            "journal", f"{file} cannot be created: its folder is not writable", "choose a writable path"
+        )
 
 
 def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
     aliases = {subject(config, alias): alias for alias in config.keys}
     insight = look_into(file, aliases, Host().wall())
     if insight is None:
-        yield ok("journal", f"{file} is of an older version, and will be taken over at the next start")
+        yield ok("journal", f"{file} has an older format; the next start will convert it")
         return
     learned.update(insight.limits)
-    user = "a gateway uses it" if insight.is_in_use else "no gateway uses it"
+    user = "a gateway is using it" if insight.is_in_use else "no gateway is using it"
     if insight.in_doubt:
         fix = "look each up at the exchange: sealgate orders"
-        yield warn("journal", f"{file} is whole, {user}; orders in doubt: {insight.in_doubt}", fix)
+        yield warn("journal", f"{file} is intact; {user}; orders in doubt: {insight.in_doubt}", fix)
     else:
-        yield ok("journal", f"{file} is whole, {user}; no orders are in doubt")
+        yield ok("journal", f"{file} is intact; {user}; no orders are in doubt")
     if insight.unread:
         keys = ", ".join(aliases[one] for one in insight.unread)
-        text = f"the limits learned of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
+        text = f"the learned limits of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
         yield warn("journal", text, UNREAD_FIX)
 
 

@@ -28,5 +28,5 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
         async with Table(url.reveal(), "check", "check").opened():
             return ok(_AREA, "Redis answers")
     except TROUBLE as error:
-        fix = "start it, or correct limits.redis; until then each gateway goes alone"
-        return fail(_AREA, f"Redis does not let us in: {type(error).__name__}", fix)
+        fix = "start it, or correct limits.redis; until then each gateway works alone"
+        return fail(_AREA, f"Redis cannot be used: {type(error).__name__}", fix)

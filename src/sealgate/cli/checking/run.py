@@ -89,8 +89,8 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
 
 
 def _unconfigured() -> Finding:
-    text = f"there is none: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
-    fix = "run it where the gateway's variables are set, or make a file with `sealgate config init`"
+    text = f"not found: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
+    fix = "run this where the gateway's variables are set, or write a file with `sealgate config init`"
     return fail("configuration", text, fix)
 
 
@@ -111,9 +111,13 @@ def _summary(loaded: Loaded, settings: list[Effective]) -> str:
     file = str(loaded.file)
     in_file = sum(one.source == file for one in settings)
     elsewhere = sum(one.source not in (file, DEFAULT) for one in settings)
-    parts = [f"{in_file} of {file}"] if loaded.file else []
-    parts += [f"{elsewhere} of the environment"] if elsewhere or not parts else []
-    return f"it is valid; {' and '.join(parts)}, the rest are defaults"
+    parts = [f"{_settings(in_file)} from {file}"] if loaded.file else []
+    parts += [f"{elsewhere if parts else _settings(elsewhere)} from the environment"] if elsewhere else []
+    return f"valid: {' and '.join(parts)}, the others are defaults"
+
+
+def _settings(count: int) -> str:
+    return "1 setting" if count == 1 else f"{count} settings"
 
 
 def _look_around(turn: Round) -> Iterator[Finding]:
@@ -139,10 +143,10 @@ async def _go_out(turn: Round) -> None:
     if (finding := await look_at_redis(turn.config, turn.environ)) is not None:
         turn.report.add(finding)
     if any(local.look_for_leftovers(turn.config)):
-        turn.report.add(warn("exchange", "it was not asked", "set base_url and the key first"))
+        turn.report.add(warn("exchange", "not contacted", "set base_url and the key first"))
     elif (left_s := pause_s(turn.running)) > 0:
-        text = "it was not asked: the running gateway keeps off after a 429"
-        turn.report.add(warn("exchange", text, f"wait {left_s:.0f} s, and run it again"))
+        text = "not contacted: the running gateway is pausing after a 429"
+        turn.report.add(warn("exchange", text, f"run this again in {left_s:.0f} s"))
     else:
         await _ask(turn)
 

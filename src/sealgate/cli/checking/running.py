@@ -15,7 +15,7 @@ from sealgate.core.advice import REACH
 from sealgate.core.findings import Finding, ok, warn
 
 _TIMEOUT_S = 3.0
-_STALE_FIX = "what is stored now is accepted; let it take that up: sealgate reload"
+_STALE_FIX = "what is stored now is accepted; load it: sealgate reload"
 
 
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
@@ -27,7 +27,7 @@ def find_other(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
     """Yield that a gateway with another configuration runs at one of these addresses, if one does."""
     document = _first_status(config, (*_by_tcp(config), *_by_socket(config, environ)))
     if document is not None:
-        text = f"another Sealgate gateway runs here, for {document['base_url']}"
+        text = f"another Sealgate gateway is running here, for {document['base_url']}"
         yield warn("gateway", text, "stop it, or give this one addresses of its own")
 
 
@@ -71,14 +71,14 @@ def pause_s(status: Mapping[str, Any] | None) -> float:
 def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what the running gateway says of itself, and the limits that it has learned."""
     for reason in status["not_ready"]:
-        yield warn("gateway", f"it runs, but is not ready: {reason}", "see below")
+        yield warn("gateway", f"running, but not ready: {reason}", "see below")
     if status["halts"]:
-        yield warn("gateway", "it runs, and orders are halted", "let them go again: sealgate resume")
+        yield warn("gateway", "running, with orders halted", "allow them again: sealgate resume")
     degraded = list(_degraded(status))
     yield from degraded
     if not status["not_ready"]:
         but = ", but degraded" if degraded else ""
-        yield ok("gateway", f"it runs, version {status['version']}, and is ready{but}")
+        yield ok("gateway", f"version {status['version']} is running and ready{but}")
     for key in status["keys"]:
         yield from _key(key)
 
@@ -87,7 +87,9 @@ def _degraded(status: Mapping[str, Any]) -> Iterator[Finding]:
     """Yield what a gateway that may serve cannot do; an older version has fewer members."""
     trouble, journal = status["clock"]["trouble"], status["journal"]
     if (failing := status.get("failing")) is not None:
-        text = f"the exchange fails: {failing['attempts']} attempts, the last was {failing['kind']}"
+        text = (
+            f"the exchange is failing: {failing['attempts']} attempts failed, the last with {failing['kind']}"
+        )
         yield warn("gateway", text, failing["advice"])
     elif trouble is not None and not status["not_ready"]:
         yield warn("gateway", f"clock: {trouble}", REACH)
@@ -120,7 +122,7 @@ def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
     if key["disabled"]:
         yield warn(area, f"disabled in the running gateway: {key['disabled']}", "see below")
     for limit in key["limits"]:
-        foreign = "; someone else seems to use this key, too" if limit["is_foreign_use"] else ""
+        foreign = "; someone else seems to be using this key, too" if limit["is_foreign_use"] else ""
         yield ok("limits", f"{area}: {limit['words']}{foreign}")
     if not key["limits"]:
         yield ok("limits", f"{area}: no limit known yet")
