@@ -17,7 +17,8 @@ from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.server import BotServer
-from sealgate.gateway.http.parser import HeadMemory
+from sealgate.gateway.http.memory import HeadMemory
+from sealgate.gateway.http.parser import RequestHead
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -266,7 +267,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 async def served_of(pieces: list[tuple[bytes, int]], number: int) -> list[tuple[str, bytes]]:
     """Return targets and bodies as they are served; behind each piece the loop turns so many times."""
     seen: list[tuple[str, bytes]] = []
-    memory = HeadMemory()
+    memory: HeadMemory[RequestHead] = HeadMemory()
 
     async def note(incoming: Incoming) -> bool:
         parts: list[bytes] = []
@@ -341,7 +342,7 @@ REMEMBERED = {
 async def test_a_head_that_is_remembered_is_served_as_any_other(pieces: list[bytes], number: int) -> None:
     """With the body that came with it, and only where a request begins."""
 
-    async def served(memory: HeadMemory) -> list[tuple[str, bytes]]:
+    async def served(memory: HeadMemory[RequestHead]) -> list[tuple[str, bytes]]:
         seen: list[tuple[str, bytes]] = []
 
         async def note(incoming: Incoming) -> bool:
@@ -361,7 +362,7 @@ async def test_a_head_that_is_remembered_is_served_as_any_other(pieces: list[byt
                 assert (await bot.reply()).status == 200
         return seen
 
-    memory = HeadMemory()
+    memory: HeadMemory[RequestHead] = HeadMemory()
     assert await served(memory) == await served(HeadMemory(most_bytes=0))
     assert memory.find(ORDERS[0]) is not None
 

@@ -19,11 +19,11 @@ import structlog
 from sealgate.errors import Refusal
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.http.flow import Body, Flow
-from sealgate.gateway.http.parser import END, HeadMemory, Malformed, RequestEvent, RequestHead, RequestParser
+from sealgate.gateway.http.memory import HeadMemory
+from sealgate.gateway.http.parser import PIECE_BYTES, Malformed, RequestEvent, RequestHead, RequestParser
 
 _PIPELINED: Final = 8  # requests that may wait behind the one under way
 _PIPELINED_BYTES: Final = 16 * 1024  # of them; the piece that goes beyond is taken whole
-_PIECE_BYTES: Final = 16 * 1024  # parsed before both are looked at
 _LINGER_S: Final = 2.0
 _LOOK_S: Final = 0.1
 _HTTP_11: Final = (1, 1)
@@ -75,7 +75,7 @@ class Service:
     handle: Callable[[Incoming], Awaitable[bool]]
     malformed: Callable[[Refusal], bytes]
     head_timeout_s: float
-    memory: Callable[[], HeadMemory] = field(default=HeadMemory)
+    memory: Callable[[], HeadMemory[RequestHead]] = field(default=HeadMemory)
     identify: Callable[[asyncio.BaseTransport], Any] = lambda _: None
     idle_s: float = 75.0  # longer than the usual client keeps an idle connection
 
@@ -156,7 +156,7 @@ class ServerConnection(Flow):
 
     def _parse(self) -> None:
         while self._unparsed and self._takes:
-            piece, self._unparsed = self._unparsed[:_PIECE_BYTES], self._unparsed[_PIECE_BYTES:]
+            piece, self._unparsed = self._unparsed[:PIECE_BYTES], self._unparsed[PIECE_BYTES:]
             self._state = _OPEN
             events = self._parser.feed(piece)
             for event in events:
@@ -181,13 +181,12 @@ class ServerConnection(Flow):
             )
         elif isinstance(event, Malformed):
             self._refuse_the_rest(_refusal_of(event))
-        elif latest is None:
-            pass
-        elif event is END:
-            latest.body.end()
-            self._latest = None
-        elif isinstance(event, bytes):
-            latest.body.feed(event)
+        elif latest is not None:
+            if event:
+                latest.body.feed(event)
+            else:
+                latest.body.end()
+                self._latest = None
 
     def _refuse_the_rest(self, refusal: Refusal) -> None:
         """Take no more: the refusal belongs to the body under way, or is the last reply."""

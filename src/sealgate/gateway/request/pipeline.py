@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -12,7 +13,7 @@ from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.body import read_body, whole_body
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.http.parser import HeadMemory
+from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.keys.sealing import check_session, sealed_request
 from sealgate.gateway.pacing.turnstile import Turn
@@ -24,6 +25,9 @@ from sealgate.gateway.request.replies import Reply, passed_on
 from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
+
+if TYPE_CHECKING:
+    from sealgate.gateway.http.parser import RequestHead
 
 log = structlog.get_logger("sealgate.pipeline")
 
@@ -49,7 +53,7 @@ class Pipeline:
         self._books = books
         self._halting = halting
         self._host = host
-        self.heads = HeadMemory()  # of requests that were admitted
+        self.heads: HeadMemory[RequestHead] = HeadMemory()  # of requests that were admitted
 
     @property
     def is_draining(self) -> bool:

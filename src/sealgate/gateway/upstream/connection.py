@@ -18,19 +18,12 @@ from aiohttp.connector import Connection
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.idle_connections import IdleCloses, announced_life_s
-from sealgate.core.statuses import OK, SWITCHING_PROTOCOLS, TOO_MANY_REQUESTS
+from sealgate.core.statuses import TOO_MANY_REQUESTS
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.flow import Body, Flow
-from sealgate.gateway.http.parser import (
-    SURPLUS,
-    LineMemory,
-    Malformed,
-    ReplyEvent,
-    ReplyParser,
-    whole_reply,
-)
-from sealgate.gateway.http.parser import ReplyHead as RawHead
+from sealgate.gateway.http.memory import HeadMemory
+from sealgate.gateway.http.parser import Malformed, RawReplyHead, ReplyEvent, ReplyParser
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
 from sealgate.gateway.upstream.states import (
     ASKED,
@@ -54,7 +47,6 @@ if TYPE_CHECKING:
 
 CLOSED_UNUSED = "the connection was closed at once"
 _PLAIN_DIGITS = 18  # of a length: one of more digits has zeros in front
-_MOST_INTERIM = 16  # 1xx replies to one request
 
 _UNASKED = frozenset({IDLE, ENDED})
 _FREE = frozenset({IDLE, WHOLE})  # for the next request
@@ -64,7 +56,7 @@ class Owner(Protocol):
     """What has the connections to one upstream. `closes` learns when idle ones are closed."""
 
     closes: IdleCloses
-    lines: LineMemory
+    heads: HeadMemory[RawReplyHead]
 
     def take_back(self, connection: "UpstreamConnection") -> None:
         """Take a connection that its request has done with."""
@@ -90,11 +82,10 @@ class UpstreamConnection(Flow):
         super().__init__(loop)
         self._connection = connection
         self._owner = owner
-        self._head: asyncio.Future[RawHead] | None = None
-        self._parser = ReplyParser(owner.lines)
+        self._head: asyncio.Future[RawReplyHead] | None = None
+        self._parser = ReplyParser(owner.heads)
         self._content = Body(self)
-        self._message: RawHead | None = None
-        self._interim = 0
+        self._message: RawReplyHead | None = None
         self._closes = owner.closes
         self._keep_alive_s = math.inf
         self._announced_s: float | None = None
@@ -254,7 +245,7 @@ class UpstreamConnection(Flow):
         self._connection.close()
         self._owner.take_back(self)
 
-    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[RawHead] | None":
+    def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[RawReplyHead] | None":
         """Write a request, and return where the head of its reply comes; None where nothing could be written.
 
         Both loops write at once, and close a transport whose first write fails. (That of TLS does not say so:
@@ -263,7 +254,7 @@ class UpstreamConnection(Flow):
         if self._state is not IDLE or self.transport is None:
             return None
         self._state = after(self._state, SEND)
-        self._sent_at, self._has_heard, self._interim = Host.now(), False, 0
+        self._sent_at, self._has_heard = Host.now(), False
         self._rested_s = self._sent_at - self._idle_since if self.has_rested else None
         self._alarm.set(ends_at)
         self._content = Body(self)
@@ -280,43 +271,24 @@ class UpstreamConnection(Flow):
         if not self._has_heard and self._state is ASKED:
             self._has_heard = True
             self._round_trip_s = min(self._round_trip_s, Host.now() - self._sent_at)
-        events = self._parser.feed(data)
-        whole = whole_reply(events) if self._state is ASKED else None
-        if whole is not None:
-            head, body = whole
-            self._take_head(head)
-            self._content = Body(self, body)
-            self._state = after(self._state, END)
-        else:
-            for event in events:
-                self._take(event)
-        if self._message is not None and self._head is not None and not self._head.done():
-            self._head.set_result(self._message)
+        for event in self._parser.feed(data):
+            self._take(event)
 
     def _take(self, event: ReplyEvent) -> None:
         if isinstance(event, Malformed):
             self._fail(UntakenReplyError(event.detail))
-        elif isinstance(event, bytes):
+        elif isinstance(event, RawReplyHead):
+            if self._state is ASKED and self._head is not None:
+                self._message = event
+                self._may_stay = self._may_stay and event.keep_alive
+                self._state = after(self._state, HEAD)
+                if not self._head.done():  # else whoever waited has just gone
+                    self._head.set_result(event)
+        elif event:
             self._content.feed(event)
-        elif event is SURPLUS:
-            self._spoil()
-        elif isinstance(event, RawHead):
-            self._take_head(event)
-        elif self._message is not None and self._state is BODY:  # else that of an interim reply
+        elif self._state is BODY:
             self._state = after(self._state, END)
             self._content.end()
-
-    def _take_head(self, head: RawHead) -> None:
-        if head.status == SWITCHING_PROTOCOLS:
-            self._fail(UntakenReplyError("it switched to another protocol (101), which nobody asked for"))
-        elif head.status < OK:  # RFC 9110 section 15.2: interim replies are skipped
-            self._interim += 1
-            if self._interim > _MOST_INTERIM:
-                self._fail(UntakenReplyError("it sent interim replies (1xx) without end"))
-        elif self._state is ASKED:
-            self._message = head
-            self._may_stay = self._may_stay and head.keep_alive
-            self._state = after(self._state, HEAD)
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
@@ -345,7 +317,7 @@ class UpstreamConnection(Flow):
         """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
         if self.tls is not None and not has_said_goodbye(self.tls):
             return False
-        if not self._parser.finish():
+        if not self._parser.ends_with_connection:
             return False
         self._content.end()
         return True
@@ -372,7 +344,7 @@ class UpstreamConnection(Flow):
             self.transport.abort()
 
 
-def _sorted(message: RawHead) -> ReplyHead:
+def _sorted(message: RawReplyHead) -> ReplyHead:
     """Return the head. Raises UntakenReplyError where more was done to the body than cut it into chunks.
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
@@ -380,7 +352,7 @@ def _sorted(message: RawHead) -> ReplyHead:
     if isinstance(message.memo, ReplyHead):
         return message.memo
     head = sort_reply(message.fields)
-    if message.is_chunked and head.coding != b"chunked":
+    if head.coding is not None and head.coding != b"chunked":
         raise UntakenReplyError("the reply has a transfer coding other than chunked")
     if head.length is not None and len(head.length) > _PLAIN_DIGITS:
         head = head._replace(length=b"%d" % (message.length or 0))  # without the zeros in front

@@ -10,6 +10,7 @@ for use without its client; tests on raw sockets hold the behaviour.)
 import asyncio
 import contextlib
 import math
+from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp.client_reqrep import ClientRequest
@@ -19,16 +20,20 @@ from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.idle_connections import IdleCloses
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.http.parser import LineMemory
+from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.slots import ConnectionSlots
 from sealgate.gateway.upstream.tls import client_context
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
+if TYPE_CHECKING:
+    from sealgate.gateway.http.parser import RawReplyHead
+
 _RENEW_AT = 0.8  # of the time that a connection is kept: another is opened before the last one goes
 _SHORT_S = 2.0  # a connection that nobody could use for that long is no use
 _GAP_S = 0.1  # from such a one to the next, at first
+_REMEMBERED_BYTES = 64 * 1024  # of replies' heads: most have a date in them, and come for a second
 _FULL = "no connection to the exchange became free in time (upstream.max_connections)"
 _UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
@@ -44,7 +49,7 @@ class Upstream:
         url = URL(destination.base_url)
         self._before_target = url.raw_path.rstrip("/").encode("ascii")
         self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n".encode("ascii")
-        self.lines = LineMemory()
+        self.heads: HeadMemory[RawReplyHead] = HeadMemory(_REMEMBERED_BYTES)
         self._slots = ConnectionSlots(destination.max_connections)
         self._idle: list[UpstreamConnection] = []
         self._lanes: dict[UpstreamConnection, Lane] = {}

@@ -1,0 +1,70 @@
+"""What the parser said of heads before, by their exact bytes: bots and exchanges send the same few again."""
+
+from typing import Final, Generic, TypeVar
+
+Fields = tuple[tuple[bytes, bytes], ...]
+
+_MOST_HEAD_BYTES: Final = 4 * 1024  # larger ones are rare, and would crowd out the others
+_BLANK: Final = b"\r\n\r\n"
+
+
+class Head:
+    """A message's head, raw but for the space around values.
+
+    `length` is the size that it states for the body, else None. `keep_alive` says whether another message may
+    follow on the connection. `raw` holds the head's bytes where a HeadMemory may keep it, else b"". `memo` is
+    for whoever uses a head that is kept.
+    """
+
+    __slots__ = ("fields", "keep_alive", "length", "memo", "raw")
+
+    def __init__(self, fields: Fields) -> None:
+        self.fields = fields
+        self.length: int | None = None
+        self.keep_alive = True
+        self.raw = b""
+        self.memo: object = None
+
+
+H = TypeVar("H", bound=Head)
+
+
+class HeadMemory(Generic[H]):
+    """Heads, the oldest of which go first.
+
+    Only a message that comes whole and alone is looked up, and only what the parser said of such a one is
+    kept, so this is no second reading of HTTP.
+    """
+
+    def __init__(self, most_bytes: int = 1024 * 1024) -> None:
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._heads: dict[bytes, H] = {}
+
+    def __len__(self) -> int:
+        return len(self._heads)
+
+    def put(self, head: H) -> None:
+        """Keep a head that may be kept."""
+        raw = head.raw
+        if not raw or len(raw) > _MOST_HEAD_BYTES or raw in self._heads:
+            return
+        self._heads[raw] = head
+        self._bytes += len(raw)
+        while self._bytes > self._most_bytes:
+            oldest = next(iter(self._heads))
+            self._bytes -= len(oldest)
+            del self._heads[oldest]
+
+    def find(self, data: bytes) -> tuple[H, bytes] | None:
+        """Return head and body of the one message that `data` holds, None where the parser has to say."""
+        end = data.find(_BLANK) + len(_BLANK)
+        head = self._heads.get(data[:end])
+        if head is None or len(data) - end != head.length:
+            return None
+        return head, data[end:]
+
+    def clear(self) -> None:
+        """Forget them; bots' tokens are among their fields."""
+        self._heads.clear()
+        self._bytes = 0
