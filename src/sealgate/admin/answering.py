@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 
 from sealgate.core.outcome import Outcome
 from sealgate.core.status import ClockStatus
+from sealgate.core.venues.replies import Means, Verdict
 
 _IN_A_ROW = 3
 _NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
-_FAILURES = _NO_CONNECTION | {"lost", "late", "internal", "other_5xx", "key_system_down"}
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """What failed since the last answer. Times are by the clock of `now`; `kind` is the latest one's.
+    """What failed since the last answer. Times are by the clock of `now`; `verdict` is the latest one's.
 
     `cause` has more words where there are any.
     """
 
-    kind: str
+    verdict: Verdict
     since: float
     last_at: float
     attempts: int
@@ -43,14 +43,14 @@ class Answering:
     def _after(self, outcome: Outcome) -> Failing | None:
         """Return what fails after an outcome: nothing, where its last attempt was answered."""
         errors = outcome.upstream_errors
-        if len(errors) < outcome.attempts or errors[-1].kind not in _FAILURES:
+        if len(errors) < outcome.attempts or errors[-1].verdict.means is not Means.UNKNOWN:
             return None
-        failed = [error for error in errors if error.kind in _FAILURES]
+        failed = [error for error in errors if error.verdict.means is Means.UNKNOWN]
         last = failed[-1]
-        before = self._failing or Failing(last.kind, failed[0].at, last.at, 0, None)
+        before = self._failing or Failing(last.verdict, failed[0].at, last.at, 0, None)
         cause = outcome.detail if outcome.reason else None
         attempts = before.attempts + len(failed)
-        return replace(before, kind=last.kind, last_at=last.at, attempts=attempts, cause=cause)
+        return replace(before, verdict=last.verdict, last_at=last.at, attempts=attempts, cause=cause)
 
     def look(self, clock: ClockStatus, now: float) -> Failing | None:
         """Return what fails at `now`, None where it answers, or too little was asked to tell."""
@@ -63,4 +63,4 @@ class Answering:
 def _was_reached_since(failing: Failing, clock: ClockStatus, now: float) -> bool:
     """Whether the exchange's time was read since: then it can be reached, if nobody asks for more."""
     sampled_at = None if clock.age_s is None else now - clock.age_s
-    return failing.kind in _NO_CONNECTION and sampled_at is not None and sampled_at > failing.last_at
+    return failing.verdict.kind in _NO_CONNECTION and sampled_at is not None and sampled_at > failing.last_at

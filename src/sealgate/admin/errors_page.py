@@ -1,11 +1,11 @@
-"""`/errors` on the admin address: the catalogue as a page, which the live page's advice links to.
+"""`/errors` on the admin address: the venue's errors as a page, which the live page's advice links to.
 
-docs/errors.md has the same lines.
+docs/errors.md has the lines of the default venue.
 """
 
 from html import escape
 
-from sealgate.core.catalogue import CATALOGUE, ErrorRow
+from sealgate.core.venues.replies import ErrorRow, Judge
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -27,14 +27,14 @@ _PAGE = """<!doctype html>
 """
 
 
-def errors_page() -> str:
+def errors_page(judge: Judge) -> str:
     """Return the page."""
-    return _PAGE % "\n".join(_line(kind, row) for kind, row in CATALOGUE.items())
+    return _PAGE % "\n".join(_line(kind, row) for kind, row in judge.errors().items())
 
 
 def _line(kind: str, row: ErrorRow) -> str:
     statuses = ", ".join(map(str, row.statuses)) or "-"
     words = " / ".join(row.words) or "-"
-    cells = (statuses, words, row.whose.value, row.advice)
+    cells = (statuses, words, row.verdict.whose.value, row.verdict.advice)
     rest = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
     return f'<tr id="{kind}"><td><code>{kind}</code></td>{rest}</tr>'

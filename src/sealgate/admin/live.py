@@ -18,6 +18,7 @@ from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Outcome
 from sealgate.core.status import Status
+from sealgate.core.venues.replies import Judge
 
 _KEPT = 600  # points, five minutes
 
@@ -33,14 +34,19 @@ class Clock(Protocol):
 
 
 class Live:
-    """A reader of outcomes, and what viewers get. `weights` returns each bot's weight."""
+    """A reader of outcomes, and what viewers get.
+
+    `weights` returns each bot's weight, `judge` what says what the exchange's replies mean.
+    """
 
     def __init__(
         self,
         status: Callable[[], Status],
         clock: Clock,
         weights: Callable[[], Mapping[str, float]] = dict,
+        judge: Callable[[], Judge] = Judge,
     ) -> None:
+        self.judge = judge
         self.broadcast = Broadcast()
         self._status = status
         self._clock = clock

@@ -67,8 +67,8 @@ class Metrics:
                 self._paused.labels(key).observe(error.retry_after_s)
 
     def _count_limited(self, outcome: Outcome, key: str) -> None:
-        if outcome.upstream_429s:
-            self._limited.labels(key, "upstream").inc(outcome.upstream_429s)
+        if times_limited := outcome.times_limited:
+            self._limited.labels(key, "upstream").inc(times_limited)
         if outcome.reason == "rate_limited":
             self._limited.labels(key, "gateway").inc()
 

@@ -10,7 +10,6 @@ from sealgate.admin.recent import SPAN, Recent, Tick
 from sealgate.admin.refusals import Refused
 from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.forecast import Use, forecast
 from sealgate.core.pacing.status import LimitStatus
@@ -70,11 +69,11 @@ class Picture:
         if (failing := self.failing) is None:
             return None
         return {
-            "kind": failing.kind,
+            "kind": failing.verdict.kind,
             "since_ms": self._epoch_ms(failing.since),
             "attempts": failing.attempts,
             "cause": failing.cause,
-            "advice": CATALOGUE[failing.kind].advice,
+            "advice": failing.verdict.advice,
         }
 
     def _spending(self, key: KeyStatus, sent: Counter[tuple[str, str]], seconds: float) -> dict[str, Any]:
@@ -123,8 +122,8 @@ class Picture:
             "count": trouble.count,
             "last_ms": self._epoch_ms(trouble.last_at),
             "over_since_ms": self._epoch_ms(over_since),
-            "whose": CATALOGUE[trouble.kind].whose.value,
-            "advice": "" if over_since is not None else advice(trouble.kind, known),
+            "whose": trouble.verdict.whose.value,
+            "advice": "" if over_since is not None else advice(trouble.verdict, known),
             "evidence": evidence(trouble.kind, known),
         }
 

@@ -9,7 +9,6 @@ from sealgate.core.outcome import Conclusion, Outcome
 
 SPAN = 20  # ticks that are remembered
 _MOST = 100  # durations per tick: sorting thousands would hold the loop up for milliseconds
-_LIMITED = "rate_limited"
 _UNSIGNED = frozenset({"/time", "/api-keys", "/api-keys/{api_key}/audit"})
 
 
@@ -56,7 +55,7 @@ class Recent:
         tick.added_s.append(outcome.added_s)
         tick.upstream_s.append(outcome.upstream_s)
         if outcome.upstream_errors:
-            tick.limited += ((key, error.at) for error in outcome.upstream_errors if error.kind == _LIMITED)
+            tick.limited += ((key, error.at) for error in outcome.upstream_errors if error.verdict.is_limited)
         if outcome.conclusion is Conclusion.DONE and outcome.route not in _UNSIGNED:
             self.has_worked.add(key)
 

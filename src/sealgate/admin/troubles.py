@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import structlog
 
-from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose, doc_link
 from sealgate.core.evidence import Known, advice, evidence
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Conclusion, Outcome, UpstreamError
 from sealgate.core.routes import Lane
+from sealgate.core.venues.replies import Verdict, Whose, doc_link
 
 _MOST = 50  # records
 _QUIET_S = 60.0
@@ -34,7 +34,7 @@ class Trouble:
     """
 
     key: str
-    kind: str
+    verdict: Verdict
     bot: str
     count: int
     last_at: float
@@ -45,6 +45,11 @@ class Trouble:
     worked_at: float | None = None
     clock_error_s: float | None = None
     step_s: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is called."""
+        return self.verdict.kind
 
     def explained_by(self, known: Known) -> Known:
         """Return what explains it: what was known then, where that says more than what is known now."""
@@ -57,13 +62,13 @@ class Trouble:
 
         One accepted request proves key, secret and settings good; of the rest it proves nothing.
         """
-        is_proof = CATALOGUE[self.kind].whose is Whose.SETUP
+        is_proof = self.verdict.whose is Whose.SETUP
         return self.worked_at if is_proof or now - self.last_at >= _QUIET_S else None
 
     def is_settled_by(self, outcome: Outcome) -> bool:
         """Return whether an accepted request shows that this stands in the way no more."""
         is_alike = outcome.lane is self.lane and (outcome.key or "") == self.key
-        return is_alike and (CATALOGUE[self.kind].whose is not Whose.BOT or outcome.bot == self.bot)
+        return is_alike and (self.verdict.whose is not Whose.BOT or outcome.bot == self.bot)
 
 
 class Troubles:
@@ -98,10 +103,11 @@ class Troubles:
         key = outcome.key or ""
         record = self._records.pop((key, error.kind), None)
         if record is None:
-            record = Trouble(key, error.kind, "", 0, error.at, 0, error.at - _QUIET_S)
+            record = Trouble(key, error.verdict, "", 0, error.at, 0, error.at - _QUIET_S)
         self._records[key, error.kind] = record
         if len(self._records) > _MOST:
             self._records.popitem(last=False)
+        record.verdict = error.verdict
         record.bot, record.last_at, record.had_worked = outcome.bot or "", error.at, key in self._has_worked
         record.lane, record.worked_at = outcome.lane, None
         record.clock_error_s, record.step_s = error.clock_error_s, error.step_s
@@ -111,15 +117,15 @@ class Troubles:
             self._say(record)
 
     def _say(self, record: Trouble) -> None:
-        row, known = CATALOGUE[record.kind], record.explained_by(self._known(record.key))
-        (log.info if row.whose is Whose.BOT else log.warning)(
+        known = record.explained_by(self._known(record.key))
+        (log.info if record.verdict.whose is Whose.BOT else log.warning)(
             "upstream_error",
             kind=record.kind,
             key=record.key,
             bot=record.bot,
             count=record.unsaid,
             evidence=evidence(record.kind, known) or None,
-            advice=advice(record.kind, known),
+            advice=advice(record.verdict, known),
             see=doc_link(record.kind),
         )
         record.unsaid, record.said_at = 0, record.last_at

@@ -1,4 +1,4 @@
-"""The live page, its files, its stream, and the catalogue of errors: what people look at."""
+"""The live page, its files, its stream, and the errors of the exchange: what people look at."""
 
 import contextlib
 
@@ -29,7 +29,6 @@ class _Views:
     def __init__(self, live: Live) -> None:
         self._live = live
         self._assets = load_assets()
-        self._errors = errors_page()
 
     async def index(self, _: web.Request) -> web.Response:
         return self._asset("index.html")
@@ -44,7 +43,7 @@ class _Views:
         return web.Response(body=asset.body, headers={"Content-Type": asset.media_type})
 
     async def errors(self, _: web.Request) -> web.Response:
-        return web.Response(text=self._errors, content_type="text/html")
+        return web.Response(text=errors_page(self._live.judge()), content_type="text/html")
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Send the history, then each picture, until the viewer goes or the gateway ends."""

@@ -12,7 +12,6 @@ from sealgate.cli.loop import run
 from sealgate.config import Config
 from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
-from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Level
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
@@ -154,9 +153,8 @@ class _Reading:
         if isinstance(answer, Failure):
             leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")
         if answer.status != HTTPStatus.OK:
-            kind = find_kind(answer.status, answer.body)
-            advice = _ADVICE.get(kind, CATALOGUE[kind].advice).replace("ALIAS", alias)
-            words = error_words(answer.status, answer.body, (session.reveal(),))
+            advice = _ADVICE.get(answer.verdict.kind, answer.verdict.advice).replace("ALIAS", alias)
+            words = error_words(answer.status, answer.verdict.words, (session.reveal(),))
             leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
 

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from sealgate.core.advice import sentence
-from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.outcome import Conclusion
-from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS, UNAUTHORIZED
+from sealgate.core.venues.replies import Means, Verdict
 
 
 class FailureKind(Enum):
@@ -36,7 +35,8 @@ class Replay(StrEnum):
 class Failure:
     """An attempt without a whole reply; `detail` is for people and has no secret.
 
-    `limit_fields` is what the head of a 429 said of the limit before its body was cut, as in `ReplyHead`.
+    `limit_fields` is what the head said of the limit where its status alone shows a refusal for it, and the
+    body was cut; as in `ReplyHead`.
     """
 
     kind: FailureKind
@@ -82,11 +82,12 @@ class GiveUp:
     conclusion: Conclusion
 
 
-RATE_LIMITED = "rate_limited"  # the reason of a resend after a 429
+RATE_LIMITED = "rate_limited"  # the reason of a resend after a refusal for the limit
 TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
 RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
 
+_DONE, _TIMESTAMP, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.UNKNOWN
 _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
@@ -114,27 +115,20 @@ def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s:
     return GiveUp(slug, sentence(told), conclusion)
 
 
-def after_reply(
-    status: int, body: bytes, *, is_read: bool, replay: Replay, has_resynced: bool
-) -> Deliver | Again:
+def after_reply(verdict: Verdict, *, is_read: bool, replay: Replay, has_resynced: bool) -> Deliver | Again:
     """Decide after a whole reply. `has_resynced`: it was refused for its timestamp once before."""
-    if status == TOO_MANY_REQUESTS and _may_replay(replay, is_read=is_read):
+    if verdict.is_limited and _may_replay(replay, is_read=is_read):
         return Again(RATE_LIMITED, Conclusion.REFUSED)
-    if is_timestamp_refusal(status, body) and not has_resynced:
+    if verdict.means is _TIMESTAMP and not has_resynced:
         return Again(TIMESTAMP, Conclusion.REFUSED)
-    return _DELIVER[conclude(status, is_read=is_read)]
+    return _DELIVER[conclude(verdict, is_read=is_read)]
 
 
-def is_timestamp_refusal(status: int, body: bytes) -> bool:
-    """Ask whether the upstream refused a request for its timestamp. The body of a 401 alone is looked at."""
-    return status == UNAUTHORIZED and find_kind(status, body) in TIMESTAMP_KINDS
-
-
-def conclude(status: int, *, is_read: bool) -> Conclusion:
-    """Return what a reply of the upstream lets the bot conclude."""
-    if status < BAD_REQUEST:
+def conclude(verdict: Verdict, *, is_read: bool) -> Conclusion:
+    """Return what a reply of the upstream lets the bot conclude: a read executes nothing."""
+    if verdict.means is _DONE:
         return Conclusion.DONE
-    if status >= INTERNAL_SERVER_ERROR and not is_read:
+    if verdict.means is _UNKNOWN and not is_read:
         return Conclusion.UNKNOWN
     return Conclusion.REFUSED
 

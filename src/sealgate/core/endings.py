@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sealgate.core.outcome import Conclusion
-from sealgate.core.statuses import TOO_MANY_REQUESTS
 
 LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
@@ -30,22 +29,23 @@ class Ending:
 
     `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
     `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
+    `is_limited` says that the reply refuses it for the limit.
     """
 
     conclusion: Conclusion
     fence_ms: int = 0
     reply: BotReply | None = None
     is_own: bool = False
+    is_limited: bool = False
 
 
 def is_remembered(ending: Ending) -> bool:
     """Ask whether a key is spent by such an ending.
 
-    It is not where nothing was sent, and not where the exchange refused for a moment only (429, or the time
-    ran out after such a refusal): a bot that comes back with the same key then wants it sent, and stored, the
+    It is not where nothing was sent, and not where the exchange refused for a moment only (its limit, or the
+    time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and stored, the
     refusal would be repeated for as long as keys are kept.
     """
     if ending.conclusion is Conclusion.REFUSED:
-        is_for_now = ending.reply is not None and ending.reply.status == TOO_MANY_REQUESTS
-        return not (ending.is_own or is_for_now)
+        return not (ending.is_own or ending.is_limited)
     return ending.conclusion is not Conclusion.NOT_SENT

@@ -1,12 +1,13 @@
 """What the gateway knows about the cause of an error that the exchange answered, in words.
 
-It stands beside the advice of core/catalogue.py, in the log and on the live page.
+It stands beside the advice of the venue's file, in the log and on the live page. What says more of a kind goes
+by its name, which is the same in all files.
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS
+from sealgate.core.venues.replies import Means, Verdict
 
 _FINE_MS = 1000  # well within any recv_window
 
@@ -32,11 +33,11 @@ def evidence(kind: str, known: Known) -> str:
     return explain(known) if explain else ""
 
 
-def advice(kind: str, known: Known) -> str:
+def advice(verdict: Verdict, known: Known) -> str:
     """Return what to do about an error."""
-    if kind in TIMESTAMP_KINDS and known.step_s is not None:
+    if verdict.means is Means.TIMESTAMP and known.step_s is not None:
         return "Nothing to do: the gateway follows the exchange's clock."
-    return CATALOGUE[kind].advice
+    return verdict.advice
 
 
 def _signature(known: Known) -> str:

@@ -119,7 +119,9 @@ _DROPPED_PREFIXES = (
     b"x-service-",
 )
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
-_REPLY_READ = frozenset({b"connection", b"content-length", b"keep-alive", b"transfer-encoding"})
+_REPLY_READ = frozenset(
+    {b"connection", b"content-encoding", b"content-length", b"keep-alive", b"transfer-encoding"}
+)
 _TELLING = (b"retry-after", b"ratelimit", b"x-ratelimit")
 # No reply may tell a browser that another site may read it, and none may speak as the gateway.
 _REPLY_DROPPED_PREFIXES = (b"x-gateway-", b"access-control-")
@@ -206,7 +208,7 @@ class ReplyHead(NamedTuple):
     `limit_fields` are those that speak of the rate limit, by lower-case name; of several lines the first
     counts, as no later one may shorten what it says. `length` is the stated Content-Length, `coding` what
     Transfer-Encoding says, in lower case, `keep_alive_s` after how long without a request the exchange says
-    that it closes the connection. `lines` is `passed` as it goes out.
+    that it closes the connection, `content_coding` is what Content-Encoding says. `lines` is `passed` as it goes out.
     """
 
     passed: list[tuple[bytes, bytes]]
@@ -215,6 +217,7 @@ class ReplyHead(NamedTuple):
     coding: bytes | None = None
     keep_alive_s: float | None = None
     lines: bytes | None = None
+    content_coding: bytes | None = None
 
 
 def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
@@ -235,7 +238,10 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
     coding = b",".join(read[b"transfer-encoding"]).lower() if b"transfer-encoding" in read else None
     keep_alive_s = announced_timeout_s(b",".join(read[b"keep-alive"])) if b"keep-alive" in read else None
     length = read[b"content-length"][0] if b"content-length" in read else None
-    return ReplyHead(passed, limit_fields, length, coding, keep_alive_s, header_lines(passed))
+    content_coding = b",".join(read[b"content-encoding"]) if b"content-encoding" in read else None
+    return ReplyHead(
+        passed, limit_fields, length, coding, keep_alive_s, header_lines(passed), content_coding
+    )
 
 
 @lru_cache(maxsize=1024)

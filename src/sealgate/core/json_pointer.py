@@ -8,6 +8,17 @@ def pick(document: object, pointer: str) -> object:
     return document
 
 
+def pick_each(document: object, pointer: str) -> list[object]:
+    """Return all that stands at a pointer, in which * is each value of a list; nothing where there is none."""
+    found = [document]
+    for token in pointer.split("/")[1:]:
+        if token == "*":
+            found = [value for one in found if isinstance(one, list) for value in one]
+        else:
+            found = [_child(one, token.replace("~1", "/").replace("~0", "~")) for one in found]
+    return [value for value in found if value is not None]
+
+
 def _child(document: object, name: str) -> object:
     if isinstance(document, dict):
         return document.get(name)

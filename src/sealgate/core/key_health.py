@@ -9,21 +9,22 @@ A signature that is refused disables nothing: what was asked for may be the caus
 that was taken among them, or one of the gateway's own read, are trouble with the secret or `[signing]`, which
 people must be told of.
 
-Source: spec.md, Authentication (the rows of 401 and 403).
+What a reply means is its verdict (core/venues/replies.py). A 401 that no rule knows speaks against a key that
+is tried, and against none that is in use.
 """
 
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from http import HTTPStatus
 
-from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
+from sealgate.core.venues.replies import Means, Verdict
 
 FIRST_GAP_S = 5.0
 LONGEST_GAP_S = 600.0
 MANY_MISMATCHES = 3
 
-# Replies that may be given before anybody has looked at the key.
-_UNTELLING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
+# Refusals that may be given before anybody has looked at the key.
+_UNTELLING = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 
 
 class KeyFault(StrEnum):
@@ -33,18 +34,18 @@ class KeyFault(StrEnum):
     ADDRESS = "this machine's address is not in its whitelist"
 
 
-_MISMATCHES = frozenset({"signature_invalid", "headers_missing"})
-_FAULTS = {"key_invalid": KeyFault.INVALID, "ip_refused": KeyFault.ADDRESS}
+_FAULTS = {Means.KEY: KeyFault.INVALID, Means.ADDRESS: KeyFault.ADDRESS}
+_AGAINST = frozenset({Means.KEY, Means.ADDRESS, Means.SIGNATURE})
 
 
-def is_mismatch(status: int, body: bytes) -> bool:
+def is_mismatch(verdict: Verdict) -> bool:
     """Ask whether a reply to a signed request refuses its signature, or does not find it."""
-    return status == HTTPStatus.UNAUTHORIZED and find_kind(status, body) in _MISMATCHES
+    return verdict.means is Means.SIGNATURE
 
 
-def key_fault(status: int, body: bytes) -> KeyFault | None:
+def key_fault(verdict: Verdict) -> KeyFault | None:
     """Return what a reply to a signed request says against its key, None where it says nothing."""
-    return _FAULTS.get(find_kind(status, body)) if status >= HTTPStatus.BAD_REQUEST else None
+    return _FAULTS.get(verdict.means)
 
 
 class KeyVerdict(Enum):
@@ -55,15 +56,15 @@ class KeyVerdict(Enum):
     UNSURE = "unsure"
 
 
-def judge_key(status: int, body: bytes) -> KeyVerdict:
+def judge_key(status: int, verdict: Verdict) -> KeyVerdict:
     """Judge key and secret by the reply to a signed read.
 
-    A 401 speaks against them, but for one about the timestamp; any other error says nothing of them.
+    A 401 that no rule knows speaks against them; any other error that is not about them says nothing.
     """
-    if status < HTTPStatus.BAD_REQUEST:
+    if verdict.means is Means.DONE:
         return KeyVerdict.ACCEPTED
-    kind = find_kind(status, body)
-    is_against = kind in _FAULTS or (status == HTTPStatus.UNAUTHORIZED and kind not in TIMESTAMP_KINDS)
+    is_unknown_401 = status == HTTPStatus.UNAUTHORIZED and verdict.means is Means.REFUSED
+    is_against = verdict.means in _AGAINST or is_unknown_401
     return KeyVerdict.REFUSED if is_against else KeyVerdict.UNSURE
 
 
@@ -77,6 +78,7 @@ class KeyHealth:
     the signatures that were refused since one was taken; `is_confirmed`, that one of them was the gateway's
     own read, in which nothing else can be wrong. `is_proven`: a request was answered as only one whose key
     and secret are good is; one that is refused may not have been looked at that far. A fault ends it.
+    `advice` is what to do about the mismatches.
     """
 
     fault: KeyFault | None = None
@@ -86,6 +88,7 @@ class KeyHealth:
     mismatches: int = 0
     is_confirmed: bool = False
     is_proven: bool = False
+    advice: str = ""
 
     @property
     def is_unknown(self) -> bool:
@@ -126,21 +129,22 @@ class KeyHealth:
         since = now if self.fault is None else self.since
         return KeyHealth(fault, since, failures=failures).tried(now)
 
-    def answered(self, status: int, sent_at: float, now: float) -> "KeyHealth":
+    def answered(self, status: int, verdict: Verdict, sent_at: float, now: float) -> "KeyHealth":
         """Return the state after any other reply: one that shows that the key was taken ends the matter."""
-        is_telling = status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _UNTELLING
+        is_done = verdict.means is Means.DONE
+        is_telling = is_done or (verdict.means is Means.REFUSED and status not in _UNTELLING)
         if sent_at < self.since or not is_telling:
             return self
-        is_proven = self.is_proven or status < HTTPStatus.BAD_REQUEST
+        is_proven = self.is_proven or is_done
         if self.fault is not None:
             return KeyHealth(None, now, 0.0, self.failures, is_proven=is_proven)
         if self.mismatches == 0 and is_proven is self.is_proven:
             return self
-        return replace(self, mismatches=0, is_confirmed=False, is_proven=is_proven)
+        return replace(self, mismatches=0, is_confirmed=False, is_proven=is_proven, advice="")
 
-    def mismatched(self) -> "KeyHealth":
-        """Return the state after a reply that refused the signature."""
-        return replace(self, mismatches=self.mismatches + 1)
+    def mismatched(self, advice: str = "") -> "KeyHealth":
+        """Return the state after a reply that refused the signature; `advice` is what to do about it."""
+        return replace(self, mismatches=self.mismatches + 1, advice=advice)
 
     def confirmed(self) -> "KeyHealth":
         """Return the state once the gateway's own read was among them, unless one was taken since."""

@@ -7,8 +7,8 @@ what the bot may conclude, as the header X-Gateway-Outcome says it.
 from enum import StrEnum
 from typing import NamedTuple
 
-from sealgate.core.catalogue import UpstreamError
 from sealgate.core.routes import Lane
+from sealgate.core.venues.replies import Verdict
 
 
 class Conclusion(StrEnum):
@@ -20,13 +20,32 @@ class Conclusion(StrEnum):
     UNKNOWN = "unknown"
 
 
+class UpstreamError(NamedTuple):
+    """One error that an attempt met, at `at` by the clock of `now`; `retry_after_s` is what a limit stated.
+
+    `clock_error_s` is how far off the exchange's clock could be known when the reply came, None without a
+    synced clock; `step_s` is by how much that clock was found to have moved since the request was sent.
+    """
+
+    verdict: Verdict
+    at: float
+    retry_after_s: float | None = None
+    clock_error_s: float | None = None
+    step_s: float | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is called in metrics and documents."""
+        return self.verdict.kind
+
+
 class Outcome(NamedTuple):
     """Everything the readers may want to know of one request. Durations are seconds.
 
     `bot` is None for a stranger; `key` is None where the request was refused before a key was chosen.
     `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says that the bot
-    did not wait for the reply. `resends` holds one reason for each time it was sent again, `upstream_429s`
-    counts the upstream's 429 replies to it, `upstream_errors` are all errors that its attempts met.
+    did not wait for the reply. `resends` holds one reason for each time it was sent again,
+    `upstream_errors` are all errors that its attempts met.
     """
 
     request_id: str
@@ -42,13 +61,17 @@ class Outcome(NamedTuple):
     broken: str | None
     attempts: int
     resends: tuple[str, ...]
-    upstream_429s: int
     queue_s: float
     upstream_s: float
     bot_s: float
     total_s: float
     has_hung_up: bool
     upstream_errors: tuple[UpstreamError, ...] = ()
+
+    @property
+    def times_limited(self) -> int:
+        """How often the upstream refused it for its limit."""
+        return sum(error.verdict.is_limited for error in self.upstream_errors)
 
     @property
     def added_s(self) -> float:

@@ -1,6 +1,6 @@
 """Why the exchange refused a signed read: the causes of a 401 or 403, ranked by what was measured.
 
-The exchange's words name a kind (core/catalogue.py), and a kind has several causes. What tells them apart is
+The venue's rules name a kind (core/venues/replies.py), and a kind has several causes. What tells them apart is
 known only here: how far apart the clocks are, what the other keys met, what the stored secret looks like,
 what the exchange's own list says of the key. A cause with a measurement behind it comes before one without;
 one that a measurement speaks against comes last.
@@ -8,22 +8,24 @@ one that a measurement speaks against comes last.
 Source: spec.md, Authentication and Errors.
 """
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http import HTTPStatus
 
 from sealgate.core.advice import RENEW
-from sealgate.core.catalogue import CATALOGUE, TIMESTAMP_KINDS, doc_link, find_kind
-from sealgate.core.error_words import detail_of
 from sealgate.core.findings import Cause, Weight
 from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.secret_shape import Shape
 from sealgate.core.server_time import stated_time
+from sealgate.core.venues.replies import Means, Verdict, doc_link
 
-_ADDRESS = re.compile(r"ip ([0-9a-f.:]{2,45}) not in api key whitelist", re.IGNORECASE)
-_PERMISSION = re.compile(r"api key lacks '(\w{1,16})' permission", re.IGNORECASE)
-_WINDOW = re.compile(r"recv_window \((\d{1,9})ms\)", re.IGNORECASE)
+
+@dataclass(frozen=True, slots=True)
+class WholeReply:
+    """A whole reply, and none that ends the asking (a refusal for the limit)."""
+
+    status: int
+    body: bytes
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,30 +65,30 @@ class Facts:
 Causes = Iterator[Cause]
 
 
-def causes_of(status: int, body: bytes, facts: Facts) -> list[Cause]:
+def causes_of(reply: WholeReply, facts: Facts) -> list[Cause]:
     """Return the causes of an error reply to a signed read, at least one."""
-    kind = find_kind(status, body)
-    explain = _EXPLAIN.get(kind)
+    kind = reply.verdict.kind
+    explain = _timestamp if reply.verdict.means is Means.TIMESTAMP else _EXPLAIN.get(kind)
     if explain is None:
-        explain = _BY_STATUS.get(status, _unlisted) if kind == "other_4xx" else None
-    return list(explain(body, facts)) if explain else [_row(kind, status)]
+        explain = _BY_STATUS.get(reply.status, _unlisted) if kind == "other_4xx" else None
+    return list(explain(reply, facts)) if explain else [_row(reply.verdict)]
 
 
-def _row(kind: str, status: int) -> Cause:
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+def _row(verdict: Verdict) -> Cause:
+    if verdict.means is Means.UNKNOWN:
         fix = "look at the exchange's status page, and run it again"
         return Cause(Weight.POSSIBLE, "the exchange has a fault of its own", fix)
-    return Cause(Weight.PROVEN, "its reply says why", CATALOGUE[kind].advice, doc_link(kind))
+    return Cause(Weight.PROVEN, "its reply says why", verdict.advice, doc_link(verdict.kind))
 
 
-def _headers(_body: bytes, facts: Facts) -> Causes:
+def _headers(_reply: WholeReply, facts: Facts) -> Causes:
     sent = f"they were sent as {facts.header_prefix}APIKEY and so on"
     fix = "set signing.header_prefix as the exchange documents it"
     yield Cause(Weight.LIKELY, "the headers have another name at this exchange", fix, sent)
     yield Cause(Weight.POSSIBLE, "a proxy before the exchange drops them", "connect without it")
 
 
-def _key_unknown(_body: bytes, facts: Facts) -> Causes:
+def _key_unknown(_reply: WholeReply, facts: Facts) -> Causes:
     alias, record = facts.alias, facts.record
     compare = f"compare keys.{alias}.api_key with the app"
     state = None if record is None else record.state(facts.server_now_s)
@@ -105,7 +107,7 @@ def _key_unknown(_body: bytes, facts: Facts) -> Causes:
     yield Cause(Weight.POSSIBLE, "the API key is mistyped, revoked or expired", compare)
 
 
-def _signature(_body: bytes, facts: Facts) -> Causes:
+def _signature(_reply: WholeReply, facts: Facts) -> Causes:
     yield from _stored_wrongly(facts)
     others, alias = facts.others, facts.alias
     fix = f"store the secret of this API key where keys.{alias}.secret points"
@@ -148,11 +150,11 @@ def _command(facts: Facts) -> str:
     return f"sealgate discover --key {facts.alias} --path {facts.path}"
 
 
-def _timestamp(body: bytes, facts: Facts) -> Causes:
-    server_s = stated_time(body)
-    window = _WINDOW.search(detail_of(body))
+def _timestamp(reply: WholeReply, facts: Facts) -> Causes:
+    found = reply.verdict.found
+    server_s = stated_time(found.get("server_time", ""))
     skew_ms = None if server_s is None else facts.timestamp_ms - round(server_s * 1000)
-    granted_ms = int(window[1]) if window else facts.recv_window_ms
+    granted_ms = int(found.get("recv_window", facts.recv_window_ms))
     if skew_ms is None:
         yield from _clock(facts, "")
     elif abs(skew_ms) > granted_ms:
@@ -186,16 +188,14 @@ def _apart(skew_ms: int) -> str:
     return f"{abs(skew_ms) / 1000:.1f} s {'ahead of' if skew_ms > 0 else 'behind'}"
 
 
-def _permission(body: bytes, facts: Facts) -> Causes:
-    lacking = _PERMISSION.search(detail_of(body))
-    name = lacking[1] if lacking else "read"
+def _permission(reply: WholeReply, facts: Facts) -> Causes:
+    name = reply.verdict.found.get("permission", "read")
     fix = f"give the key {name} in the app, or name another key as keys.{facts.alias}"
     yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
 
 
-def _address(body: bytes, _facts: Facts) -> Causes:
-    seen = _ADDRESS.search(detail_of(body))
-    address = seen[1] if seen else "this machine's public address"
+def _address(reply: WholeReply, _facts: Facts) -> Causes:
+    address = reply.verdict.found.get("address", "this machine's public address")
     fix = f"add {address} to the key's whitelist in the app"
     yield Cause(Weight.PROVEN, f"the whitelist lacks {address}, which the exchange saw", fix)
     if ":" in address:
@@ -203,35 +203,34 @@ def _address(body: bytes, _facts: Facts) -> Causes:
         yield Cause(Weight.POSSIBLE, "the whitelist has IPv4 addresses only", fix, f"{address} is IPv6")
 
 
-def _other_user(_body: bytes, _facts: Facts) -> Causes:
+def _other_user(_reply: WholeReply, _facts: Facts) -> Causes:
     fix = "name the address of the key's own user in --path"
     yield Cause(Weight.PROVEN, "the path names another user's address", fix, "the exchange says so")
 
 
-def _stranger(body: bytes, _facts: Facts) -> Causes:
+def _stranger(reply: WholeReply, _facts: Facts) -> Causes:
     seen = (
-        "" if body.lstrip().startswith(b"{") else "the reply is not JSON, so it is not of the exchange itself"
+        "" if reply.body.lstrip().startswith(b"{") else "the reply is not JSON, so it is not of the exchange itself"
     )
     fix = "look at the reply; ask the exchange whether it serves this country and network"
     yield Cause(Weight.LIKELY, "a firewall before the exchange refuses this machine", fix, seen)
 
 
-def _nowhere(_body: bytes, _facts: Facts) -> Causes:
+def _nowhere(_reply: WholeReply, _facts: Facts) -> Causes:
     fix = "correct upstream.prefix and base_url, or name a path that exists with --path"
     yield Cause(Weight.LIKELY, "there is no such path: the prefix is wrong", fix)
 
 
-def _unlisted(_body: bytes, _facts: Facts) -> Causes:
-    yield Cause(Weight.POSSIBLE, "the exchange's documents do not list it", CATALOGUE["other_4xx"].advice)
+def _unlisted(reply: WholeReply, _facts: Facts) -> Causes:
+    yield Cause(Weight.POSSIBLE, "the exchange's documents do not list it", reply.verdict.advice)
 
 
-_EXPLAIN: dict[str, Callable[[bytes, Facts], Causes]] = {
+_EXPLAIN: dict[str, Callable[[WholeReply, Facts], Causes]] = {
     "headers_missing": _headers,
     "key_invalid": _key_unknown,
     "signature_invalid": _signature,
-    **dict.fromkeys(TIMESTAMP_KINDS, _timestamp),
     "permission_missing": _permission,
     "ip_refused": _address,
     "address_mismatch": _other_user,
 }
-_BY_STATUS: dict[int, Callable[[bytes, Facts], Causes]] = {403: _stranger, 404: _nowhere}
+_BY_STATUS: dict[int, Callable[[WholeReply, Facts], Causes]] = {403: _stranger, 404: _nowhere}

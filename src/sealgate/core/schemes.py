@@ -18,8 +18,8 @@ from enum import Enum
 from http import HTTPStatus
 from typing import NamedTuple
 
-from sealgate.core.catalogue import TIMESTAMP_KINDS, find_kind
 from sealgate.core.signing import Encoding, SecretIs, SignedTarget
+from sealgate.core.venues.replies import Judge
 
 _LONGEST_PAUSE_S = 60.0
 _PAUSE_S = 10.0  # after a 429 that states none
@@ -110,21 +110,22 @@ _BY_KIND = {
     "key_invalid": Verdict.KEY_UNKNOWN,
     "headers_missing": Verdict.HEADERS_UNKNOWN,
     "session_invalid": Verdict.SESSION_WANTED,
-    **dict.fromkeys(TIMESTAMP_KINDS, Verdict.CLOCK),
+    "timestamp_outside": Verdict.CLOCK,
+    "timestamp_invalid": Verdict.CLOCK,
     "rate_limited": Verdict.LIMITED,
     "handshake_limited": Verdict.LIMITED,
 }
 
 
-def judge_signature(status: int, body: bytes) -> Verdict:
-    """Return what a reply to a signed read says."""
+def judge_signature(status: int, body: bytes, judge: Judge) -> Verdict:
+    """Return what a reply to a signed read says, by the venue's rules."""
     if status < HTTPStatus.MULTIPLE_CHOICES:
         return Verdict.ACCEPTED
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Verdict.TROUBLE
     # spec.md gives no status for "Invalid signature" and "Invalid timestamp", so the words count under any.
     for assumed in (status, HTTPStatus.UNAUTHORIZED):
-        verdict = _BY_KIND.get(find_kind(assumed, body))
+        verdict = _BY_KIND.get(judge.judge(assumed, body).kind)
         if verdict is not None:
             return verdict
     return Verdict.REFUSED if status == HTTPStatus.UNAUTHORIZED else Verdict.PASSED

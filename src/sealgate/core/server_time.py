@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from sealgate.core.error_words import detail_of
 from sealgate.core.json_pointer import pick
 
 # Seconds per unit; the plausible range below makes the choice unique.
@@ -19,8 +18,6 @@ _UNITS = (1.0, 1e-3, 1e-6, 1e-9)
 _EARLIEST, _LATEST = 1_577_836_800.0, 4_102_444_800.0  # 2020 to 2100
 _FINEST = 1e-6  # what a float of that size can still tell apart
 _FRACTION = re.compile(r"[.,](\d+)")
-# spec.md, Authentication: "Timestamp outside recv_window ({recv_window}ms). Server time: {server_ms}"
-_STATED = re.compile(r"server time: (\d{13})\b", re.IGNORECASE)
 _TO_THE_SECOND = re.compile(r"[T ]\d\d:?\d\d:?\d\d")  # a date alone is no time
 
 
@@ -50,13 +47,10 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
     raise UnreadableTimeError(f"no plausible time at {pointer or 'any field'}; set clock.field")
 
 
-def stated_time(body: bytes) -> float | None:
-    """Return the epoch seconds that a 401 for the timestamp states, cut off to the millisecond."""
-    stated = _STATED.search(detail_of(body))
-    if stated is None:
-        return None
-    seconds = int(stated[1]) / 1000
-    return seconds if is_plausible(seconds) else None
+def stated_time(text: str) -> float | None:
+    """Return the epoch seconds of a time that a reply states in its words, None where it is none."""
+    found = _plausible(text)
+    return None if found is None else found[0]
 
 
 def epoch_seconds(number: float) -> float | None:

@@ -4,18 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
-from sealgate.core.catalogue import find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, blamed, fail, ok, warn
-from sealgate.core.refusals import Facts, Others, causes_of
-
-
-@dataclass(frozen=True, slots=True)
-class WholeReply:
-    """A whole reply, and none that ends the asking (429)."""
-
-    status: int
-    body: bytes
+from sealgate.core.refusals import Facts, Others, WholeReply, causes_of
+from sealgate.core.venues.replies import Means
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +54,9 @@ def limited(area: str, retry_after_s: float | None) -> Finding:
 
 def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
     area = read.area
-    if reply.status >= HTTPStatus.BAD_REQUEST:
-        said = error_words(reply.status, reply.body, (read.api_key,))
-        return blamed(
-            area, f"a signed read was refused, {said}", causes_of(reply.status, reply.body, read.facts)
-        )
+    if reply.verdict.means is not Means.DONE:
+        said = error_words(reply.status, reply.verdict.words, (read.api_key,))
+        return blamed(area, f"a signed read was refused, {said}", causes_of(reply, read.facts))
     if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
         fix = "write the address that it leads to as base_url: the gateway follows none"
         return fail(area, f"the exchange redirects to another address ({reply.status})", fix)
@@ -84,13 +74,10 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
 
 
 def _is_accepted(read: Read) -> bool:
-    return read.reply is not None and read.reply.status < HTTPStatus.MULTIPLE_CHOICES
+    reply = read.reply
+    is_done = reply is not None and reply.verdict.means is Means.DONE
+    return is_done and reply.status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def _is_signature_refused(read: Read) -> bool:
-    reply = read.reply
-    return (
-        reply is not None
-        and reply.status >= HTTPStatus.BAD_REQUEST
-        and find_kind(reply.status, reply.body) == "signature_invalid"
-    )
+    return read.reply is not None and read.reply.verdict.kind == "signature_invalid"

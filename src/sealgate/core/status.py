@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts
 from sealgate.core.key_health import KeyHealth
@@ -70,7 +69,7 @@ def key_status(
         pacer.at_a_time,
         pacer.spent_s,
         trouble=trouble,
-        trouble_advice=CATALOGUE["signature_invalid"].advice if trouble else None,
+        trouble_advice=health.advice if health and trouble else None,
         disabled=fault.value if fault else None,
         is_active=fault is None and (record is None or record.is_active),
         expires_at=record.expires_at if record else None,

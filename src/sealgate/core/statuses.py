@@ -6,6 +6,5 @@ Elsewhere the members of `http.HTTPStatus` are used; each look-up of one takes P
 SWITCHING_PROTOCOLS = 101
 OK = 200
 BAD_REQUEST = 400
-UNAUTHORIZED = 401
 TOO_MANY_REQUESTS = 429
 INTERNAL_SERVER_ERROR = 500

@@ -13,16 +13,16 @@ from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
 from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
-from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.error_words import error_words
 from sealgate.core.findings import Finding, Level, fail, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
-from sealgate.core.refusals import Facts
+from sealgate.core.refusals import Facts, WholeReply
 from sealgate.core.routes import KEY_LIST
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
+from sealgate.core.signed_reads import Read, judge_reads, limited
 from sealgate.core.target import Target
+from sealgate.core.venues.replies import Means
 from sealgate.core.vetting import nothing_there, vet_clock, vet_keep_alive, vet_listed
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
@@ -108,8 +108,8 @@ class Exchange:
             return answer
         if (stated := answer.head.keep_alive_s) is not None:
             self._keep_alive_s = stated if self._keep_alive_s is None else min(stated, self._keep_alive_s)
-        if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-            limit = limit_reply(answer.status, answer.head.limit_fields, self._clock.server_now)
+        if answer.verdict.is_limited:
+            limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
             raise LimitedError(limit.retry_after_s)
         return answer
 
@@ -151,9 +151,8 @@ class Exchange:
         if isinstance(answer, Failure):
             return fail(area, f"no answer: {answer.detail}", "run it again")
         if answer.status != HTTPStatus.OK:
-            said = error_words(answer.status, answer.body, (session.reveal(),))
-            is_known = answer.status >= HTTPStatus.BAD_REQUEST
-            fix = CATALOGUE[find_kind(answer.status, answer.body)].advice if is_known else "correct base_url"
+            said = error_words(answer.status, answer.verdict.words, (session.reveal(),))
+            fix = answer.verdict.advice or "correct base_url"
             return fail(area, f"the list of keys was refused, {said}", fix)
         key = find_key(answer.body, self._config.keys[alias].api_key)
         self._listed[alias] = Listed(None if key is None else key.record, key is not None)
@@ -165,7 +164,7 @@ class Exchange:
     async def _is_public(self) -> bool:
         """Whether the read is answered without a signature, too, so that it says nothing of a key."""
         answer = await self._ask(self._target.raw)
-        return isinstance(answer, Answer) and answer.status < HTTPStatus.BAD_REQUEST
+        return isinstance(answer, Answer) and answer.verdict.means is Means.DONE
 
     async def _is_missing(self) -> bool:
         answer = await self._ask(self._target.raw)
@@ -178,7 +177,7 @@ class Exchange:
         facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
             return Read(key.api_key, facts, None, answer.detail)
-        return Read(key.api_key, facts, WholeReply(answer.status, answer.body))
+        return Read(key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))
 
     def _facts(self, known: Known, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, config = known.key, self._config

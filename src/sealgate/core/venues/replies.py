@@ -2,15 +2,17 @@
 
 import json
 import re
+import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from http import HTTPStatus
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
 
-from sealgate.core.json_pointer import pick
+from sealgate.core.json_pointer import pick_each
+from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
 from sealgate.core.venues.document import Table
+from sealgate.errors import REASONS
 
 # Bytes: what an error may take. A reply that says "done" by its status is looked into only where it is as
 # short as errors are, since what is longer is data.
@@ -68,13 +70,26 @@ _ADVICE = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one reply means, for all who ask. `kind` is "" where nothing is wrong; `found`: see `finds`."""
+    """What one reply means, for all who ask. `kind` is "" where nothing is wrong.
+
+    `found`: see `finds`. `words` are the exchange's own, "" where it has none; they are for people.
+    """
 
     means: Means
     kind: str
     whose: Whose
     advice: str
     found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    words: str = ""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the exchange refused it for its limit: nothing is sent for a while."""
+        return self.means is _MEANS_LIMITED or self.means is _MEANS_BANNED
+
+
+# By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
+_MEANS_LIMITED, _MEANS_BANNED = Means.LIMITED, Means.BANNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +106,17 @@ class Rule:
     means: Means
     verdict: Verdict
 
-    def matches(self, text: str | None) -> bool:
-        """Ask whether the field's text is what the rule wants; None: there is no such field."""
+    def is_for(self, status: int) -> bool:
+        """Ask whether a reply with this status is looked at."""
+        return not self.statuses or status in self.statuses
+
+    def match(self, texts: Iterable[str]) -> str | None:
+        """Return the first of the field's texts that is what the rule wants, None without one."""
         if not self.at:
-            return True
-        if text is None:
-            return False
+            return ""
+        return next(filter(self._is_wanted, texts), None)
+
+    def _is_wanted(self, text: str) -> bool:
         if self.others:
             return text not in self.others
         low = text.lower()
@@ -142,53 +162,134 @@ def _rule(table: Table) -> Rule:
     )
 
 
+@dataclass(frozen=True)
 class Judge:
-    """Classifies replies by rules; the first that matches decides, and where none does the status alone."""
+    """Classifies replies by rules; the first that matches decides, and where none does the status alone.
 
-    def __init__(self, rules: tuple[Rule, ...]) -> None:
-        self.rules = rules
-        self._any = tuple(rule for rule in rules if not rule.statuses)
-        self._by_status = {
-            status: tuple(rule for rule in rules if not rule.statuses or status in rule.statuses)
-            for rule in rules
-            for status in rule.statuses
-        }
-        self.looks_into_done = any(
-            rule.at and (not rule.statuses or min(rule.statuses) < HTTPStatus.BAD_REQUEST) for rule in rules
+    `words_at` are the JSON pointers of where an error says in words what is wrong.
+    """
+
+    rules: tuple[Rule, ...] = ()
+    words_at: tuple[str, ...] = ()
+
+    @cached_property
+    def _any(self) -> tuple[Rule, ...]:
+        return tuple(rule for rule in self.rules if not rule.statuses)
+
+    @cached_property
+    def _by_status(self) -> dict[int, tuple[Rule, ...]]:
+        statuses = {status for rule in self.rules for status in rule.statuses}
+        return {status: tuple(rule for rule in self.rules if rule.is_for(status)) for status in statuses}
+
+    @cached_property
+    def looks_into_done(self) -> bool:
+        """Whether a reply may be an error though its status says that it is none."""
+        return any(
+            rule.at and (not rule.statuses or min(rule.statuses) < BAD_REQUEST)
+            for rule in self.rules
         )
 
-    def judge(self, status: int, body: bytes) -> Verdict:
-        """Classify a whole reply."""
-        texts: dict[str, str | None] = {}
-        document: Any = None
-        for rule in self._by_status.get(status, self._any):
-            if rule.at and not texts:
-                document = _document(status, body)
-            if rule.at not in texts:
-                texts[rule.at] = _text(pick(document, rule.at)) if rule.at else ""
-            text = texts[rule.at]
-            if rule.matches(text):
-                return _with_found(rule, text or "")
-        return by_status(status)
+    def judge(self, status: int, body: bytes, coding: bytes | None = None) -> Verdict:
+        """Classify a whole reply; `coding` is what its Content-Encoding says. Nothing is read for nothing."""
+        rules = self._by_status.get(status, self._any)
+        if not rules and status < BAD_REQUEST:
+            return _DONE
+        reading = _Reading(status, body, coding)
+        for rule in rules:
+            text = rule.match(reading.texts(rule.at) if rule.at else ())
+            if text is not None:
+                return self._worded(rule.verdict, _found(rule, text), reading)
+        return self._worded(by_status(status), _NOTHING, reading)
+
+    def _worded(self, verdict: Verdict, found: Mapping[str, str], reading: "_Reading") -> Verdict:
+        if verdict.means is _MEANS_DONE:
+            return verdict
+        words = next((text for at in self.words_at for text in reading.texts(at)), "")
+        return replace(verdict, found=found, words=words) if found or words else verdict
+
+    def errors(self) -> dict[str, "ErrorRow"]:
+        """Return a row for each kind of error there can be, those without a reply included, in their order."""
+        rows: dict[str, ErrorRow] = {}
+        for rule in self.rules:
+            if rule.means is not _MEANS_DONE:
+                row = rows.get(rule.verdict.kind) or ErrorRow(rule.verdict, (), ())
+                statuses = dict.fromkeys((*row.statuses, *rule.statuses))
+                words = dict.fromkeys((*row.words, *sorted(rule.exact), *rule.begins, *rule.contains))
+                rows[rule.verdict.kind] = ErrorRow(row.verdict, tuple(statuses), tuple(words))
+        for verdict in (LIMITED, _REFUSED, _UNKNOWN, *NO_REPLY.values()):
+            rows.setdefault(verdict.kind, ErrorRow(verdict, (), ()))
+        return rows
 
 
-def _with_found(rule: Rule, text: str) -> Verdict:
-    if not rule.finds:
-        return rule.verdict
+@dataclass(frozen=True, slots=True)
+class ErrorRow:
+    """A kind of error: the statuses and the words or codes of a reply that is one; empty: see the page."""
+
+    verdict: Verdict
+    statuses: tuple[int, ...]
+    words: tuple[str, ...]
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_MEANS_DONE = Means.DONE
+
+
+def _found(rule: Rule, text: str) -> Mapping[str, str]:
     matches = ((name, pattern.search(text)) for name, pattern in rule.finds)
     found = {name: match[1] for name, match in matches if match}
-    verdict = rule.verdict
-    return Verdict(verdict.means, verdict.kind, verdict.whose, verdict.advice, MappingProxyType(found))
+    return MappingProxyType(found) if found else _NOTHING
 
 
-def _document(status: int, body: bytes) -> object:
-    """Return a short body's JSON, None where it is long or no JSON."""
-    if len(body) > (LONGEST_DONE if status < HTTPStatus.BAD_REQUEST else LONGEST_ERROR):
+class _Reading:
+    """A short body's JSON, parsed once and only where a rule looks at it."""
+
+    def __init__(self, status: int, body: bytes, coding: bytes | None) -> None:
+        self._longest = LONGEST_DONE if status < BAD_REQUEST else LONGEST_ERROR
+        self._body = body
+        self._coding = coding
+        self._texts: dict[str, tuple[str, ...]] = {}
+
+    @cached_property
+    def _document(self) -> object:
+        """The JSON, None where it is long, or none."""
+        body = unpacked(self._body, self._coding, self._longest)
+        if body is None:
+            return None
+        try:
+            return json.loads(body.decode("utf-8", "replace"), strict=False)
+        except (ValueError, RecursionError):
+            return None
+
+    def texts(self, at: str) -> tuple[str, ...]:
+        """Return the texts of a field; several, where the pointer has a * for each of a list."""
+        if at not in self._texts:
+            found = map(_text, pick_each(self._document, at))
+            self._texts[at] = tuple(text for text in found if text is not None)
+        return self._texts[at]
+
+
+def unpacked(body: bytes, coding: bytes | None, longest: int) -> bytes | None:
+    """Return a body as it was before a Content-Encoding, None where it is longer or cannot be read.
+
+    No more is unpacked than counts, however much a few bytes would make.
+    """
+    if len(body) > longest:
         return None
+    wbits = _WBITS.get(b"identity" if coding is None else coding.strip().lower())
+    if wbits is None:
+        return None
+    if not wbits:
+        return body
     try:
-        return json.loads(body.decode("utf-8", "replace"), strict=False)
-    except (ValueError, RecursionError):
+        unpacker = zlib.decompressobj(wbits)
+        plain = unpacker.decompress(body, longest)
+    except zlib.error:
         return None
+    return plain if unpacker.eof else None
+
+
+# What zlib must be told; 0: it is plain. (Deflate is meant with zlib's head, as RFC 9110 has it.)
+_WBITS = {b"identity": 0, b"": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 
 
 def _text(value: object) -> str | None:
@@ -202,7 +303,7 @@ def _text(value: object) -> str | None:
 
 
 _DONE = Verdict(Means.DONE, "", Whose.UPSTREAM, "")
-_LIMITED = Verdict(Means.LIMITED, "rate_limited", Whose.UPSTREAM, _ADVICE[Means.LIMITED])
+LIMITED = Verdict(Means.LIMITED, "rate_limited", Whose.UPSTREAM, _ADVICE[Means.LIMITED])
 _REFUSED = Verdict(
     Means.REFUSED, "other_4xx", Whose.BOT, "Read the reply: the exchange's documents do not list it."
 )
@@ -211,8 +312,29 @@ _UNKNOWN = Verdict(Means.UNKNOWN, "other_5xx", Whose.UPSTREAM, _ADVICE[Means.UNK
 
 def by_status(status: int) -> Verdict:
     """Return what a status alone says."""
-    if status < HTTPStatus.BAD_REQUEST:
+    if status < BAD_REQUEST:
         return _DONE
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return _LIMITED
-    return _REFUSED if status < HTTPStatus.INTERNAL_SERVER_ERROR else _UNKNOWN
+    if status == TOO_MANY_REQUESTS:
+        return LIMITED
+    return _REFUSED if status < INTERNAL_SERVER_ERROR else _UNKNOWN
+
+
+def _no_reply(kind: str, advice: str) -> Verdict:
+    return Verdict(Means.UNKNOWN, kind, Whose.UPSTREAM, advice)
+
+
+# No whole reply at all; the kinds are those of core/attempts.py, FailureKind.
+NO_REPLY = {
+    verdict.kind: verdict
+    for verdict in (
+        _no_reply("unreachable", REASONS["upstream_unreachable"].advice),
+        _no_reply("connect_timeout", "Check the network, and whether a firewall drops packets."),
+        _no_reply("lost", _ADVICE[Means.UNKNOWN]),
+        _no_reply("late", "Raise `upstream.total_timeout` if it is slow often; look orders up."),
+    )
+}
+
+
+def doc_link(kind: str) -> str:
+    """Return where the documents speak of a kind."""
+    return f"docs/errors.md#{kind}"

@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 
 from sealgate.core.routes import METHODS, Lane, Permission
 from sealgate.core.venues.document import Document, Table, VenueError
-from sealgate.core.venues.replies import REPLY_KEYS, Judge, Rule, read_rules
+from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
 from sealgate.core.venues.templates import Ref, Template, names_in
 
 __all__ = ["KeyMaterial", "Sealer", "Venue", "VenueError", "read_venue"]
 
-_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note")
+_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words")
 _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?")
@@ -101,12 +101,7 @@ class Venue:
     signed_read: str
     key_list: str
     routes: tuple[VenueRoute, ...]
-    rules: tuple[Rule, ...]
-
-    @cached_property
-    def replies(self) -> Judge:
-        """What classifies its replies."""
-        return Judge(self.rules)
+    replies: Judge
 
     @property
     def recv_window_ms(self) -> int:
@@ -196,8 +191,15 @@ def read_venue(file: str, text: str) -> Venue:
         signed_read=reads.checked("signed", _PATH, "path", ""),
         key_list=reads.checked("keys", _PATH, "path", ""),
         routes=(*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix)),
-        rules=read_rules(whole.tables("replies", REPLY_KEYS)),
+        replies=Judge(read_rules(whole.tables("replies", REPLY_KEYS)), _words_at(whole)),
     )
+
+
+def _words_at(whole: Table) -> tuple[str, ...]:
+    for at in whole.texts("words"):
+        if not _POINTER.fullmatch(at):
+            raise whole.error("words", f"{at!r} in words is no JSON pointer: it is such as /msg")
+    return whole.texts("words")
 
 
 def _limits(table: Table) -> LimitRules:

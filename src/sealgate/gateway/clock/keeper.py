@@ -102,7 +102,7 @@ class ClockKeeper:
 
     def _stated_wait(self, answer: Answer) -> float | None:
         """Return the seconds that a 429 asks for."""
-        return limit_reply(answer.status, answer.head.limit_fields, self._clock.server_now).retry_after_s
+        return limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now).retry_after_s
 
     def _try_date(self, answer: Answer, sent: float, received: float) -> None:
         date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")

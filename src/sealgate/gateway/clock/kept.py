@@ -81,10 +81,13 @@ class KeptClock:
         if not self._clock.is_synced:
             self.observe(sample)
 
-    def refused(self, body: bytes, sent: float, *, is_second: bool) -> None:
-        """Take in a 401 for the timestamp: a fresh sample is wanted. What it states cannot make a step."""
+    def refused(self, server: float | None, sent: float, *, is_second: bool) -> None:
+        """Take in a refusal for the timestamp: a fresh sample is wanted.
+
+        `server` is the time that it states, in epoch seconds; it cannot make a step.
+        """
         self._refusals += 1
-        now, server = self._host.now(), stated_time(body)
+        now = self._host.now()
         if server is not None and self._believes(stated := Sample(sent, now, server)):
             self._clock = self._clock.observe(stated)
         if self._in_question_since is None:

@@ -2,6 +2,7 @@
 
 from sealgate.core.clock import Sample, ServerClock
 from sealgate.core.server_time import stated_time
+from sealgate.core.venues.replies import Verdict
 from sealgate.gateway.clock.keeper import time_in
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer
@@ -21,9 +22,9 @@ class CommandClock:
         found = time_in(answer, self._field)
         self._clock = self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
 
-    def refused(self, body: bytes, sent: float) -> None:
+    def refused(self, verdict: Verdict, sent: float) -> None:
         """Take in what a refusal for the timestamp that just came states, if it does."""
-        stated = stated_time(body)
+        stated = stated_time(verdict.found.get("server_time", ""))
         if stated is not None:
             self._clock = self._clock.observe(Sample(sent, self._host.now(), stated))
 

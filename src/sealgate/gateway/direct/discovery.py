@@ -93,7 +93,7 @@ class Discovery:
         answer = await read(upstream, self._config.clock.path)
         if isinstance(answer, Failure):
             return SearchEnd(End.UNREACHABLE, answer.detail)
-        if judge_signature(answer.status, answer.body) is Verdict.LIMITED:
+        if judge_signature(answer.status, answer.body, upstream.judge) is Verdict.LIMITED:
             return SearchEnd(End.LIMITED, self._words(answer))
         try:
             self._clock.take(answer, sent)
@@ -116,14 +116,11 @@ class Discovery:
         if isinstance(answer, Failure):
             verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
             return Heard(probe, verdict, answer.detail)
-        return self._judged(probe, answer, sent)
-
-    def _judged(self, probe: Probe, answer: Answer, sent: float) -> Heard:
-        verdict = judge_signature(answer.status, answer.body)
+        verdict = judge_signature(answer.status, answer.body, upstream.judge)
         if verdict is Verdict.CLOCK:
-            self._clock.refused(answer.body, sent)
-        limit = limit_reply(answer.status, answer.head.limit_fields, self._clock.server_now)
+            self._clock.refused(answer.verdict, sent)
+        limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
         return Heard(probe, verdict, self._words(answer), limit.retry_after_s)
 
     def _words(self, answer: Answer) -> str:
-        return error_words(answer.status, answer.body, (self._config.keys[self._errand.alias].api_key,))
+        return error_words(answer.status, answer.verdict.words, (self._config.keys[self._errand.alias].api_key,))

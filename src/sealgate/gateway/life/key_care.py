@@ -65,7 +65,7 @@ class KeyCare:
             return
         watch.pass_or_refuse()
         answer = await self._ask(SIGNED_READ)
-        fault = None if answer is None else key_fault(answer.status, answer.body)
+        fault = None if answer is None else key_fault(answer.verdict)
         if fault is not None:
             fix = fix_of(fault, self._alias)
             log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
@@ -97,10 +97,10 @@ class KeyCare:
         except Refusal as refusal:
             log.info("key_not_proven", key=self._alias, cause=refusal.detail)
             return
-        if is_mismatch(answer.status, answer.body):
+        if is_mismatch(answer.verdict):
             self._live_key.watch.confirm_mismatch()
-        elif key_fault(answer.status, answer.body) is None:  # which is told as with any request
-            is_good = judge_key(answer.status, answer.body) is KeyVerdict.ACCEPTED
+        elif key_fault(answer.verdict) is None:  # which is told as with any request
+            is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
             log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
 

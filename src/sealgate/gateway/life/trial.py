@@ -54,7 +54,7 @@ class Trial:
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it says nothing of the key, None where that is good."""
         answer = await ask(self._new, alias, SIGNED_READ, Lane.CANCEL, self._host)
-        cause = key_fault(answer.status, answer.body) or "the signature is refused"
+        cause = key_fault(answer.verdict) or "the signature is refused"
         fix = f"correct keys.{alias}.api_key, its secret or [signing]"
         return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
@@ -82,7 +82,7 @@ async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
 def _heard(answer: Answer, what: str, refused: str) -> str | None:
     """Return why an answer says nothing, None where that is good. Raises TrialError."""
     told = f"{what} was answered {answer.status}"
-    verdict = judge_key(answer.status, answer.body)
+    verdict = judge_key(answer.status, answer.verdict)
     if verdict is KeyVerdict.REFUSED:
         raise TrialError(f"{told}: {refused}")
     return told if verdict is KeyVerdict.UNSURE else None

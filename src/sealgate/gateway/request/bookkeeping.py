@@ -92,7 +92,9 @@ class Bookkeeping:
 
     def _keep(self, context: RequestContext, reply: Reply | None) -> None:
         is_own = reply is None or context.refusal is not None
-        ending = Ending(context.conclusion, context.fence_ms, reply, is_own=is_own)
+        ending = Ending(
+            context.conclusion, context.fence_ms, reply, is_own=is_own, is_limited=context.is_limited
+        )
         if context.name is not None:
             self._replays.finish(context.name, ending, self._host.now())
         if context.order is not None and self._journal is not None:

@@ -5,8 +5,7 @@ from enum import IntEnum
 
 from sealgate.core.admission import Bot, Ticket
 from sealgate.core.attempts import RATE_LIMITED
-from sealgate.core.catalogue import UpstreamError
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Conclusion, Outcome, UpstreamError
 from sealgate.core.pacing.claims import Claim
 from sealgate.core.replays import Name
 from sealgate.core.routes import Lane
@@ -37,7 +36,7 @@ class RequestContext:
     `fence_ms` is the server time after which the latest attempt can no longer be admitted. `name` and
     `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
     after the key that it goes with. `needs_new_connection`: the idle one that it had
-    got too old, or was closed.
+    got too old, or was closed. `is_limited`: the latest reply refused it for the limit.
     """
 
     bot: Bot | None = None
@@ -61,8 +60,8 @@ class RequestContext:
     attempts = 0
     needs_new_connection = False
     resends: tuple[str, ...] = ()
-    upstream_429s = 0
     upstream_errors: tuple[UpstreamError, ...] = ()
+    is_limited = False
     refusal: Refusal | None = None
     broken: str | None = None
     has_hung_up = False
@@ -201,7 +200,6 @@ class RequestContext:
             self.attempts,
             # The last reason led to no attempt where the time ran out before it.
             self.resends[: max(0, self.attempts - 1)] if self.resends else (),
-            self.upstream_429s,
             queue_s,
             upstream_s,
             bot_s,

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.key_health import KeyFault, KeyHealth, is_mismatch, key_fault
 from sealgate.core.routes import Auth
+from sealgate.core.venues.replies import Means, Verdict
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.request.context import RequestContext
@@ -15,7 +15,8 @@ from sealgate.gateway.request.under_way import UnderWay
 if TYPE_CHECKING:
     from sealgate.core.key_records import KeyRecord
 
-_SUSPECT = frozenset({401, 403})
+# They say nothing of a key that is known to be good.
+_HARMLESS = frozenset({Means.DONE, Means.REFUSED, Means.LIMITED, Means.UNKNOWN})
 _FIXES = {
     KeyFault.INVALID: "compare keys.{alias}.api_key with the app, or run `sealgate check`",
     KeyFault.ADDRESS: "add this machine's public address to the key's whitelist in the app",
@@ -46,19 +47,19 @@ class KeyWatch:
             raise self._refusal(self.health.fault, now)
         self.health = self.health.tried(now)
 
-    def observe(self, status: int, body: bytes, sent_at: float) -> None:
+    def observe(self, status: int, verdict: Verdict, sent_at: float) -> None:
         """Take in a reply to a signed request."""
         before = self.health
-        if status not in _SUSPECT and before.is_proven and not before.mismatches:
+        if verdict.means in _HARMLESS and before.is_proven and not before.mismatches:
             return
         now = self._host.now()
-        fault = key_fault(status, body)
+        fault = key_fault(verdict)
         if fault is not None:
             self.health = before.refused(fault, sent_at, now)
-        elif is_mismatch(status, body):
-            self.health = before.mismatched()
+        elif is_mismatch(verdict):
+            self.health = before.mismatched(verdict.advice)
         else:
-            self.health = before.answered(status, sent_at, now)
+            self.health = before.answered(status, verdict, sent_at, now)
         self._say_trouble(before)
         if before.fault is None and self.health.fault is not None:
             self._disabled(self.health.fault, now)
@@ -81,7 +82,7 @@ class KeyWatch:
 
     def _say_trouble(self, before: KeyHealth) -> None:
         if before.trouble is None and self.health.trouble is not None:
-            fix = CATALOGUE["signature_invalid"].advice
+            fix = self.health.advice
             log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
 
     def _disabled(self, fault: KeyFault, now: float) -> None:

@@ -12,18 +12,19 @@ from sealgate.core.attempts import (
     Replay,
     after_failure,
     after_reply,
-    is_timestamp_refusal,
 )
-from sealgate.core.catalogue import UpstreamError, find_kind
 from sealgate.core.limit_reply import limit_reply
+from sealgate.core.outcome import UpstreamError
 from sealgate.core.pacing.claims import LimitReply
 from sealgate.core.routes import Auth
-from sealgate.core.statuses import BAD_REQUEST, TOO_MANY_REQUESTS
+from sealgate.core.server_time import stated_time
+from sealgate.core.venues.replies import LIMITED, NO_REPLY, Means
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 
 _SIGNED = Auth.SIGNED
+_DONE, _TIMESTAMP = Means.DONE, Means.TIMESTAMP
 
 
 class Learner(Protocol):
@@ -35,25 +36,25 @@ class Learner(Protocol):
 
 def observe(answer: Answer, turn: Learner, ticket: Ticket, context: RequestContext, clock: KeptClock) -> None:
     """Let the pacer and the clock learn from a reply."""
-    taught = limit_reply(answer.status, answer.head.limit_fields, clock.server_now)
+    verdict = answer.verdict
+    taught = limit_reply(verdict, answer.head.limit_fields, clock.server_now)
     turn.answered(taught)
-    if answer.status >= BAD_REQUEST:
-        kind = find_kind(answer.status, answer.body)
-        error = UpstreamError(kind, context.sent_at, taught.retry_after_s, clock.error_s())
-        context.upstream_errors += (error,)
-    if answer.status == TOO_MANY_REQUESTS:
-        context.upstream_429s += 1
-    elif is_timestamp_refusal(answer.status, answer.body):
-        clock.refused(answer.body, context.sent_at, is_second=TIMESTAMP in context.resends)
-    elif answer.status < BAD_REQUEST and ticket.route.auth is _SIGNED:
-        clock.was_accepted()
+    context.is_limited = verdict.is_limited
+    if verdict.means is _DONE:
+        if ticket.route.auth is _SIGNED:
+            clock.was_accepted()
+        return
+    error = UpstreamError(verdict, context.sent_at, taught.retry_after_s, clock.error_s())
+    context.upstream_errors += (error,)
+    if verdict.means is _TIMESTAMP:
+        server = stated_time(verdict.found.get("server_time", ""))
+        clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
 
 
 def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay: Replay) -> Deliver | Again:
     """Say what follows from a whole reply."""
     return after_reply(
-        answer.status,
-        answer.body,
+        answer.verdict,
         is_read=ticket.is_read,
         replay=replay,
         has_resynced=TIMESTAMP in context.resends,
@@ -61,17 +62,17 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
 
 
 def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:
-    """Let the pacer learn from a 429 whose body was cut, and the clock whether the exchange is away."""
+    """Let the pacer learn from a refusal for the limit whose body was cut, and the clock whether the exchange is away."""
     if not failure.is_own:
         clock.due.set()
     if failure.limit_fields is not None:
-        turn.answered(limit_reply(TOO_MANY_REQUESTS, failure.limit_fields, clock.server_now))
+        turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now))
 
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
     """Say what follows from an attempt without one."""
     if not failure.is_own:
-        context.upstream_errors += (UpstreamError(failure.kind.value, now),)
+        context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
         context.attempts += failure.is_unsent  # one that was sent is counted since then
     resends = context.resends.count(failure.kind.value)
     time_left_s = context.give_up_at - now

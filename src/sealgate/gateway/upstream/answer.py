@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sealgate.core.headers import ReplyHead
+from sealgate.core.venues.replies import Verdict
 from sealgate.gateway.http.flow import Body
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
@@ -60,12 +61,16 @@ class Remainder:
 
 @dataclass(slots=True)
 class Answer:
-    """A reply: its head, sorted, and its body: whole, or the first part with the remainder still to come."""
+    """A reply: its head, sorted, and its body: whole, or the first part with the remainder still to come.
+
+    `verdict` is what it means by the venue's rules, made once for all who ask.
+    """
 
     status: int
     phrase: str
     head: ReplyHead
     body: bytes
+    verdict: Verdict
     remainder: Remainder | None = None
 
 

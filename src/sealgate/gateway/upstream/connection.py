@@ -18,7 +18,7 @@ from aiohttp.connector import Connection
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.idle_connections import IdleCloses, announced_life_s
-from sealgate.core.statuses import TOO_MANY_REQUESTS
+from sealgate.core.venues.replies import Judge
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.flow import Body, Flow
@@ -53,10 +53,14 @@ _FREE = frozenset({IDLE, WHOLE})  # for the next request
 
 
 class Owner(Protocol):
-    """What has the connections to one upstream. `closes` learns when idle ones are closed."""
+    """What has the connections to one upstream. `closes` learns when idle ones are closed.
+
+    `judge` says what a reply means.
+    """
 
     closes: IdleCloses
     heads: HeadMemory[RawReplyHead]
+    judge: Judge
 
     def take_back(self, connection: "UpstreamConnection") -> None:
         """Take a connection that its request has done with."""
@@ -183,7 +187,8 @@ class UpstreamConnection(Flow):
             raise
         else:
             phrase = message.phrase.decode("utf-8", "surrogateescape")
-            answer = Answer(message.status, phrase, fields, body)
+            verdict = self._owner.judge.judge(message.status, body, fields.content_coding)
+            answer = Answer(message.status, phrase, fields, body, verdict)
             self._learn(fields)
             if content.is_read:
                 self.release()
@@ -203,8 +208,8 @@ class UpstreamConnection(Flow):
             self._announced_s = self._closes.announced_s = fields.keep_alive_s
 
     def _limit_fields(self) -> Mapping[str, str] | None:
-        """Return what a 429 said of the limit, if its head came: the pause holds all the same."""
-        if self._message is None or self._message.status != TOO_MANY_REQUESTS:
+        """Return what the head of a refusal for the limit said of it: the pause holds without a body, too."""
+        if self._message is None or not self._owner.judge.judge(self._message.status, b"").is_limited:
             return None
         return sort_reply(self._message.fields).limit_fields
 

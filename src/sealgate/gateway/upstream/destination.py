@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sealgate.config import Config
+from sealgate.core.venues.replies import Judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +12,7 @@ class Destination:
     """Where everything goes. `base_url` has no trailing slash; durations are seconds.
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
-    `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
+    `replies` says what a reply means. `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
     """
 
     base_url: str
@@ -21,6 +22,7 @@ class Destination:
     ca_file: Path | None = None
     keep_alive_s: float = 15.0
     ca_digest: bytes = b""
+    replies: Judge = Judge()  # noqa: RUF009 - frozen
 
 
 def destination_of(config: Config, ca_digest: bytes = b"") -> Destination:
@@ -34,4 +36,5 @@ def destination_of(config: Config, ca_digest: bytes = b"") -> Destination:
         ca_file=upstream.ca_file,
         keep_alive_s=upstream.keep_alive,
         ca_digest=ca_digest,
+        replies=config.venue.replies,
     )

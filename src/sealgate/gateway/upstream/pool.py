@@ -58,6 +58,7 @@ class Upstream:
         self._renew_s = destination.keep_alive_s * _RENEW_AT
         self._has_changed = asyncio.Event()  # one is closed, or too old for an order
         self.closes = closes or IdleCloses()
+        self.judge = destination.replies
         self._tls = client_context(destination.ca_file) if url.scheme == "https" else None
         self._connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
         # Only says where to connect; it is never sent.
