@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rig.outcome import ANSWERED
+from rig.verdicts import upstream_error, verdict
 from sealgate.admin.answering import Answering, Failing
-from sealgate.core.catalogue import UpstreamError
 from sealgate.core.outcome import Outcome
 from sealgate.core.status import ClockStatus
 
@@ -15,7 +15,7 @@ CLOCK = ClockStatus(0.0, 0.001, None, 0, 0, None)
 
 def failed(*errors: tuple[str, float], reason: str | None = "upstream_unreachable") -> Outcome:
     """Return what ended with these errors, one for each attempt."""
-    met = tuple(UpstreamError(kind, at) for kind, at in errors)
+    met = tuple(upstream_error(kind, at) for kind, at in errors)
     return ANSWERED._replace(reason=reason, detail="no answer", attempts=len(met), upstream_errors=met)
 
 
@@ -29,14 +29,14 @@ def seen(*outcomes: Outcome, clock: ClockStatus = CLOCK, now: float = 60.0) -> F
 
 
 def test_some_failures_in_a_row() -> None:
-    assert seen(DOWN) == Failing("unreachable", 10.0, 10.3, 3, "no answer")
+    assert seen(DOWN) == Failing(verdict("unreachable"), 10.0, 10.3, 3, "no answer")
     late = failed(("late", 20.0), reason="upstream_timeout")
-    assert seen(DOWN, late) == Failing("late", 10.0, 20.0, 4, "no answer")
+    assert seen(DOWN, late) == Failing(verdict("late"), 10.0, 20.0, 4, "no answer")
 
 
 def test_replies_of_5xx_are_failures_without_more_words() -> None:
     error = failed(("other_5xx", 10.0), reason=None)
-    assert seen(error, error, error) == Failing("other_5xx", 10.0, 10.0, 3, None)
+    assert seen(error, error, error) == Failing(verdict("other_5xx"), 10.0, 10.0, 3, None)
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 import sealgate.admin
 from rig.admin import Admin
+from rig.verdicts import ERRORS
 from sealgate.admin.assets import load_assets
-from sealgate.core.catalogue import CATALOGUE
 
 PAGE = Path(sealgate.admin.__file__).parent / "page"
 DOCS = Path(__file__).parents[2] / "docs"
@@ -71,10 +71,10 @@ async def test_the_policy_allows_the_own_origin_alone(admin: Admin) -> None:
 
 async def test_the_errors_are_explained(admin: Admin) -> None:
     page = (await admin.ask("/errors")).body.decode()
-    assert re.findall(r'<tr id="(\w+)">', page) == list(CATALOGUE)
+    assert re.findall(r'<tr id="(\w+)">', page) == list(ERRORS)
 
 
 def test_every_error_is_documented() -> None:
     text = (DOCS / "errors.md").read_text()
     rows = re.findall(r'^\| `(\w+)` <a id="(\w+)"></a> \| .* \| (\w+) \| (.+) \|$', text, re.MULTILINE)
-    assert [(kind, kind, row.whose.value, row.advice) for kind, row in CATALOGUE.items()] == rows
+    assert [(kind, kind, row.verdict.whose.value, row.verdict.advice) for kind, row in ERRORS.items()] == rows

@@ -31,7 +31,6 @@ DONE = Outcome(
     detail=None,
     attempts=2,
     resends=("rate_limited",),
-    upstream_429s=1,
     broken=None,
     bot_s=0.0,
     queue_s=0.25,

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from rig.outcome import ANSWERED
+from rig.verdicts import upstream_error, verdict
 from sealgate.admin.answering import Failing
 from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
 from sealgate.admin.recent import Recent
 from sealgate.admin.refusals import Refused
 from sealgate.admin.troubles import Trouble
-from sealgate.core.catalogue import CATALOGUE, UpstreamError
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.evidence import Known
 from sealgate.core.pacing.status import LimitStatus
@@ -123,13 +123,13 @@ def test_without_a_limit_there_is_no_height() -> None:
 
 
 def test_an_exchange_that_gives_no_answer() -> None:
-    failing = Failing("lost", NOW - 30.0, NOW - 1.0, 4, "the reply was cut short")
+    failing = Failing(verdict("lost"), NOW - 30.0, NOW - 1.0, 4, "the reply was cut short")
     assert picture(failing=failing).document()["failing"] == {
         "kind": "lost",
         "since_ms": (WALL - 30) * 1000,
         "attempts": 4,
         "cause": "the reply was cut short",
-        "advice": CATALOGUE["lost"].advice,
+        "advice": verdict("lost").advice,
     }
 
 
@@ -138,20 +138,20 @@ def test_an_exchange_that_gives_no_answer() -> None:
     [(True, "it was accepted before"), (False, "it was not accepted since the start")],
 )
 def test_an_error_with_what_explains_it(*, had_worked: bool, evidence: str) -> None:
-    trouble = Trouble("main", "key_invalid", "grid", 3, NOW - 2.0, 0, 0.0, had_worked)
+    trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 2.0, 0, 0.0, had_worked)
     (shown,) = picture(troubles=(trouble,)).document()["errors"]
     assert (shown["last_ms"], shown["count"], shown["whose"]) == ((WALL - 2) * 1000, 3, "setup")
     assert shown["evidence"].startswith(evidence)
 
 
 def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:
-    trouble = Trouble("main", "key_invalid", "grid", 3, NOW - 9.0, 0, 0.0, worked_at=NOW - 2.0)
+    trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 9.0, 0, 0.0, worked_at=NOW - 2.0)
     (shown,) = picture(troubles=(trouble,)).document()["errors"]
     assert (shown["over_since_ms"], shown["advice"]) == ((WALL - 2) * 1000, "")
     assert shown["evidence"].startswith("it was not accepted since the start")
     (going_on,) = picture(troubles=(replace(trouble, worked_at=None),)).document()["errors"]
     assert going_on["over_since_ms"] is None
-    assert going_on["advice"] == CATALOGUE["key_invalid"].advice
+    assert going_on["advice"] == verdict("key_invalid").advice
 
 
 REFUSED = Refused("watcher", Lane.READ, "deadline_exceeded", NOW - 60, NOW - 1, refused=42, asked=42)
@@ -194,7 +194,7 @@ def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
 
 def test_a_point_of_the_charts() -> None:
     limited = Recent()
-    limited([SENT._replace(upstream_errors=(UpstreamError("rate_limited", NOW - 0.25),))])
+    limited([SENT._replace(upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))])
     ended = limited.turn()
     assert picture(recent=limited).point(ended) == {
         "t": WALL,

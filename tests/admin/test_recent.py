@@ -3,8 +3,8 @@
 import pytest
 
 from rig.outcome import ANSWERED
+from rig.verdicts import upstream_error
 from sealgate.admin.recent import SPAN, Latency, Recent
-from sealgate.core.catalogue import UpstreamError
 from sealgate.core.outcome import Conclusion, Outcome
 
 SENT = ANSWERED._replace(attempts=1, upstream_s=0.020, total_s=0.021)
@@ -61,9 +61,9 @@ def test_the_latest_ticks_alone() -> None:
 
 def test_each_429_is_a_point_of_its_tick() -> None:
     errors = (
-        UpstreamError("rate_limited", 5.0),
-        UpstreamError("lost", 6.0),
-        UpstreamError("rate_limited", 7.0),
+        upstream_error("rate_limited", 5.0),
+        upstream_error("lost", 6.0),
+        upstream_error("rate_limited", 7.0),
     )
     recent = Recent()
     recent([SENT._replace(upstream_errors=errors)])

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from rig.outcome import ANSWERED
+from rig.verdicts import upstream_error
 from sealgate.admin.refusals import QUIET_S, Refusals, Refused
-from sealgate.core.catalogue import UpstreamError
 from sealgate.core.outcome import Outcome
 from sealgate.core.routes import Lane
 
@@ -58,7 +58,7 @@ def test_strangers_are_counted_and_said_to_be_unknown() -> None:
 
 def test_an_exchange_that_fails_is_no_refusal_of_ours() -> None:
     broken = LATE._replace(reason="upstream_broken", status=502)
-    assert words(taken((1.0, [broken._replace(upstream_errors=(UpstreamError("lost", 1.0),))]))) == []
+    assert words(taken((1.0, [broken._replace(upstream_errors=(upstream_error("lost", 1.0),))]))) == []
     replayed = broken._replace(attempts=0)  # an Idempotency-Key whose reply is lost: nothing was sent
     assert words(taken((1.0, [replayed]))) == ["watcher: 1 of 1 read refused: upstream_broken"]
 

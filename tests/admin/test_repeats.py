@@ -7,9 +7,9 @@ import structlog
 import structlog.testing
 
 from rig.outcome import ANSWERED
+from rig.verdicts import upstream_error
 from sealgate.admin.repeats import Repeats
 from sealgate.admin.troubles import Troubles
-from sealgate.core.catalogue import UpstreamError
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Outcome
 
@@ -55,7 +55,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def met(kind: str, at: float) -> Outcome:
-    return ANSWERED._replace(upstream_errors=(UpstreamError(kind, at, clock_error_s=0.004),))
+    return ANSWERED._replace(upstream_errors=(upstream_error(kind, at, clock_error_s=0.004),))
 
 
 def test_errors_of_one_kind_are_one_line_a_minute() -> None:

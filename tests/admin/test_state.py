@@ -8,6 +8,7 @@ import pytest
 
 from admin.test_picture import KEY, STATUS, picture
 from rig.fences import ROOT
+from rig.verdicts import verdict
 from sealgate.admin.answering import Failing
 from sealgate.admin.state import State, state
 from sealgate.core.doubts import JournalStatus
@@ -45,7 +46,7 @@ def test_each_state_is_told_where_only_it_holds(expected: State, change: Change)
 
 def test_an_exchange_that_fails() -> None:
     assert state(STATUS, is_failing=True, is_refusing=True) is State.EXCHANGE_FAILING
-    failing = Failing("unreachable", 0.0, 1.0, 3, None)
+    failing = Failing(verdict("unreachable"), 0.0, 1.0, 3, None)
     assert picture(failing=failing).document()["state"] == "exchange failing"
 
 

@@ -7,12 +7,13 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.outcome import ANSWERED
+from rig.verdicts import upstream_error, verdict
 from sealgate.admin import troubles as troubles_module
 from sealgate.admin.troubles import Troubles
-from sealgate.core.catalogue import CATALOGUE, UpstreamError, Whose
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
+from sealgate.core.venues.replies import Whose
 
 KNOWN = Known(0.004, has_worked=True)
 
@@ -22,7 +23,7 @@ def met(
 ) -> Sequence[Mapping[str, Any]]:
     """Take errors in, of a kind and at a time; return what was logged."""
     with capture_logs() as logs:
-        errors_met = tuple(UpstreamError(*error, clock_error_s=0.002) for error in errors)
+        errors_met = tuple(upstream_error(*error, clock_error_s=0.002) for error in errors)
         outcome = ANSWERED._replace(bot=bot, conclusion=Conclusion.REFUSED, upstream_errors=errors_met)
         troubles([outcome], errors[-1][1])
     return logs
@@ -39,14 +40,14 @@ def test_a_kind_that_comes_up_is_told_with_what_explains_it() -> None:
         "count": 1,
         "evidence": "clock is fine (±2 ms), key is known: most likely the secret is another's,"
         " else `[signing]`",
-        "advice": CATALOGUE["signature_invalid"].advice,
+        "advice": verdict("signature_invalid").advice,
         "see": "docs/errors.md#signature_invalid",
     }
 
 
 def test_what_counts_is_what_was_known_of_the_clock_when_it_came() -> None:
     troubles = Troubles(lambda _: KNOWN)
-    stepped = UpstreamError("timestamp_outside", 10.0, clock_error_s=0.003, step_s=-3600.0)
+    stepped = upstream_error("timestamp_outside", 10.0, clock_error_s=0.003, step_s=-3600.0)
     with capture_logs() as logs:
         troubles([ANSWERED._replace(upstream_errors=(stepped,))], 10.0)
     assert logs[0]["evidence"] == (
@@ -57,7 +58,7 @@ def test_what_counts_is_what_was_known_of_the_clock_when_it_came() -> None:
 
 def test_what_the_bot_asked_for_is_no_warning() -> None:
     kinds = {"off_tick": "info", "internal": "warning"}
-    assert CATALOGUE["off_tick"].whose is Whose.BOT
+    assert verdict("off_tick").whose is Whose.BOT
     for kind, level in kinds.items():
         (told,) = met(Troubles(lambda _: KNOWN), (kind, 10.0))
         assert (told["log_level"], told["evidence"]) == (level, None)
@@ -76,7 +77,7 @@ def test_from_then_on_once_a_minute_with_the_number_since() -> None:
 def test_another_key_or_kind_is_another_record_and_the_latest_stands_first() -> None:
     troubles = Troubles(lambda _: KNOWN)
     met(troubles, ("lost", 1.0), ("late", 2.0), ("lost", 3.0))
-    troubles([ANSWERED._replace(key="alt", upstream_errors=(UpstreamError("late", 4.0),))], 4.0)
+    troubles([ANSWERED._replace(key="alt", upstream_errors=(upstream_error("late", 4.0),))], 4.0)
     assert [(record.key, record.kind, record.count) for record in troubles.latest()] == [
         ("alt", "late", 1),
         ("main", "lost", 2),
@@ -139,7 +140,7 @@ def test_a_trouble_is_over_once_the_same_works(
     kind: str, later: Outcome, over: Mapping[float, float | None]
 ) -> None:
     troubles = Troubles(lambda _: KNOWN)
-    met_one = READ._replace(conclusion=Conclusion.REFUSED, upstream_errors=(UpstreamError(kind, 10.0),))
+    met_one = READ._replace(conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error(kind, 10.0),))
     troubles([met_one], 10.0)
     troubles([later], 20.0)
     troubles([later], 25.0)
@@ -150,7 +151,7 @@ def test_a_trouble_is_over_once_the_same_works(
 def test_a_trouble_that_comes_again_is_over_no_more() -> None:
     troubles = Troubles(lambda _: KNOWN)
     met_one = READ._replace(
-        conclusion=Conclusion.REFUSED, upstream_errors=(UpstreamError("key_invalid", 10.0),)
+        conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error("key_invalid", 10.0),)
     )
     troubles([met_one, READ, met_one], 10.0)
     (record,) = troubles.latest()

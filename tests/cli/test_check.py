@@ -16,9 +16,9 @@ from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import say
+from rig.verdicts import verdict
 from rig.wire import reply
 from sealgate.cli.checking.running import judge_running, judge_troubles
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.findings import Level
 from sealgate.core.key_health import MANY_MISMATCHES
 from sealgate.gateway.host.host import Host
@@ -210,7 +210,7 @@ def test_what_a_running_gateway_says_of_refused_signatures(accepted: set[str], f
         "alias": "main",
         "disabled": None,
         "trouble": trouble,
-        "trouble_advice": CATALOGUE["signature_invalid"].advice,
+        "trouble_advice": verdict("signature_invalid").advice,
         "limits": [],
     }
     (found,) = judge_troubles({"keys": [key, key | {"alias": "alt", "trouble": None}]}, accepted)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from rig.verdicts import verdict
 from sealgate.core.advice import REACH, RENEW, sentence
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.key_audit import CHECKS
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.vetting import vet_record
@@ -12,7 +12,7 @@ from sealgate.errors import REASONS
 
 def test_who_cannot_reach_the_exchange_is_told_the_same() -> None:
     told = REASONS["upstream_unreachable"].advice
-    assert CATALOGUE["unreachable"].advice == told
+    assert verdict("unreachable").advice == told
     assert told.replace("`", "") == sentence(REACH)
 
 

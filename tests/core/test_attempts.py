@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rig.verdicts import judged
 from sealgate.core.attempts import (
     RESENDS,
     Again,
@@ -15,7 +16,6 @@ from sealgate.core.attempts import (
     after_failure,
     after_reply,
     conclude,
-    is_timestamp_refusal,
 )
 from sealgate.core.outcome import Conclusion
 from sealgate.errors import REASONS
@@ -37,7 +37,7 @@ def failed(fate: FailureKind, *, is_read: bool, resends: int = 0, left_s: float 
 
 def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
     is_read, has_resynced = choices["is_read"], choices.get("has_resynced", False)
-    return after_reply(status, body, is_read=is_read, replay=Replay.ALL, has_resynced=has_resynced)
+    return after_reply(judged(status, body), is_read=is_read, replay=Replay.ALL, has_resynced=has_resynced)
 
 
 def test_the_words_that_configuration_log_and_metrics_use() -> None:
@@ -173,7 +173,7 @@ def test_an_order_that_was_written_never_goes_again(
 def test_a_whole_reply_passes_on(status: int, read: Conclusion, order: Conclusion) -> None:
     assert replied(status, is_read=True) == Deliver(read)
     assert replied(status, is_read=False) == Deliver(order)
-    assert (conclude(status, is_read=True), conclude(status, is_read=False)) == (read, order)
+    assert (conclude(judged(status), is_read=True), conclude(judged(status), is_read=False)) == (read, order)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_whole_reply_passes_on(status: int, read: Conclusion, order: Conclusio
 def test_a_429_goes_again_as_configured(
     replay: Replay, verdict: Deliver | Again, *, is_read: bool, has_resynced: bool
 ) -> None:
-    got = after_reply(429, TIMESTAMP, is_read=is_read, replay=replay, has_resynced=has_resynced)
+    got = after_reply(judged(429, TIMESTAMP), is_read=is_read, replay=replay, has_resynced=has_resynced)
     assert got == verdict
 
 
@@ -199,7 +199,7 @@ def test_a_429_goes_again_as_configured(
 @pytest.mark.parametrize("replay", Replay)
 def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -> None:
     def verdict(*, has_resynced: bool) -> Deliver | Again:
-        return after_reply(401, TIMESTAMP, is_read=is_read, replay=replay, has_resynced=has_resynced)
+        return after_reply(judged(401, TIMESTAMP), is_read=is_read, replay=replay, has_resynced=has_resynced)
 
     assert verdict(has_resynced=False) == Again("timestamp", REFUSED, 0.0)
     assert verdict(has_resynced=True) == Deliver(REFUSED)
@@ -230,7 +230,6 @@ def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -
 def test_only_the_words_of_the_specification_mean_the_timestamp(
     status: int, body: bytes, *, is_refusal: bool
 ) -> None:
-    assert is_timestamp_refusal(status, body) is is_refusal
     assert isinstance(replied(status, body, is_read=False), Again) is is_refusal
 
 
@@ -238,7 +237,7 @@ def test_only_the_words_of_the_specification_mean_the_timestamp(
 def test_an_order_goes_again_only_where_the_exchange_refused_it(
     status: int, body: bytes, replay: Replay
 ) -> None:
-    verdict = after_reply(status, body, is_read=False, replay=replay, has_resynced=False)
+    verdict = after_reply(judged(status, body), is_read=False, replay=replay, has_resynced=False)
     if isinstance(verdict, Again):
         assert status in {401, 429}
         assert verdict.conclusion is REFUSED

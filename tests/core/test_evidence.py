@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.core.catalogue import CATALOGUE
+from rig.verdicts import verdict
 from sealgate.core.evidence import Known, advice, evidence
 
 FRESH = Known(0.004, has_worked=False)
@@ -58,7 +58,7 @@ def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -
 
 @pytest.mark.parametrize("kind", ["timestamp_outside", "timestamp_invalid"])
 def test_after_a_step_nobody_is_sent_to_the_window(kind: str) -> None:
-    assert advice(kind, FRESH) == CATALOGUE[kind].advice
-    stepped = advice(kind, FRESH._replace(step_s=1.0))
+    assert advice(verdict(kind), FRESH) == verdict(kind).advice
+    stepped = advice(verdict(kind), FRESH._replace(step_s=1.0))
     assert stepped == "Nothing to do: the gateway follows the exchange's clock."
-    assert advice("key_invalid", FRESH._replace(step_s=1.0)) == CATALOGUE["key_invalid"].advice
+    assert advice(verdict("key_invalid"), FRESH._replace(step_s=1.0)) == verdict("key_invalid").advice

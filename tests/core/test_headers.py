@@ -289,7 +289,7 @@ def test_what_the_gateway_reads_of_a_reply() -> None:
     )
     assert head.limit_fields == {"retry-after": "3600", "x-ratelimit-limit": "20"}
     assert head.length == b"5"
-    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None, None, b"Date: d\r\n")
+    assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None, None, b"Date: d\r\n", None)
     codings = [(b"Transfer-Encoding ", b"GZIP"), (b"transfer-encoding", b"chunked")]
     assert sort_reply(codings)[:5] == ([], {}, None, b"gzip,chunked", None)
     lives = [(b"keep-alive", b"timeout=5"), (b"Keep-Alive", b"max=9")]

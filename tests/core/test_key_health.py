@@ -2,6 +2,7 @@
 
 import pytest
 
+from rig.verdicts import judged
 from sealgate.core.key_health import (
     FIRST_GAP_S,
     MANY_MISMATCHES,
@@ -12,12 +13,17 @@ from sealgate.core.key_health import (
     judge_key,
     key_fault,
 )
+from sealgate.core.venues.replies import Verdict
 
 INVALID = b'{"detail": "Invalid API key"}'
 ADDRESS = b'{"detail": "IP 203.0.113.7 not in API key whitelist"}'
 SIGNATURE = b'{"detail": "Invalid HMAC signature"}'
 TIMESTAMP = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: 1700000000000"}'
 SCOPE = b'{"detail": "API key lacks \'trade\' permission"}'
+
+
+def reply(status: int) -> tuple[int, Verdict]:
+    return status, judged(status)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +50,7 @@ SCOPE = b'{"detail": "API key lacks \'trade\' permission"}'
 def test_what_a_reply_says_of_its_key(
     status: int, body: bytes, fault: KeyFault | None, verdict: KeyVerdict
 ) -> None:
-    assert (key_fault(status, body), judge_key(status, body)) == (fault, verdict)
+    assert (key_fault(judged(status, body)), judge_key(status, judged(status, body))) == (fault, verdict)
 
 
 def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() -> None:
@@ -54,8 +60,8 @@ def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() 
         health = health.mismatched()
     assert health.trouble == "the exchange refused its last 3 signatures"
     assert health.may_go(0.0)
-    assert health.answered(429, 0.0, 1.0).trouble is not None
-    assert health.answered(400, 0.0, 1.0) == KeyHealth()
+    assert health.answered(*reply(429), 0.0, 1.0).trouble is not None
+    assert health.answered(*reply(400), 0.0, 1.0) == KeyHealth()
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
 
 
@@ -64,7 +70,7 @@ def test_one_refused_signature_of_the_gateways_own_read_is_trouble() -> None:
     health = KeyHealth().mismatched().confirmed()
     assert health.trouble == "the exchange refused its last signature"
     assert health.mismatched().trouble == "the exchange refused its last 2 signatures"
-    assert health.answered(200, 0.0, 1.0) == KeyHealth(is_proven=True)
+    assert health.answered(*reply(200), 0.0, 1.0) == KeyHealth(is_proven=True)
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
 
 
@@ -80,7 +86,7 @@ def test_one_refused_signature_of_the_gateways_own_read_is_trouble() -> None:
     ],
 )
 def test_which_reply_refuses_a_signature(status: int, body: bytes, is_one: bool) -> None:
-    assert is_mismatch(status, body) is is_one
+    assert is_mismatch(judged(status, body)) is is_one
 
 
 def disabled(now: float = 100.0) -> KeyHealth:
@@ -92,7 +98,7 @@ def test_a_healthy_key_goes_always() -> None:
     assert health == KeyHealth(None, 0.0, 0.0, 0)
     assert health.may_go(0.0)
     assert health.tried(0.0) is health
-    assert health.answered(404, 0.0, 1.0) is health
+    assert health.answered(*reply(404), 0.0, 1.0) is health
 
 
 @pytest.mark.parametrize(
@@ -110,21 +116,21 @@ def test_a_healthy_key_goes_always() -> None:
 )
 def test_which_reply_proves_a_key(status: int, is_proven: bool) -> None:
     for unproven in (KeyHealth(), KeyHealth().mismatched(), disabled(100.0)):
-        assert unproven.answered(status, 105.0, 106.0).is_proven is is_proven
+        assert unproven.answered(*reply(status), 105.0, 106.0).is_proven is is_proven
 
 
 def test_a_key_is_unknown_until_it_is_proven_or_at_fault() -> None:
     assert KeyHealth().is_unknown
     assert KeyHealth().mismatched().is_unknown
     assert not disabled().is_unknown
-    proven = KeyHealth().answered(200, 0.0, 1.0)
+    proven = KeyHealth().answered(*reply(200), 0.0, 1.0)
     assert not proven.is_unknown
-    assert proven.answered(200, 2.0, 3.0) is proven
-    assert proven.answered(404, 2.0, 3.0) is proven
-    assert proven.mismatched().answered(404, 2.0, 3.0) == proven
+    assert proven.answered(*reply(200), 2.0, 3.0) is proven
+    assert proven.answered(*reply(404), 2.0, 3.0) is proven
+    assert proven.mismatched().answered(*reply(404), 2.0, 3.0) == proven
     refused = proven.refused(KeyFault.INVALID, 2.0, 3.0)
     assert not refused.is_proven
-    assert refused.answered(404, 3.0, 4.0).is_unknown
+    assert refused.answered(*reply(404), 3.0, 4.0).is_unknown
 
 
 def test_a_refused_key_rests_then_one_trial_goes() -> None:
@@ -150,30 +156,30 @@ def test_the_distances_grow_and_have_an_end() -> None:
 def test_what_was_under_way_when_it_was_disabled_says_nothing_new() -> None:
     health = disabled(100.0)
     assert health.refused(KeyFault.ADDRESS, 99.9, 100.5) is health
-    assert health.answered(200, 99.9, 100.5) is health
+    assert health.answered(*reply(200), 99.9, 100.5) is health
 
 
 def test_what_was_sent_at_the_very_moment_counts() -> None:
     health = disabled(100.0)
     assert health.refused(KeyFault.INVALID, 100.0, 100.5).failures == 2
-    assert health.answered(200, 100.0, 100.5).fault is None
+    assert health.answered(*reply(200), 100.0, 100.5).fault is None
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
 def test_a_reply_that_may_come_before_the_key_was_looked_at_does_not_end_it(status: int) -> None:
     health = disabled(100.0)
-    assert health.answered(status, 105.0, 106.0) is health
+    assert health.answered(*reply(status), 105.0, 106.0) is health
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 422])
 def test_a_trial_that_is_taken_ends_it(status: int) -> None:
-    health = disabled(100.0).tried(105.0).answered(status, 105.0, 106.0)
+    health = disabled(100.0).tried(105.0).answered(*reply(status), 105.0, 106.0)
     assert health.fault is None
     assert health.may_go(106.0)
 
 
 def test_a_key_that_comes_and_goes_is_tried_ever_less() -> None:
-    back = disabled(100.0).answered(200, 105.0, 106.0)
+    back = disabled(100.0).answered(*reply(200), 105.0, 106.0)
     assert back.refused(KeyFault.INVALID, 106.5, 107.0).failures == 2
     assert back.refused(KeyFault.INVALID, 110.5, 111.0).failures == 2
     assert back.refused(KeyFault.INVALID, 111.5, 112.0).failures == 1

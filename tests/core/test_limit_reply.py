@@ -1,5 +1,6 @@
 import pytest
 
+from rig.verdicts import judged
 from sealgate.core.headers import sort_reply
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.pacing.claims import Fate, LimitReply
@@ -35,9 +36,9 @@ TYPE = (b"Content-Type", b"application/json")
     ],
 )
 def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply: LimitReply) -> None:
-    assert limit_reply(status, sort_reply(fields).limit_fields, lambda: NOW) == reply
+    assert limit_reply(judged(status), sort_reply(fields).limit_fields, lambda: NOW) == reply
 
 
 def test_of_several_lines_the_first_counts() -> None:
     fields = [(b"Retry-After", b"3600"), (b"Retry-After", b"0")]
-    assert limit_reply(429, sort_reply(fields).limit_fields, lambda: NOW).retry_after_s == 3600.0
+    assert limit_reply(judged(429), sort_reply(fields).limit_fields, lambda: NOW).retry_after_s == 3600.0

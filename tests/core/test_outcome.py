@@ -16,7 +16,6 @@ OUTCOME = Outcome(
     detail=None,
     attempts=1,
     resends=(),
-    upstream_429s=0,
     broken=None,
     bot_s=0.0,
     queue_s=0.0,

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from rig.refused import NOW_MS, facts
-from sealgate.core.catalogue import CATALOGUE
+from rig.verdicts import judged, verdict
 from sealgate.core.findings import Weight, blamed
 from sealgate.core.key_records import KeyRecord
-from sealgate.core.refusals import Facts, Others, causes_of
+from sealgate.core.refusals import Facts, Others, WholeReply, causes_of
 from sealgate.core.secret_shape import Shape
 
 OUTSIDE = "Timestamp outside recv_window ({window}ms). Server time: {server}"
@@ -17,6 +17,10 @@ SIGNATURE = "Invalid HMAC signature"
 
 def body(detail: str) -> bytes:
     return json.dumps({"detail": detail, "timestamp": "2027-01-15T08:00:00Z"}).encode()
+
+
+def reply(status: int, content: bytes) -> WholeReply:
+    return WholeReply(status, content, judged(status, content))
 
 
 def outside(skew_ms: int, window_ms: int = 5000) -> str:
@@ -260,14 +264,14 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_the_first_cause(case: tuple[int, str, Facts, Weight, str, str]) -> None:
     status, said, known, weight, text, fix = case
-    first = blamed("keys.main", "refused", causes_of(status, body(said), known)).causes[0]
+    first = blamed("keys.main", "refused", causes_of(reply(status, body(said)), known)).causes[0]
     assert first.weight is weight
     assert text in first.text
     assert fix in first.fix
 
 
 def evidence(said: str, known: Facts) -> dict[str, str]:
-    return {cause.text: cause.evidence for cause in causes_of(401, body(said), known)}
+    return {cause.text: cause.evidence for cause in causes_of(reply(401, body(said)), known)}
 
 
 SECRET = "the secret is another key's, or was replaced"
@@ -290,7 +294,7 @@ PREFIX = "upstream.prefix is not what the exchange leaves out of the signature"
 def test_all_causes_of_a_signature_that_nothing_else_explains(
     known: Facts, weights: tuple[Weight, Weight], seen: str
 ) -> None:
-    causes = causes_of(401, body(SIGNATURE), known)
+    causes = causes_of(reply(401, body(SIGNATURE)), known)
     assert [(cause.weight, cause.text, cause.evidence) for cause in causes] == [
         (weights[0], SECRET, ""),
         (weights[1], SCHEME, seen),
@@ -299,15 +303,17 @@ def test_all_causes_of_a_signature_that_nothing_else_explains(
 
 
 def test_headers_may_also_be_dropped_on_the_way() -> None:
-    named, dropped = causes_of(401, body("Missing API key auth headers"), facts())
+    named, dropped = causes_of(reply(401, body("Missing API key auth headers")), facts())
     assert named.evidence == f"they were sent as {facts().header_prefix}APIKEY and so on"
     assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy before the exchange drops them")
 
 
 def test_a_kind_without_causes_names_none_and_leads_to_its_line_of_the_documents() -> None:
-    finding = blamed("keys.main", "refused, 404", causes_of(404, body("No open position found"), facts()))
+    finding = blamed(
+        "keys.main", "refused, 404", causes_of(reply(404, body("No open position found")), facts())
+    )
     assert finding.text == "refused, 404: its reply says why"
-    assert finding.fix == CATALOGUE["no_position"].advice
+    assert finding.fix == verdict("no_position").advice
     assert [cause.evidence for cause in finding.causes] == ["docs/errors.md#no_position"]
 
 
@@ -325,7 +331,7 @@ def test_a_large_skew_is_told_to_a_tenth_of_a_second() -> None:
 
 
 def test_what_speaks_against_a_cause_puts_it_last() -> None:
-    causes = blamed("a", "b", causes_of(401, body(SIGNATURE), facts(others=Others(("alt",))))).causes
+    causes = blamed("a", "b", causes_of(reply(401, body(SIGNATURE)), facts(others=Others(("alt",))))).causes
     assert causes[-1].weight is Weight.UNLIKELY
     assert causes[-1].evidence == "the same [signing] serves alt"
 
@@ -346,7 +352,7 @@ def test_the_skew_is_measured_from_the_refusal() -> None:
 
 @pytest.mark.parametrize(("clock_error_ms", "seen"), [(None, ""), (2, "/time was read to ±2 ms")])
 def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int | None, seen: str) -> None:
-    found = causes_of(401, body("Timestamp outside recv_window"), facts(clock_error_ms=clock_error_ms))
+    found = causes_of(reply(401, body("Timestamp outside recv_window")), facts(clock_error_ms=clock_error_ms))
     assert [cause.evidence for cause in found] == [seen]
 
 
@@ -357,7 +363,7 @@ def test_a_slow_way_is_told(round_trip_ms: int, told: str | None) -> None:
 
 
 def test_ipv6_is_a_second_cause() -> None:
-    causes = causes_of(403, body("IP 2001:db8::9 not in API key whitelist"), facts())
+    causes = causes_of(reply(403, body("IP 2001:db8::9 not in API key whitelist")), facts())
     assert [(cause.weight, cause.evidence) for cause in causes] == [
         (Weight.PROVEN, ""),
         (Weight.POSSIBLE, "2001:db8::9 is IPv6"),
@@ -365,13 +371,13 @@ def test_ipv6_is_a_second_cause() -> None:
 
 
 def test_what_is_no_address_is_not_repeated() -> None:
-    [cause] = causes_of(403, body("IP \x1b[31mevil not in API key whitelist"), facts())
+    [cause] = causes_of(reply(403, body("IP \x1b[31mevil not in API key whitelist")), facts())
     assert cause.fix == "add this machine's public address to the key's whitelist in the app"
 
 
 def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
-    [cause] = causes_of(403, b"<html>Access denied</html>", facts())
+    [cause] = causes_of(reply(403, b"<html>Access denied</html>"), facts())
     assert cause.evidence == "the reply is not JSON, so it is not of the exchange itself"
     for json_reply in (body("No."), b"\n" + body("No.")):
-        [cause] = causes_of(403, json_reply, facts())
+        [cause] = causes_of(reply(403, json_reply), facts())
         assert cause.evidence == ""

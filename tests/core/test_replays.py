@@ -94,7 +94,7 @@ def test_an_unknown_outcome_is_repeated_with_its_fence() -> None:
 ENDINGS: dict[str, tuple[Ending, bool]] = {
     "done": (done(), True),
     "refused by the exchange": (Ending(REFUSED, FENCE_MS, reply(400)), True),
-    "refused for the moment": (Ending(REFUSED, FENCE_MS, reply(429)), False),
+    "refused for the moment": (Ending(REFUSED, FENCE_MS, reply(429), is_limited=True), False),
     "refused, and then time ran out": (Ending(REFUSED, FENCE_MS, reply(504), is_own=True), False),
     "refused, and the bot hung up": (Ending(REFUSED, FENCE_MS, None, is_own=True), False),
     "refused, with a large reply": (Ending(REFUSED, FENCE_MS), True),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sealgate.config.venues import default_venue
 from sealgate.core.schemes import (
     End,
     Heard,
@@ -278,4 +279,4 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
     ],
 )
 def test_what_a_reply_says(status: int, body: bytes, verdict: Verdict) -> None:
-    assert judge_signature(status, body) is verdict
+    assert judge_signature(status, body, default_venue().replies) is verdict

@@ -3,16 +3,24 @@ from typing import Any
 
 import pytest
 
+from rig import verdicts
 from rig.refused import facts
 from sealgate.core.findings import Finding, Level
-from sealgate.core.signed_reads import Read, WholeReply, judge_reads, limited
+from sealgate.core.refusals import WholeReply
+from sealgate.core.signed_reads import Read, judge_reads, limited
 
 PATH = "/v1/trade/symbols/list"
-GOOD = WholeReply(200, b'{"symbols": []}')
+
+
+def whole(status: int, body: bytes) -> WholeReply:
+    return WholeReply(status, body, verdicts.judged(status, body))
+
+
+GOOD = whole(200, b'{"symbols": []}')
 
 
 def refused(detail: str, status: int = 401) -> WholeReply:
-    return WholeReply(status, json.dumps({"detail": detail}).encode())
+    return whole(status, json.dumps({"detail": detail}).encode())
 
 
 def read(reply: WholeReply | None, alias: str = "main", **known: Any) -> Read:
@@ -27,9 +35,9 @@ def judged(*reads: Read, is_public: bool = False) -> list[Finding]:
     ("reply", "level", "text"),
     [
         (GOOD, Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
-        (WholeReply(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
-        (WholeReply(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
-        (WholeReply(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
+        (whole(200, b" []"), Level.OK, f"a signed read is accepted (GET {PATH}, 30 ms)"),
+        (whole(200, b"<html>"), Level.WARN, "a signed read was answered, but not with JSON"),
+        (whole(301, b""), Level.FAIL, "the exchange redirects to another address (301)"),
         (
             refused("API key lacks 'read' permission", 403),
             Level.FAIL,
@@ -70,7 +78,7 @@ def test_one_key_explains_another() -> None:
     [(300, "the exchange redirects to another address"), (400, "a signed read was refused")],
 )
 def test_what_is_no_success_is_told_and_no_witness(status: int, text: str) -> None:
-    alt = read(WholeReply(status, GOOD.body), "alt")
+    alt = read(whole(status, GOOD.body), "alt")
     main, told = judged(read(refused("Invalid HMAC signature")), alt)
     assert told.text.startswith(text)
     assert not any("serves alt" in cause.evidence for cause in main.causes)

@@ -1,7 +1,7 @@
 import json
 from dataclasses import asdict
 
-from sealgate.core.catalogue import CATALOGUE
+from rig.verdicts import verdict
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.key_health import KeyFault, KeyHealth
@@ -80,7 +80,7 @@ def test_trouble_comes_with_what_to_do_about_it() -> None:
     health = KeyHealth().mismatched().confirmed()
     key = key_status("main", PacerStatus(0.0, {}, (), None), health)
     assert key.trouble == "the exchange refused its last signature"
-    assert key.trouble_advice == CATALOGUE["signature_invalid"].advice
+    assert key.trouble_advice == verdict("signature_invalid").advice
 
 
 def test_a_key_that_the_exchange_does_not_take() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import math
 
+from rig.verdicts import judged
 from sealgate.core.admission import Bot, Rules, Ticket, authorise
 from sealgate.core.headers import HeaderRules, sort_reply
 from sealgate.core.routes import Permission, RouteTable
@@ -35,7 +36,7 @@ def answer(
     status: int, body: bytes = b"", *fields: tuple[bytes, bytes], remainder: Remainder | None = None
 ) -> Answer:
     """Return a reply of the exchange."""
-    return Answer(status, "Phrase", sort_reply(fields), body, remainder)
+    return Answer(status, "Phrase", sort_reply(fields), body, judged(status, body), remainder)
 
 
 def remainder(ends: list[str]) -> Remainder:

@@ -16,7 +16,6 @@ ANSWERED = Outcome(
     broken=None,
     attempts=1,
     resends=(),
-    upstream_429s=0,
     queue_s=0.0,
     upstream_s=0.0,
     bot_s=0.0,

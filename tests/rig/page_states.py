@@ -7,9 +7,9 @@ from typing import Any
 
 from rig.admin import Admin, running_admin
 from rig.station import Station
+from rig.verdicts import verdict
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.core.catalogue import CATALOGUE
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.status import Status, halt_status
@@ -81,7 +81,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         ("Key main is out of use", "key refused"),
     ),
     "signatures refused": (
-        lambda status: _key(status, trouble=_REFUSED, trouble_advice=CATALOGUE["signature_invalid"].advice),
+        lambda status: _key(status, trouble=_REFUSED, trouble_advice=verdict("signature_invalid").advice),
         ("signatures refused", f"Key main: {_REFUSED}. Check that the secret is this key's. Then "),
     ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),

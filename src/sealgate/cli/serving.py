@@ -101,7 +101,12 @@ async def running_with_admin(
     """Run the gateway, its admin address and socket; yield the first two, the address as it really is."""
     async with running_gateway(config, (RequestLog(stream),), load=load) as gateway:
         metrics = Metrics(gateway.status)
-        live = Live(gateway.status, gateway.host, lambda: _weights(gateway.config), lambda: gateway.config.venue.replies)
+        live = Live(
+            gateway.status,
+            gateway.host,
+            lambda: _weights(gateway.config),
+            lambda: gateway.config.venue.replies,
+        )
         gateway.reporter.add(metrics)
         gateway.reporter.add(live)
         async with (

@@ -42,9 +42,9 @@ class Ending:
 def is_remembered(ending: Ending) -> bool:
     """Ask whether a key is spent by such an ending.
 
-    It is not where nothing was sent, and not where the exchange refused for a moment only (its limit, or the
-    time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and stored, the
-    refusal would be repeated for as long as keys are kept.
+    It is not where nothing was sent, and not where the exchange refused for a moment only (for its limit, or
+    the time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and
+    stored, the refusal would be repeated for as long as keys are kept.
     """
     if ending.conclusion is Conclusion.REFUSED:
         return not (ending.is_own or ending.is_limited)

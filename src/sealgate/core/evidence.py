@@ -1,7 +1,7 @@
 """What the gateway knows about the cause of an error that the exchange answered, in words.
 
-It stands beside the advice of the venue's file, in the log and on the live page. What says more of a kind goes
-by its name, which is the same in all files.
+It stands beside the advice of the venue's file, in the log and on the live page. Kinds have the same names in
+all files.
 """
 
 from collections.abc import Callable

@@ -208,7 +208,8 @@ class ReplyHead(NamedTuple):
     `limit_fields` are those that speak of the rate limit, by lower-case name; of several lines the first
     counts, as no later one may shorten what it says. `length` is the stated Content-Length, `coding` what
     Transfer-Encoding says, in lower case, `keep_alive_s` after how long without a request the exchange says
-    that it closes the connection, `content_coding` is what Content-Encoding says. `lines` is `passed` as it goes out.
+    that it closes the connection, `content_coding` what Content-Encoding says. `lines` is `passed` as it
+    goes out.
     """
 
     passed: list[tuple[bytes, bytes]]
@@ -239,9 +240,7 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
     keep_alive_s = announced_timeout_s(b",".join(read[b"keep-alive"])) if b"keep-alive" in read else None
     length = read[b"content-length"][0] if b"content-length" in read else None
     content_coding = b",".join(read[b"content-encoding"]) if b"content-encoding" in read else None
-    return ReplyHead(
-        passed, limit_fields, length, coding, keep_alive_s, header_lines(passed), content_coding
-    )
+    return ReplyHead(passed, limit_fields, length, coding, keep_alive_s, header_lines(passed), content_coding)
 
 
 @lru_cache(maxsize=1024)

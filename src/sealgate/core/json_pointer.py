@@ -9,13 +9,13 @@ def pick(document: object, pointer: str) -> object:
 
 
 def pick_each(document: object, pointer: str) -> list[object]:
-    """Return all that stands at a pointer, in which * is each value of a list; nothing where there is none."""
+    """Return all that stands at a pointer, in which * means each value of a list."""
     found = [document]
-    for token in pointer.split("/")[1:]:
-        if token == "*":
+    for step in pointer.split("/")[1:]:
+        if step == "*":
             found = [value for one in found if isinstance(one, list) for value in one]
         else:
-            found = [_child(one, token.replace("~1", "/").replace("~0", "~")) for one in found]
+            found = [_child(one, step.replace("~1", "/").replace("~0", "~")) for one in found]
     return [value for value in found if value is not None]
 
 

@@ -1,7 +1,7 @@
 """Why the exchange refused a signed read: the causes of a 401 or 403, ranked by what was measured.
 
-The venue's rules name a kind (core/venues/replies.py), and a kind has several causes. What tells them apart is
-known only here: how far apart the clocks are, what the other keys met, what the stored secret looks like,
+The venue's rules name a kind (core/venues/replies.py), and a kind has several causes. What tells them apart
+is known only here: how far apart the clocks are, what the other keys met, what the stored secret looks like,
 what the exchange's own list says of the key. A cause with a measurement behind it comes before one without;
 one that a measurement speaks against comes last.
 
@@ -210,7 +210,9 @@ def _other_user(_reply: WholeReply, _facts: Facts) -> Causes:
 
 def _stranger(reply: WholeReply, _facts: Facts) -> Causes:
     seen = (
-        "" if reply.body.lstrip().startswith(b"{") else "the reply is not JSON, so it is not of the exchange itself"
+        ""
+        if reply.body.lstrip().startswith(b"{")
+        else "the reply is not JSON, so it is not of the exchange itself"
     )
     fix = "look at the reply; ask the exchange whether it serves this country and network"
     yield Cause(Weight.LIKELY, "a firewall before the exchange refuses this machine", fix, seen)

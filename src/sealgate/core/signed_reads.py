@@ -75,8 +75,9 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
 
 def _is_accepted(read: Read) -> bool:
     reply = read.reply
-    is_done = reply is not None and reply.verdict.means is Means.DONE
-    return is_done and reply.status < HTTPStatus.MULTIPLE_CHOICES
+    if reply is None or reply.verdict.means is not Means.DONE:
+        return False
+    return reply.status < HTTPStatus.MULTIPLE_CHOICES
 
 
 def _is_signature_refused(read: Read) -> bool:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from sealgate.core import venues
-from sealgate.core.catalogue import CATALOGUE, find_kind
 from sealgate.core.routes import Lane, Permission
 from sealgate.core.target import parse_target
 from sealgate.core.venues.scheme import Sealer, next_nonce
@@ -76,21 +75,6 @@ def test_the_default_signs_as_the_vectors_do(vector: dict[str, str]) -> None:
         f"X-SERVICE-SIGNATURE: {vector['signature']}\r\n"
     )
     assert (raw, same) == (vector["target"], body)
-
-
-def test_the_default_calls_errors_as_the_catalogue_does() -> None:
-    judge = service().replies.judge
-    for slug, row in CATALOGUE.items():
-        for status in row.statuses:
-            for words in row.words or ("",):
-                body = json.dumps({"detail": f"so: {words.upper()}."}).encode()
-                assert judge(status, body).kind == find_kind(status, body)
-                if words:
-                    assert judge(status, body).kind == slug
-                    assert (judge(status, body).advice, judge(status, body).whose.value) == (
-                        row.advice,
-                        row.whose.value,
-                    )
 
 
 def test_settings_stand_in_for_the_files() -> None:

@@ -91,7 +91,7 @@ async def test_an_order_that_was_sent_is_finished(station: Station, message: byt
 @pytest.mark.parametrize("message", ORDERS.values(), ids=ORDERS)
 async def test_an_order_is_not_sent_again_for_a_bot_that_is_gone(station: Station, message: bytes) -> None:
     outcome = await outcome_after_hanging_up(station, message, PAUSE)
-    assert (outcome.has_hung_up, outcome.conclusion, outcome.upstream_429s) == (True, "refused", 1)
+    assert (outcome.has_hung_up, outcome.conclusion, outcome.times_limited) == (True, "refused", 1)
     assert (await station.ask(READ)).status == 200  # waits for the end of the pause
     assert len(station.upstream.received) == 2
 

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.clock.test_kept import EPOCH, OUTSIDE, HandHost
 from rig.admitted import answer
+from rig.verdicts import judged
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.gateway.direct.clock import CommandClock
 
@@ -45,11 +46,11 @@ def test_what_has_no_time_is_an_error_and_changes_nothing(host: HandHost, reply:
 
 def test_a_refusal_that_states_the_time_sets_it(host: HandHost) -> None:
     clock = CommandClock("", host)
-    clock.refused(OUTSIDE, host.boot - 0.02)
+    clock.refused(judged(401, OUTSIDE), host.boot - 0.02)
     assert clock.offset_s() == pytest.approx(60.0, abs=0.05)
 
 
 def test_one_that_states_none_says_nothing(host: HandHost) -> None:
     clock = CommandClock("", host)
-    clock.refused(b'{"detail": "Invalid timestamp"}', host.boot)
+    clock.refused(judged(401, b'{"detail": "Invalid timestamp"}'), host.boot)
     assert not clock.is_synced

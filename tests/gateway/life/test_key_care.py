@@ -143,7 +143,7 @@ async def test_a_list_that_cannot_be_read_is_told_and_changes_nothing(
 async def test_a_key_that_rests_is_tried_when_it_is_due_and_once_for_each_gap() -> None:
     silent = Refusal("upstream_unreachable", "The exchange gave no answer: nobody there.")
     async with scene(silent, silent, session=False) as one:
-        one.watch.observe(INVALID.status, INVALID.body, one.host.boot)
+        one.watch.observe(INVALID.status, INVALID.verdict, one.host.boot)
         await one.look(int(FIRST_GAP_S) - 1)
         assert one.pipeline.asked == []
         logs = await one.look(2)
@@ -167,7 +167,7 @@ RETRIED: dict[str, tuple[Answer, str, str]] = {
 @pytest.mark.parametrize(("reply", "event", "cause"), RETRIED.values(), ids=RETRIED)
 async def test_what_comes_of_trying_a_key_again_is_told(reply: Answer, event: str, cause: str) -> None:
     async with scene(reply, session=False) as one:
-        one.watch.observe(INVALID.status, INVALID.body, one.host.boot)
+        one.watch.observe(INVALID.status, INVALID.verdict, one.host.boot)
         (told,) = await one.look(int(FIRST_GAP_S))
     assert (told["event"], told["log_level"], told["cause"]) == (event, "warning", cause)
 

@@ -140,7 +140,7 @@ async def test_what_is_sent_again_is_stamped_after_the_wait(station: Station, me
     assert gaps[0] >= 199
     assert gaps[1] >= 99
     outcome = await station.outcomes.until(1)
-    assert (outcome.resends, outcome.upstream_429s) == (("rate_limited", "rate_limited"), 2)
+    assert (outcome.resends, outcome.times_limited) == (("rate_limited", "rate_limited"), 2)
 
 
 async def test_without_a_stated_wait_it_backs_off(station: Station) -> None:

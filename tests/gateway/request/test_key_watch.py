@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import HandHost
 from rig.admitted import ticket
+from rig.verdicts import judged
 from rig.wire import let_pass
 from sealgate.core.key_health import FIRST_GAP_S, KeyFault
 from sealgate.errors import Refusal
@@ -35,7 +36,7 @@ def watch(host: HandHost) -> KeyWatch:
 def observe(watch: KeyWatch, reply: tuple[int, bytes], sent_at: float = 100.0) -> Sequence[Mapping[str, Any]]:
     """Take a reply in; return what was logged."""
     with capture_logs() as logs:
-        watch.observe(*reply, sent_at)
+        watch.observe(reply[0], judged(*reply), sent_at)
     return logs
 
 

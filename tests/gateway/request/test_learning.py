@@ -4,10 +4,10 @@ import pytest
 
 from gateway.clock.test_kept import OUTSIDE, HandHost, synced
 from rig.admitted import answer, ticket
+from rig.verdicts import upstream_error
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import Again, Deliver, Failure, FailureKind, GiveUp, Replay
-from sealgate.core.catalogue import UpstreamError
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, UpstreamError
 from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
@@ -35,15 +35,15 @@ def sent() -> RequestContext:
 
 LEARNED = {
     "a good reply": (200, b"{}", (), LimitReply(Fate.ACCEPTED), ()),
-    "an error": (400, b"no", (), LimitReply(Fate.ACCEPTED), (UpstreamError("other_4xx", 99.95),)),
+    "an error": (400, b"no", (), LimitReply(Fate.ACCEPTED), (upstream_error("other_4xx", 99.95),)),
     "a 429": (
         429,
         b"",
         ((b"Retry-After", b"2"),),
         LimitReply(Fate.LIMITED, 2.0, 1.0),
-        (UpstreamError("rate_limited", 99.95, 2.0),),
+        (upstream_error("rate_limited", 99.95, 2.0),),
     ),
-    "a 5xx": (503, b"", (), LimitReply(Fate.ACCEPTED), (UpstreamError("other_5xx", 99.95),)),
+    "a 5xx": (503, b"", (), LimitReply(Fate.ACCEPTED), (upstream_error("other_5xx", 99.95),)),
 }
 
 
@@ -60,7 +60,7 @@ def test_what_a_reply_teaches(
     assert turn.replies == [taught]
     known = clock.error_s()
     assert context.upstream_errors == tuple(error._replace(clock_error_s=known) for error in errors)
-    assert context.upstream_429s == (status == 429)
+    assert context.is_limited is (status == 429)
 
 
 def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
@@ -68,7 +68,6 @@ def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
     observe(answer(429), Heard(), ORDER, context, clock)
     observe(answer(422), Heard(), ORDER, context, clock)
     assert [error.kind for error in context.upstream_errors] == ["rate_limited", "validation"]
-    assert context.upstream_429s == 1
 
 
 def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
@@ -177,7 +176,7 @@ def test_what_follows_without_a_reply(
     context = sent()
     context.resends, context.give_up_at = resends, 100.0 + left_s
     assert judge_failure(failure, one, context, now=100.0) == verdict
-    assert context.upstream_errors == (UpstreamError(failure.kind.value, 100.0),)
+    assert context.upstream_errors == (upstream_error(failure.kind.value, 100.0),)
 
 
 def test_a_full_pool_is_no_error_of_the_exchange() -> None:

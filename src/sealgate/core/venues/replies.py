@@ -184,10 +184,7 @@ class Judge:
     @cached_property
     def looks_into_done(self) -> bool:
         """Whether a reply may be an error though its status says that it is none."""
-        return any(
-            rule.at and (not rule.statuses or min(rule.statuses) < BAD_REQUEST)
-            for rule in self.rules
-        )
+        return any(rule.at and (not rule.statuses or min(rule.statuses) < BAD_REQUEST) for rule in self.rules)
 
     def judge(self, status: int, body: bytes, coding: bytes | None = None) -> Verdict:
         """Classify a whole reply; `coding` is what its Content-Encoding says. Nothing is read for nothing."""
@@ -208,7 +205,7 @@ class Judge:
         return replace(verdict, found=found, words=words) if found or words else verdict
 
     def errors(self) -> dict[str, "ErrorRow"]:
-        """Return a row for each kind of error there can be, those without a reply included, in their order."""
+        """Return a row for each kind of error that there can be, those without a reply included."""
         rows: dict[str, ErrorRow] = {}
         for rule in self.rules:
             if rule.means is not _MEANS_DONE:

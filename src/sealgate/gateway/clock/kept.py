@@ -13,7 +13,6 @@ import structlog
 
 from sealgate.core.clock import Sample, ServerClock
 from sealgate.core.host_jumps import Jump, find_jump
-from sealgate.core.server_time import stated_time
 from sealgate.core.status import ClockStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host

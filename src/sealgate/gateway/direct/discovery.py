@@ -123,4 +123,6 @@ class Discovery:
         return Heard(probe, verdict, self._words(answer), limit.retry_after_s)
 
     def _words(self, answer: Answer) -> str:
-        return error_words(answer.status, answer.verdict.words, (self._config.keys[self._errand.alias].api_key,))
+        return error_words(
+            answer.status, answer.verdict.words, (self._config.keys[self._errand.alias].api_key,)
+        )

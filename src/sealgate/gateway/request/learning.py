@@ -62,7 +62,10 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
 
 
 def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:
-    """Let the pacer learn from a refusal for the limit whose body was cut, and the clock whether the exchange is away."""
+    """Let the clock find out whether the exchange is away.
+
+    The pacer learns from a refusal for the limit whose body was cut.
+    """
     if not failure.is_own:
         clock.due.set()
     if failure.limit_fields is not None:

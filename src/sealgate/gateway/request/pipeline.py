@@ -310,7 +310,9 @@ class Pipeline:
                 return
             observe(attempt, turn, ticket, context, self.tree.clock)
             if ticket.route.auth is _SIGNED:
-                self.tree.live_keys[ticket.key].watch.observe(attempt.status, attempt.verdict, context.sent_at)
+                self.tree.live_keys[ticket.key].watch.observe(
+                    attempt.status, attempt.verdict, context.sent_at
+                )
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
 

@@ -12,7 +12,8 @@ class Destination:
     """Where everything goes. `base_url` has no trailing slash; durations are seconds.
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
-    `replies` says what a reply means. `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
+    `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
+    `replies` says what a reply means.
     """
 
     base_url: str

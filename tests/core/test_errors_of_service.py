@@ -1,11 +1,12 @@
-"""The catalogue against the errors of spec.md, each with the words that stand there."""
+"""The default venue against the errors of spec.md, each with the words that stand there."""
 
 import json
 
 import pytest
 
+from rig.verdicts import ERRORS, judged
 from sealgate.core.attempts import Failure, FailureKind
-from sealgate.core.catalogue import CATALOGUE, Whose, doc_link, find_kind
+from sealgate.core.venues.replies import Whose, doc_link
 
 # spec.md, Errors. What stands for a value there has one here.
 SPEC = [
@@ -78,26 +79,26 @@ OTHERS = [
 @pytest.mark.parametrize(("status", "detail", "kind"), SPEC)
 def test_each_error_of_the_specification(status: int, detail: str, kind: str) -> None:
     body = json.dumps({"detail": detail, "timestamp": "2026-01-31T12:00:00Z"}).encode()
-    assert find_kind(status, body) == kind
-    assert find_kind(status, json.dumps({"detail": detail.upper()}).encode()) == kind
+    assert judged(status, body).kind == kind
+    assert judged(status, json.dumps({"detail": detail.upper()}).encode()).kind == kind
 
 
 @pytest.mark.parametrize(("status", "body", "kind"), OTHERS)
 def test_what_it_does_not_list(status: int, body: bytes, kind: str) -> None:
-    assert find_kind(status, body) == kind
+    assert judged(status, body).kind == kind
 
 
 def test_every_kind_can_come_and_has_advice() -> None:
     found = {kind for _, _, kind in SPEC} | {kind for _, _, kind in OTHERS}
     unanswered = {fate.value for fate in FailureKind if not Failure(fate, "").is_own}
-    assert found | unanswered == set(CATALOGUE)
-    for kind, row in CATALOGUE.items():
-        assert row.advice.endswith(".")
+    assert found | unanswered == set(ERRORS)
+    for kind, row in ERRORS.items():
+        assert row.verdict.advice.endswith(".")
         assert all(words == words.lower() for words in row.words)
         assert doc_link(kind) == f"docs/errors.md#{kind}"
 
 
 def test_where_to_look_first() -> None:
     assert [*Whose] == ["bot", "setup", "upstream"]
-    looked_at = [CATALOGUE[kind].whose for kind in ("off_tick", "signature_invalid", "internal")]
+    looked_at = [ERRORS[kind].verdict.whose for kind in ("off_tick", "signature_invalid", "internal")]
     assert looked_at == [Whose.BOT, Whose.SETUP, Whose.UPSTREAM]
