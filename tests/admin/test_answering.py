@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin.answering import Answering, Failing
 from sealgate.core.outcome import Outcome
@@ -16,7 +16,7 @@ CLOCK = ClockStatus(0.0, 0.001, None, 0, 0, None)
 def failed(*errors: tuple[str, float], reason: str | None = "upstream_unreachable") -> Outcome:
     """Return what ended with these errors, one for each attempt."""
     met = tuple(upstream_error(kind, at) for kind, at in errors)
-    return ANSWERED._replace(reason=reason, detail="no answer", attempts=len(met), upstream_errors=met)
+    return changed(ANSWERED, reason=reason, detail="no answer", attempts=len(met), upstream_errors=met)
 
 
 DOWN = failed(("unreachable", 10.0), ("unreachable", 10.1), ("unreachable", 10.3))
@@ -45,9 +45,9 @@ def test_replies_of_5xx_are_failures_without_more_words() -> None:
         [failed(("lost", 1.0)), failed(("lost", 2.0))],
         [DOWN, ANSWERED],
         [DOWN, failed(("off_tick", 11.0), reason=None)],
-        [DOWN, failed(("unreachable", 11.0))._replace(attempts=2)],
-        [DOWN._replace(attempts=0, upstream_errors=())],
-        [DOWN._replace(broken="cut short")],
+        [DOWN, changed(failed(("unreachable", 11.0)), attempts=2)],
+        [changed(DOWN, attempts=0, upstream_errors=())],
+        [changed(DOWN, broken="cut short")],
     ],
     ids=["few", "an answer", "a refusal", "an answer in the end", "nothing sent", "a cut reply"],
 )
@@ -56,7 +56,7 @@ def test_what_is_no_outage(outcomes: list[Outcome]) -> None:
 
 
 def test_what_sent_nothing_ends_none() -> None:
-    assert seen(DOWN, ANSWERED._replace(attempts=0)) is not None
+    assert seen(DOWN, changed(ANSWERED, attempts=0)) is not None
 
 
 @pytest.mark.parametrize(

@@ -11,32 +11,23 @@ from urllib.parse import quote
 import pytest
 import structlog
 
+from rig.outcome import ANSWERED, changed
 from sealgate.admin.log import RequestLog, configure_log
-from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
 
 WALL_S = 1_800_000_000.25  # epoch seconds
 WALL = "2027-01-15T08:00:00.250000Z"
 
-DONE = Outcome(
-    request_id="r-1",
-    bot="grid",
-    key="main",
+DONE = changed(
+    ANSWERED,
     method="POST",
     route="/order",
     lane=Lane.ORDER,
-    status=200,
-    conclusion=Conclusion.DONE,
-    reason=None,
-    detail=None,
     attempts=2,
     resends=("rate_limited",),
-    broken=None,
-    bot_s=0.0,
     queue_s=0.25,
     upstream_s=0.0125,
     total_s=0.2635,
-    has_hung_up=False,
 )
 
 
@@ -52,8 +43,8 @@ def log_as(level: str, style: str) -> RequestLog:
     return RequestLog()
 
 
-FAILED = DONE._replace(reason="upstream_broken", detail="The exchange gave no answer.", status=502)
-REFUSED = DONE._replace(reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
+FAILED = changed(DONE, reason="upstream_broken", detail="The exchange gave no answer.", status=502)
+REFUSED = changed(DONE, reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
 
 
 @pytest.mark.parametrize("style", ["json", "auto"])
@@ -126,6 +117,7 @@ from rig.station import KEY, make_config
 from rig.upstream import running_upstream, say, say_and_close
 from rig.bot import bot_at
 from rig.wire import OK, reply
+from rig.outcome import ANSWERED, changed
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.admin.metrics import Metrics
 from sealgate.gateway.host.host import Host

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin.answering import Failing
 from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
@@ -34,7 +34,7 @@ STATUS = Status(
     keys=(KEY,),
     journal=JournalStatus(0, (), None, is_refusing=False),
 )
-SENT = ANSWERED._replace(attempts=1, upstream_s=0.020, total_s=0.021)
+SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
 NOW, WALL = 500.0, 1_790_000_000.0
 
 
@@ -78,7 +78,7 @@ def test_a_gateway_at_rest() -> None:
 
 
 def test_rates_are_those_of_the_ticks_that_ended() -> None:
-    shown = picture(recent=recent(SENT, SENT._replace(attempts=2), ticks=2))
+    shown = picture(recent=recent(SENT, changed(SENT, attempts=2), ticks=2))
     assert shown.document()["requests_per_s"] == 2 / (2 * TICK_S)
     assert key_of(shown)["sent_per_s"] == 3 / (2 * TICK_S)
 
@@ -90,7 +90,7 @@ def test_before_the_first_tick_has_ended_nothing_is_divided_by_zero() -> None:
 def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
     """A bot that only waits has its part, too; one of another key has not."""
     key = replace(KEY, waiting={"order": 4}, waiting_by_bot={"watch": 4})
-    sent = (SENT._replace(attempts=3), SENT._replace(key="alt", bot="other"))
+    sent = (changed(SENT, attempts=3), changed(SENT, key="alt", bot="other"))
     shown = picture(
         status=replace(STATUS, keys=(key,)),
         recent=recent(*sent),
@@ -104,7 +104,7 @@ def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
 
 
 def test_a_bot_that_is_configured_no_more_weighs_as_most_do() -> None:
-    shown = picture(recent=recent(SENT, SENT._replace(bot="gone")), weights={"grid": 3.0})
+    shown = picture(recent=recent(SENT, changed(SENT, bot="gone")), weights={"grid": 3.0})
     assert [bot["due"] for bot in key_of(shown)["bots"]] == [0.25, 0.75]
     assert [bot["name"] for bot in key_of(shown)["bots"]] == ["gone", "grid"]
 
@@ -194,7 +194,7 @@ def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
 
 def test_a_point_of_the_charts() -> None:
     limited = Recent()
-    limited([SENT._replace(upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))])
+    limited([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))])
     ended = limited.turn()
     assert picture(recent=limited).point(ended) == {
         "t": WALL,

@@ -2,14 +2,14 @@
 
 import pytest
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from sealgate.admin.recent import SPAN, Latency, Recent
 from sealgate.core.outcome import Conclusion, Outcome
 
-SENT = ANSWERED._replace(attempts=1, upstream_s=0.020, total_s=0.021)
-NEVER_SENT = ANSWERED._replace(attempts=0, conclusion=Conclusion.NOT_SENT)
-STRANGER = ANSWERED._replace(attempts=0, bot=None, key=None, conclusion=Conclusion.NOT_SENT)
+SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
+NEVER_SENT = changed(ANSWERED, attempts=0, conclusion=Conclusion.NOT_SENT)
+STRANGER = changed(ANSWERED, attempts=0, bot=None, key=None, conclusion=Conclusion.NOT_SENT)
 
 
 def after(*outcomes: Outcome, ticks: int = 1) -> Recent:
@@ -21,7 +21,7 @@ def after(*outcomes: Outcome, ticks: int = 1) -> Recent:
 
 
 def test_each_attempt_is_spent_by_its_bot() -> None:
-    recent = after(SENT, SENT._replace(attempts=3), SENT._replace(bot="watch"), NEVER_SENT, STRANGER)
+    recent = after(SENT, changed(SENT, attempts=3), changed(SENT, bot="watch"), NEVER_SENT, STRANGER)
     assert recent.sent() == {("main", "grid"): 4, ("main", "watch"): 1}
     assert (recent.requests(), recent.total) == (5, 5)
 
@@ -40,19 +40,19 @@ def test_what_is_older_is_forgotten_but_for_the_total_and_who_worked() -> None:
 
 
 def test_half_and_99_of_100_stay_under() -> None:
-    recent = after(*(SENT._replace(upstream_s=ms / 1000, total_s=ms / 1000 + 0.001) for ms in range(100)))
+    recent = after(*(changed(SENT, upstream_s=ms / 1000, total_s=ms / 1000 + 0.001) for ms in range(100)))
     latency = recent.latency()
     assert (latency.upstream_p50_ms, latency.upstream_p99_ms) == (50.0, 98.0)
 
 
 def test_of_a_flood_the_latest_are_timed() -> None:
-    recent = after(*[SENT._replace(upstream_s=9.0)] * 50, *[SENT] * 100)
+    recent = after(*[changed(SENT, upstream_s=9.0)] * 50, *[SENT] * 100)
     assert recent.latency().upstream_p99_ms == 20.0
     assert recent.requests() == 150
 
 
 def test_the_latest_ticks_alone() -> None:
-    recent = after(SENT._replace(upstream_s=9.0))
+    recent = after(changed(SENT, upstream_s=9.0))
     recent([SENT])
     recent.turn()
     assert recent.latency(1).upstream_p99_ms == 20.0
@@ -66,16 +66,16 @@ def test_each_429_is_a_point_of_its_tick() -> None:
         upstream_error("rate_limited", 7.0),
     )
     recent = Recent()
-    recent([SENT._replace(upstream_errors=errors)])
+    recent([changed(SENT, upstream_errors=errors)])
     assert recent.turn().limited == [("main", 5.0), ("main", 7.0)]
     assert recent.turn().limited == []
 
 
 WORKED = {
     "a signed request": (SENT, {"main"}),
-    "one that was refused": (SENT._replace(conclusion=Conclusion.REFUSED), set()),
-    "the time, which nobody signs": (SENT._replace(route="/time"), set()),
-    "the list of keys, which goes by session": (SENT._replace(route="/api-keys"), set()),
+    "one that was refused": (changed(SENT, conclusion=Conclusion.REFUSED), set()),
+    "the time, which nobody signs": (changed(SENT, route="/time"), set()),
+    "the list of keys, which goes by session": (changed(SENT, route="/api-keys"), set()),
 }
 
 

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from sealgate.admin.refusals import QUIET_S, Refusals, Refused
 from sealgate.core.outcome import Outcome
 from sealgate.core.routes import Lane
 
-PASSED = ANSWERED._replace(bot="watcher", lane=Lane.READ)
-LATE = PASSED._replace(reason="deadline_exceeded", status=504)
+PASSED = changed(ANSWERED, bot="watcher", lane=Lane.READ)
+LATE = changed(PASSED, reason="deadline_exceeded", status=504)
 
 
 def taken(*batches: tuple[float, list[Outcome]]) -> Refusals:
@@ -26,8 +26,8 @@ def words(refusals: Refusals) -> list[str]:
 
 
 def test_they_are_counted_by_bot_lane_and_reason() -> None:
-    passed_order = PASSED._replace(lane=Lane.ORDER)
-    reused = passed_order._replace(bot="grid", reason="key_reused", status=422)
+    passed_order = changed(PASSED, lane=Lane.ORDER)
+    reused = changed(passed_order, bot="grid", reason="key_reused", status=422)
     refusals = taken((1.0, [LATE] * 41 + [passed_order]), (2.0, [reused, passed_order]), (3.0, [LATE]))
     assert words(refusals) == [
         "watcher: 42 of 42 reads refused: deadline_exceeded",
@@ -42,13 +42,13 @@ def test_what_went_through_meanwhile_counts_as_asked() -> None:
 
 
 def test_one_that_is_refused_before_its_route_is_known_is_one_of_all_requests() -> None:
-    forbidden = PASSED._replace(lane=None, key=None, reason="bot_forbidden", status=403)
-    refusals = taken((1.0, [forbidden, PASSED, PASSED._replace(lane=Lane.ORDER)]))
+    forbidden = changed(PASSED, lane=None, key=None, reason="bot_forbidden", status=403)
+    refusals = taken((1.0, [forbidden, PASSED, changed(PASSED, lane=Lane.ORDER)]))
     assert words(refusals) == ["watcher: 1 of 3 requests refused: bot_forbidden"]
 
 
 def test_strangers_are_counted_and_said_to_be_unknown() -> None:
-    wrong_token = LATE._replace(bot=None, lane=None, reason="bot_unauthenticated", status=401)
+    wrong_token = changed(LATE, bot=None, lane=None, reason="bot_unauthenticated", status=401)
     refusals = taken((1.0, [wrong_token] * 7))
     assert words(refusals) == ["unknown: 7 requests refused: bot_unauthenticated"]
     (record,) = refusals.latest()
@@ -57,9 +57,9 @@ def test_strangers_are_counted_and_said_to_be_unknown() -> None:
 
 
 def test_an_exchange_that_fails_is_no_refusal_of_ours() -> None:
-    broken = LATE._replace(reason="upstream_broken", status=502)
-    assert words(taken((1.0, [broken._replace(upstream_errors=(upstream_error("lost", 1.0),))]))) == []
-    replayed = broken._replace(attempts=0)  # an Idempotency-Key whose reply is lost: nothing was sent
+    broken = changed(LATE, reason="upstream_broken", status=502)
+    assert words(taken((1.0, [changed(broken, upstream_errors=(upstream_error("lost", 1.0),))]))) == []
+    replayed = changed(broken, attempts=0)  # an Idempotency-Key whose reply is lost: nothing was sent
     assert words(taken((1.0, [replayed]))) == ["watcher: 1 of 1 read refused: upstream_broken"]
 
 

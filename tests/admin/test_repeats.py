@@ -6,7 +6,7 @@ from typing import Any
 import structlog
 import structlog.testing
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from sealgate.admin.repeats import Repeats
 from sealgate.admin.troubles import Troubles
@@ -55,7 +55,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def met(kind: str, at: float) -> Outcome:
-    return ANSWERED._replace(upstream_errors=(upstream_error(kind, at, clock_error_s=0.004),))
+    return changed(ANSWERED, upstream_errors=(upstream_error(kind, at, clock_error_s=0.004),))
 
 
 def test_errors_of_one_kind_are_one_line_a_minute() -> None:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from sealgate.admin.traffic import Durations, Traffic
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
 
-ORDER = ANSWERED._replace(method="POST", route="/order", lane=Lane.ORDER, attempts=1)
+ORDER = changed(ANSWERED, method="POST", route="/order", lane=Lane.ORDER, attempts=1)
 BOUNDS = (0.1, 1.0)
 
 
@@ -43,7 +43,7 @@ def all_of(durations: Durations) -> float:
 
 
 def test_requests_are_counted_by_all_their_labels() -> None:
-    refused = ORDER._replace(status=429, conclusion=Conclusion.REFUSED)
+    refused = changed(ORDER, status=429, conclusion=Conclusion.REFUSED)
     done = ("grid", "main", "/order", "POST", 200, Conclusion.DONE)
     assert taken(ORDER, ORDER, refused).rows() == {
         done: 2,
@@ -53,8 +53,8 @@ def test_requests_are_counted_by_all_their_labels() -> None:
 
 COUNTED: dict[str, tuple[Outcome, tuple[int, int]]] = {
     "answered": (ORDER, (1, 1)),
-    "never sent": (ORDER._replace(attempts=0), (0, 1)),
-    "refused before it had a lane": (ORDER._replace(attempts=0, lane=None), (0, 0)),
+    "never sent": (changed(ORDER, attempts=0), (0, 1)),
+    "refused before it had a lane": (changed(ORDER, attempts=0, lane=None), (0, 0)),
 }
 
 
@@ -66,7 +66,7 @@ def test_only_what_was_sent_waited_for_the_exchange(outcome: Outcome, counts: tu
 
 
 def test_waits_are_kept_apart_by_key_and_lane() -> None:
-    traffic = taken(ORDER, ORDER, ORDER._replace(lane=Lane.CANCEL))
+    traffic = taken(ORDER, ORDER, changed(ORDER, lane=Lane.CANCEL))
     traffic.take(ORDER, "grid", "alt")
     assert {place: all_of(one) for place, one in traffic.queued().items()} == {
         ("main", Lane.ORDER): 2,
@@ -79,5 +79,5 @@ def test_who_reads_holds_copies_of_what_grows() -> None:
     """Another thread reads while one adds."""
     traffic = taken(ORDER)
     rows, queued = traffic.rows(), traffic.queued()
-    traffic.take(ORDER._replace(status=500, lane=Lane.CANCEL), "grid", "alt")
+    traffic.take(changed(ORDER, status=500, lane=Lane.CANCEL), "grid", "alt")
     assert (len(rows), len(queued)) == (1, 1)

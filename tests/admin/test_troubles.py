@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from rig.outcome import ANSWERED
+from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin import troubles as troubles_module
 from sealgate.admin.troubles import Troubles
@@ -24,7 +24,7 @@ def met(
     """Take errors in, of a kind and at a time; return what was logged."""
     with capture_logs() as logs:
         errors_met = tuple(upstream_error(*error, clock_error_s=0.002) for error in errors)
-        outcome = ANSWERED._replace(bot=bot, conclusion=Conclusion.REFUSED, upstream_errors=errors_met)
+        outcome = changed(ANSWERED, bot=bot, conclusion=Conclusion.REFUSED, upstream_errors=errors_met)
         troubles([outcome], errors[-1][1])
     return logs
 
@@ -49,7 +49,7 @@ def test_what_counts_is_what_was_known_of_the_clock_when_it_came() -> None:
     troubles = Troubles(lambda _: KNOWN)
     stepped = upstream_error("timestamp_outside", 10.0, clock_error_s=0.003, step_s=-3600.0)
     with capture_logs() as logs:
-        troubles([ANSWERED._replace(upstream_errors=(stepped,))], 10.0)
+        troubles([changed(ANSWERED, upstream_errors=(stepped,))], 10.0)
     assert logs[0]["evidence"] == (
         "the exchange's clock stepped by -3600.0 s; before that, clock was fine (±3 ms)"
     )
@@ -77,7 +77,7 @@ def test_from_then_on_once_a_minute_with_the_number_since() -> None:
 def test_another_key_or_kind_is_another_record_and_the_latest_stands_first() -> None:
     troubles = Troubles(lambda _: KNOWN)
     met(troubles, ("lost", 1.0), ("late", 2.0), ("lost", 3.0))
-    troubles([ANSWERED._replace(key="alt", upstream_errors=(upstream_error("late", 4.0),))], 4.0)
+    troubles([changed(ANSWERED, key="alt", upstream_errors=(upstream_error("late", 4.0),))], 4.0)
     assert [(record.key, record.kind, record.count) for record in troubles.latest()] == [
         ("alt", "late", 1),
         ("main", "lost", 2),
@@ -114,24 +114,24 @@ def test_what_is_known_is_asked_for_only_where_something_is_said() -> None:
     assert asked == ["main"]
 
 
-READ = ANSWERED._replace(lane=Lane.READ)
-ORDER = ANSWERED._replace(lane=Lane.ORDER)
+READ = changed(ANSWERED, lane=Lane.READ)
+ORDER = changed(ANSWERED, lane=Lane.ORDER)
 
 # A kind that a read of `grid` met at 10 s, what went through later, and since when it is over at which time.
 ENDS: dict[str, tuple[str, Outcome, dict[float, float | None]]] = {
     "a secret that is right again": ("signature_invalid", READ, {20.0: 20.0}),
-    "another bot's read proves that, too": ("key_invalid", READ._replace(bot="maker"), {20.0: 20.0}),
+    "another bot's read proves that, too": ("key_invalid", changed(READ, bot="maker"), {20.0: 20.0}),
     "an order proves nothing for reads": ("permission_missing", ORDER, {99.0: None}),
-    "another key proves nothing": ("signature_invalid", READ._replace(key="alt"), {99.0: None}),
+    "another key proves nothing": ("signature_invalid", changed(READ, key="alt"), {99.0: None}),
     "a refused one proves nothing": (
         "signature_invalid",
-        READ._replace(conclusion=Conclusion.REFUSED),
+        changed(READ, conclusion=Conclusion.REFUSED),
         {99.0: None},
     ),
-    "a reply given again proves nothing": ("signature_invalid", READ._replace(attempts=0), {99.0: None}),
+    "a reply given again proves nothing": ("signature_invalid", changed(READ, attempts=0), {99.0: None}),
     "what comes and goes needs a quiet minute": ("lost", READ, {20.0: None, 69.9: None, 70.0: 20.0}),
     "a bot that learned": ("off_tick", READ, {70.0: 20.0}),
-    "another bot says nothing of that": ("off_tick", READ._replace(bot="maker"), {99.0: None}),
+    "another bot says nothing of that": ("off_tick", changed(READ, bot="maker"), {99.0: None}),
 }
 
 
@@ -140,7 +140,7 @@ def test_a_trouble_is_over_once_the_same_works(
     kind: str, later: Outcome, over: Mapping[float, float | None]
 ) -> None:
     troubles = Troubles(lambda _: KNOWN)
-    met_one = READ._replace(conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error(kind, 10.0),))
+    met_one = changed(READ, conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error(kind, 10.0),))
     troubles([met_one], 10.0)
     troubles([later], 20.0)
     troubles([later], 25.0)
@@ -150,8 +150,8 @@ def test_a_trouble_is_over_once_the_same_works(
 
 def test_a_trouble_that_comes_again_is_over_no_more() -> None:
     troubles = Troubles(lambda _: KNOWN)
-    met_one = READ._replace(
-        conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error("key_invalid", 10.0),)
+    met_one = changed(
+        READ, conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error("key_invalid", 10.0),)
     )
     troubles([met_one, READ, met_one], 10.0)
     (record,) = troubles.latest()

@@ -1,28 +1,6 @@
 import pytest
 
 from sealgate.core.outcome import Conclusion, Outcome
-from sealgate.core.routes import Lane
-
-OUTCOME = Outcome(
-    request_id="r1",
-    bot="grid",
-    key="main",
-    method="POST",
-    route="/order",
-    lane=Lane.ORDER,
-    status=200,
-    conclusion=Conclusion.DONE,
-    reason=None,
-    detail=None,
-    attempts=1,
-    resends=(),
-    broken=None,
-    bot_s=0.0,
-    queue_s=0.0,
-    upstream_s=0.0,
-    total_s=0.0,
-    has_hung_up=False,
-)
 
 
 def test_the_conclusions_are_the_words_of_the_header() -> None:
@@ -43,5 +21,14 @@ def test_the_gateways_own_share_of_the_time(
     times_s: tuple[float, float, float, float], added_s: float
 ) -> None:
     queue_s, upstream_s, bot_s, total_s = times_s
-    outcome = OUTCOME._replace(queue_s=queue_s, upstream_s=upstream_s, bot_s=bot_s, total_s=total_s)
-    assert outcome.added_s == added_s
+    outcome = Outcome("r1", "POST", 100.0)
+    outcome.queue_s, outcome.upstream_s, outcome.bot_s = queue_s, upstream_s, bot_s
+    outcome.end(200, 100.0 + total_s)
+    assert (outcome.total_s, outcome.added_s) == (total_s, added_s)
+
+
+def test_the_last_reason_for_a_resend_counts_only_if_it_led_to_one() -> None:
+    outcome = Outcome("r1", "POST", 100.0)
+    outcome.attempts, outcome.resends = 2, ("rate_limited", "timestamp")
+    outcome.end(504, 101.0)
+    assert list(outcome.resends) == ["rate_limited"]

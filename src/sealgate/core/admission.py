@@ -75,8 +75,12 @@ class Rules:
     local_users: frozenset[int] | None = None
 
 
-class Ticket(NamedTuple):
-    """An admitted request: everything the rest of the pipeline needs but the body."""
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """An admitted request: everything the rest of the pipeline needs but the body. Nobody changes it.
+
+    `is_read` says whether sending it twice changes nothing.
+    """
 
     bot: Bot
     key: str
@@ -85,11 +89,10 @@ class Ticket(NamedTuple):
     target: Target
     head: Head
     deadline_s: float | None
+    is_read: bool = field(init=False)
 
-    @property
-    def is_read(self) -> bool:
-        """Whether sending it twice changes nothing."""
-        return self.route.is_read
+    def __post_init__(self) -> None:
+        self.is_read = self.route.is_read
 
 
 def request_id(head: Head) -> str | None:

@@ -5,10 +5,12 @@ what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sealgate.core.routes import Lane
 from sealgate.core.venues.replies import Verdict
+
+if TYPE_CHECKING:
+    from sealgate.core.routes import Lane
 
 
 class Conclusion(StrEnum):
@@ -18,6 +20,9 @@ class Conclusion(StrEnum):
     REFUSED = "refused"
     NOT_SENT = "not_sent"
     UNKNOWN = "unknown"
+
+
+_NOT_SENT = Conclusion.NOT_SENT  # looked up once, as in gateway/request/context.py
 
 
 class UpstreamError(NamedTuple):
@@ -39,41 +44,69 @@ class UpstreamError(NamedTuple):
         return self.verdict.kind
 
 
-class Outcome(NamedTuple):
-    """Everything the readers may want to know of one request. Durations are seconds.
+class Outcome:
+    """Everything the readers may want to know of one request. Times are `now`, durations are seconds.
 
-    `bot` is None for a stranger; `key` is None where the request was refused before a key was chosen.
-    `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says that the bot
-    did not wait for the reply. `resends` holds one reason for each time it was sent again,
-    `upstream_errors` are all errors that its attempts met.
+    The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger;
+    `key` is None where the request was refused before a key was chosen. `reason` is the slug of the gateway's
+    own answer, None for the upstream's. `has_hung_up` says that the bot did not wait for the reply. `resends`
+    holds one reason for each time it was sent again, `upstream_errors` are all errors that its attempts met.
+    `added_s` is the gateway's own share of the time: neither waiting by design nor the upstream's nor the
+    bot's.
     """
 
-    request_id: str
-    bot: str | None
-    key: str | None
-    method: str
-    route: str
-    lane: Lane | None
-    status: int
-    conclusion: Conclusion
-    reason: str | None
-    detail: str | None
-    broken: str | None
-    attempts: int
-    resends: tuple[str, ...]
-    queue_s: float
-    upstream_s: float
-    bot_s: float
-    total_s: float
-    has_hung_up: bool
-    upstream_errors: tuple[UpstreamError, ...] = ()
+    __slots__ = (
+        "added_s",
+        "attempts",
+        "bot",
+        "bot_s",
+        "broken",
+        "conclusion",
+        "detail",
+        "has_hung_up",
+        "key",
+        "lane",
+        "method",
+        "queue_s",
+        "reason",
+        "request_id",
+        "resends",
+        "route",
+        "started",
+        "status",
+        "total_s",
+        "upstream_errors",
+        "upstream_s",
+    )
+
+    def __init__(self, request_id: str, method: str, started: float) -> None:
+        self.request_id = request_id
+        self.method = method
+        self.started = started
+        self.bot: str | None = None
+        self.key: str | None = None
+        self.route = "other"
+        self.lane: Lane | None = None
+        self.status = 0
+        self.conclusion = _NOT_SENT
+        self.reason: str | None = None
+        self.detail: str | None = None
+        self.broken: str | None = None
+        self.attempts = 0
+        self.resends: tuple[str, ...] = ()
+        self.upstream_errors: tuple[UpstreamError, ...] = ()
+        self.queue_s = self.upstream_s = self.bot_s = self.total_s = self.added_s = 0.0
+        self.has_hung_up = False
+
+    def end(self, status: int, now: float) -> None:
+        """Complete the record: the request ends with that status of its reply."""
+        self.status = status
+        self.total_s = now - self.started
+        self.added_s = max(0.0, self.total_s - self.queue_s - self.upstream_s - self.bot_s)
+        if self.resends:  # the last reason led to no attempt where the time ran out before it
+            self.resends = self.resends[: max(0, self.attempts - 1)]
 
     @property
     def times_limited(self) -> int:
         """How often the upstream refused it for its limit."""
         return sum(error.verdict.is_limited for error in self.upstream_errors)
-
-    @property
-    def added_s(self) -> float:
-        """The gateway's own share of the time: neither waiting by design nor the upstream's nor the bot's."""
-        return max(0.0, self.total_s - self.queue_s - self.upstream_s - self.bot_s)

@@ -1,6 +1,7 @@
 """Corners of the envelope that no transcript of the pacer reaches."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -35,13 +36,12 @@ def test_only_the_limit_that_is_probed_is_lifted() -> None:
 def test_what_overtook_the_first_refused_on_its_way_is_counted() -> None:
     """Nothing is known of the jitter yet, so all who could not know of the pause may have come first."""
     envelope = Envelope()
-    sent = {READ._replace(id=str(number)): 0.004 * number for number in range(25)}
-    for claim, at in sent.items():
+    sent = [(replace(READ, id=str(number)), 0.004 * number) for number in range(25)]
+    for claim, at in sent:
         envelope.took(claim, at, is_paced=False)
-    claims = list(sent)
-    for claim in (claims[6], *claims[21:]):
-        envelope.refused(claim, sent[claim], 1.0, 1.0 - sent[claim], 0.0)
-    scout = READ._replace(id="scout")
+    for claim, at in (sent[6], *sent[21:]):
+        envelope.refused(claim, at, 1.0, 1.0 - at, 0.0)
+    scout = replace(READ, id="scout")
     envelope.took(scout, 1.01, is_paced=True)
     envelope.accepted(scout, 1.01, 1.05, is_scout=True)
     [limit] = envelope.limits
@@ -91,7 +91,7 @@ def test_when_two_stated_waits_contradict_each_other(
 def test_what_is_stated_is_not_learned_from_after_two_lies() -> None:
     envelope = Envelope()
     for index, stated_s in enumerate((10.0, 30.0, 90.0, 5.0)):
-        claim = READ._replace(id=str(index))
+        claim = replace(READ, id=str(index))
         envelope.took(claim, float(index), is_paced=False)
         envelope.refused(claim, float(index), index + 0.04, stated_s, 0.0)
     episode = envelope._episode
@@ -117,7 +117,7 @@ def test_what_a_reply_says_is_left_holds_until_its_reset() -> None:
     envelope.stated((Quota(math.inf, left=3.0, reset_s=10.0),), 1.0)
     envelope.took(ORDER, 1.0, is_paced=False)
     assert envelope.ready_at(ORDER, 2.0, is_paced=False) == 2.0, "one is left"
-    envelope.took(ORDER._replace(id="3"), 2.0, is_paced=False)
+    envelope.took(replace(ORDER, id="3"), 2.0, is_paced=False)
     assert envelope.ready_at(ORDER, 2.0, is_paced=False) == 11.0
     assert envelope.ready_at(ORDER, 12.0, is_paced=False) == 12.0
 
@@ -275,7 +275,7 @@ def test_since_when_somebody_waits() -> None:
     (limit,) = envelope.limits
     since = []
     for at, is_paced in ((1.0, True), (1.1, True), (1.2, False), (1.3, True)):
-        envelope.took(READ._replace(id=str(at)), at, is_paced=is_paced)
+        envelope.took(replace(READ, id=str(at)), at, is_paced=is_paced)
         since.append(limit.paced_since)
     assert since == [1.0, 1.0, None, 1.3]
 
@@ -291,7 +291,7 @@ def test_what_is_learned_per_time_is_dropped_where_it_was_a_limit_at_a_time() ->
 def test_a_limit_that_may_be_none_is_searched_in_long_steps() -> None:
     envelope = Envelope((Quota(100, 1.0),))
     for index in range(6):
-        envelope.took(ORDER._replace(id=str(index)), 0.1 * index, is_paced=False)
+        envelope.took(replace(ORDER, id=str(index)), 0.1 * index, is_paced=False)
     envelope.in_flight.refused("5", 0.005, is_first=True)
     envelope.in_flight.cap = None
     assert envelope.in_flight.is_suspected
@@ -310,7 +310,7 @@ def test_costs_that_add_up_to_the_limit_fit_into_it() -> None:
     envelope = Envelope((Quota(1, 1.0),))
     for _ in range(3):
         envelope.log.add(9.9, 0.1)
-    cheap = READ._replace(cost=1.0 - 0.3)
+    cheap = replace(READ, cost=1.0 - 0.3)
     assert envelope.ready_at(cheap, 10.0, is_paced=False) == 10.0
 
 
@@ -351,7 +351,7 @@ def test_a_flood_leaves_a_fifth_of_a_long_window(at_once: int, *, is_ready: bool
 def test_the_slot_of_one_that_waited(last_slot: float, cost: float, slot: float) -> None:
     envelope = Envelope()
     envelope.limits = [Limit(10.05, 1.0, last_slot=last_slot)]
-    envelope.took(READ._replace(cost=cost), 10.0, is_paced=True)
+    envelope.took(replace(READ, cost=cost), 10.0, is_paced=True)
     assert envelope.limits[0].last_slot == pytest.approx(slot)
 
 
@@ -407,14 +407,14 @@ def test_patience_that_is_worn_halves_the_pace_and_what_is_delivered_says_nothin
     [limit] = envelope.limits
     assert (envelope._slow_until, limit.paced_since) == (2.0, 2.0)
     assert limit.last_slot == pytest.approx(2.0 - 0.1 * 0.201)
-    dear = ORDER._replace(cost=2.0)
+    dear = replace(ORDER, cost=2.0)
     assert envelope.ready_at(dear, 2.0, is_paced=False) == pytest.approx(limit.last_slot + 0.402)
 
 
 def test_refusals_wear_patience() -> None:
     envelope = Envelope()
     for index in range(3):
-        claim = READ._replace(id=str(index))
+        claim = replace(READ, id=str(index))
         envelope.took(claim, 1.0, is_paced=False)
         envelope.refused(claim, 1.0, 1.5, None, 0.0)
     assert envelope._patience.is_thin(2.0)
@@ -423,7 +423,7 @@ def test_refusals_wear_patience() -> None:
 def test_the_jitter_is_that_of_the_trips() -> None:
     envelope = Envelope()
     for index in range(20):
-        claim = READ._replace(id=str(index))
+        claim = replace(READ, id=str(index))
         envelope.took(claim, 1.0 + index, is_paced=False)
         envelope.accepted(claim, 1.0 + index, 1.04 + index + 0.02 * (index % 2), is_scout=False)
     assert envelope._jitter_s() == pytest.approx(0.03)

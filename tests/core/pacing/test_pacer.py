@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -446,7 +447,7 @@ def test_reads_are_looked_at_behind_two_lanes_that_wait() -> None:
 def test_a_cheap_one_does_not_pass_a_dear_one_that_waits() -> None:
     desk = Desk(Quota(10, 10))
     desk.send(0.0, 6)
-    dear = desk.claim(Lane.CANCEL)._replace(cost=5.0)
+    dear = replace(desk.claim(Lane.CANCEL), cost=5.0)
     assert [desk.pacer.enter(claim, 0.1) for claim in (dear, desk.claim())] == [None, None]
     assert desk.go(0.1) == []
     assert desk.go(2.0) == []  # when the cheap one alone could go

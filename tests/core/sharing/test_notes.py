@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: 
     message = json.loads(write_note(note, "me", 7, here))
     assert (message["from"], message["epoch"]) == ("me", 7)
     later_s = there - here
-    note.waits = [claim._replace(give_up_at=claim.give_up_at + later_s) for claim in note.waits]
+    note.waits = [replace(claim, give_up_at=claim.give_up_at + later_s) for claim in note.waits]
     note.sent = [(name, at + later_s) for name, at in note.sent]
     note.over = [Over(name, reply, sent + later_s, at + later_s) for name, reply, sent, at in note.over]
     assert read_note(message["note"], there) == note

@@ -1,6 +1,7 @@
 """Every claim that entered is let go, refused or withdrawn exactly once, whatever the order of events."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import hypothesis.strategies as st
 from hypothesis import settings
@@ -76,7 +77,7 @@ class PacerPromises(RuleBasedStateMachine):
         self.pacer.sent(claim, self.now)
         self.pacer.answered(claim, self.now, LimitReply(fate, pause_s, 0.0))
         if again and fate is Fate.LIMITED:
-            self.ask(claim._replace(is_again=True))
+            self.ask(replace(claim, is_again=True))
         self.obey()
 
     @rule(seconds=times)

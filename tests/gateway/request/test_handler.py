@@ -11,7 +11,7 @@ from gateway.clock.test_kept import HandHost
 from gateway.request.test_replies import Scene, Wire, scene_on
 from rig.compiled import needs_sources
 from sealgate.core.admission import Bot
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
 from sealgate.gateway.http.server import Incoming
@@ -39,7 +39,7 @@ class Carrying:
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         del request
-        context.bot = self._bot
+        context.bot = None if self._bot is None else self._bot.name
         if isinstance(self._end, Exception):
             raise self._end
         context.conclusion = Conclusion.DONE
@@ -57,9 +57,8 @@ class Desk:
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
         self.handler = Handler(carrier, self.under_way, books, host, self._report)
 
-    def _report(self, context: RequestContext, status: int, _: float) -> None:
-        reason = context.refusal.slug if context.refusal else None
-        self.reported.append((reason, status, context.conclusion))
+    def _report(self, outcome: Outcome) -> None:
+        self.reported.append((outcome.reason, outcome.status, outcome.conclusion))
 
 
 @pytest.fixture

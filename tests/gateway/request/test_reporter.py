@@ -9,7 +9,6 @@ from structlog.testing import capture_logs
 from rig.wire import PATIENCE_S
 from sealgate.core.outcome import Outcome
 from sealgate.gateway.request import reporter as reporter_module
-from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.reporter import Reporter
 
 
@@ -33,7 +32,7 @@ class Reader:
 
 def report(reporter: Reporter, *names: str) -> None:
     for name in names:
-        reporter.report(RequestContext(name, 0.0, "GET"), 200, 1.5)
+        reporter.report(Outcome(name, "GET", 0.0))
 
 
 async def test_nothing_is_read_while_the_request_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,15 +64,6 @@ async def test_nothing_ended_is_nothing_to_read() -> None:
     reader = Reader()
     Reporter([reader]).flush()
     assert reader.batches == []
-
-
-async def test_an_outcome_is_of_the_moment_when_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reporter_module, "_DELAY_S", 3600.0)
-    seen: list[Outcome] = []
-    reporter = Reporter([seen.extend])
-    report(reporter, "a")
-    reporter.flush()
-    assert [(outcome.status, outcome.total_s) for outcome in seen] == [(200, 1.5)]
 
 
 async def test_who_comes_later_reads_from_then_on() -> None:

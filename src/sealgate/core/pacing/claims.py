@@ -5,13 +5,13 @@ Times are absolute seconds on the clock that `now` is read from. A cost is what 
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 
 
-class Claim(NamedTuple):
+@dataclass(slots=True)
+class Claim:
     """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once."""
 
     id: str

@@ -73,7 +73,7 @@ class Lead:
 
     def goes_at_once(self, member: str, claim: Claim, now: float) -> bool:
         """Let a claim of this very process go where nobody waits and there is room."""
-        inner = claim._replace(id=f"{member} {claim.id}")
+        inner = replace(claim, id=f"{member} {claim.id}")
         if not self._opened(now) or not self.pacer.goes_at_once(inner, now):
             return False
         self._held.setdefault(member, {})[claim.id] = inner
@@ -127,7 +127,7 @@ class Lead:
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
         """Let it go, take it into the queue, or decline it."""
-        inner = claim._replace(id=f"{member} {claim.id}")
+        inner = replace(claim, id=f"{member} {claim.id}")
         if self._is_open and self.pacer.goes_at_once(inner, now):
             self._let_go(inner)
         elif (refused := self.pacer.enter(inner, now)) is not None:

@@ -7,7 +7,7 @@ from now, because no two hosts share a monotonic clock.
 
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any, NamedTuple
 
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
@@ -109,7 +109,7 @@ def write_note(note: Note, member: str, epoch: int, now: float) -> str:
         note.gone,
         [(name, now - at) for name, at in note.sent],
         [_over(one, now) for one in note.over],
-        [[*claim[:3], claim.give_up_at - now, *claim[4:]] for claim in note.waits],
+        [astuple(replace(claim, give_up_at=claim.give_up_at - now)) for claim in note.waits],
         note.wants,
     ]
     return _compact({"from": member, "epoch": epoch, "note": content})

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import structlog
 
+from sealgate.core.outcome import Outcome
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.tarpit import Tarpit
 from sealgate.gateway.host.host import Host
@@ -22,7 +23,7 @@ from sealgate.gateway.upstream.answer import BrokenReplyError
 
 log = structlog.get_logger("sealgate.handler")
 
-Report = Callable[[RequestContext, int, float], None]  # what ended, the status of its reply, when
+Report = Callable[[Outcome], None]
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
 
 
@@ -65,7 +66,8 @@ class Handler:
             bot.on_hang_up = None
             self._books.ended(context, None)
             self._under_way.end(context)
-            self._report(context, _GONE if reply is None else reply.status, self._host.now())
+            context.end(_GONE if reply is None else reply.status, self._host.now())
+            self._report(context)
 
     async def _write(self, request: Incoming, reply: Reply, context: RequestContext) -> bool:
         if reply.remainder is not None:
@@ -82,7 +84,8 @@ class Handler:
         context = RequestContext(self._host.request_id(), self._host.now(), "other")
         context.refusal = refusal
         reply = problem(refusal, context.request_id, self._host.wall())
-        self._report(context, reply.status, self._host.now())
+        context.end(reply.status, self._host.now())
+        self._report(context)
         return closing_bytes(reply, context.notes())
 
     async def _answer(self, pipeline: Pipeline, request: Incoming, context: RequestContext) -> Reply:

@@ -115,7 +115,7 @@ class Pipeline:
         if not isinstance(memo, _Admitted) or memo.by is not self or memo.peer != request.connection.peer:
             return None
         context.request_id = memo.request_id or context.request_id
-        context.bot = memo.ticket.bot
+        context.bot = memo.ticket.bot.name
         return memo.ticket
 
     def _judge(self, request: Incoming, context: RequestContext) -> Ticket:
@@ -124,8 +124,9 @@ class Pipeline:
         fields = rules.headers.sort(head.fields)
         own_id = admission.request_id(fields)
         context.request_id = own_id or context.request_id
-        context.bot = admission.authenticate(fields, head.method, head.version, rules, peer)
-        ticket = admission.authorise(context.bot, head.method, head.target, fields, rules)
+        bot = admission.authenticate(fields, head.method, head.version, rules, peer)
+        context.bot = bot.name
+        ticket = admission.authorise(bot, head.method, head.target, fields, rules)
         head.memo = _Admitted(self, peer, own_id, ticket)
         self.heads.put(head)
         return ticket

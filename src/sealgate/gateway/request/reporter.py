@@ -1,7 +1,7 @@
 """Hands the outcomes to their readers, a few at a time and off the way of requests.
 
-A record, a log line and a dozen counters cost a fifth of a small request. They are made a moment later, so
-that no bot waits for them, and few at a time, so that none waits behind many.
+A log line and a dozen counters cost a tenth of a small request. They are made a moment later, so that no bot
+waits for them, and few at a time, so that none waits behind many.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from sealgate.core.outcome import Outcome
-from sealgate.gateway.request.context import RequestContext
 
 Reader = Callable[[Sequence[Outcome]], None]
 
@@ -26,15 +25,15 @@ class Reporter:
 
     def __init__(self, readers: Sequence[Reader]) -> None:
         self._readers = list(readers)
-        self._ended: list[tuple[RequestContext, int, float]] = []
+        self._ended: list[Outcome] = []
 
     def add(self, reader: Reader) -> None:
         """Let one more read from now on."""
         self._readers.append(reader)
 
-    def report(self, context: RequestContext, status: int, now: float) -> None:
-        """Take a context that ended at `now`; the readers get its outcome within milliseconds."""
-        self._ended.append((context, status, now))
+    def report(self, outcome: Outcome) -> None:
+        """Take the record of a request that ended; the readers get it within milliseconds."""
+        self._ended.append(outcome)
         if len(self._ended) == 1:
             asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
         elif len(self._ended) == _MOST:
@@ -42,8 +41,7 @@ class Reporter:
 
     def flush(self) -> None:
         """Give the readers what is there."""
-        ended, self._ended = self._ended, []
-        outcomes = [context.outcome(status, now) for context, status, now in ended]
+        outcomes, self._ended = self._ended, []
         for reader in self._readers if outcomes else ():
             try:
                 reader(outcomes)
