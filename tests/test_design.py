@@ -108,8 +108,8 @@ def test_there_are_six_trips_with_their_pictures() -> None:
 
 
 def test_the_search_for_what_is_not_there_can_fail() -> None:
-    assert not_there("1. `core/signing.py: sing` and `core/singing.py: sign`") == [
-        "core/signing.py: sing",
+    assert not_there("1. `core/target.py: sing` and `core/singing.py: sign`") == [
+        "core/target.py: sing",
         "core/singing.py: sign",
     ]
     assert "journal" in unnamed_rooms(TEXT.replace("`journal`", "the file"))

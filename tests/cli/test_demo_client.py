@@ -10,9 +10,9 @@ from aiohttp.test_utils import RawTestServer
 
 from rig import oracle
 from sealgate.cli.demo.client import Client, Over, Setback, signed_by, with_token
-from sealgate.core.signing import Scheme, Signer
+from sealgate.config.venues import default_venue
+from sealgate.core.venues.venue import KeyMaterial
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.keys.key import SigningKey
 
 SECRET = b"correct-horse-battery-staple"
 ORDER = {"symbol": "BTC"}
@@ -71,8 +71,8 @@ async def test_through_sealgate_a_bot_sends_its_token_and_plain_http(bench: Benc
 
 
 def test_on_its_own_a_bot_signs_by_the_hosts_clock() -> None:
-    signer = Signer(Scheme("/v1/trade"), bytearray(SECRET))
-    headers_of = signed_by(SigningKey("main", "ak-1", "X-SERVICE-", 5000, signer), StillHost())
+    sealer = default_venue().sealer(KeyMaterial("ak-1", bytearray(SECRET)))
+    headers_of = signed_by(sealer, StillHost())
     stamp, body = b"1790000000500", b'{"a": 1}'
     assert headers_of("POST", "/v1/trade/order?x=1", body) == {
         "X-SERVICE-APIKEY": "ak-1",

@@ -13,8 +13,7 @@ from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream, say
 from rig.wire import PATIENCE_S, reply
 from sealgate.config import Config
-from sealgate.core.schemes import Way, make_plan
-from sealgate.core.signing import Encoding, SecretIs, SignedTarget
+from sealgate.core.schemes import Encoding, SecretIs, SignedTarget, Way, make_plan
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

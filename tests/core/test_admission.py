@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sealgate.config.venues import default_venue
 from sealgate.core.admission import (
     _CHECKS,
     Bot,
@@ -34,7 +35,7 @@ RULES = Rules(
     bots={hashlib.sha256(token).digest(): bot for token, bot in TOKENS.items()},
     local=None,
     routes=RouteTable(),
-    headers=HeaderRules("X-SERVICE-"),
+    headers=HeaderRules(default_venue().own_headers),
     max_body=1000,
 )
 Fields = dict[str, str]

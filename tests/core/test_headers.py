@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sealgate.config.venues import default_venue
 from sealgate.core.headers import HeaderRules, content_length, header_lines, sort_reply
 from sealgate.errors import Refusal
 
-RULES = HeaderRules("X-SERVICE-")
+RULES = HeaderRules(default_venue().own_headers)
 
 KEPT = (
     b"authorization",
@@ -175,7 +176,7 @@ def test_what_may_come_once_is_refused_when_it_comes_twice(name: bytes) -> None:
     [b"X-EXCHANGE-SIGNATURE", b"x-exchange-apikey", b"X_Exchange-Timestamp", b"X.EXCHANGE~SIGNATURE"],
 )
 def test_fields_of_a_configured_prefix_end_here_too(prefix: str, name: bytes) -> None:
-    rules = HeaderRules(prefix)
+    rules = HeaderRules(default_venue().overridden(header_prefix=prefix).own_headers)
     assert rules.sort([(name, b"v"), (b"X-Service-Signature", b"v")]).passed == b""
     assert RULES.sort([(name, b"v")]).passed == name + b": v\r\n"
 

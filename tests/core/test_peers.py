@@ -5,6 +5,7 @@ import hashlib
 
 import pytest
 
+from sealgate.config.venues import default_venue
 from sealgate.core.admission import Bot, Peer, Rules, authenticate, identify
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.routes import Permission, RouteTable
@@ -12,7 +13,7 @@ from sealgate.errors import Refusal
 
 MAY = frozenset({Permission.READ})
 GRID, WATCH, LOCAL = Bot("grid", ("main",), MAY), Bot("watch", ("main",), MAY), Bot("local", ("main",), MAY)
-HEADERS = HeaderRules("X-SERVICE-")
+HEADERS = HeaderRules(default_venue().own_headers)
 
 
 def rules(local_users: frozenset[int] | None = None, *, has_bots: bool = True) -> Rules:

@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 
 from sealgate.config.venues import default_venue
 from sealgate.core.schemes import (
+    Encoding,
     End,
     Heard,
     Plan,
     Probe,
     SearchEnd,
+    SecretIs,
+    SignedTarget,
     Verdict,
     Way,
     judge_signature,
@@ -23,7 +26,6 @@ from sealgate.core.schemes import (
     next_step,
     pause_s,
 )
-from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 
 PATH, QUERY = SignedTarget
 DEFAULT = Way(Encoding.HEX, SecretIs.UTF8)

@@ -4,17 +4,18 @@ import asyncio
 import math
 
 from rig.verdicts import judged
+from sealgate.config.venues import default_venue
 from sealgate.core.admission import Bot, Rules, Ticket, authorise
 from sealgate.core.headers import HeaderRules, sort_reply
 from sealgate.core.routes import Permission, RouteTable
-from sealgate.core.signing import Scheme, Signer
+from sealgate.core.venues.venue import KeyMaterial
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.keys.key import Secret, SigningKey
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 
 PREFIX = "/v1/trade"
 BOT = Bot("grid", ("main",), frozenset(Permission))
-_HEADERS = HeaderRules("X-SERVICE-")
+_HEADERS = HeaderRules(default_venue().own_headers)
 _RULES = Rules(PREFIX, frozenset(), {}, None, RouteTable(()), _HEADERS, max_body=1024)
 
 
@@ -26,10 +27,9 @@ def ticket(call: str, *fields: tuple[bytes, bytes], bot: Bot = BOT) -> Ticket:
 
 def signing_key(session: str | None = None) -> SigningKey:
     """Return the key `main`, with a session token if one is given."""
-    signer = Signer(Scheme(PREFIX), bytearray(b"correct horse battery staple"))
-    return SigningKey(
-        "main", "ak-public-1", "X-SERVICE-", 5000, signer, None if session is None else Secret(session)
-    )
+    material = KeyMaterial("ak-public-1", bytearray(b"correct horse battery staple"))
+    sealer = default_venue().sealer(material, "https://api.example.com")
+    return SigningKey("main", "ak-public-1", 5000, sealer, None if session is None else Secret(session))
 
 
 def answer(

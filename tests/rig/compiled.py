@@ -6,9 +6,9 @@ and no profiler hears of their calls.
 
 import pytest
 
-from sealgate.core import signing
+from sealgate.core import target
 
-IS_COMPILED = not str(signing.__file__).endswith(".py")
+IS_COMPILED = not str(target.__file__).endswith(".py")
 
 # For a test that breaks a compiled module on purpose, follows its calls or has a double of a class in it.
 needs_sources = pytest.mark.skipif(IS_COMPILED, reason="it breaks, follows or replaces what is compiled")

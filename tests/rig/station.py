@@ -22,7 +22,7 @@ KEY = {"api_key": API_KEY.decode(), "secret": "env:EXCHANGE_SECRET"}
 Settings = Mapping[str, Any]
 
 
-def make_config(upstream_url: str, /, **tables: Settings) -> Config:
+def make_config(upstream_url: str, /, **tables: Any) -> Config:
     """Return a configuration with free ports; `tables` are merged over it, table by table."""
     tree: dict[str, Any] = {
         "base_url": upstream_url,
@@ -106,7 +106,7 @@ async def running_station(
     *,
     synced: bool = True,
     tries_keys: bool = False,
-    **tables: Settings,
+    **tables: Any,
 ) -> AsyncIterator[Station]:
     """Run a gateway before an upstream; return when its clock has a first sample.
 
@@ -125,11 +125,11 @@ async def running_station(
 
 def watch_signing(station: Station, see: Callable[[bytes], None]) -> None:
     """Call `see` with each signature as it is made: after the stamp, right before the request is sent."""
-    signer = station.gateway.tree.live_keys["main"].key.signer
-    write = signer._write
+    sealer = station.gateway.tree.live_keys["main"].key.sealer
+    encode = sealer._encode
 
-    def watched(digest: bytes) -> str:
+    def watched(digest: bytes) -> bytes:
         see(digest)
-        return write(digest)
+        return encode(digest)
 
-    signer._write = watched
+    sealer._encode = watched

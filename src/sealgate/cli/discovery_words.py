@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from sealgate.cli.choosing import shortened
 from sealgate.config import Config
 from sealgate.core.advice import REACH
-from sealgate.core.schemes import MOST_AGAIN, End, Heard, Plan, Probe, SearchEnd, Verdict, Way
-from sealgate.core.signing import SignedTarget
+from sealgate.core.schemes import MOST_AGAIN, End, Heard, Plan, Probe, SearchEnd, SignedTarget, Verdict, Way
 from sealgate.gateway.direct.discovery import Errand
 
 _FINE_S = 1.0  # well within any recv_window

@@ -32,41 +32,19 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Milliseconds since 1970.  [default: now, by this host's clock]",
 )
 @click.option("--curl", "as_curl", is_flag=True, help="Print a curl command that sends it.")
-@click.option(
-    "--against",
-    type=_FILE,
-    metavar="FILE",
-    help="Show the first difference from a request of yours: raw HTTP, or a curl command.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    config_file: Path | None, against: Path | None, *, as_curl: bool, as_json: bool, **request: Any
-) -> None:
+def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request: Any) -> None:
     """Print the headers that sign a request, and the exact string that is signed. Nothing is sent.
 
     TARGET is path and query as they go on the wire, prefix included, as in /v1/trade/symbols/list. The
-    timestamp is by this host's clock; the gateway itself goes by the exchange's. With --against it is the
-    file's, and the exit code is 1 where anything differs.
+    timestamp is by this host's clock; the gateway itself goes by the exchange's.
     """
-    if as_curl and (as_json or against):
-        raise click.UsageError("--curl excludes --json and --against.")
+    if as_curl and as_json:
+        raise click.UsageError("--curl excludes --json.")
     from sealgate.cli.signing import Request
     from sealgate.config import load_config
 
-    config, asked = load_config(config_file), Request(**request)
-    if against is not None:
-        _compare(config, asked, against, as_json=as_json)
-    else:
-        _print(config, asked, as_curl=as_curl, as_json=as_json)
-
-
-def _compare(config: "Config", asked: "Request", file: Path, *, as_json: bool) -> None:
-    from sealgate.cli import against
-
-    verdict = against.compare(config, asked, file)
-    click.echo(against.document(verdict) if as_json else against.text(verdict))
-    if verdict.first is not None:
-        raise click.exceptions.Exit(1)
+    _print(load_config(config_file), Request(**request), as_curl=as_curl, as_json=as_json)
 
 
 def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) -> None:
@@ -86,32 +64,32 @@ def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) 
 
 def _text(signed: "Signed") -> str:
     """Return the headers, and the message as a Python bytes literal: one line, and every byte told apart."""
-    scheme, left_out = signed.scheme, signed.scheme.left_out(signed.target)
+    signing = signed.venue.signing
     rows = (
         (f"signed, {len(signed.message)} bytes", repr(signed.message)),
-        ("sent, but not signed", " ".join(left_out) or "nothing"),
-        ("secret", f"{signed.alias}, fingerprint {signed.fingerprint}, used as {scheme.secret_is}"),
-        ("signature", f"HMAC-SHA256 in {scheme.encoding}"),
+        ("sent, but not signed", " ".join(signed.left_out) or "nothing"),
+        ("secret", f"{signed.alias}, fingerprint {signed.fingerprint}, used as {signing.secret}"),
+        ("signature", f"HMAC-{signing.digest.upper()} in {signing.encoding}"),
     )
     headers = [f"{name}: {value}" for name, value in signed.headers.items()]
     return "\n".join([*headers, "", *(f"{name + ':':<22}{value}" for name, value in rows)])
 
 
 def _json(signed: "Signed") -> str:
-    scheme = signed.scheme
+    signing = signed.venue.signing
     document = {
         "method": signed.method,
         "url": signed.url,
         "headers": signed.headers,
         "string_to_sign": signed.message.decode("utf-8", "backslashreplace"),
         "string_to_sign_hex": signed.message.hex(),
-        "not_signed": scheme.left_out(signed.target),
+        "not_signed": signed.left_out,
         "key": signed.alias,
         "secret_fingerprint": signed.fingerprint,
         "signing": {
-            "encoding": scheme.encoding.value,
-            "secret_is": scheme.secret_is.value,
-            "target": scheme.target.value,
+            "encoding": signing.encoding,
+            "secret_is": signing.secret,
+            "target": "path_and_query" if signed.venue.signs_query else "path",
         },
     }
     return json.dumps(document)

@@ -1,14 +1,16 @@
 """A request as the gateway would sign it, for `sealgate sign`. Nothing here sends."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from sealgate.cli.choosing import checked_target, chosen_alias
 from sealgate.config import Config
-from sealgate.core.signing import Scheme
 from sealgate.core.target import Target
+from sealgate.core.venues.scheme import Nonces
+from sealgate.core.venues.venue import Venue
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.keys.key import headers_in
 from sealgate.gateway.keys.parts import build_key
 
 
@@ -21,10 +23,6 @@ class Request:
     body_file: Path | None
     alias: str | None
     timestamp_ms: int | None
-
-    def at(self, timestamp_ms: int | None) -> "Request":
-        """Return it with a timestamp, unless the user gave one."""
-        return self if self.timestamp_ms is not None else replace(self, timestamp_ms=timestamp_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,14 @@ class Signed:
     body: bytes
     headers: dict[str, str]
     message: bytes
-    scheme: Scheme
+    venue: Venue
     fingerprint: str
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The parts of the target that are sent and not signed, in order; none is empty."""
+        query = f"?{self.target.query}" if self.target.query and not self.venue.signs_query else ""
+        return tuple(part for part in (self.venue.prefix, query) if part)
 
 
 def sign_request(config: Config, asked: Request) -> Signed:
@@ -51,15 +55,17 @@ def sign_request(config: Config, asked: Request) -> Signed:
     alias = chosen_alias(config, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
     timestamp_ms = int(Host().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
-    key = build_key(config, alias, os.environ)
+    key, host = build_key(config, alias, os.environ), Host()
+    stamp = timestamp_ms, Nonces(config.venue.signing.nonce, host.unique).take(timestamp_ms)
+    signed = key.sealer.sign(*stamp, asked.method, target, body)
     return Signed(
         alias=alias,
         method=asked.method,
-        url=f"{config.base_url}{target.raw}",
+        url=f"{config.base_url}{signed[1]}",
         target=target,
-        body=body,
-        headers=key.signing_headers(timestamp_ms, asked.method, target, body),
-        message=key.signer.scheme.message(str(timestamp_ms), asked.method, target, body),
-        scheme=key.signer.scheme,
-        fingerprint=key.signer.fingerprint(),
+        body=signed[2],
+        headers=headers_in(signed),
+        message=key.sealer.message(*stamp, asked.method, target, body),
+        venue=config.venue,
+        fingerprint=key.sealer.fingerprint(),
     )

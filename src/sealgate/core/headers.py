@@ -100,7 +100,6 @@ _DROPPED = _HOP_BY_HOP | {
     b"x-method",
     b"x-method-override",
     b"x-originating-ip",
-    b"x-passkey-token",  # the app's step-up (spec.md, Endpoints); no call that passes needs it
     b"x-real-ip",
     b"x-remote-addr",
     b"x-remote-ip",
@@ -116,7 +115,6 @@ _DROPPED_PREFIXES = (
     b"x-http-",
     b"x-original-",
     b"x-rewrite-",
-    b"x-service-",
 )
 _REPLY_DROPPED = _HOP_BY_HOP | {b"content-length"}
 _REPLY_READ = frozenset(
@@ -145,10 +143,13 @@ class Head:
 
 
 class HeaderRules:
-    """The table for requests, with the configured prefix of the signing headers."""
+    """The table for requests. `own` are names that are the gateway's, one with a `*` all that begin so."""
 
-    def __init__(self, signing_prefix: str) -> None:
-        self._prefixes = (*_DROPPED_PREFIXES, _canonical(signing_prefix.encode("ascii")))
+    def __init__(self, own: Iterable[str]) -> None:
+        names = [name.encode("ascii") for name in own]
+        prefixes = [_canonical(name[:-1]) for name in names if name.endswith(b"*")]
+        self._prefixes = (*_DROPPED_PREFIXES, *prefixes)
+        self._own = frozenset(_canonical(name) for name in names)
         self._known_treatment = lru_cache(maxsize=_NAMES)(self._treatment)
 
     def _treatment(self, name: bytes) -> tuple[Treatment, bytes]:
@@ -157,6 +158,8 @@ class HeaderRules:
             return Treatment.REFUSE, canonical
         if canonical in _KEPT:
             return Treatment.KEEP, canonical
+        if canonical in self._own:
+            return Treatment.DROP, canonical
         if canonical in _READ:
             return Treatment.READ, canonical
         dropped = canonical in _DROPPED or canonical.startswith(self._prefixes)

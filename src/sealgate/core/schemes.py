@@ -14,16 +14,40 @@ signing, Gaps). The order is by what other exchanges do.
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
+from enum import Enum, StrEnum
 from http import HTTPStatus
 from typing import NamedTuple
 
-from sealgate.core.signing import Encoding, SecretIs, SignedTarget
 from sealgate.core.venues.replies import Judge
 
 _LONGEST_PAUSE_S = 60.0
 _PAUSE_S = 10.0  # after a 429 that states none
 _MOST_FALSE = 2  # false signatures
+
+
+class Encoding(StrEnum):
+    """How the 32 bytes of the signature are written."""
+
+    HEX = "hex"
+    UPPER_HEX = "HEX"
+    BASE64 = "base64"
+    BASE64URL = "base64url"
+
+
+class SecretIs(StrEnum):
+    """What the stored secret is to the HMAC."""
+
+    UTF8 = "utf8"
+    HEX = "hex"
+    BASE64 = "base64"
+    SHA256HEX = "sha256hex"
+
+
+class SignedTarget(StrEnum):
+    """Which part of the target is signed."""
+
+    PATH = "path"
+    PATH_AND_QUERY = "path_and_query"
 
 
 class Way(NamedTuple):
@@ -257,3 +281,16 @@ def _find_target(plan: Plan, way: Way, told: Sequence[Heard]) -> Probe | SearchE
         return SearchEnd(End.QUERY_UNCLEAR, asked[plan.target].words, way)
     targets = sorted(SignedTarget, key=lambda target: target is not plan.target)
     return Probe(way, targets[len(asked)], has_query=True)
+
+
+# RFC 4648 sections 4 and 5: all that the two alphabets differ in.
+_OWN_LETTERS = {Encoding.BASE64: frozenset("+/"), Encoding.BASE64URL: frozenset("-_")}
+
+
+def tells_encoding(encoding: Encoding, signature: str) -> bool:
+    """Ask whether a signature has a letter that the other base64 alphabet lacks.
+
+    One in four has none; an exchange that is lenient about padding reads such a one in either encoding.
+    """
+    own = _OWN_LETTERS.get(encoding)
+    return own is None or not own.isdisjoint(signature)

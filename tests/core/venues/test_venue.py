@@ -81,7 +81,8 @@ def test_settings_stand_in_for_the_files() -> None:
     venue = service().overridden(prefix="/v2", header_prefix="X-MY-")
     fields, *_ = sent(venue, "GET", "/v2/order")
     assert list(fields) == ["X-MY-APIKEY", "X-MY-TIMESTAMP", "X-MY-SIGNATURE"]
-    assert venue.own_headers == {"x-my-apikey", "x-my-timestamp", "x-my-signature"}
+    signed = {"x-my-apikey", "x-my-timestamp", "x-my-signature"}
+    assert venue.own_headers == {*signed, "x-my-*", "x-service-*", "x-passkey-token"}
     assert message(venue, "GET", "/v2/order?a=1") == b"1790000000387GET/order"
     assert service().overridden() == service()
 

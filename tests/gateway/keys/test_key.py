@@ -3,8 +3,9 @@
 import pytest
 
 from rig.admitted import signing_key, ticket
-from sealgate.core.signing import Scheme, Signer
-from sealgate.gateway.keys.key import Secret, SigningKey, by_session
+from sealgate.config.venues import default_venue
+from sealgate.core.venues.venue import KeyMaterial
+from sealgate.gateway.keys.key import Secret, by_session, headers_in
 
 STAMP_MS = 1_790_000_000_000
 ORDER = ticket("POST /order")
@@ -37,11 +38,8 @@ def test_nothing_secret_shows_of_a_key() -> None:
 
 @pytest.mark.parametrize("api_key", ["ak-public-1", "100%-mine", "%d%s%b"])
 def test_the_lines_are_the_headers_whatever_signs_the_key_has(api_key: str) -> None:
-    signer = Signer(Scheme("/v1/trade"), bytearray(b"correct horse battery staple"))
-    key = SigningKey("main", api_key, "X-100%-", 5000, signer)
-    sent = (STAMP_MS, "POST", ORDER.target, b"{}")
-    headers = key.signing_headers(*sent)
+    material = KeyMaterial(api_key, bytearray(b"correct horse battery staple"))
+    sealer = default_venue().overridden(header_prefix="X-100%-").sealer(material)
+    headers = headers_in(sealer.sign(STAMP_MS, b"", "POST", ORDER.target, b"{}"))
     assert list(headers) == ["X-100%-APIKEY", "X-100%-TIMESTAMP", "X-100%-SIGNATURE"]
     assert (headers["X-100%-APIKEY"], headers["X-100%-TIMESTAMP"]) == (api_key, str(STAMP_MS))
-    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    assert key.signing_lines(*sent) == lines.encode()

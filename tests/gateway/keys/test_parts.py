@@ -9,13 +9,13 @@ import pytest
 from rig.station import make_config
 from rig.tls import Authority
 from sealgate.config import Config
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget
+from sealgate.core.schemes import Encoding, SecretIs, SignedTarget
+from sealgate.core.target import parse_target
 from sealgate.gateway.keys import parts as parts_module
 from sealgate.gateway.keys.key import Secret
 from sealgate.gateway.keys.parts import (
     build_candidates,
     build_key,
-    build_scheme,
     read_parts,
     read_redis,
     read_session,
@@ -48,16 +48,37 @@ def is_wiped(secrets: list[bytearray]) -> bool:
 def test_a_key_is_as_its_settings_say_and_its_secret_is_wiped(read: list[bytearray]) -> None:
     config = make_config(URL, keys={"main": KEY}, signing={"header_prefix": "X-EX-"})
     key = build_key(config, "main", ENVIRON)
-    assert (key.alias, key.api_key, key.header_prefix, key.recv_window_ms) == ("main", "ak-1", "X-EX-", 4000)
-    assert key.session is None
+    assert (key.alias, key.api_key, key.recv_window_ms, key.session) == ("main", "ak-1", 4000, None)
+    _, lines = key.sign_read(1, b"", parse_target("/v1/trade/x", "/v1/trade"))
+    assert lines.startswith(b"X-EX-APIKEY: ak-1\r\nX-EX-TIMESTAMP: 1\r\nX-EX-SIGNATURE: ")
     assert is_wiped(read)
 
 
 def test_the_scheme_is_that_of_the_settings() -> None:
     signing = {"encoding": "base64", "secret_is": "hex", "target": "path_and_query"}
-    config = make_config(URL, signing=signing, upstream={"prefix": "/api"}, clock={"path": "/api/time"})
-    expected = Scheme("/api", Encoding.BASE64, SecretIs.HEX, SignedTarget.PATH_AND_QUERY)
-    assert build_scheme(config) == expected
+    config = make_config(
+        URL, keys={"main": KEY}, signing=signing, upstream={"prefix": "/api"}, clock={"path": "/api/time"}
+    )
+    sealer = build_key(config, "main", ENVIRON).sealer
+    assert (sealer.scheme.encoding, sealer.scheme.secret) == ("base64", "hex")
+    assert sealer.message(5, b"", "GET", parse_target("/api/x?y=1", "/api"), b"") == b"5GET/x?y=1"
+
+
+def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(read: list[bytearray]) -> None:
+    keys = {"main": KEY | {"passphrase": "env:PHRASE"}}
+    key = build_key(make_config(URL, venue="okx", keys=keys), "main", ENVIRON | {"PHRASE": "open sesame"})
+    _, lines = key.sign_read(1, b"", parse_target("/api/v5/x", ""))
+    assert b"OK-ACCESS-PASSPHRASE: open sesame\r\n" in lines
+    assert "sesame" not in repr(key)
+    assert len(read) == 2
+    assert is_wiped(read)
+
+
+@pytest.mark.parametrize("text", ["a\r\nX-Evil: 1", "a\x00b"])
+def test_a_passphrase_that_could_not_be_a_header_is_not_told(text: str) -> None:
+    keys = {"main": KEY | {"passphrase": "env:PHRASE"}}
+    with pytest.raises(SecretError, match=r"^env:PHRASE: a passphrase is printable text; store it again$"):
+        build_key(make_config(URL, venue="okx", keys=keys), "main", ENVIRON | {"PHRASE": text})
 
 
 def test_a_secret_that_is_not_what_the_settings_say_is_wiped_and_not_told(read: list[bytearray]) -> None:
@@ -82,10 +103,10 @@ def test_a_key_for_each_scheme_that_the_secret_allows(
 ) -> None:
     config = make_config(URL, keys={"main": KEY | {"secret": reference, "session": "env:SESSION"}})
     keys = build_candidates(config, "main", ENVIRON)
-    assert {scheme.secret_is for scheme in keys} == kinds
+    assert {way.secret_is for way, _ in keys} == kinds
     assert len(keys) == len(kinds) * len(Encoding) * len(SignedTarget)
-    assert {scheme.prefix for scheme in keys} == {"/v1/trade"}
-    assert {scheme: key.signer.scheme for scheme, key in keys.items()} == {scheme: scheme for scheme in keys}
+    for (way, _), key in keys.items():
+        assert (key.sealer.scheme.encoding, key.sealer.scheme.secret) == (way.encoding, way.secret_is)
     assert is_wiped(read)
 
 

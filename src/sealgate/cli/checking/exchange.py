@@ -23,6 +23,7 @@ from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.venues.replies import Means
+from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import nothing_there, vet_clock, vet_keep_alive, vet_listed
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
@@ -173,7 +174,8 @@ class Exchange:
     async def _read(self, known: Known) -> Read:
         key, sent = known.key, self._host.now()
         timestamp_ms = self._clock.timestamp_ms(sent)
-        answer = await self._ask(self._target.raw, key.signing_lines(timestamp_ms, "GET", self._target, b""))
+        nonce = Nonces(key.sealer.scheme.nonce, self._host.unique).take(timestamp_ms)
+        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, self._target))
         facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
             return Read(key.api_key, facts, None, answer.detail)

@@ -14,8 +14,9 @@ import aiohttp
 
 from sealgate.cli.demo.tally import Tally
 from sealgate.core.target import parse_target
+from sealgate.core.venues.scheme import Sealer
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.keys.key import SigningKey
+from sealgate.gateway.keys.key import headers_in
 
 PREFIX = "/v1/trade"
 
@@ -27,12 +28,12 @@ def with_token(token: str) -> Headers:
     return lambda _method, _target, _body: {"Authorization": f"Bearer {token}"}
 
 
-def signed_by(key: SigningKey, host: Host) -> Headers:
+def signed_by(sealer: Sealer, host: Host) -> Headers:
     """On its own: stamp and sign each request."""
 
     def headers(method: str, target: str, body: bytes) -> dict[str, str]:
         timestamp_ms = int(host.wall() * 1000)
-        return key.signing_headers(timestamp_ms, method, parse_target(target, PREFIX), body)
+        return headers_in(sealer.sign(timestamp_ms, b"", method, parse_target(target, PREFIX), body))
 
     return headers
 

@@ -11,14 +11,12 @@ from sealgate.cli.demo.bots import BOTS, Bot
 from sealgate.cli.demo.client import Client, Headers, Over, Setback, signed_by, with_token
 from sealgate.cli.demo.stage import Exchange
 from sealgate.cli.demo.tally import Tally
-from sealgate.core.signing import Scheme, Signer
+from sealgate.config.venues import default_venue
+from sealgate.core.venues.venue import KeyMaterial
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.keys.key import SigningKey
 
 _FINISH_S = 5.0
 _AFTER_SETBACK_S = 0.5
-_HEADER_PREFIX = "X-SERVICE-"
-_RECV_WINDOW_MS = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,8 @@ def through_sealgate(tokens: Mapping[str, str]) -> Callable[[str], Headers]:
 
 def on_its_own(exchange: Exchange, host: Host) -> Callable[[str], Headers]:
     """Return what gives each bot its headers: signatures, by the secret that every one of them must know."""
-    signer = Signer(Scheme(prefix="/v1/trade"), bytearray(exchange.api_secret, "utf-8"))
-    key = SigningKey("main", exchange.api_key, _HEADER_PREFIX, _RECV_WINDOW_MS, signer)
+    material = KeyMaterial(exchange.api_key, bytearray(exchange.api_secret, "utf-8"))
+    key = default_venue().sealer(material)
     return lambda _name: signed_by(key, host)
 
 

@@ -88,13 +88,14 @@ _CASES = (*METHODS, *_KINDS, _BODY, _ANY)
 
 _TEXTS = ("message", "query", "query_end", "form", "form_end")
 _KEYS = ("digest", "secret", "encoding", "timestamp", "expires_s", "nonce", "recv_window", *_TEXTS)
-_TABLES = ("sorts_query", "strips", "headers", "parts")
+_TABLES = ("sorts_query", "strips", "drops", "headers", "parts")
 
 # What a header may end a filtered text with: a bot's bytes must not begin a line of their own there.
 _SAFE_IN_HEADERS = frozenset({"base64", "pct", "sha512"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PARAMETER = re.compile(r"[\w.\-]+")
 _FIELD = re.compile(r"[A-Za-z0-9_\-]+")
+_DROPPED = re.compile(r"[A-Za-z0-9_\-]+\*?")
 _DIGITS = re.compile(r"[1-9]\d*")
 
 Choice = Mapping[str, Template]  # by method, kind of body, "body" (any), or "*"
@@ -111,7 +112,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """The signing settings of a venue. `strips` are parameters; `headers` are in the file's order."""
+    """The signing settings of a venue. `headers` are in the file's order.
+
+    `strips` are parameters that a bot which signs itself adds. `drops` are headers, beside those of
+    `headers`, that no bot may send; one with a `*` at its end stands for all that begin so.
+    """
 
     digest: str
     secret: str
@@ -127,6 +132,7 @@ class Scheme:
     form_end: Choice
     sorts_query: bool
     strips: frozenset[bytes]
+    drops: tuple[str, ...]
     headers: tuple[tuple[str, Template], ...]
     parts: tuple[Part, ...]
 
@@ -160,6 +166,9 @@ def read_scheme(table: Table) -> Scheme:
     for name in table.texts("strips"):
         if not _PARAMETER.fullmatch(name):
             raise table.error("strips", f"{name!r} in strips is no name of a parameter")
+    for name in table.texts("drops"):
+        if not _DROPPED.fullmatch(name):
+            raise table.error("drops", f"{name!r} in drops is no name of a header, or of many: X-MINE-*")
     return Scheme(
         digest=table.text("digest", "sha256", DIGESTS),
         secret=table.text("secret", "utf8", _HMAC_KEYS),
@@ -170,6 +179,7 @@ def read_scheme(table: Table) -> Scheme:
         recv_window=table.checked("recv_window", _DIGITS, "number of milliseconds", ""),
         sorts_query=table.flag("sorts_query"),
         strips=frozenset(name.encode("ascii") for name in table.texts("strips")),
+        drops=table.texts("drops"),
         headers=tuple(headers),
         parts=tuple(_part(part_table, name, names) for name in part_table.data),
         **texts,
@@ -308,6 +318,14 @@ class Sealer:
         raw = f"{target.path}?{query.decode('ascii')}" if query else target.path
         return plan.lines(values), raw, sent, bool(sent) and not body
 
+    def content(self, method: str, target: Target, body: bytes) -> int:
+        """Return a hash of all that is signed besides stamps: two requests of one stamp must differ in it."""
+        strips = self.scheme.strips
+        if not strips:
+            return hash((method, target.raw, body))
+        query = cut_parameters((target.query or "").encode("ascii"), strips)
+        return hash((method, target.path, query, cut_parameters(body, strips)))
+
     def key_lines(self) -> bytes:
         """Return the header lines that need no signature, for requests that name the key and no more."""
         fixed = [
@@ -409,6 +427,28 @@ def _lines(headers: Iterable[tuple[str, Template]]) -> Template:
 def next_nonce(kind: str, now_ms: int, last: int) -> int:
     """Return a nonce that is above the last one of its key, by the time where that suffices."""
     return max(now_ms * 1000 if kind == "us" else now_ms, last + 1)
+
+
+class Nonces:
+    """The nonces of one key: each is above those before it. `unique` makes a text that nobody made before.
+
+    They go by the exchange's time, so that they rise over a restart, too: a key would have to send more than
+    one request in each of their units, on and on, to be ahead of it.
+    """
+
+    def __init__(self, kind: str, unique: Callable[[], str]) -> None:
+        self.kind = kind
+        self._unique = unique
+        self._last = 0
+
+    def take(self, now_ms: int) -> bytes:
+        """Return the next one, empty where the venue has none."""
+        if self.kind == "none":
+            return b""
+        if self.kind == "uuid":
+            return self._unique().encode("ascii")
+        self._last = next_nonce(self.kind, now_ms, self._last)
+        return b"%d" % self._last
 
 
 def _stamp(form: str, later_ms: int) -> Callable[[int], bytes]:

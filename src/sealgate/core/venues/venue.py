@@ -123,8 +123,12 @@ class Venue:
 
     @cached_property
     def own_headers(self) -> frozenset[str]:
-        """Return the names, in small letters, of headers that are the gateway's and never a bot's."""
-        return frozenset(name.lower() for name, _ in self.signing.headers)
+        """Return the names, in small letters, of headers that are the gateway's and never a bot's.
+
+        One with a `*` at its end stands for all that begin so.
+        """
+        signing = self.signing
+        return frozenset(name.lower() for name in (*(name for name, _ in signing.headers), *signing.drops))
 
     def sealer(self, key: KeyMaterial, base_url: str = "") -> Sealer:
         """Return what signs for one key. Raises ValueError where its secret is not what the file says."""
@@ -146,6 +150,7 @@ class Venue:
         if header_prefix is not None:
             shared = len(self.header_prefix)
             headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
+            signing = replace(signing, drops=(*signing.drops, f"{header_prefix}*"))
         message = signing.message
         if signs_query is not None:
             signed = "target" if signs_query else "path"

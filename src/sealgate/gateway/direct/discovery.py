@@ -12,24 +12,29 @@ from sealgate.core.attempts import Failure
 from sealgate.core.error_words import error_words
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.schemes import (
+    Encoding,
     End,
     Heard,
     Probe,
     SearchEnd,
+    SecretIs,
+    SignedTarget,
     Verdict,
     Way,
     judge_signature,
     make_plan,
     next_step,
     pause_s,
+    tells_encoding,
 )
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.signing import Scheme, tells_encoding
 from sealgate.core.target import parse_target
+from sealgate.core.venues.scheme import Signed
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.keys.parts import build_candidates, build_scheme
+from sealgate.gateway.keys.key import headers_in
+from sealgate.gateway.keys.parts import build_candidates
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -58,11 +63,11 @@ class Discovery:
         self._errand = errand
         self._host = host
         self._keys = build_candidates(config, errand.alias, environ)
-        configured = build_scheme(config)
+        venue = config.venue
         self.plan = make_plan(
-            {scheme.secret_is for scheme in self._keys},
-            Way(configured.encoding, configured.secret_is),
-            configured.target,
+            {way.secret_is for way, _ in self._keys},
+            Way(Encoding(venue.signing.encoding), SecretIs(venue.signing.secret)),
+            SignedTarget.PATH_AND_QUERY if venue.signs_query else SignedTarget.PATH,
         )
         self._clock = CommandClock(config.clock.field, host)
         self.clock_trouble: str | None = None
@@ -102,17 +107,15 @@ class Discovery:
         return None
 
     async def _ask(self, upstream: Upstream, probe: Probe) -> Heard:
-        scheme = Scheme(self._config.upstream.prefix, *probe.way, probe.target)
-        target = parse_target(self._errand.target(has_query=probe.has_query), scheme.prefix)
+        target = parse_target(self._errand.target(has_query=probe.has_query), self._config.upstream.prefix)
         body = _FALSE_BODY if probe.is_false else b""
-        key = self._keys[scheme]
+        sealer = self._keys[probe.way, probe.target].sealer
         sent = self._host.now()
         # Some milliseconds back where the signature of now could be read in another encoding, too.
         stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
-        signed = ((stamp, key.signer.sign(stamp, "GET", target, body)) for stamp in stamps)
-        stamp = next(stamp for stamp, signature in signed if tells_encoding(scheme.encoding, signature))
-        fields = key.signing_lines(stamp, "GET", target, body)
-        answer = await read(upstream, target.raw, fields)
+        tries = (sealer.sign(stamp, b"", "GET", target, body) for stamp in stamps)
+        signed = next(one for one in tries if tells_encoding(probe.way.encoding, _signature(one)))
+        answer = await read(upstream, signed[1], signed[0])
         if isinstance(answer, Failure):
             verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
             return Heard(probe, verdict, answer.detail)
@@ -126,3 +129,8 @@ class Discovery:
         return error_words(
             answer.status, answer.verdict.words, (self._config.keys[self._errand.alias].api_key,)
         )
+
+
+def _signature(signed: Signed) -> str:
+    """Return the signature, which is the last of the headers."""
+    return list(headers_in(signed).values())[-1]

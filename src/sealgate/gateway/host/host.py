@@ -10,6 +10,7 @@ import itertools
 import random
 import secrets
 import time
+import uuid
 from functools import partial
 
 from sealgate.core.host_jumps import HostClocks
@@ -42,6 +43,10 @@ class Host:
     def chance(self) -> float:
         """Return a random number in [0, 1), for jitter."""
         return random.random()  # noqa: S311 - jitter is no secret
+
+    def unique(self) -> str:
+        """Return a random UUID."""
+        return str(uuid.uuid4())
 
     def request_id(self) -> str:
         """Return an id that no other request of this or another gateway has."""

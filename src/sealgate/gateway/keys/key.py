@@ -1,13 +1,11 @@
-"""What is known of one API key while the gateway runs, and the headers that prove it to the exchange."""
+"""What is known of one API key while the gateway runs, and what it signs with."""
 
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sealgate.core.signing import Signer
 from sealgate.core.target import Target
-
-_NAMES = ("APIKEY", "TIMESTAMP", "SIGNATURE")
+from sealgate.core.venues.scheme import Sealer, Signed
 
 
 class Secret:
@@ -44,30 +42,22 @@ def by_session(sessions: Mapping[str, Secret]) -> dict[Secret, list[str]]:
 class SigningKey:
     """An API key that can sign. Nothing of it is changed later.
 
-    `header_prefix` is such as "X-SERVICE-"; `recv_window_ms` is what the exchange grants its timestamps.
+    `recv_window_ms` is what the exchange grants its timestamps. The sealer has the passphrase in it, too.
     """
 
     alias: str
     api_key: str
-    header_prefix: str
     recv_window_ms: int
-    signer: Signer
+    sealer: Sealer = field(repr=False)
     session: Secret | None = None
-    _lines: bytes = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        """Make the signing header lines, with places for timestamp and signature."""
-        names = (f"{self.header_prefix}{name}" for name in _NAMES)
-        key, timestamp, signature = (name.encode("ascii").replace(b"%", b"%%") for name in names)
-        api_key = self.api_key.encode("ascii").replace(b"%", b"%%")
-        self._lines = b"%b: %b\r\n%b: %%d\r\n%b: %%b\r\n" % (key, api_key, timestamp, signature)
+    def sign_read(self, timestamp_ms: int, nonce: bytes, target: Target) -> tuple[str, bytes]:
+        """Return the target and the header lines of a signed GET without a body, each with its CRLF."""
+        lines, raw, _, _ = self.sealer.sign(timestamp_ms, nonce, "GET", target, b"")
+        return raw, lines
 
-    def signing_lines(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> bytes:
-        """Return `signing_headers` as they go out, each line with its CRLF."""
-        signature = self.signer.sign(timestamp_ms, method, target, body)
-        return self._lines % (timestamp_ms, signature.encode("ascii"))
 
-    def signing_headers(self, timestamp_ms: int, method: str, target: Target, body: bytes) -> dict[str, str]:
-        """Return the three headers of spec.md, API-key request signing."""
-        values = (self.api_key, str(timestamp_ms), self.signer.sign(timestamp_ms, method, target, body))
-        return {f"{self.header_prefix}{name}": value for name, value in zip(_NAMES, values, strict=True)}
+def headers_in(signed: Signed) -> dict[str, str]:
+    """Return the headers of what a key signed, for people and for other programs."""
+    lines = signed[0].decode("utf-8").split("\r\n")[:-1]
+    return dict(line.split(": ", 1) for line in lines)

@@ -3,14 +3,16 @@
 They leave as HMAC states and digests.
 """
 
+import contextlib
 import hashlib
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.config.redis_url import check_redis_url, is_redis_url
-from sealgate.core.signing import Encoding, Scheme, SecretIs, SignedTarget, Signer, fits
+from sealgate.core.schemes import Encoding, SecretIs, SignedTarget, Way
+from sealgate.core.venues.venue import KeyMaterial, Venue
 from sealgate.gateway.keys.key import Secret, SigningKey
 from sealgate.gateway.keys.roster import Roster, read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
@@ -39,17 +41,6 @@ def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
     )
 
 
-def build_scheme(config: Config) -> Scheme:
-    """Return the signing settings as the signer takes them."""
-    signing = config.venue.signing
-    return Scheme(
-        prefix=config.upstream.prefix,
-        encoding=Encoding(signing.encoding),
-        secret_is=SecretIs(signing.secret),
-        target=SignedTarget.PATH_AND_QUERY if config.venue.signs_query else SignedTarget.PATH,
-    )
-
-
 def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> SigningKey:
     """Read a key's secrets. Raises SecretError."""
     secret = read_secret(config.keys[alias].secret, environ)
@@ -62,34 +53,64 @@ def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> Signing
 def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> SigningKey:
     """Make a key of its secret, which the caller wipes. Raises SecretError."""
     key = config.keys[alias]
+    material = _material(config, alias, secret, environ)
+    session = read_session(key.session, environ) if key.session else None
+    return _key(config, config.venue, material, alias, session)
+
+
+def _material(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> KeyMaterial:
+    key = config.keys[alias]
+    passphrase = read_passphrase(key.passphrase, environ) if key.passphrase else ""
+    return KeyMaterial(key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms))
+
+
+def _key(
+    config: Config, venue: Venue, material: KeyMaterial, alias: str, session: Secret | None = None
+) -> SigningKey:
+    key = config.keys[alias]
     try:
-        signer = Signer(build_scheme(config), secret)
+        sealer = venue.sealer(material, str(config.base_url))
     except ValueError as error:
         raise SecretError(key.secret, str(error), "correct the secret or signing.secret_is") from None
-    session = read_session(key.session, environ) if key.session else None
-    return SigningKey(alias, key.api_key, config.venue.header_prefix, key.recv_window_ms, signer, session)
+    return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session)
 
 
-def build_candidates(config: Config, alias: str, environ: Mapping[str, str]) -> dict[Scheme, SigningKey]:
-    """Return a key for each signature scheme that its secret allows, the prefix being as configured.
+def build_candidates(
+    config: Config, alias: str, environ: Mapping[str, str]
+) -> dict[tuple[Way, SignedTarget], SigningKey]:
+    """Return a key for each way to sign that its secret allows, all else being as configured.
 
-    Raises SecretError.
+    Raises SecretError where the secret cannot be had.
     """
-    key = config.keys[alias]
-    secret = read_secret(key.secret, environ)
+    secret = read_secret(config.keys[alias].secret, environ)
+    keys: dict[tuple[Way, SignedTarget], SigningKey] = {}
     try:
-        signers = [Signer(scheme, secret) for scheme in _schemes(config) if fits(scheme.secret_is, secret)]
+        material = _material(config, alias, secret, environ)
+        for encoding, secret_is, target in itertools.product(Encoding, SecretIs, SignedTarget):
+            venue = config.venue.overridden(
+                encoding=encoding,
+                secret=secret_is,
+                signs_query=target is SignedTarget.PATH_AND_QUERY,
+            )
+            with contextlib.suppress(SecretError):  # the secret cannot be this
+                keys[Way(encoding, secret_is), target] = _key(config, venue, material, alias)
     finally:
         wipe(secret)
-    return {
-        signer.scheme: SigningKey(alias, key.api_key, config.venue.header_prefix, key.recv_window_ms, signer)
-        for signer in signers
-    }
+    return keys
 
 
-def _schemes(config: Config) -> Iterator[Scheme]:
-    for parts in itertools.product(Encoding, SecretIs, SignedTarget):
-        yield Scheme(config.upstream.prefix, *parts)
+def read_passphrase(reference: str, environ: Mapping[str, str]) -> str:
+    """Read what a venue wants beside a secret. Raises SecretError."""
+    buffer = read_secret(reference, environ)
+    try:
+        text = buffer.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    finally:
+        wipe(buffer)
+    if not text or not text.isprintable():
+        raise SecretError(reference, "a passphrase is printable text", "store it again")
+    return text
 
 
 def read_session(reference: str, environ: Mapping[str, str]) -> Secret:

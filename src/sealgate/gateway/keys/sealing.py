@@ -1,33 +1,45 @@
 """Stamp and seal: the bytes of one attempt, made after every wait, for every send anew."""
 
+from collections.abc import Callable
+
 from sealgate.core.admission import Ticket
 from sealgate.core.headers import content_length
 from sealgate.core.routes import Auth
+from sealgate.core.venues.templates import UnsignableError
 from sealgate.errors import Refusal
 from sealgate.gateway.keys.key import Secret, SigningKey
 
 _SESSION, _SIGNED = Auth.SESSION, Auth.SIGNED
 # RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
 _STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
+_FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
 
-def sealed_request(start: bytes, ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
-    """Return what goes upstream; `start` is its request line and Host.
+def sealed_request(
+    head: Callable[[str, str], bytes],
+    ticket: Ticket,
+    key: SigningKey,
+    stamp: tuple[int, bytes],
+    body: bytes,
+) -> bytes:
+    """Return what goes upstream; `head` makes its request line and Host, `stamp` is timestamp and nonce.
 
-    A session route needs a key with a session token: `check_session`.
+    A session route needs a key with a session token: `check_session`. Raises Refusal where the exchange has
+    no way to sign such a request.
     """
+    raw, proof = ticket.target.raw, b""
+    if ticket.route.auth is _SIGNED:
+        try:
+            proof, raw, body, is_new_form = key.sealer.sign(*stamp, ticket.method, ticket.target, body)
+        except UnsignableError as error:
+            raise Refusal("bad_request", f"It cannot be signed: {error}.") from None
+        if is_new_form and b"content-type" not in ticket.head.kept:
+            proof += _FORM
+    elif ticket.route.auth is _SESSION and key.session is not None:
+        proof = bearer_line(key.session)
     has_length = body or ticket.method in _STATES_LENGTH
     length = content_length(len(body)) if has_length else b""
-    proof = _proof(ticket, key, timestamp_ms, body)
-    return b"".join((start, ticket.head.passed, length, proof, b"\r\n", body))
-
-
-def _proof(ticket: Ticket, key: SigningKey, timestamp_ms: int, body: bytes) -> bytes:
-    if ticket.route.auth is _SIGNED:
-        return key.signing_lines(timestamp_ms, ticket.method, ticket.target, body)
-    if ticket.route.auth is _SESSION and key.session is not None:
-        return bearer_line(key.session)
-    return b""
+    return b"".join((head(ticket.method, raw), ticket.head.passed, length, proof, b"\r\n", body))
 
 
 def bearer_line(session: Secret) -> bytes:

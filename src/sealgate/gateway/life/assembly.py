@@ -12,6 +12,7 @@ from sealgate.core.attempts import Replay
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.stamps import Stamps
+from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.host import redis_extra
@@ -58,20 +59,26 @@ def _live_keys(
     config: Config, parts: Parts, host: Host, under_way: UnderWay, old: Tree | None
 ) -> dict[str, LiveKey]:
     """Return the keys. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
-    places: dict[str, tuple[Turnstile, Stamps]] = {}
+    places: dict[str, tuple[Turnstile, Stamps, Nonces]] = {}
+    kind = config.venue.signing.nonce
     known = {subject(old.config, alias): live_key for alias, live_key in old.live_keys.items()} if old else {}
     live_keys: dict[str, LiveKey] = {}
     for alias, key in parts.keys.items():
         name = subject(config, alias)
         if name not in places:
             make = _maker(config, parts, alias, host)
-            places[name] = _place(make, known.get(name))
+            places[name] = _place(make, known.get(name), Nonces(kind, host.unique))
         live_keys[alias] = LiveKey(key, *places[name], KeyWatch(alias, under_way, host))
     return live_keys
 
 
-def _place(make: Callable[[], Turnstile], former: LiveKey | None) -> tuple[Turnstile, Stamps]:
-    return (former.turnstile, former.stamps) if former else (make(), Stamps())
+def _place(
+    make: Callable[[], Turnstile], former: LiveKey | None, nonces: Nonces
+) -> tuple[Turnstile, Stamps, Nonces]:
+    if former is None:
+        return make(), Stamps(), nonces
+    is_same = former.nonces.kind == nonces.kind
+    return former.turnstile, former.stamps, former.nonces if is_same else nonces
 
 
 def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], Turnstile]:

@@ -240,7 +240,7 @@ class Pipeline:
     def _stamp(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
         """Choose the timestamp."""
         now, live_key, clock = self._host.now(), self.tree.live_keys[ticket.key], self.tree.clock
-        content = hash((ticket.method, ticket.target.raw, body))
+        content = live_key.key.sealer.content(ticket.method, ticket.target, body)
         context.timestamp_ms = live_key.stamps.take(clock.timestamp_ms(now), content)
         context.fence_ms = context.timestamp_ms + live_key.key.recv_window_ms + clock.error_ms(now)
         self._books.signed(context)
@@ -268,8 +268,9 @@ class Pipeline:
         return self._host.now() - since
 
     def _sealed(self, ticket: Ticket, body: bytes, context: RequestContext) -> bytes:
-        head = self.tree.upstream.head(ticket.method, ticket.target.raw)
-        return sealed_request(head, ticket, self.tree.live_keys[ticket.key].key, context.timestamp_ms, body)
+        live_key, timestamp_ms = self.tree.live_keys[ticket.key], context.timestamp_ms
+        stamp = timestamp_ms, live_key.nonces.take(timestamp_ms)
+        return sealed_request(self.tree.upstream.head, ticket, live_key.key, stamp, body)
 
     def _time_left_s(self, context: RequestContext, now: float) -> float:
         time_left_s = context.ends_at - now

@@ -7,6 +7,7 @@ from sealgate.config import Config
 from sealgate.core.admission import Rules
 from sealgate.core.attempts import Replay
 from sealgate.core.stamps import Stamps
+from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.clock.keeper import ClockKeeper
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.keys.key import SigningKey
@@ -27,11 +28,15 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
-    """A key in use: the turnstile before it, its timestamps, and who watches what the exchange says of it."""
+    """A key in use: the turnstile before it, its timestamps, and who watches what the exchange says of it.
+
+    Its nonces are those of all who use the same key at the exchange.
+    """
 
     key: SigningKey
     turnstile: Turnstile
     stamps: Stamps
+    nonces: Nonces
     watch: KeyWatch
 
 
