@@ -5,6 +5,7 @@ another may read meanwhile, copies of what grows.
 """
 
 from bisect import bisect_left
+from collections import Counter
 
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.routes import Lane
@@ -39,42 +40,59 @@ class Durations:
         return buckets, self._sum_s
 
 
+class _Row:
+    """What requests with the same labels add to. `queued` is shared by those of one key and lane."""
+
+    __slots__ = ("queued", "requests", "sent")
+
+    def __init__(self, queued: Durations | None) -> None:
+        self.queued = queued
+        self.requests = 0
+        self.sent = 0
+
+
 class Traffic:
     """What the requests of known bots added up to."""
 
     def __init__(self) -> None:
-        self._rows: dict[Labels, int] = {}
+        self._rows: dict[tuple[Labels, Lane | None], _Row] = {}
         self.added = Durations(_FAST)
         self.upstream = Durations(_SLOW)
-        self._sent: dict[tuple[str, str, Lane], int] = {}  # by bot, key and lane
         self._queued: dict[tuple[str, Lane], Durations] = {}
 
     def take(self, outcome: Outcome, bot: str, key: str) -> None:
         """Take a request in."""
-        row = (bot, key, outcome.route, outcome.method, outcome.status, outcome.conclusion)
-        self._rows[row] = self._rows.get(row, 0) + 1
+        labels = (bot, key, outcome.route, outcome.method, outcome.status, outcome.conclusion)
+        row = self._rows.get((labels, outcome.lane)) or self._new_row(labels, outcome.lane)
+        row.requests += 1
         self.added.add(outcome.added_s)
         if outcome.attempts:
+            row.sent += outcome.attempts
             self.upstream.add(outcome.upstream_s)
-        if outcome.lane is not None:
-            if outcome.attempts:
-                sent = (bot, key, outcome.lane)
-                self._sent[sent] = self._sent.get(sent, 0) + outcome.attempts
-            self._queue(key, outcome.lane).add(outcome.queue_s)
+        if row.queued is not None:
+            row.queued.add(outcome.queue_s)
 
-    def _queue(self, key: str, lane: Lane) -> Durations:
-        queued = self._queued.get((key, lane))
-        if queued is None:
-            queued = self._queued[key, lane] = Durations(_SLOW)
-        return queued
+    def _new_row(self, labels: Labels, lane: Lane | None) -> _Row:
+        queued = None
+        if lane is not None:
+            queued = self._queued.setdefault((labels[1], lane), Durations(_SLOW))
+        row = self._rows[labels, lane] = _Row(queued)
+        return row
 
-    def rows(self) -> dict[Labels, int]:
+    def rows(self) -> Counter[Labels]:
         """Return how many requests there were of each kind."""
-        return self._rows.copy()
+        counts: Counter[Labels] = Counter()
+        for (labels, _), row in self._rows.copy().items():
+            counts[labels] += row.requests
+        return counts
 
-    def sent(self) -> dict[tuple[str, str, Lane], int]:
+    def sent(self) -> Counter[tuple[str, str, Lane]]:
         """Return how often each bot sent something to the exchange, by key and lane."""
-        return self._sent.copy()
+        counts: Counter[tuple[str, str, Lane]] = Counter()
+        for (labels, lane), row in self._rows.copy().items():
+            if lane is not None and row.sent:
+                counts[labels[0], labels[1], lane] += row.sent
+        return counts
 
     def queued(self) -> dict[tuple[str, Lane], Durations]:
         """Return how long those of each key and lane waited."""

@@ -54,7 +54,9 @@ class Handler:
             reply = await self._answer(self.pipeline, request, context)
             if reply.remainder is None:
                 self._books.ended(context, reply)
-            return await self._write(request, reply, context)
+            else:
+                context.enter(BOT, self._host.now())
+            return await write_reply(request, reply, context.notes(), is_last=self.pipeline.is_draining)
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
                 context.cut(None)  # the rest is not read, so nobody knows whether it would have been whole
@@ -68,11 +70,6 @@ class Handler:
             self._under_way.end(context)
             context.end(_GONE if reply is None else reply.status, self._host.now())
             self._report(context)
-
-    async def _write(self, request: Incoming, reply: Reply, context: RequestContext) -> bool:
-        if reply.remainder is not None:
-            context.enter(BOT, self._host.now())
-        return await write_reply(request, reply, context.notes(), is_last=self.pipeline.is_draining)
 
     @property
     def inflight(self) -> int:

@@ -82,24 +82,17 @@ class Pipeline:
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
         while True:
-            with await self._wait(ticket, context) as turn:
-                attempt = await self._attempt(ticket, body, turn, context)
+            with self._pass_at_once(ticket, context) or await self._wait(ticket, context) as turn:
+                attempt: Answer | Failure | None
+                connection = self._take_idle(ticket, context) or await self._connect(ticket, turn, context)
+                if isinstance(connection, UpstreamConnection):
+                    attempt = await self._send(ticket, body, connection, turn, context)
+                else:
+                    attempt = connection
                 # Without one, a pause or a halt came between: nothing was sent, and it waits once more.
                 answer = None if attempt is None else self._learn(ticket, attempt, turn, context)
             if answer is not None:
                 return answer
-
-    async def _attempt(
-        self, ticket: Ticket, body: bytes, turn: Turn, context: RequestContext
-    ) -> Answer | Failure | None:
-        """Return what came of it, None where nothing was sent and nothing failed: it waits once more."""
-        lane, is_new = ticket.route.lane, context.needs_new_connection
-        may_be_lost = _may_be_lost(ticket, context)
-        idle = None if is_new else self.tree.upstream.take(lane, may_be_lost=may_be_lost)
-        connection = idle or await self._connect(ticket, turn, context)
-        if connection is None or isinstance(connection, Failure):
-            return connection
-        return await self._send(ticket, body, connection, turn, context)
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
         ticket = self._remembered(request, context) or self._judge(request, context)
@@ -158,22 +151,29 @@ class Pipeline:
         if ticket.route.auth is _SIGNED:
             self.tree.live_keys[ticket.key].watch.pass_or_refuse()
 
-    async def _wait(self, ticket: Ticket, context: RequestContext) -> Turn:
+    def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Turn | None:
+        """Return the turn of a request that need not wait. Raises Refusal `halted`."""
         self._halting.check(ticket)
-        now = self._host.now()
-        turnstile, window_ms = self.tree.open_turnstile, None
+        now, turnstile, is_clock_good = self._host.now(), self.tree.open_turnstile, True
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile, window_ms = live_key.turnstile, live_key.key.recv_window_ms
-        is_clock_good = window_ms is None or self.tree.clock.is_good_for(window_ms, now)
-        claim = context.claim(ticket)
-        if is_clock_good and not context.resends and (turn := turnstile.pass_at_once(claim, now)) is not None:
-            return turn
-        context.enter(QUEUE, now)
+            turnstile = live_key.turnstile
+            is_clock_good = self.tree.clock.is_good_for(live_key.key.recv_window_ms, now)
+        if context.resends or not is_clock_good:
+            return None
+        return turnstile.pass_at_once(context.claim(ticket), now)
+
+    async def _wait(self, ticket: Ticket, context: RequestContext) -> Turn:
+        """Wait for what a resend waits for, for the clock, and in line."""
+        context.enter(QUEUE, self._host.now())
+        turnstile = self.tree.open_turnstile
         if context.resends:
             await self._wait_for_resend(context)
-        if window_ms is not None and (context.resends or not is_clock_good):
-            await self.tree.clock.wait_until_good(context.give_up_at, window_ms)
+        if ticket.route.auth is not _OPEN:
+            live_key = self.tree.live_keys[ticket.key]
+            turnstile = live_key.turnstile
+            await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
+        claim = context.claim(ticket)
         turn = turnstile.pass_at_once(claim, self._host.now()) or await turnstile.pass_through(claim)
         context.enter(OWN, self._host.now())
         return turn
@@ -185,6 +185,11 @@ class Pipeline:
             context.has_resynced(self.tree.clock.step_since(context.sent_at))
         elif (left := context.not_before - self._host.now()) > 0:
             await self._host.sleep(left)
+
+    def _take_idle(self, ticket: Ticket, context: RequestContext) -> UpstreamConnection | None:
+        if context.needs_new_connection:
+            return None
+        return self.tree.upstream.take(ticket.route.lane, may_be_lost=_may_be_lost(ticket, context))
 
     async def _connect(
         self, ticket: Ticket, turn: Turn, context: RequestContext
