@@ -64,7 +64,6 @@ COMPILED = (
     "gateway/upstream/connection.py",
     "gateway/upstream/pool.py",
     "gateway/upstream/slots.py",
-    "gateway/upstream/states.py",
     "admin/answering.py",
     "admin/log.py",
     "admin/recent.py",

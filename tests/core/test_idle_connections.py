@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from sealgate.core.idle_connections import IdleCloses, announced_life_s, announced_timeout_s
+from sealgate.core.idle_connections import IdleCloses, IdleLife, announced_life_s, announced_timeout_s
 
 ANNOUNCED = {
     b"timeout=5": 5.0,
@@ -86,3 +86,39 @@ def test_one_that_is_closed_in_between_begins_the_count_anew() -> None:
     assert idle.safe_s(1.0, is_used=True) == 2.0
     survive(idle, 5.0, 1)
     assert idle.safe_s(1.0, is_used=True) == math.inf
+
+
+def test_a_connection_that_was_opened_for_an_order_carries_it_whatever_was_seen_to_close() -> None:
+    closes = IdleCloses()
+    closes.closed(2.0, 0.0, is_used=False)
+    life = IdleLife(closes, 0.1, 0.0)
+    assert life.carries_order(5.0)
+    life.rest(15.0)
+    assert (life.carries_order(0.5), life.carries_order(5.0)) == (True, False)
+    assert life.lasts_s(0.5, share=0.8) == pytest.approx(0.3)
+
+
+def test_a_connection_is_closed_after_the_setting_or_earlier_as_announced() -> None:
+    closes = IdleCloses()
+    life = IdleLife(closes, 0.1, 0.0)
+    life.rest(15.0)
+    assert life.left_s(5.0) == 10.0
+    life.answered(5.0, 10.0, 5.0)
+    life.ended_request(6.0)
+    assert life.left_s(7.0) == pytest.approx(7.8)
+    assert IdleLife(closes, 0.1, 0.0).left_s(0.0) == pytest.approx(8.8), "others learn of it"
+    life.answered(None, None, 8.0)
+    assert life.left_s(7.0) == pytest.approx(7.8)
+
+
+def test_a_close_counts_by_whether_the_connection_was_used_and_not_as_it_was_opened() -> None:
+    closes = IdleCloses()
+    life = IdleLife(closes, 0.1, 0.0)
+    life.closed(4.0, 4.0)
+    assert closes.safe_s(4.0, is_used=False) == math.inf
+    life.rest(15.0)
+    life.closed(4.0, 4.0)
+    assert (closes.safe_s(4.0, is_used=False), closes.safe_s(4.0, is_used=True)) == (2.0, math.inf)
+    life.answered(5.0, None, 5.0)
+    life.closed(6.0, 6.0)
+    assert closes.safe_s(6.0, is_used=True) == 3.0

@@ -84,3 +84,62 @@ class IdleCloses:
 
     def _of(self, *, is_used: bool) -> _Shortest:
         return self._used if is_used else self._unused
+
+
+class IdleLife:
+    """How long one connection may be idle, by our setting, by what is announced, and by what closes show.
+
+    `is_used` says whether a request was answered on it, `has_rested` whether it has been idle among others,
+    `round_trip_s` the shortest time that anything took there and back.
+    """
+
+    def __init__(self, closes: IdleCloses, round_trip_s: float, now: float) -> None:
+        self.is_used = self.has_rested = False
+        self.round_trip_s = round_trip_s
+        self._closes = closes
+        self._since = now
+        self._keep_alive_s = math.inf
+        self._announced_s: float | None = None
+
+    def rest(self, keep_alive_s: float) -> None:
+        """Note that it is idle among others from now on, and closed after so long."""
+        self.has_rested, self._keep_alive_s = True, keep_alive_s
+
+    def ended_request(self, now: float) -> None:
+        """Note that it is idle again."""
+        self._since = now
+
+    def idle_s(self, now: float) -> float:
+        """Return how long it has been idle."""
+        return now - self._since
+
+    def left_s(self, now: float) -> float:
+        """Return for how long it may stay idle before it is closed here."""
+        return self._life_s() - self.idle_s(now)
+
+    def lasts_s(self, now: float, share: float = 1.0) -> float:
+        """Return for how long it carries orders, were its life that share of what it is."""
+        return share * min(self._life_s(), self._closes.safe_s(now, is_used=self.is_used)) - self.idle_s(now)
+
+    def carries_order(self, now: float) -> bool:
+        """Return whether it is young enough for what must not be lost; one opened for a request always is."""
+        return not self.has_rested or self.lasts_s(now) > 0
+
+    def closed(self, idle_s: float, now: float) -> None:
+        """Note that the exchange closed it; one that was closed as it was opened says nothing."""
+        if self.has_rested or self.is_used:
+            self._closes.closed(idle_s, now, is_used=self.is_used)
+
+    def answered(self, idle_s: float | None, announced_s: float | None, now: float) -> None:
+        """Note a reply: `idle_s` is how long it had rested before, None where it had not."""
+        if idle_s is not None:
+            self._closes.survived(idle_s, now, is_used=self.is_used)
+        self.is_used = True
+        if announced_s is not None:
+            self._announced_s = self._closes.announced_s = announced_s
+
+    def _life_s(self) -> float:
+        announced_s = self._announced_s if self.is_used else self._closes.announced_s
+        if announced_s is None:
+            return self._keep_alive_s
+        return min(self._keep_alive_s, announced_life_s(announced_s, self.round_trip_s))

@@ -16,6 +16,7 @@ from rig.station import make_config
 from rig.tree import tree_of
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.clock import Sample
+from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
@@ -48,7 +49,7 @@ class Connection(UpstreamConnection):
 
     def __init__(self, reply: Answer, *, is_alive: bool = True) -> None:
         self._reply = reply
-        self._is_alive, self.has_rested = is_alive, False
+        self._is_alive, self.life = is_alive, IdleLife(IdleCloses(), 0.0, 0.0)
         self.ends: list[str] = []
 
     def is_alive(self) -> bool:

@@ -10,6 +10,7 @@ from rig.bot import met, request, told
 from rig.station import Station, running_station, watch_signing
 from rig.upstream import Upstream, Wire, say, say_and_close
 from rig.wire import OK, reply
+from sealgate.gateway.host.host import Host
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -134,7 +135,7 @@ FAILS_S = 10.0
 def let_grow_old(station: Station, seconds: float) -> None:
     """Let all idle connections have been idle for longer."""
     for connection in station.gateway.tree.upstream._idle:
-        connection._idle_since -= seconds
+        connection.life.ended_request(Host.now() - seconds)
 
 
 async def lose_one(station: Station) -> None:

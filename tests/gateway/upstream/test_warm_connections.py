@@ -17,6 +17,7 @@ from rig.tls import Authority
 from rig.upstream import Wire, running_upstream
 from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
+from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
@@ -112,7 +113,7 @@ def grow_old(upstream: Upstream) -> None:
     """Let all connections have been idle for longer than they may."""
     upstream._used_at = -math.inf
     for connection in upstream._idle:
-        connection._idle_since -= LONG_S
+        connection.life.ended_request(Host.now() - LONG_S)
 
 
 async def server_turn() -> None:

@@ -332,7 +332,7 @@ def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:
 def _give_up(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
     """Give up a connection that is closed or too old, unsent; only with a new one that is a failure."""
     connection.release()
-    if connection.has_rested:
+    if connection.life.has_rested:
         context.needs_new_connection = True
         return None
     return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)

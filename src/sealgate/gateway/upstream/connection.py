@@ -3,13 +3,12 @@
 aiohttp's connector makes the connection (DNS, happy eyeballs, TLS); then it belongs to this protocol. There
 is no `ClientSession`, on purpose: it sends a request again by itself when a connection breaks, follows
 redirects with our headers on, unpacks bodies, keeps cookies and listens to proxy variables.
-
-How far its request is, is one state (states.py), whose table everything here obeys.
 """
 
 import asyncio
 import math
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
 import aiohttp
@@ -17,7 +16,7 @@ from aiohttp.connector import Connection
 
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
-from sealgate.core.idle_connections import IdleCloses, announced_life_s
+from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.core.venues.replies import Judge
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
@@ -25,20 +24,6 @@ from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import Malformed, RawReplyHead, ReplyEvent, ReplyParser
 from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
-from sealgate.gateway.upstream.states import (
-    ASKED,
-    BODY,
-    CLOSE,
-    END,
-    ENDED,
-    HEAD,
-    IDLE,
-    RELEASE,
-    SEND,
-    SPOIL,
-    WHOLE,
-    after,
-)
 from sealgate.gateway.upstream.tls import has_said_goodbye
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, UntakenReplyError, describe
 
@@ -48,8 +33,23 @@ if TYPE_CHECKING:
 CLOSED_UNUSED = "the connection was closed at once"
 _PLAIN_DIGITS = 18  # of a length: one of more digits has zeros in front
 
-_UNASKED = frozenset({IDLE, ENDED})
-_FREE = frozenset({IDLE, WHOLE})  # for the next request
+
+class State(IntEnum):
+    """How far the one request is that a connection carries at a time; a state only gives way to a later one.
+
+    But for WHOLE, behind which `release` makes the connection IDLE for the next request.
+    """
+
+    IDLE = 0  # nothing is asked, and something may be
+    ASKED = 1  # nothing of the reply is known
+    BODY = 2  # the reply's head has come, and its body still comes
+    WHOLE = 3  # the reply has come
+    BROKEN = 4  # nothing more is asked or taken; a reply that was whole may be read
+    CLOSED = 5
+
+
+# By names of their own, as in gateway/request/context.py.
+_IDLE, _ASKED, _BODY, _WHOLE, _BROKEN, _CLOSED = State
 
 
 class Owner(Protocol):
@@ -72,42 +72,29 @@ class Owner(Protocol):
 class UpstreamConnection(Flow):
     """A connection in its owner's hands or a request's. `opened_in_s` is what it took to make it.
 
-    `tls` is the session below, None without one. Whoever has it calls `exchange` once, or `release` to give
-    it back unused.
+    `tls` is the session below, None without one. `life` says for how long it may be idle. Whoever has it
+    calls `exchange` once, or `release` to give it back unused.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        owner: "Owner",
-        opened_in_s: float,
-    ) -> None:
+    def __init__(self, connection: Connection, owner: "Owner", opened_in_s: float) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
         self._connection = connection
         self._owner = owner
-        self._head: asyncio.Future[RawReplyHead] | None = None
+        self.life = IdleLife(owner.closes, opened_in_s, Host.now())
+        self._head: asyncio.Future[RawReplyHead] | None = None  # None where nothing is asked
         self._parser = ReplyParser(owner.heads)
         self._content = Body(self)
         self._message: RawReplyHead | None = None
-        self._closes = owner.closes
-        self._keep_alive_s = math.inf
-        self._announced_s: float | None = None
-        self._round_trip_s = opened_in_s  # the shortest time that anything took there and back
-        self._idle_since = Host.now()
+        self._may_stay = True  # whether the other end leaves it open behind the reply
+        self._sent_at = -math.inf
         self._rested_s: float | None = None  # how long it was idle in the pool before the latest request
         self._has_heard = False  # anything since then
-        self.is_used = False  # a request was sent before
-        self.has_rested = False  # it was idle in the pool
-        self._alarm = Alarm(loop, self._ring)
-        self._adopt(connection)
-
-    def _adopt(self, connection: Connection) -> None:
-        """Take the transport over, unless something came on it unasked: that must not pass for a reply."""
+        self._alarm = Alarm(loop, self._time_is_over)
+        # Taken over unless something came on it unasked: that must not pass for a reply.
         transport, maker = connection.transport, connection.protocol
         is_sound = transport is not None and maker is not None and not maker.should_close
-        self._state = IDLE if is_sound else ENDED
-        self._may_stay = True  # whether the other end leaves it open behind the reply
+        self._state = _IDLE if is_sound else _BROKEN
         self.transport = transport
         self.tls: ssl.SSLObject | None = None
         if transport is not None:
@@ -117,7 +104,7 @@ class UpstreamConnection(Flow):
     @property
     def is_usable(self) -> bool:
         """Whether a request may be sent."""
-        return self._state is IDLE
+        return self._state is _IDLE
 
     def is_alive(self) -> bool:
         """Ask the system, before the first byte of a request, whether the other end has closed meanwhile.
@@ -125,41 +112,21 @@ class UpstreamConnection(Flow):
         The loop may not know yet. What it has sent unasked ends the connection, too; under TLS that cannot be
         told from a session ticket.
         """
-        if self._state is IDLE and self.transport is not None:
-            if not self.has_left(or_sent=self.tls is None):
-                return True
-            self._note_close(self._idle_s())
-            self._spoil()
-        return False
+        if self._state is not _IDLE or self.transport is None:
+            return False
+        if self.has_left(or_sent=self.tls is None):
+            self._note_close()
+            self._fail(aiohttp.ServerDisconnectedError())
+            return False
+        return True
 
     def carries_order(self) -> bool:
-        """Ask whether it is young enough for what must not be lost; one opened for a request always is."""
-        if not self.has_rested:
-            return True
+        """Ask whether it is young enough for what must not be lost."""
+        return self.life.carries_order(Host.now())
+
+    def _note_close(self) -> None:
         now = Host.now()
-        idle_s = now - self._idle_since
-        return idle_s < self._life_s() and idle_s < self._closes.safe_s(now, is_used=self.is_used)
-
-    def lasts_s(self, share: float = 1.0) -> float:
-        """Return for how long it will carry orders, were its life that share of what it is."""
-        safe_s = self._closes.safe_s(Host.now(), is_used=self.is_used)
-        return share * min(self._life_s(), safe_s) - self._idle_s()
-
-    def _life_s(self) -> float:
-        """Return how long it may be idle, by our setting and what the exchange announces."""
-        announced_s = self._announced_s if self.is_used else self._closes.announced_s
-        if announced_s is None:
-            return self._keep_alive_s
-        return min(self._keep_alive_s, announced_life_s(announced_s, self._round_trip_s))
-
-    def _idle_s(self) -> float:
-        """Return how long it has been idle, on a clock that counts suspend."""
-        return Host.now() - self._idle_since
-
-    def _note_close(self, idle_s: float) -> None:
-        """Let all learn that the exchange closed it; one that was closed as it was opened says nothing."""
-        if self.has_rested or self.is_used:
-            self._closes.closed(idle_s, Host.now(), is_used=self.is_used)
+        self.life.closed(self.life.idle_s(now), now)
 
     async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
         """Send a request, once, and return its reply; a failure that is unsent, where nothing of it left.
@@ -181,7 +148,7 @@ class UpstreamConnection(Flow):
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
             if self._rested_s is not None and not self._has_heard:
-                self._note_close(self._rested_s)
+                self.life.closed(self._rested_s, Host.now())
         except BaseException:  # the bot hung up
             self.close()
             raise
@@ -189,7 +156,7 @@ class UpstreamConnection(Flow):
             phrase = message.phrase.decode("utf-8", "surrogateescape")
             verdict = self._owner.judge.judge(message.status, body, fields.content_coding)
             answer = Answer(message.status, phrase, fields, body, verdict)
-            self._learn(fields)
+            self.life.answered(self._rested_s, fields.keep_alive_s, Host.now())
             if content.is_read:
                 self.release()
             else:
@@ -198,14 +165,6 @@ class UpstreamConnection(Flow):
             return answer
         self.close()
         return failure
-
-    def _learn(self, fields: ReplyHead) -> None:
-        """Take in what a reply says of how long the connection may be idle."""
-        if self._rested_s is not None:
-            self._closes.survived(self._rested_s, Host.now(), is_used=self.is_used)
-        self.is_used = True
-        if fields.keep_alive_s is not None:
-            self._announced_s = self._closes.announced_s = fields.keep_alive_s
 
     def _limit_fields(self) -> Mapping[str, str] | None:
         """Return what the head of a refusal for the limit said of it: the pause holds without a body, too."""
@@ -216,34 +175,28 @@ class UpstreamConnection(Flow):
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
         self._head = self._message = None
-        # Answered before it was sent, the next would wait behind the rest.
-        is_sent = self.transport is None or not self.transport.get_write_buffer_size()
-        if self._state is WHOLE:
-            self._idle_since = Host.now()
-        if self._state in _FREE and self._may_stay and is_sent:
-            self._state = after(self._state, RELEASE)
+        if self._state is _WHOLE:
+            # Answered before it was sent, the next would wait behind the rest.
+            is_sent = self.transport is None or not self.transport.get_write_buffer_size()
+            self._state = _IDLE if self._may_stay and is_sent else _BROKEN
+            self.life.ended_request(Host.now())
+        if self._state is _IDLE:
             self._owner.take_back(self)
         else:
             self.close()
 
-    def rest(self, keep_alive_s: float) -> bool:
-        """Let it be idle: it is closed after so long, or earlier as announced, unless it is roused.
+    def set_idle_timeout(self, keep_alive_s: float) -> None:
+        """Let it be idle: it is closed after so long, or earlier as announced."""
+        self.life.rest(keep_alive_s)
+        self._alarm.set(self._loop.time() + self.life.left_s(Host.now()))
 
-        Return whether it still carries orders.
-        """
-        self.has_rested, self._keep_alive_s = True, keep_alive_s
-        now, life_s = Host.now(), self._life_s()
-        idle_s = now - self._idle_since
-        self._alarm.set(self._loop.time() + life_s - idle_s)
-        return idle_s < life_s and idle_s < self._closes.safe_s(now, is_used=self.is_used)
-
-    def rouse(self) -> None:
-        """End the rest: a request has it, though what comes before its first byte may take long."""
+    def clear_idle_timeout(self) -> None:
+        """Let a request have it, though what comes before its first byte may take long."""
         self._alarm.set(math.inf)
 
     def close(self) -> None:
         """Cut the connection."""
-        self._state = after(self._state, CLOSE)
+        self._state = _CLOSED
         self._alarm.stop()
         if self.transport is not None:
             self.transport.abort()
@@ -256,26 +209,26 @@ class UpstreamConnection(Flow):
         Both loops write at once, and close a transport whose first write fails. (That of TLS does not say so:
         there it counts as written.)
         """
-        if self._state is not IDLE or self.transport is None:
+        if self._state is not _IDLE or self.transport is None:
             return None
-        self._state = after(self._state, SEND)
+        self._state = _ASKED
         self._sent_at, self._has_heard = Host.now(), False
-        self._rested_s = self._sent_at - self._idle_since if self.has_rested else None
+        self._rested_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
         self._alarm.set(ends_at)
         self._content = Body(self)
         self._parser.expect(is_head=is_head)
         self.transport.write(data)
         if self.transport.is_closing():
-            self._note_close(self._idle_s())
+            self._note_close()
             return None
         self._head = self._loop.create_future()
         return self._head
 
     def data_received(self, data: bytes) -> None:
-        """Parse a reply; what nobody asked for spoils the connection."""
-        if not self._has_heard and self._state is ASKED:
+        """Parse a reply; what nobody asked for ends the connection."""
+        if not self._has_heard and self._state is _ASKED:
             self._has_heard = True
-            self._round_trip_s = min(self._round_trip_s, Host.now() - self._sent_at)
+            self.life.round_trip_s = min(self.life.round_trip_s, Host.now() - self._sent_at)
         for event in self._parser.feed(data):
             self._take(event)
 
@@ -283,70 +236,58 @@ class UpstreamConnection(Flow):
         if isinstance(event, Malformed):
             self._fail(UntakenReplyError(event.detail))
         elif isinstance(event, RawReplyHead):
-            if self._state is ASKED and self._head is not None:
+            if self._state is _ASKED and self._head is not None:
                 self._message = event
                 self._may_stay = self._may_stay and event.keep_alive
-                self._state = after(self._state, HEAD)
+                self._state = _BODY
                 if not self._head.done():  # else whoever waited has just gone
                     self._head.set_result(event)
         elif event:
             self._content.feed(event)
-        elif self._state is BODY:
-            self._state = after(self._state, END)
+        elif self._state is _BODY:
+            self._state = _WHOLE
             self._content.end()
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
-        if self._state is IDLE:
-            self._note_close(self._idle_s())
-            self._state = after(self._state, SPOIL)
-        elif self._state is WHOLE and self._may_stay:
-            self.is_used = True
-            self._note_close(0.0)  # right behind the reply, which did not say so
+        if self._state is _IDLE:
+            self._note_close()
+            self._state = _BROKEN
+        elif self._state is _WHOLE and self._may_stay:
+            self.life.is_used = True
+            self.life.closed(0.0, Host.now())  # right behind the reply, which did not say so
         self._may_stay = False
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Tell the request that waits for a reply how it ended."""
+        """End the request that waits for a reply."""
         super().connection_lost(exc)
-        if self._state in _UNASKED:
-            if self._state is IDLE:
-                self._note_close(self._idle_s())
+        if self._state is _IDLE:
+            self._note_close()
+        if self._head is None and self._state is not _CLOSED:
             self.close()
             return
-        if self._state is BODY and exc is None and self._is_whole_at_the_end():
-            self._state = after(self._state, END)
-        closed = aiohttp.ClientPayloadError() if self._state is BODY else aiohttp.ServerDisconnectedError()
+        # RFC 9112 section 6.3: such a reply ends where the connection is closed in order.
+        is_in_order = exc is None and (self.tls is None or has_said_goodbye(self.tls))
+        if self._state is _BODY and is_in_order and self._parser.ends_with_connection:
+            self._take(b"")
+        closed = aiohttp.ClientPayloadError() if self._state is _BODY else aiohttp.ServerDisconnectedError()
         self._fail(exc if isinstance(exc, Exception) else closed)
 
-    def _is_whole_at_the_end(self) -> bool:
-        """Ask whether the reply ends where the connection was closed in order (RFC 9112 section 6.3)."""
-        if self.tls is not None and not has_said_goodbye(self.tls):
-            return False
-        if not self._parser.ends_with_connection:
-            return False
-        self._content.end()
-        return True
-
-    def _ring(self) -> None:
-        """End what took too long: the request, or the rest."""
-        if self._state in _UNASKED:
+    def _time_is_over(self) -> None:
+        if self._head is None:
             self.close()
         else:
             self._fail(TimeoutError())
 
     def _fail(self, error: Exception) -> None:
-        """End the request under way; nothing that came of it may pass for a whole reply."""
-        self._spoil()
+        """Use the connection no more; nothing that came of a request under way may pass for a whole reply."""
+        self._state = max(self._state, _BROKEN)
+        if self.transport is not None:
+            self.transport.abort()
         if self._head is not None and not self._head.done():
             self._head.set_exception(error)
         else:
             self._content.fail(error)
-
-    def _spoil(self) -> None:
-        """Let nobody use the connection again."""
-        self._state = after(self._state, SPOIL)
-        if self.transport is not None:
-            self.transport.abort()
 
 
 def _sorted(message: RawReplyHead) -> ReplyHead:

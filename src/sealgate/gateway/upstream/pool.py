@@ -129,7 +129,7 @@ class Upstream:
         while (connection := self._pick(may_be_lost=may_be_lost)) is not None:
             self._idle.remove(connection)
             if connection.is_usable:  # whether it is alive, the system is asked right before the first byte
-                connection.rouse()
+                connection.clear_idle_timeout()
                 return connection
             connection.close()
         return None
@@ -169,7 +169,8 @@ class Upstream:
         if connection.is_usable:
             self._idle.append(connection)
             self._used_at = self._loop.time()
-            if not connection.rest(self.destination.keep_alive_s):
+            connection.set_idle_timeout(self.destination.keep_alive_s)
+            if not connection.carries_order():
                 self._has_changed.set()
         else:
             self._forget(connection)
@@ -201,7 +202,7 @@ class Upstream:
                 await self._one_changes(self._renew_s)
                 continue
             await self._until_none_is_ready()
-            if opened.is_used or self._loop.time() >= opened_at + _SHORT_S:
+            if opened.life.is_used or self._loop.time() >= opened_at + _SHORT_S:
                 gap_s = _GAP_S
                 continue
             while (left_s := opened_at + gap_s - self._loop.time()) > 0 >= self._ready_for_s():
@@ -214,8 +215,9 @@ class Upstream:
 
     def _ready_for_s(self) -> float:
         """Return for how long the next order needs no other connection: one is idle, or comes back."""
-        left_s = max((one.lasts_s(_RENEW_AT) for one in self._idle), default=-math.inf)
-        if self._lanes and self.closes.safe_s(Host.now(), is_used=True) > 0:
+        now = Host.now()
+        left_s = max((one.life.lasts_s(now, _RENEW_AT) for one in self._idle), default=-math.inf)
+        if self._lanes and self.closes.safe_s(now, is_used=True) > 0:
             return max(left_s, self._used_at + self._renew_s - self._loop.time())
         return left_s
 
