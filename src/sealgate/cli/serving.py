@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gc
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import structlog
 
@@ -24,6 +24,7 @@ from sealgate.gateway.host.hardening import forbid_core_dumps
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.reload import ReloadError
+from sealgate.gateway.request.reporter import Reader
 
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 
@@ -41,7 +42,7 @@ async def serve(load: Callable[[], Config]) -> None:
 
 async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) -> None:
     stop = stop_event()
-    async with running_with_admin(config, load, stream) as (gateway, admin):
+    async with running_with_admin(config, (RequestLog(stream),), load=load) as (gateway, admin):
         _reload_on_hangup(gateway)
         log.info("listening", bots=" ".join(gateway.doors.urls), admin=admin and f"http://{admin}")
         if admin is not None and not admin.is_loopback:
@@ -96,10 +97,17 @@ async def _is_ready_within(gateway: Gateway, seconds: float) -> bool:
 
 @contextlib.asynccontextmanager
 async def running_with_admin(
-    config: Config, load: Callable[[], Config], stream: LogStream
+    config: Config,
+    readers: tuple[Reader, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    load: Callable[[], Config] | None = None,
+    host: Host | None = None,
 ) -> AsyncIterator[tuple[Gateway, Address | None]]:
-    """Run the gateway, its admin address and socket; yield the first two, the address as it really is."""
-    async with running_gateway(config, (RequestLog(stream),), load=load) as gateway:
+    """Run the gateway, its admin address and socket; yield the first two, the address as it really is.
+
+    What it takes and raises is as with `running_gateway`.
+    """
+    async with running_gateway(config, readers, environ, load, host) as gateway:
         metrics = Metrics(gateway.status)
         live = Live(
             gateway.status,

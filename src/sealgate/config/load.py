@@ -62,16 +62,25 @@ def load_with_sources(
     _refuse_debugging(environ)
     found = find_file(file, environ)
     layers = (read_flags(overrides), read_environment(environ), _read_file(found))
+    return Loaded(_whole(layers, has_file=found is not None), found, layers)
+
+
+def config_of(tree: dict[str, object]) -> Config:
+    """Make a configuration of settings that a program has put together. Raises ConfigError."""
+    return _whole((Layer(tree),), has_file=True)
+
+
+def _whole(layers: tuple[Layer, ...], *, has_file: bool) -> Config:
     try:
         config = _build(layers)
     except ValidationError as error:
         problems = problems_of(error)
-        if found is None:
+        if not has_file:
             problems = [_without_file(problem) for problem in problems]
     else:
         problems = inconsistencies(config)
         if not problems:
-            return Loaded(config, found, layers)
+            return config
     # Raised here, outside the handler: a chained error would carry values into a traceback.
     raise ConfigError(_lines(problems, layers))
 

@@ -151,15 +151,17 @@ async def running_gateway(
     readers: tuple[Reader, ...] = (),
     environ: Mapping[str, str] | None = None,
     load: Callable[[], Config] | None = None,
+    host: Host | None = None,
 ) -> AsyncIterator[Gateway]:
     """Run a gateway as long as the block lasts; it drains at its end.
 
-    `load` returns the configuration anew for a reload; without it only secrets are read again. Raises
+    `load` returns the configuration anew for a reload; without it only secrets are read again. `host` has
+    the clocks, this machine's unless given. Raises
     SecretError where a secret cannot be read, JournalError where the journal cannot be used, StartError where
     it cannot listen.
     """
     environ = os.environ if environ is None else environ
-    host = Host()
+    host = host or Host()
     async with contextlib.AsyncExitStack() as ends:
         site, pipeline = build_site(config, environ, host, ends)
         reporter = Reporter(readers)

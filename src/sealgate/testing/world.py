@@ -1,0 +1,264 @@
+"""The thread that the exchange and the gateway of the tests run in, and the time that passes there.
+
+Each test gets a gateway of its own, because nothing else forgets everything: limits, pauses, keys of orders.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+import structlog
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from sealgate.cli.serving import running_with_admin
+from sealgate.config import ConfigError
+from sealgate.config.load import config_of
+from sealgate.core.host_jumps import HostClocks
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.host.start import StartError
+from sealgate.gateway.journal.file import JournalError
+from sealgate.gateway.keys.sources import SecretError
+from sealgate.sandbox.host import Host as SandboxHost
+from sealgate.sandbox.message import Request
+from sealgate.sandbox.server import Sandbox, running_sandbox
+
+_READY_S = 10.0
+_PATIENCE_S = 60.0  # for an answer of the thread: longer than any of them takes on a slow machine
+_TURNS = 20  # of the loop: more than a request and its reply take
+_STEP_S = 1.0  # that pass at a time while a gateway or the exchange ends
+_SECRET = "SEALGATE_TESTING_SECRET"  # noqa: S105 - the name of a variable
+
+T = TypeVar("T")
+
+
+class SetupError(Exception):
+    """A gateway cannot start with these settings. `str()` has cause and fix."""
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop whose timers can be brought forward."""
+
+    ahead_s = 0.0
+
+    def time(self) -> float:
+        """Return the loop's time."""
+        return super().time() + self.ahead_s
+
+
+class _GatewayHost(Host):
+    """The gateway's clocks, ahead of this machine's by what has been advanced."""
+
+    def __init__(self, ahead_s: Callable[[], float]) -> None:
+        super().__init__()
+        self._ahead_s = ahead_s
+
+    def now(self) -> float:
+        """Return seconds on a clock that nobody sets."""
+        return Host.now() + self._ahead_s()
+
+    def wall(self) -> float:
+        """Return epoch seconds."""
+        return super().wall() + self._ahead_s()
+
+    def clocks(self) -> HostClocks:
+        """Return a reading of all three clocks."""
+        clocks = super().clocks()
+        return replace(clocks, mono=clocks.mono + self._ahead_s())
+
+
+class _SandboxHost(SandboxHost):
+    """The exchange's clocks, ahead by the same."""
+
+    def __init__(self, ahead_s: Callable[[], float]) -> None:
+        super().__init__()
+        self._ahead_s = ahead_s
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since 1970."""
+        return super().wall_ms() + round(self._ahead_s() * 1000)
+
+    def steady_s(self) -> float:
+        """Return seconds that never run backwards."""
+        return super().steady_s() + self._ahead_s()
+
+
+class World:
+    """One sandbox for a whole test run, one gateway at a time. Other threads call its methods."""
+
+    sandbox: Sandbox
+
+    def __init__(self) -> None:
+        self._loop = _Loop()
+        self._ahead_s = 0.0  # since the test began
+        self._gateway = contextlib.AsyncExitStack()
+        self._ready: Future[Sandbox] = Future()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, name="sealgate-testing", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread and the sandbox."""
+        self._thread.start()
+        self.sandbox = self._ready.result(_PATIENCE_S)
+
+    def close(self) -> None:
+        """End both."""
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(_PATIENCE_S)
+
+    def reset(self) -> None:
+        """Make exchange and time as new."""
+        self._call(self._advance(-self._ahead_s))
+        self.control("reset", "POST")
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass. Raises ValueError where it would run backwards."""
+        if not seconds >= 0:
+            raise ValueError(f"advance({seconds!r}): time only moves forward; give seconds from 0 upwards")
+        self._call(self._settle())  # a reply that was sent before is received before
+        self._call(self._advance(seconds))
+
+    def control(
+        self, name: str, method: str, values: Mapping[str, Any] | None = None, query: str = ""
+    ) -> dict[str, Any]:
+        """Make a call under /_sandbox. Raises ValueError, with what the exchange says."""
+        return self._call(self._control(name, method, values or {}, query))
+
+    def start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
+        """Start a gateway with these settings; return its addresses when it is ready. Raises SetupError."""
+        return self._call(self._start_gateway(settings))
+
+    def stop_gateway(self) -> None:
+        """End it at once: what it still waits for is over."""
+        self._call(self._stop_gateway())
+
+    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE_S)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._live())
+
+    async def _live(self) -> None:
+        try:
+            async with running_sandbox(host=_SandboxHost(lambda: self._ahead_s)) as sandbox:
+                self._ready.set_result(sandbox)
+                await self._stop.wait()
+                hurry = asyncio.create_task(self._hurry())
+            hurry.cancel()
+        except Exception as error:
+            if self._ready.done():
+                raise
+            self._ready.set_exception(error)
+
+    async def _advance(self, seconds: float) -> None:
+        self._ahead_s += seconds
+        self._loop.ahead_s += max(seconds, 0.0)  # its timers are relative, so it may stay ahead
+        await self._settle()
+
+    async def _settle(self) -> None:
+        """Let arrive what is on its way between exchange and gateway, and let them act on it."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)  # noqa: TID251 - takes no time
+
+    async def _control(self, name: str, method: str, values: Mapping[str, Any], query: str) -> dict[str, Any]:
+        target = f"/_sandbox/{name}?{query}"
+        body = json.dumps(values, default=str).encode()  # decimals are text
+        request = Request(method, target, CIMultiDictProxy(CIMultiDict[str]()), body, "127.0.0.1")
+        exchange = self.sandbox.exchange
+        reply = exchange.answer(request, exchange.conditions.now())
+        document: dict[str, Any] = json.loads(reply.body)
+        if reply.status != HTTPStatus.OK:
+            raise ValueError(f"sealgate_sandbox.{name}: {_cause(document['detail'])}")
+        return document
+
+    async def _start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
+        secrets = {_SECRET: self.sandbox.api_secret}
+        ends = contextlib.AsyncExitStack()
+        try:
+            config = config_of(_merged(self._defaults(), settings))
+            gateway, admin = await ends.enter_async_context(
+                running_with_admin(
+                    config, environ={**os.environ, **secrets}, host=_GatewayHost(lambda: self._ahead_s)
+                )
+            )
+            url = gateway.doors.urls[0] if gateway.doors.urls else ""
+        except (ConfigError, SecretError, JournalError, StartError) as error:
+            raise SetupError(str(error)) from None
+        self._gateway = ends
+        gateway.site.untried.clear()  # the exchange gets the test's requests only
+        if settings.get("clock", {}).get("required", True):
+            await gateway.wait_until_ready(_READY_S)
+        return url, f"http://{admin}" if admin else ""
+
+    def _defaults(self) -> dict[str, Any]:
+        return {
+            "base_url": self.sandbox.base_url,
+            "listen": {"tcp": "127.0.0.1:0", "drain": 0},
+            "admin": {"tcp": "127.0.0.1:0", "unix": "off"},
+            "keys": {"main": {"api_key": self.sandbox.api_key, "secret": f"env:{_SECRET}"}},
+        }
+
+    async def _stop_gateway(self) -> None:
+        hurry = asyncio.create_task(self._hurry())
+        await self._gateway.aclose()
+        hurry.cancel()
+
+    async def _hurry(self) -> None:
+        """Let time fly, until cancelled, so that nothing has to be waited for."""
+        while True:
+            await self._advance(_STEP_S)
+
+
+@contextlib.contextmanager
+def running_world() -> Iterator[World]:
+    """Run the thread as long as the block lasts."""
+    world = World()
+    with _log_apart():
+        world.start()
+        try:
+            yield world
+        finally:
+            world.close()
+
+
+@contextlib.contextmanager
+def _log_apart() -> Iterator[None]:
+    """Send the gateway's log to `logging`, where pytest collects it: stdout and stderr are the bot's."""
+    before = structlog.get_config()["logger_factory"]
+
+    def factory(*names: Any) -> Any:
+        is_ours = bool(names) and str(names[0]).startswith("sealgate.")
+        return logging.getLogger(names[0]) if is_ours else before(*names)
+
+    structlog.configure(logger_factory=factory)
+    try:
+        yield
+    finally:
+        if structlog.get_config()["logger_factory"] is factory:
+            structlog.configure(logger_factory=before)
+
+
+def _merged(defaults: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings over the defaults, table by table."""
+    merged = dict(defaults)
+    for name, value in settings.items():
+        default = merged.get(name)
+        if isinstance(default, Mapping) and isinstance(value, Mapping):
+            value = _merged(default, value)  # noqa: PLW2901 - the same setting, whole
+        merged[name] = value
+    return merged
+
+
+def _cause(detail: Any) -> str:
+    """Return what is wrong in one line: the exchange's words, or one part for each field."""
+    if isinstance(detail, str):
+        return detail
+    return "; ".join(f"{'.'.join(map(str, one['loc'][1:])) or 'it'}: {one['msg']}" for one in detail)

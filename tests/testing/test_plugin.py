@@ -1,0 +1,155 @@
+"""The pytest plugin, by its fixtures: what a test can arrange, and that none touches another."""
+
+import asyncio
+import ssl
+import threading
+from typing import Any
+
+import aiohttp
+import httpx
+import pytest
+
+from sealgate.testing import Gateway, Sandbox
+
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, but slow to make
+ORDER = {"symbol": "BTC", "side": "buy", "size": "0.002", "price": "65000"}
+
+
+def send(gateway: Gateway, target: str, body: object = None, **headers: str) -> httpx.Response:
+    """Send a request as a bot does: a GET, or with a body a POST."""
+    names = {name.replace("_", "-"): value for name, value in headers.items()}
+    method = "GET" if body is None else "POST"
+    return httpx.request(
+        method, f"{gateway.url}/v1/trade{target}", json=body, headers=names, timeout=60, verify=TLS
+    )
+
+
+def orders(sandbox: Sandbox) -> list[dict[str, Any]]:
+    return [line for line in sandbox.journal() if line["method"] == "POST"]
+
+
+def test_an_order_reaches_the_exchange_signed(sealgate_gateway: Gateway, sealgate_sandbox: Sandbox) -> None:
+    reply = send(sealgate_gateway, "/order", ORDER)
+    assert (reply.status_code, reply.headers["X-Gateway-Outcome"]) == (200, "done")
+    [line] = orders(sealgate_sandbox)
+    assert (line["order_id"], line["verdict"]) == (reply.json()["order_id"], "ok")
+    assert sealgate_sandbox.api_key in line["headers"].values()
+
+
+async def test_an_asynchronous_test_uses_the_same(sealgate_gateway: Gateway) -> None:
+    async with aiohttp.ClientSession(sealgate_gateway.url) as bot:
+        replies = await asyncio.gather(*(bot.post("/v1/trade/order", json=ORDER) for _ in range(5)))
+        assert [reply.status for reply in replies] == [200] * 5
+
+
+@pytest.mark.parametrize("_", range(2))
+def test_a_pause_and_all_that_was_learned_ends_with_the_test(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox, _: int
+) -> None:
+    assert send(sealgate_gateway, "/symbols/list", X_Gateway_Deadline_Ms="500").status_code == 200
+    sealgate_sandbox.limit(kind="fixed", requests=1, window_s=1000.0)
+    assert send(sealgate_gateway, "/symbols/list").status_code == 200
+    assert send(sealgate_gateway, "/symbols/list", X_Gateway_Deadline_Ms="500").status_code == 429
+
+
+def test_what_waits_for_a_limit_goes_when_the_test_lets_time_pass(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    sealgate_sandbox.limit(kind="fixed_from_first", requests=1, window_s=20.0)
+    assert send(sealgate_gateway, "/symbols/list").status_code == 200
+    answers: list[httpx.Response] = []
+    bot = threading.Thread(target=lambda: answers.append(send(sealgate_gateway, "/symbols/list")))
+    bot.start()
+    while [line["status"] for line in sealgate_sandbox.journal() if "list" in line["target"]] != [200, 429]:
+        bot.join(0.001)
+    assert not answers
+    sealgate_sandbox.advance(20)
+    bot.join()
+    [reply] = answers
+    assert (reply.status_code, reply.headers["X-Gateway-Attempts"]) == (200, "2")
+
+
+def test_faults_strike_the_next_requests_and_no_more(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    sealgate_sandbox.faults({"kind": "reset_after", "next": 1, "match": "POST /v1/trade/order"})
+    reply = send(sealgate_gateway, "/order", ORDER)
+    assert (reply.json()["reason"], reply.headers["X-Gateway-Outcome"]) == ("upstream_broken", "unknown")
+    assert [line["executed"] for line in orders(sealgate_sandbox)] == [True]
+    assert send(sealgate_gateway, "/order", ORDER).status_code == 200
+
+
+def test_the_market_moves_and_fills_as_the_test_says(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    order_id = send(sealgate_gateway, "/order", ORDER).json()["order_id"]
+    filled = sealgate_sandbox.market(order_id=order_id, fill="0.001")
+    assert filled["fills"] == [{"order_id": order_id, "size": "0.001", "left": "0.001"}]
+    assert sealgate_sandbox.market(symbol="BTC", price="64000")["fills"][0]["left"] == "0"
+    account = f"/user/{sealgate_sandbox.user_address}"
+    assert send(sealgate_gateway, f"{account}/openOrders").json()["orders"] == []
+    [position] = send(sealgate_gateway, f"{account}/positions").json()["positions"]
+    assert position["size"] == "0.002"
+
+
+def test_a_stepped_clock_costs_an_order_one_attempt(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    sealgate_sandbox.clock(skew_ms=3_600_000)
+    reply = send(sealgate_gateway, "/order", ORDER)
+    assert (reply.status_code, reply.headers["X-Gateway-Attempts"]) == (200, "2")
+
+
+def test_a_request_that_hangs_does_not_hold_the_next_test_up(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    """Neither does it fail: its bot is a thread that ends with the gateway."""
+    sealgate_sandbox.faults({"kind": "stall", "delay_s": 1000.0})
+    threading.Thread(target=lambda: send(sealgate_gateway, "/symbols/list")).start()
+    while sealgate_sandbox.journal()[-1]["target"] != "/v1/trade/symbols/list":
+        pass
+
+
+class TestSettings:
+    @pytest.fixture
+    def sealgate_settings(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        monkeypatch.setenv("GRID_TOKEN", "a-token-of-a-bot-0123456789")
+        return {"bots": {"grid": {"token": "env:GRID_TOKEN", "may": ["read"]}}}
+
+    def test_the_gateway_has_the_settings_of_the_test(self, sealgate_gateway: Gateway) -> None:
+        assert send(sealgate_gateway, "/symbols/list").status_code == 401
+        proof = {"Authorization": "Bearer a-token-of-a-bot-0123456789"}
+        assert send(sealgate_gateway, "/symbols/list", **proof).status_code == 200
+        assert send(sealgate_gateway, "/order", ORDER, **proof).json()["reason"] == "bot_forbidden"
+
+
+def test_the_admin_address_is_there(sealgate_gateway: Gateway) -> None:
+    assert httpx.get(f"{sealgate_gateway.admin_url}/status.json", verify=TLS).json()["not_ready"] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "cause"),
+    [
+        (lambda sandbox: sandbox.limit(kind="none", request=2), r"sealgate_sandbox.limit: request: Extra"),
+        (
+            lambda sandbox: sandbox.faults({"kind": "dely"}),
+            r"sealgate_sandbox.faults: faults.0.kind: .*'delay'",
+        ),
+        (
+            lambda sandbox: sandbox.market(order_id=77),
+            r"sealgate_sandbox.market: .*77|sealgate_sandbox.market: ",
+        ),
+        (lambda sandbox: sandbox.advance(-1), "time only moves forward; give seconds from 0"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(sealgate_sandbox: Sandbox, call: Any, cause: str) -> None:
+    with pytest.raises(ValueError, match=cause):
+        call(sealgate_sandbox)
+
+
+def test_output_of_the_gateway_is_not_taken_for_the_bots(
+    capfd: pytest.CaptureFixture[str], sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    sealgate_sandbox.clock(skew_ms=3_600_000)
+    assert send(sealgate_gateway, "/order", ORDER).status_code == 200
+    assert capfd.readouterr() == ("", "")

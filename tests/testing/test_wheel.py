@@ -1,0 +1,163 @@
+"""The plugin as others get it: from an installed wheel, in an environment that knows no sources."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from rig.fences import ROOT, fences
+
+EXAMPLES = [block.text for block in fences(ROOT / "docs" / "bot-tests.md") if block.label == "test"]
+
+NEEDED = ("pytest", "pytest-asyncio", "httpx", "requests")
+FIFTY = """\
+import pytest, requests
+
+@pytest.mark.parametrize("number", range(50))
+def test_an_order(sealgate_gateway, sealgate_sandbox, number):
+    order = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}
+    reply = requests.post(f"{sealgate_gateway.url}/v1/trade/order", json=order, timeout=45)
+    assert reply.json()["order_id"]
+    assert sum(line["method"] == "POST" for line in sealgate_sandbox.journal()) == 1
+"""
+# Of the packages that it borrows, one has a plugin that takes seconds.
+INI = """\
+[pytest]
+asyncio_mode = auto
+asyncio_default_fixture_loop_scope = function
+filterwarnings = error
+addopts = -p no:schemathesis
+"""
+UNUSED = """\
+import sys
+
+def test_nothing_of_it_is_imported():
+    ours = {name for name in sys.modules if name.startswith("sealgate")}
+    assert ours == {"sealgate", "sealgate.testing"}
+    assert not {"aiohttp", "pydantic", "structlog"} & set(sys.modules)
+"""
+MISTAKEN = """\
+import pytest
+
+@pytest.fixture
+def sealgate_settings():
+    return {"limits": {"max_weight": 3}}
+
+def test_a_mistake(sealgate_gateway):
+    pass
+"""
+
+
+class Project:
+    """A bot's project: a folder with tests, and an environment with the wheel."""
+
+    def __init__(self, folder: Path, python: Path) -> None:
+        self.folder = folder
+        self.python = python
+        folder.mkdir()
+        (folder / "pytest.ini").write_text(INI)
+
+    def run(self, *tests: str, **environ: str) -> subprocess.CompletedProcess[str]:
+        """Run tests, each a file of its own."""
+        for number, text in enumerate(tests):
+            (self.folder / f"test_{number}.py").write_text(text)
+        environ |= {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+        command: list[str | Path] = [self.python, "-m", "pytest", "-v", "--rootdir", self.folder]
+        return subprocess.run(
+            command, cwd=self.folder, env=environ, capture_output=True, text=True, check=False
+        )
+
+
+def newer_pythons() -> list[str]:
+    """Return the newest Python after this one, where this machine has one."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()
+    found = [*map(shutil.which, ("python3.14", "python3.13", "python3.12"))]
+    found += map(str, sorted(pyenv.glob("versions/3.1[2-9]*/bin/python"), reverse=True))
+    is_newer = f"import sys; sys.exit(sys.version_info[:2] <= {sys.version_info[:2]})"
+    runs = (
+        name
+        for name in found
+        if name and not subprocess.run([name, "-c", is_newer], check=False, capture_output=True).returncode
+    )
+    return list(runs)[:1]
+
+
+NEWER = newer_pythons()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    [built] = folder.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make an environment with the wheel, which borrows all other packages from this one."""
+    made = new_environment(tmp_path_factory.mktemp("environment"), sys.executable)
+    [packages] = made.parents[1].glob("lib/*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    pip(made, "--no-deps", "--no-index", "--force-reinstall", wheel)
+    return made
+
+
+def new_environment(folder: Path, python: str) -> Path:
+    subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    return folder / "venv/bin/python"
+
+
+def pip(python: Path, *words: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--quiet", "--python", python, "install", *words]
+    subprocess.run(command, check=True)
+
+
+@pytest.fixture
+def project(tmp_path: Path, python: Path) -> Project:
+    return Project(tmp_path / "bot", python)
+
+
+def check(project: Project) -> None:
+    """Run the examples of the docs, and fifty tests that would notice each other."""
+    done = project.run(*EXAMPLES, FIFTY)
+    assert done.returncode == 0, done.stdout
+    assert len(re.findall(" PASSED", done.stdout)) == len(EXAMPLES) + 50 == 53
+
+
+def test_the_examples_of_the_docs_and_fifty_more_run(project: Project) -> None:
+    check(project)
+
+
+@pytest.mark.skipif(not NEWER, reason="needs a newer Python")
+def test_they_run_on_a_newer_python_with_packages_of_its_own(wheel: Path, tmp_path: Path) -> None:
+    python = new_environment(tmp_path, NEWER[0])
+    lock = ROOT / "deploy/requirements-dev.txt"
+    pip(python, "--require-hashes", "-r", ROOT / "deploy/requirements.txt")
+    pip(python, "--require-hashes", "-c", lock, *NEEDED)
+    pip(python, "--no-deps", "--no-index", wheel)
+    check(Project(tmp_path / "bot", python))
+
+
+def test_a_run_that_does_not_use_it_imports_nothing_of_it(project: Project) -> None:
+    (project.folder / "pytest.ini").write_text("[pytest]\naddopts = -p sealgate.testing\n")
+    done = project.run(UNUSED, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert done.returncode == 0, done.stdout
+
+
+def test_settings_that_are_wrong_fail_in_one_line(project: Project) -> None:
+    done = project.run(MISTAKEN)
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("sealgate_gateway cannot start")]
+    assert line.endswith("limits.max_weight: unknown setting; did you mean limits.max_wait?")
+    assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES[:2])
+def test_an_example_is_short(example: str) -> None:
+    assert len(example.splitlines()) <= 12
