@@ -34,7 +34,7 @@ RULES = Rules(
     hosts=frozenset({"127.0.0.1", "localhost", "::1"}),
     bots={hashlib.sha256(token).digest(): bot for token, bot in TOKENS.items()},
     local=None,
-    routes=RouteTable(),
+    routes=RouteTable(default_venue().routes),
     headers=HeaderRules(default_venue().own_headers),
     max_body=1000,
 )

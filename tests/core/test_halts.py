@@ -2,6 +2,7 @@
 
 import pytest
 
+from sealgate.config.venues import default_venue
 from sealgate.core.halts import Halt, Halts, Origin, Scope, is_stoppable
 from sealgate.core.routes import RouteTable
 
@@ -118,4 +119,4 @@ def test_a_scope_in_words(scope: Scope, words: str, resume: str) -> None:
     ],
 )
 def test_which_routes_a_halt_leaves_alone(method: str, path: str, stoppable: bool) -> None:
-    assert is_stoppable(RouteTable().find(method, path)) is stoppable
+    assert is_stoppable(RouteTable(default_venue().routes).find(method, path)) is stoppable

@@ -22,7 +22,7 @@ def rules(local_users: frozenset[int] | None = None, *, has_bots: bool = True) -
         hosts=frozenset({"localhost"}),
         bots={hashlib.sha256(b"watch-token").digest(): WATCH} if has_bots else {},
         local=None if has_bots else LOCAL,
-        routes=RouteTable(),
+        routes=RouteTable(default_venue().routes),
         headers=HEADERS,
         max_body=1000,
         users={1001: GRID} if has_bots else {},

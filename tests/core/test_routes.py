@@ -2,15 +2,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sealgate.config.venues import default_venue
 from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
 
 SIGNED, SESSION, OPEN, APP_ONLY = Auth.SIGNED, Auth.SESSION, Auth.OPEN, Auth.APP_ONLY
 READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
-TABLE = RouteTable()
+ROWS = default_venue().routes
+TABLE = RouteTable(ROWS)
 
 
 def test_the_words_that_configuration_log_and_metrics_use() -> None:
-    assert [*Auth] == ["signed", "session", "open", "app_only"]
+    assert [*Auth] == ["signed", "key", "session", "open", "app_only"]
     assert [*Permission] == ["read", "trade", "keys"]
     assert [*Lane] == ["cancel", "order", "read"]
 
@@ -152,7 +154,7 @@ def test_what_only_resembles_the_apps_is_signed(path: str) -> None:
 
 def test_no_row_opens_another_spelling_of_what_is_the_apps() -> None:
     rows = [CustomRoute("POST", "/{any}/{any}", needs=READ), CustomRoute("POST", "/API-KEYS", needs=READ)]
-    table = RouteTable(rows)
+    table = RouteTable(ROWS, rows)
     assert {table.find("POST", path).auth for path in ("/API-KEYS", "/User/Handshake")} == {APP_ONLY}
 
 
@@ -247,7 +249,7 @@ def test_session_routes_are_for_reading_alone(path: str) -> None:
 )
 def test_the_configuration_changes_only_what_it_names(row: CustomRoute, call: str, route: Route) -> None:
     method, path = call.split()
-    assert RouteTable([row]).find(method, path) == route
+    assert RouteTable(ROWS, [row]).find(method, path) == route
 
 
 def test_a_literal_goes_before_a_placeholder_and_turns_back_where_it_leads_nowhere() -> None:
@@ -256,14 +258,14 @@ def test_a_literal_goes_before_a_placeholder_and_turns_back_where_it_leads_nowhe
         CustomRoute("GET", "/a/b", needs=TRADE),
         CustomRoute("GET", "/a/{x}", needs=TRADE),
     ]
-    table = RouteTable(rows)
+    table = RouteTable(ROWS, rows)
     found = [table.find("GET", path).template for path in ("/a/b", "/a/z", "/a/b/c", "/a/b/d")]
     assert found == ["/a/b", "/a/{x}", "/a/{x}/c", "other"]
 
 
 def test_the_last_of_two_rows_counts() -> None:
     rows = [CustomRoute("GET", "/a", needs=TRADE), CustomRoute("GET", "/a", lane=Lane.CANCEL)]
-    assert RouteTable(rows).find("GET", "/a") == Route("/a", TRADE, SIGNED, Lane.CANCEL)
+    assert RouteTable(ROWS, rows).find("GET", "/a") == Route("/a", TRADE, SIGNED, Lane.CANCEL)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +280,7 @@ def test_the_last_of_two_rows_counts() -> None:
     ],
 )
 def test_only_what_is_declared_or_known_to_read_may_be_sent_twice(row: CustomRoute, *, is_read: bool) -> None:
-    assert RouteTable([row]).find(row.method, row.template).is_read is is_read
+    assert RouteTable(ROWS, [row]).find(row.method, row.template).is_read is is_read
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -299,6 +301,6 @@ def test_every_path_has_a_rule(method: str, path: str) -> None:
 
 
 def test_a_configured_cost_replaces_the_usual_one() -> None:
-    table = RouteTable([CustomRoute("POST", "/batch", cost=5)])
+    table = RouteTable(ROWS, [CustomRoute("POST", "/batch", cost=5)])
     assert table.find("POST", "/batch").cost == 5
     assert table.find("POST", "/order").cost == 1

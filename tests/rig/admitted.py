@@ -16,7 +16,7 @@ from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
 PREFIX = "/v1/trade"
 BOT = Bot("grid", ("main",), frozenset(Permission))
 _HEADERS = HeaderRules(default_venue().own_headers)
-_RULES = Rules(PREFIX, frozenset(), {}, None, RouteTable(()), _HEADERS, max_body=1024)
+_RULES = Rules(PREFIX, frozenset(), {}, None, RouteTable(default_venue().routes), _HEADERS, max_body=1024)
 
 
 def ticket(call: str, *fields: tuple[bytes, bytes], bot: Bot = BOT) -> Ticket:

@@ -5,8 +5,6 @@ clock that is behind, and what it sends is signed by the file.
 """
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +14,7 @@ from sealgate.core.venues.templates import UnsignableError
 from sealgate.core.venues.venue import Venue, VenueError, read_venue
 from sealgate.errors import Refusal
 from venues.calls import GONE, VENUES
-from venues.through import FILES, Case, load, origin, signed_by_ccxt, signed_by_file, venue_of
-
-HERE = Path(__file__).parent
-SEED, ROUNDS = "1", "6"
+from venues.through import FILES, Case, origin, signed_by_ccxt, signed_by_file, venue_of
 
 HELD = [file for file in FILES if file.stem in VENUES]
 
@@ -33,14 +28,6 @@ _OTHERS = {
 }
 _STRING = re.compile(r"""(["'])((?:(?!\1).)*)\1""")
 _KEY = re.compile(r"""["']?([\w\-]+)["']? = (.*)""")
-
-
-@pytest.fixture(scope="session")
-def cases() -> dict[str, list[Case]]:
-    """Return what ccxt signed, by venue: now, and for venues that it has no more, when it had them."""
-    oracle = [sys.executable, "-m", "venues.oracle", SEED, ROUNDS]
-    signed = subprocess.run(oracle, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
-    return load(signed) | load((HERE / "recorded.jsonl").read_text("utf-8"))
 
 
 def name_of(file: Path) -> str:

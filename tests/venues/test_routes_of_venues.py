@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from sealgate.core.venues.venue import RouteAuth, Venue, VenueRoute
+from sealgate.core.routes import Auth, RouteRow
+from sealgate.core.venues.venue import Venue
 from venues.through import FOLDER, venue_of
 
 HERE = Path(__file__).parent
@@ -43,17 +44,17 @@ def calls() -> dict[str, list[Call]]:
     return found
 
 
-def auth_of(venue: Venue, call: Call) -> RouteAuth:
+def auth_of(venue: Venue, call: Call) -> Auth:
     """Return how a request proves itself: a literal goes before a placeholder, both before a subtree."""
     ranked = [
         (rank, route)
         for route in venue.routes
         if route.method in (call.method, "*") and (rank := _rank(route, call.path))
     ]
-    return max(ranked, key=lambda pair: pair[0])[1].auth if ranked else RouteAuth.SIGNED
+    return max(ranked, key=lambda pair: pair[0])[1].auth if ranked else Auth.SIGNED
 
 
-def _rank(route: VenueRoute, path: str) -> list[int]:
+def _rank(route: RouteRow, path: str) -> list[int]:
     wanted, segments = route.template.strip("/").split("/"), path.strip("/").split("/")
     if wanted[-1] == "**":
         wanted, segments = wanted[:-1], segments[: len(wanted) - 1]
@@ -69,7 +70,7 @@ def test_what_ccxt_signs_is_signed(name: str, calls: dict[str, list[Call]]) -> N
     venue = venue_of(FOLDER / f"{name}.toml")
     signed = [call for call in calls[name] if call.is_signed and call.path not in _TWICE]
     assert len(signed) > 3
-    assert [call for call in signed if auth_of(venue, call) is not RouteAuth.SIGNED] == []
+    assert [call for call in signed if auth_of(venue, call) is not Auth.SIGNED] == []
 
 
 @pytest.mark.parametrize("name", BY_QUERY)
@@ -78,7 +79,7 @@ def test_market_data_goes_as_it_came(name: str, calls: dict[str, list[Call]]) ->
     assert [
         call
         for call in calls[name]
-        if not call.is_signed and auth_of(venue, call) is RouteAuth.SIGNED and not is_elsewhere(name, call)
+        if not call.is_signed and auth_of(venue, call) is Auth.SIGNED and not is_elsewhere(name, call)
     ] == []
 
 

@@ -10,6 +10,7 @@ from sealgate.core import venues
 from sealgate.core.target import parse_target
 from sealgate.core.venues.venue import KeyMaterial, Venue, read_venue
 
+HERE = Path(__file__).parent
 FOLDER = Path(venues.__file__).parent
 FILES = sorted(FOLDER.glob("*.toml"))
 
@@ -30,25 +31,34 @@ def venue_of(file: Path) -> Venue:
 
 def signed_by_ccxt(case: Case) -> Sent:
     signed = case["signed"]
-    return Sent(_target(signed["url"]), sorted(signed["headers"].items()), _body(signed))
+    return Sent(target_of(signed["url"]), sorted(signed["headers"].items()), body_of(signed))
 
 
 def signed_by_file(venue: Venue, case: Case) -> Sent:
     """Sign what ccxt sent with a dummy key: its own headers are dropped, its parameters cut out."""
-    api_key, secret, passphrase, uid = case["key"]
-    key = KeyMaterial(api_key, bytearray(secret.encode()), passphrase, uid)
-    sealer = venue.sealer(key, origin(case))
+    sealer = venue.sealer(material(case), origin(case))
     came = case["dummy"]
-    target = parse_target(_target(came["url"]), venue.prefix)
-    nonces = {"none": "", "ms": str(case["now_ms"]), "us": f"{case['now_ms']}000", "uuid": case["uuid"]}
-    nonce = nonces[venue.signing.nonce].encode()
-    lines, raw, body, _ = sealer.sign(case["now_ms"], nonce, came["method"], target, _body(came))
+    target = parse_target(target_of(came["url"]), venue.prefix)
+    nonce = nonce_of(venue, case)
+    lines, raw, body, _ = sealer.sign(case["now_ms"], nonce, came["method"], target, body_of(came))
     passed = [(name, text) for name, text in came["headers"].items() if name.lower() not in venue.own_headers]
     own = [tuple(line.split(": ", 1)) for line in lines.decode().split("\r\n")[:-1]]
     return Sent(raw, sorted(passed + own), body)  # type: ignore[operator] # each line has a name and a value
 
 
-def _target(url: str) -> str:
+def material(case: Case) -> KeyMaterial:
+    """Return the real key."""
+    api_key, secret, passphrase, uid = case["key"]
+    return KeyMaterial(api_key, bytearray(secret.encode()), passphrase, uid)
+
+
+def nonce_of(venue: Venue, case: Case) -> bytes:
+    nonces = {"none": "", "ms": str(case["now_ms"]), "us": f"{case['now_ms']}000", "uuid": case["uuid"]}
+    nonce: str = nonces[venue.signing.nonce]
+    return nonce.encode()
+
+
+def target_of(url: str) -> str:
     parts = urlsplit(url)
     # HTTP clients leave out a bare "?", and so does this: ccxt's own clients never send one.
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
@@ -60,7 +70,7 @@ def origin(case: Case) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def _body(request: Mapping[str, Any]) -> bytes:
+def body_of(request: Mapping[str, Any]) -> bytes:
     return (request["body"] or "").encode()
 
 

@@ -66,12 +66,12 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
 
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
-    from sealgate.core.routes import SIGNED_READ, Auth, RouteTable
+    from sealgate.core.routes import Auth, RouteTable
     from sealgate.gateway.direct.discovery import Errand
 
     prefix = config.upstream.prefix
-    chosen = checked_target(target or prefix + SIGNED_READ, prefix)
-    if RouteTable().find("GET", chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
+    chosen = checked_target(target or config.venue.signed_read, prefix)
+    if RouteTable(config.venue.routes).find("GET", chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
         leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
     return Errand(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s)
 

@@ -16,7 +16,6 @@ from sealgate.core.error_words import error_words
 from sealgate.core.findings import Level
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
-from sealgate.core.routes import KEY_LIST
 from sealgate.gateway.direct.read import direct_upstream, read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
@@ -137,18 +136,18 @@ class _Reading:
         return found[0]
 
     async def _list(self, alias: str, session: Secret) -> list[ListedKey]:
-        keys = list_keys(await self._read(alias, session, KEY_LIST))
-        return _not_a_list(KEY_LIST) if keys is None else keys
+        path = self._config.venue.key_list
+        keys = list_keys(await self._read(alias, session, path))
+        return _not_a_list(path) if keys is None else keys
 
     async def _log(self, listed: _Listed, limit: int | None) -> tuple[AuditEntry, ...]:
-        path = f"{KEY_LIST}/{quote(listed.key.api_key, safe='')}/audit"
+        path = f"{self._config.venue.key_list}/{quote(listed.key.api_key, safe='')}/audit"
         query = "" if limit is None else f"?limit={limit}"
         entries = list_audit(await self._read(listed.alias, listed.session, path + query))
         return tuple(_not_a_list(path) if entries is None else entries)
 
     async def _read(self, alias: str, session: Secret, path: str) -> bytes:
-        prefix = self._config.upstream.prefix
-        target = checked_target(prefix + path, prefix)
+        target = checked_target(path, self._config.upstream.prefix)
         answer = await read(self._upstream, target.raw, bearer_line(session))
         if isinstance(answer, Failure):
             leave(f"{self._config.base_url} cannot be reached: {answer.detail}; {REACH}")

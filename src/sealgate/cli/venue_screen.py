@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from urllib.parse import quote
 
 from sealgate.cli.tables import drawn, plain_table
-from sealgate.core.routes import Permission
+from sealgate.core.routes import Auth, Permission
 from sealgate.core.target import Target, parse_target
 from sealgate.core.venues.replies import Rule
 from sealgate.core.venues.scheme import Sealer
 from sealgate.core.venues.templates import UnsignableError
-from sealgate.core.venues.venue import Counter, KeyMaterial, RouteAuth, Venue
+from sealgate.core.venues.venue import Counter, KeyMaterial, Venue
 
 _MANY = 8
 _WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
@@ -273,7 +273,7 @@ def _counter(counter: Counter) -> str:
 
 def _routes(venue: Venue) -> str:
     counts = {
-        "open": sum(route.auth is RouteAuth.OPEN for route in venue.routes),
+        "open": sum(route.auth is Auth.OPEN for route in venue.routes),
         "cancels": sum(route.lane == "cancel" for route in venue.routes),
         "reads": sum(route.needs is Permission.READ for route in venue.routes),
     }

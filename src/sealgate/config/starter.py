@@ -11,7 +11,8 @@ from sealgate.config.manual import MANUAL
 from sealgate.config.settings import ANY, Setting, all_settings
 from sealgate.config.toml_text import plain_value, toml_text
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
-from sealgate.core.venues.venue import RouteAuth, Venue
+from sealgate.core.routes import Auth
+from sealgate.core.venues.venue import Venue
 
 WIDTH = 100
 
@@ -98,7 +99,7 @@ class _Starter:
         if table == "signing":
             return self._is_default  # another file says all of it
         if table == "keys" and name == "session":
-            return any(route.auth is RouteAuth.SESSION for route in self._venue.routes)
+            return any(route.auth is Auth.SESSION for route in self._venue.routes)
         return table != "keys" or name not in _PASTED_WHERE_WANTED or setting.name in self._pasted
 
     def _table(self, name: str, settings: list[Setting]) -> str:

@@ -2,9 +2,8 @@
 
 A table, compiled once into a tree of path segments, so that a look-up costs the depth of the path and not the
 number of routes. A literal segment goes before a `{placeholder}`; `**` stands for a whole subtree. Later rows
-replace earlier ones of the same template. What no row names gets its rule from the method alone.
-
-Source: spec.md, Endpoints.
+replace earlier ones of the same template. What no row names gets its rule from the method alone. The rows are
+those of the venue's file, and then the configuration's.
 """
 
 import re
@@ -20,6 +19,7 @@ class Auth(StrEnum):
     """How a request proves itself to the upstream."""
 
     SIGNED = "signed"
+    KEY = "key"  # by the headers that need no signature, and nothing else
     SESSION = "session"
     OPEN = "open"
     APP_ONLY = "app_only"
@@ -57,34 +57,22 @@ class Route:
         return self.needs is Permission.READ or self.auth is Auth.SESSION
 
 
-SIGNED_READ = "/symbols/list"  # with any key, and without a parameter: what the gateway and its commands ask
-KEY_LIST = "/api-keys"
-
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = frozenset({"GET", "HEAD"})
 
-# Method ("*" is all), template, how it is authenticated, and who may (None: by the method).
-_BUILT_IN: tuple[tuple[str, str, Auth, Permission | None], ...] = (
-    ("*", "/api-keys/**", Auth.APP_ONLY, None),
-    ("*", "/user/handshake/**", Auth.APP_ONLY, None),
-    ("GET", "/time", Auth.OPEN, None),
-    ("GET", KEY_LIST, Auth.SESSION, Permission.KEYS),
-    ("GET", "/api-keys/{api_key}/audit", Auth.SESSION, Permission.KEYS),
-    ("GET", SIGNED_READ, Auth.SIGNED, None),
-    ("GET", "/spot/symbols/list", Auth.SIGNED, None),
-    ("GET", "/spot/symbols", Auth.SIGNED, None),
-    ("GET", "/user/{address}/positions", Auth.SIGNED, None),
-    ("GET", "/user/{address}/openOrders", Auth.SIGNED, None),
-    ("GET", "/spot/balance/{address}", Auth.SIGNED, None),
-    ("POST", "/order", Auth.SIGNED, None),
-    ("POST", "/order/modify", Auth.SIGNED, None),
-    ("POST", "/order/cancel", Auth.SIGNED, None),
-)
-
-
-# Whole trees that are the app's, by what their segments begin with: see `_reduced`.
-_APPS = (["api-keys"], ["user", "handshake"])
 _NAME = re.compile(r"[\s.]*([\w-]*).*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRow:
+    """A row of a venue's file; what is None is what the rule of the method says."""
+
+    method: str  # "*": each
+    template: str
+    auth: Auth = Auth.SIGNED
+    needs: Permission | None = None
+    lane: Lane | None = None
+    cost: float = 1.0
 
 
 @dataclass(slots=True)
@@ -108,16 +96,19 @@ class CustomRoute:
 class RouteTable:
     """The compiled table. `find` never fails: an unnamed path gets the rule of its method."""
 
-    def __init__(self, custom: Iterable[CustomRoute] = ()) -> None:
+    def __init__(self, rows: Iterable[RouteRow] = (), custom: Iterable[CustomRoute] = ()) -> None:
         self._root = _Node()
-        for method, template, auth, needs in _BUILT_IN:
-            for name in METHODS if method == "*" else (method,):
-                self._add(name, _route(name, template, auth, needs))
+        self._apps: list[list[str]] = []  # whole trees that are the app's, by what their segments begin with
+        for row in rows:
+            for name in METHODS if row.method == "*" else (row.method,):
+                self._add(name, _route(name, row))
+            if row.auth is Auth.APP_ONLY and row.template.endswith("/**"):
+                self._apps.append(row.template.strip("/").split("/")[:-1])
         self._other = {method: _other(method) for method in METHODS}
         self._other_cancel = {method: replace(self._other[method], lane=Lane.CANCEL) for method in METHODS}
-        for row in custom:
-            standing = replace(self._search(row.method, row.template), template=row.template)
-            self._add(row.method, _changed(standing, row))
+        for change in custom:
+            standing = replace(self._search(change.method, change.template), template=change.template)
+            self._add(change.method, _changed(standing, change))
         self._found = lru_cache(maxsize=1024)(self._search)
 
     def find(self, method: str, path: str) -> Route:
@@ -126,7 +117,7 @@ class RouteTable:
 
     def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
-        segments = _as_the_apps(path.strip("/").split("/"))
+        segments = _as_the_apps(path.strip("/").split("/"), self._apps)
         found = _search(self._root, segments, "GET" if method == "HEAD" else method)
         if found is not None:
             return found
@@ -143,14 +134,14 @@ class RouteTable:
         node.routes[method] = route
 
 
-def _as_the_apps(segments: list[str]) -> list[str]:
+def _as_the_apps(segments: list[str], apps: Iterable[list[str]]) -> list[str]:
     """Return the segments, or a place in the app's tree where another spelling could lead some server there.
 
     Frameworks ignore case, cut an extension (`.json`) or a suffix (`:rotate`), trim, and read compatible
     letters as the plain ones; the table knows one spelling. Nothing else has such a name, so refusing costs
     nothing.
     """
-    for names in _APPS:
+    for names in apps:
         own = segments[: len(names)]
         is_theirs = len(own) == len(names) and all(map(_is_like, own, names))
         if is_theirs and own != names:
@@ -189,13 +180,18 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     return replace(standing, needs=needs, lane=row.lane or by_need, cost=row.cost or standing.cost)
 
 
-def _route(method: str, template: str, auth: Auth, needs: Permission | None) -> Route:
-    by_method = Permission.READ if method in _READ_METHODS else Permission.TRADE
-    return Route(template, needs or by_method, auth, _lane(method, template))
+def _route(method: str, row: RouteRow) -> Route:
+    needs = row.needs or (Permission.READ if method in _READ_METHODS else Permission.TRADE)
+    lane = row.lane or _lane(method, row.template)
+    if row.lane is None and lane is Lane.ORDER and needs is Permission.READ:
+        lane = Lane.READ
+    if row.lane is None and lane is Lane.READ and needs is Permission.TRADE:
+        lane = Lane.ORDER
+    return Route(row.template, needs, row.auth, lane, row.cost)
 
 
 def _other(method: str) -> Route:
-    return _route(method, "other", Auth.SIGNED, None)
+    return _route(method, RouteRow(method, "other"))
 
 
 def _lane(method: str, template: str) -> Lane:

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from sealgate.core import venues
-from sealgate.core.routes import Lane, Permission
+from sealgate.core.routes import Auth, Lane, Permission
 from sealgate.core.target import parse_target
 from sealgate.core.venues.scheme import Sealer, next_nonce
 from sealgate.core.venues.templates import UnsignableError
-from sealgate.core.venues.venue import KeyMaterial, RouteAuth, Scope, Venue, VenueError, read_venue
+from sealgate.core.venues.venue import KeyMaterial, Scope, Venue, VenueError, read_venue
 
 NOW_MS = 1_790_000_000_387
 FOLDER = Path(venues.__file__).parent
@@ -321,12 +321,12 @@ auth = "open"
         "X-RESET",
     )
     of_the_clock, subtree, each, open_route = venue.routes
-    assert (of_the_clock.method, of_the_clock.template, of_the_clock.auth) == ("GET", "/time", RouteAuth.OPEN)
+    assert (of_the_clock.method, of_the_clock.template, of_the_clock.auth) == ("GET", "/time", Auth.OPEN)
     assert (subtree.method, subtree.template, subtree.needs, subtree.lane, subtree.cost) == (
         "GET", "/a/**", Permission.TRADE, Lane.ORDER, 2.0,
     )  # fmt: skip
-    assert (each.method, each.template, each.auth) == ("*", "/b/{id}", RouteAuth.SIGNED)
-    assert (open_route.auth, open_route.needs, open_route.lane) == (RouteAuth.OPEN, None, None)
+    assert (each.method, each.template, each.auth) == ("*", "/b/{id}", Auth.SIGNED)
+    assert (open_route.auth, open_route.needs, open_route.lane) == (Auth.OPEN, None, None)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ async def test_a_key_that_rests_is_tried_when_it_is_due_and_once_for_each_gap() 
         assert one.pipeline.asked == []
         logs = await one.look(2)
         assert one.pipeline.asked == [("main", READ)]
-        assert [(line["event"], line["path"]) for line in logs] == [("key_not_asked_about", "/symbols/list")]
+        assert [(line["event"], line["path"]) for line in logs] == [("key_not_asked_about", READ)]
         await one.look(int(FIRST_GAP_S))
         assert len(one.pipeline.asked) == 2
 

@@ -18,7 +18,6 @@ from sealgate.core.findings import Finding, Level, fail, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts, WholeReply
-from sealgate.core.routes import KEY_LIST
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.signed_reads import Read, judge_reads, limited
 from sealgate.core.target import Target
@@ -141,8 +140,8 @@ class Exchange:
     async def _read_lists(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
         """Ask for the list of keys with each session token, and yield a line for each key that has it."""
         tokens = {alias: one.key.session for alias, one in known.items() if one.key.session is not None}
-        for session, aliases in by_session(tokens).items():
-            answer = await self._ask(f"{self._config.upstream.prefix}{KEY_LIST}", bearer_line(session))
+        for session, aliases in by_session(tokens if self._config.venue.key_list else {}).items():
+            answer = await self._ask(self._config.venue.key_list, bearer_line(session))
             for alias in aliases:
                 yield self._listed_as(alias, answer, session)
 

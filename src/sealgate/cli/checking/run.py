@@ -22,7 +22,6 @@ from sealgate.config.load import Loaded, is_configured, load_with_sources
 from sealgate.config.paths import PREFIX
 from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
-from sealgate.core.routes import SIGNED_READ
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
 from sealgate.gateway.direct.read import direct_upstream
@@ -102,7 +101,7 @@ def _ours(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
 
 def _target(config: Config, path: str | None) -> Target:
     try:
-        return parse_target(path or f"{config.upstream.prefix}{SIGNED_READ}", config.upstream.prefix)
+        return parse_target(path or config.venue.signed_read, config.upstream.prefix)
     except Refusal as refusal:
         leave_with_error(f"--path: {refusal.detail} {refusal.reason.advice}")
 

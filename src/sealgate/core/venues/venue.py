@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from sealgate.core.routes import METHODS, Lane, Permission
+from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
 from sealgate.core.venues.document import Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
@@ -30,34 +30,12 @@ _POINTER = re.compile(r"(/[^/]*)+")
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 
 
-class RouteAuth(StrEnum):
-    """How a request of a route proves itself. `key`: the headers that need no signature, and nothing else."""
-
-    SIGNED = "signed"
-    KEY = "key"
-    SESSION = "session"
-    OPEN = "open"
-    APP_ONLY = "app_only"
-
-
 class Scope(StrEnum):
     """What a venue counts together under one limit."""
 
     KEY = "key"
     ACCOUNT = "account"
     ADDRESS = "address"
-
-
-@dataclass(frozen=True, slots=True)
-class VenueRoute:
-    """A row of `[[routes]]`; what is None is what the rule of the method says."""
-
-    method: str  # "*": each
-    template: str
-    auth: RouteAuth = RouteAuth.SIGNED
-    needs: Permission | None = None
-    lane: Lane | None = None
-    cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +78,15 @@ class Venue:
     limits: LimitRules
     signed_read: str
     key_list: str
-    routes: tuple[VenueRoute, ...]
+    routes: tuple[RouteRow, ...]
     replies: Judge
+
+    @property
+    def signed_read_method(self) -> str:
+        """How the signed read is asked for: some venues have nothing but POST."""
+        path = self.signed_read.removeprefix(self.prefix)
+        reads = (row for row in self.routes if row.needs is Permission.READ and row.method == "POST")
+        return "POST" if any(row.template == path for row in reads) else "GET"
 
     @property
     def recv_window_ms(self) -> int:
@@ -150,7 +135,7 @@ class Venue:
         if header_prefix is not None:
             shared = len(self.header_prefix)
             headers = tuple((header_prefix + name[shared:], text) for name, text in headers)
-            signing = replace(signing, drops=(*signing.drops, f"{header_prefix}*"))
+            signing = replace(signing, drops=tuple(dict.fromkeys((*signing.drops, f"{header_prefix}*"))))
         message = signing.message
         if signs_query is not None:
             signed = "target" if signs_query else "path"
@@ -162,7 +147,11 @@ class Venue:
             encoding=encoding or signing.encoding,
             secret=secret or signing.secret,
         )
-        return replace(self, signing=changed, prefix=self.prefix if prefix is None else prefix)
+        kept = self.prefix if prefix is None else prefix
+        signed_read, key_list = (
+            path and kept + path.removeprefix(self.prefix) for path in (self.signed_read, self.key_list)
+        )
+        return replace(self, signing=changed, prefix=kept, signed_read=signed_read, key_list=key_list)
 
 
 def _with_path(text: Template, signed: str) -> Template:
@@ -232,17 +221,17 @@ def _counter(row: Table) -> Counter:
     )
 
 
-def _clock_route(clock: Table, prefix: str) -> Iterable[VenueRoute]:
+def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
     """Yield the open route of the time, which bots may ask for, too."""
     path = clock.text("path", "")
     if path.startswith(f"{prefix}/"):
-        yield VenueRoute("GET", path[len(prefix) :], RouteAuth.OPEN)
+        yield RouteRow("GET", path[len(prefix) :], Auth.OPEN)
 
 
 _ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost")
 
 
-def _routes(rows: Iterable[Table], prefix: str) -> Iterable[VenueRoute]:
+def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
     for row in rows:
         if not row.texts("match"):
             raise row.error(None, "match is missing")
@@ -255,10 +244,10 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[VenueRoute]:
             if not _PATH.fullmatch(path) or not path.startswith(f"{prefix}/"):
                 raise row.error("match", f"{match!r} has no path under {prefix}/")
             needs, lane = row.text("needs", "", ("", *Permission)), row.text("lane", "", ("", *Lane))
-            yield VenueRoute(
+            yield RouteRow(
                 method,
                 path[len(prefix) :],
-                RouteAuth(row.text("auth", RouteAuth.SIGNED, list(RouteAuth))),
+                Auth(row.text("auth", Auth.SIGNED, list(Auth))),
                 Permission(needs) if needs else None,
                 Lane(lane) if lane else None,
                 row.number("cost", 1.0),

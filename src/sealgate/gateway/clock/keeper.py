@@ -23,12 +23,17 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
+_ANYWHERE = "/"  # of which the Date is all that is wanted, whatever the status
+
 log = structlog.get_logger("sealgate.clock")
 
 
 @dataclass(frozen=True, slots=True)
 class TimeSource:
-    """Where the time is asked for, and how often. `field` is a JSON pointer, "" finds the time by itself."""
+    """Where the time is asked for, and how often. `field` is a JSON pointer, "" finds the time by itself.
+
+    `path` is "" where the exchange has none: then the `Date` of any reply says the time, to half a second.
+    """
 
     path: str
     field: str
@@ -61,7 +66,8 @@ class ClockKeeper:
             await self._upstream.close()
 
     async def _rest(self) -> None:
-        gap = self._sampling.gap(self._source.interval_s, self._clock.error_s() or 0.0)
+        error_s = self._clock.error_s() if self._source.path else None  # a Date stays poor: no hurry for more
+        gap = self._sampling.gap(self._source.interval_s, error_s or 0.0)
         await self._host.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(gap.latest_s - gap.soonest_s):
@@ -76,7 +82,7 @@ class ClockKeeper:
         if isinstance(connection, Failure):
             answer = connection
         else:
-            request = self._upstream.head("GET", self._source.path) + b"\r\n"
+            request = self._upstream.head("GET", self._source.path or _ANYWHERE) + b"\r\n"
             answer = await connection.exchange(request, timeout_s, is_head=False)
         if isinstance(answer, Failure):
             self._sampling = self._sampling.failed(None)
@@ -89,6 +95,8 @@ class ClockKeeper:
         """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
         if answer.remainder is not None:
             answer.remainder.abandon()
+        if not self._source.path:
+            return self._read_date(answer, sent, received)
         try:
             found = time_in(answer, self._source.field)
         except UnreadableTimeError as error:
@@ -100,13 +108,22 @@ class ClockKeeper:
         self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
         return None
 
+    def _read_date(self, answer: Answer, sent: float, received: float) -> str | None:
+        seconds = _date_in(answer)
+        if seconds is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            self._sampling = self._sampling.failed(self._stated_wait(answer))
+            return f"the exchange has no time, and no Date in its answer {answer.status}"
+        self._sampling = self._sampling.taken((received - sent) / 2)
+        self._field = "Date"
+        self._clock.observe(Sample(sent, received, seconds, 1.0))
+        return None
+
     def _stated_wait(self, answer: Answer) -> float | None:
         """Return the seconds that a 429 asks for."""
         return limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now).retry_after_s
 
     def _try_date(self, answer: Answer, sent: float, received: float) -> None:
-        date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")
-        seconds = parse_http_date(date.decode("latin-1"))
+        seconds = _date_in(answer)
         if seconds is not None:
             self._clock.observe_date(Sample(sent, received, seconds, 1.0))
 
@@ -121,6 +138,12 @@ class ClockKeeper:
             return
         offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms(self._host.now())
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
+
+
+def _date_in(answer: Answer) -> float | None:
+    """Return what the Date header of a reply says, None where it says nothing."""
+    date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")
+    return parse_http_date(date.decode("latin-1"))
 
 
 def time_in(answer: Answer, field: str) -> ServerTime:

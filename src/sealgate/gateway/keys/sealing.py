@@ -9,7 +9,7 @@ from sealgate.core.venues.templates import UnsignableError
 from sealgate.errors import Refusal
 from sealgate.gateway.keys.key import Secret, SigningKey
 
-_SESSION, _SIGNED = Auth.SESSION, Auth.SIGNED
+_SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY
 # RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
 _STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 _FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
@@ -35,6 +35,8 @@ def sealed_request(
             raise Refusal("bad_request", f"It cannot be signed: {error}.") from None
         if is_new_form and b"content-type" not in ticket.head.kept:
             proof += _FORM
+    elif ticket.route.auth is _KEY:
+        proof = key.sealer.key_lines()
     elif ticket.route.auth is _SESSION and key.session is not None:
         proof = bearer_line(key.session)
     has_length = body or ticket.method in _STATES_LENGTH

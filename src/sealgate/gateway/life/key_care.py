@@ -12,7 +12,7 @@ import structlog
 from sealgate.core.advice import RENEW
 from sealgate.core.key_health import KeyVerdict, is_mismatch, judge_key, key_fault
 from sealgate.core.key_records import KeyRecord, KeyState, find_record
-from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
+from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.own_requests import Deliverer, ask
@@ -44,6 +44,8 @@ class KeyCare:
         self._alias = alias
         self._live_key = pipeline.tree.live_keys[alias]
         self._untried = untried
+        venue = pipeline.tree.config.venue
+        self._signed_read, self._key_list = venue.signed_read, venue.key_list
         self._host = host
         self._try_at = self._read_at = host.now() + _FIRST_READ_S
 
@@ -58,19 +60,21 @@ class KeyCare:
     async def _try_disabled(self) -> None:
         """Send a signed read if the key may be tried again; where bots came first, it is not due.
 
+        Where the venue's file names none, the next request of a bot tries it.
         One that is taken is told by the watch.
         """
         watch = self._live_key.watch
-        if watch.health.fault is None or not watch.health.may_go(self._host.now()):
+        is_due = watch.health.fault is not None and watch.health.may_go(self._host.now())
+        if not is_due or not self._signed_read:
             return
         watch.pass_or_refuse()
-        answer = await self._ask(SIGNED_READ)
+        answer = await self._ask(self._signed_read)
         fault = None if answer is None else key_fault(answer.verdict)
         if fault is not None:
             fix = fix_of(fault, self._alias)
             log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
         elif answer is not None and watch.health.fault is not None:
-            self._say_unread(SIGNED_READ, answer)
+            self._say_unread(self._signed_read, answer)
 
     async def _try_new(self) -> None:
         """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
@@ -79,7 +83,7 @@ class KeyCare:
         """
         if self._alias not in self._untried:
             return
-        if self._live_key.watch.health.is_unknown:
+        if self._live_key.watch.health.is_unknown and self._signed_read:
             if not self._may_try():
                 return
             await self._try()
@@ -93,7 +97,7 @@ class KeyCare:
 
     async def _try(self) -> None:
         try:
-            answer = await self._answer(SIGNED_READ)
+            answer = await self._answer(self._signed_read)
         except Refusal as refusal:
             log.info("key_not_proven", key=self._alias, cause=refusal.detail)
             return
@@ -106,17 +110,17 @@ class KeyCare:
 
     async def _read_due(self) -> None:
         now = self._host.now()
-        if self._live_key.key.session is not None and now >= self._read_at:
+        if self._live_key.key.session is not None and self._key_list and now >= self._read_at:
             self._read_at = now + _READ_AGAIN_S
             await self._read_record()
 
     async def _read_record(self) -> None:
         """Take in what the exchange's list says of the key."""
-        answer = await self._ask(KEY_LIST)
+        answer = await self._ask(self._key_list)
         if answer is None:
             return
         if answer.status != HTTPStatus.OK:
-            self._say_unread(KEY_LIST, answer)
+            self._say_unread(self._key_list, answer)
         elif (record := find_record(answer.body, self._live_key.key.api_key)) is not None:
             self._live_key.watch.record = record
             self._warn(record)

@@ -30,7 +30,7 @@ class Deliverer(Protocol):
 
 
 async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, host: Host) -> Answer:
-    """Return the whole reply to `GET path`, relative to the prefix, with a key of the pipeline's tree.
+    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's tree.
 
     Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
     """
@@ -45,9 +45,9 @@ async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, host: Host
 
 
 def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
-    rules = pipeline.tree.rules
-    route = replace(rules.routes.find("GET", path), lane=lane)
+    rules, venue = pipeline.tree.rules, pipeline.tree.config.venue
+    method = venue.signed_read_method if path == venue.signed_read else "GET"
+    target = parse_target(path, rules.prefix)
+    route = replace(rules.routes.find(method, target.path[len(rules.prefix) :]), lane=lane)
     bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
-    return Ticket(
-        bot, alias, route, "GET", parse_target(rules.prefix + path, rules.prefix), Head({}, b""), None
-    )
+    return Ticket(bot, alias, route, method, target, Head({}, b""), None)

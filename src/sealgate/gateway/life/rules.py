@@ -19,7 +19,7 @@ def build_rules(config: Config, roster: Roster) -> Rules:
         named=roster.named,
         local_users=roster.local_users,
         local=None if config.bots else Bot("local", tuple(config.keys), _LOCAL_MAY),
-        routes=RouteTable(_custom_routes(config)),
+        routes=RouteTable(config.venue.routes, _custom_routes(config)),
         headers=HeaderRules(config.venue.own_headers),
         max_body=config.listen.max_body,
     )

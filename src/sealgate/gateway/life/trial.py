@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable
 
 from sealgate.core.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.core.key_records import find_record
-from sealgate.core.routes import KEY_LIST, SIGNED_READ, Lane
+from sealgate.core.routes import Lane
 from sealgate.core.target import Target
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
@@ -53,7 +53,10 @@ class Trial:
 
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it says nothing of the key, None where that is good."""
-        answer = await ask(self._new, alias, SIGNED_READ, Lane.CANCEL, self._host)
+        path = self._new.tree.config.venue.signed_read
+        if not path:
+            return f"keys.{alias} could not be tried: the venue's file names no read in reads.signed"
+        answer = await ask(self._new, alias, path, Lane.CANCEL, self._host)
         cause = key_fault(answer.verdict) or "the signature is refused"
         fix = f"correct keys.{alias}.api_key, its secret or [signing]"
         return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
@@ -61,7 +64,10 @@ class Trial:
     async def _try_session(self, alias: str) -> str | None:
         """Read the list of keys, likewise; the key must be in it."""
         name = f"keys.{alias}.session"
-        answer = await ask(self._new, alias, KEY_LIST, Lane.CANCEL, self._host)
+        path = self._new.tree.config.venue.key_list
+        if not path:
+            return None
+        answer = await ask(self._new, alias, path, Lane.CANCEL, self._host)
         fix = "store the token of a session that has not ended"
         doubt = _heard(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
         if doubt is None and find_record(answer.body, self._live_key(alias).key.api_key) is None:
