@@ -14,6 +14,8 @@ from sealgate.core.admission import (
     Peer,
     Rules,
     Ticket,
+    TicketMemory,
+    asked_by,
     authenticate,
     authorise,
     guard,
@@ -477,3 +479,89 @@ def test_every_header_that_is_checked_is_kept() -> None:
     """A check for a header that the sorting drops would never run."""
     for name in _CHECKS:
         assert RULES.headers.sort([(name, b"x")]).kept == {name: b"x"}
+
+
+Asking = tuple[Fields, str, str, tuple[int, int], Peer]
+ORDER = "/v1/trade/order"
+FIELDS = {
+    "Host": "localhost",
+    "Authorization": "Bearer grid-token",
+    "Idempotency-Key": "a",
+    "User-Agent": "x",
+}
+ASKING: dict[str, Asking] = {
+    "as before": (FIELDS, "POST", ORDER, (1, 1), Peer()),
+    "another Idempotency-Key": (FIELDS | {"Idempotency-Key": "b"}, "POST", ORDER, (1, 1), Peer()),
+    "a wrong Idempotency-Key": (FIELDS | {"Idempotency-Key": ""}, "POST", ORDER, (1, 1), Peer()),
+    "an id": (FIELDS | {"X-Gateway-Request-Id": "r-1"}, "POST", ORDER, (1, 1), Peer()),
+    "a field that is passed on": (FIELDS | {"X-Request-Id": "7"}, "POST", ORDER, (1, 1), Peer()),
+    "another bot": (FIELDS | {"Authorization": "Bearer watch-token"}, "POST", ORDER, (1, 1), Peer()),
+    "a wrong token": (FIELDS | {"Authorization": "Bearer grid-tokem"}, "POST", ORDER, (1, 1), Peer()),
+    "no token": ({"Host": "localhost"}, "POST", ORDER, (1, 1), Peer()),
+    "another host": (FIELDS | {"Host": "evil.example"}, "POST", ORDER, (1, 1), Peer()),
+    "a web page": (FIELDS | {"Origin": "null"}, "POST", ORDER, (1, 1), Peer()),
+    "a large body": (FIELDS | {"Content-Length": "1001"}, "POST", ORDER, (1, 1), Peer()),
+    "another key": (FIELDS | {"X-Gateway-Key": "alt"}, "POST", ORDER, (1, 1), Peer()),
+    "a wrong key": (FIELDS | {"X-Gateway-Key": "other"}, "POST", ORDER, (1, 1), Peer()),
+    "a deadline": (FIELDS | {"X-Gateway-Deadline-Ms": "5"}, "POST", ORDER, (1, 1), Peer()),
+    "another method": (FIELDS, "GET", ORDER, (1, 1), Peer()),
+    "a wrong method": (FIELDS, "TRACE", ORDER, (1, 1), Peer()),
+    "another target": (FIELDS, "POST", "/v1/trade/order/cancel", (1, 1), Peer()),
+    "a wrong target": (FIELDS, "POST", "/v1/trade/../order", (1, 1), Peer()),
+    "a wrong version": (FIELDS, "POST", ORDER, (2, 0), Peer()),
+    "another peer": (FIELDS, "POST", ORDER, (1, 1), Peer(name="watch")),
+}
+
+
+def verdict(asking: Asking, memory: TicketMemory | None = None) -> tuple[object, ...]:
+    """Return what is decided on a request, by a memory or anew."""
+    fields, method, target, version, peer = asking
+    head = head_of(fields)
+    asked = asked_by(head, method, target, version, peer)
+    try:
+        found = None if memory is None else memory.find(asked, head)
+        if found is None:
+            bot = authenticate(head, method, version, RULES, peer)
+            found = authorise(bot, method, target, head, RULES)
+    except Refusal as refusal:
+        return refusal.slug, refusal.detail
+    if memory is not None:
+        memory.put(asked, found)
+    assert found.head is head
+    return found.bot.name, found.key, found.route, found.method, found.target, found.deadline_s, found.is_read
+
+
+@pytest.mark.parametrize("first", ASKING.values(), ids=ASKING)
+def test_what_was_decided_before_changes_no_decision(first: Asking) -> None:
+    for then in ASKING.values():
+        memory = TicketMemory()
+        assert verdict(first, memory) == verdict(first)
+        assert verdict(then, memory) == verdict(then)
+
+
+def test_a_request_is_judged_once_where_only_what_is_its_own_differs() -> None:
+    memory = TicketMemory()
+    verdict(ASKING["as before"], memory)
+    for name in ("as before", "another Idempotency-Key", "an id", "a field that is passed on"):
+        fields, method, target, version, peer = ASKING[name]
+        head = head_of(fields)
+        assert memory.find(asked_by(head, method, target, version, peer), head) is not None
+
+
+def test_the_memory_of_tickets_is_bounded_and_can_be_cleared() -> None:
+    memory = TicketMemory(most=1)
+    large = (FIELDS | {"X-Large": "a" * 5000}, "GET", ORDER, (1, 1), Peer())
+    heads = [
+        (asking, head_of(asking[0])) for asking in (ASKING["as before"], ASKING["another target"], large)
+    ]
+
+    def known() -> list[bool]:
+        return [memory.find(asked_by(head, *one[1:]), head) is not None for one, head in heads]
+
+    verdict(ASKING["as before"], memory)
+    assert known() == [True, False, False]
+    verdict(ASKING["another target"], memory)
+    verdict(large, memory)
+    assert known() == [False, True, False]
+    memory.clear()
+    assert known() == [False, False, False]

@@ -26,6 +26,9 @@ _LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth s
 _LONGEST_NAME = 253  # characters; DNS has none that is longer
 _LONGEST_PART = 15  # of a name that is told: a longer one may be a token that went into the wrong field
 _HTTP_1 = ((1, 0), (1, 1))
+_MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
+# They change nothing of who may send what; `TicketMemory.find` looks at them.
+_OF_ONE_REQUEST = (b"idempotency-key", b"x-gateway-request-id")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +96,54 @@ class Ticket:
 
     def __post_init__(self) -> None:
         self.is_read = self.route.is_read
+
+
+# All that admission goes by, beside the rules: method, target, version, the other end, the kept fields.
+Asked = tuple[str, str, tuple[int, int], Peer, tuple[tuple[bytes, bytes], ...]]
+
+
+class TicketMemory:
+    """Tickets by what admission went by under one set of rules, the oldest of which go first.
+
+    So a request that differs from an earlier one in nothing but its Idempotency-Key, its id, or fields that
+    are only passed on, is not judged again. Tokens are in here.
+    """
+
+    def __init__(self, most: int = 256) -> None:
+        self._most = most
+        self._tickets: dict[Asked, Ticket] = {}
+
+    def find(self, asked: Asked, head: Head) -> Ticket | None:
+        """Return the ticket of a request, with its own head; None where it has to be judged.
+
+        Raises Refusal `bad_request` for an Idempotency-Key that is none.
+        """
+        known = self._tickets.get(asked)
+        if known is None:
+            return None
+        if (key := head.text(b"idempotency-key")) is not None:
+            parse_key(key)
+        return Ticket(known.bot, known.key, known.route, known.method, known.target, head, known.deadline_s)
+
+    def put(self, asked: Asked, ticket: Ticket) -> None:
+        """Keep a ticket, unless its head is large: such are rare, and would cost memory."""
+        if ticket.head.size > _MOST_REMEMBERED_BYTES:
+            return
+        self._tickets[asked] = ticket
+        if len(self._tickets) > self._most:
+            del self._tickets[next(iter(self._tickets))]
+
+    def clear(self) -> None:
+        """Forget them."""
+        self._tickets.clear()
+
+
+def asked_by(head: Head, method: str, target: str, version: tuple[int, int], peer: Peer) -> Asked:
+    """Return what admission goes by."""
+    fields = head.kept.copy()
+    for name in _OF_ONE_REQUEST:
+        fields.pop(name, None)
+    return method, target, version, peer, tuple(fields.items())
 
 
 def request_id(head: Head) -> str | None:

@@ -76,7 +76,10 @@ class ReplayBounds:
     longest_s: float
 
 
-@dataclass(frozen=True, slots=True)
+_FRESH = Fresh()
+
+
+@dataclass(slots=True)
 class _UnderWay:
     digest: str
     fence_ms: int = 0
@@ -173,7 +176,7 @@ class _Shelf:
         return _again(known, self._replies.get(key))
 
     def signed(self, key: str, fence_ms: int) -> None:
-        self._under_way[key] = _UnderWay(self._under_way[key].digest, fence_ms)
+        self._under_way[key].fence_ms = fence_ms
 
     def finish(self, key: str, ending: Ending, now: float) -> None:
         content = self._under_way.pop(key).digest
@@ -184,9 +187,11 @@ class _Shelf:
         self._drop(key)
         without = Ending(ending.conclusion, ending.fence_ms, is_own=ending.is_own)
         self._settled[key] = _Settled(content, without, at)
-        if (reply := ending.reply) is not None and not self._is_large(reply):
-            self._replies[key] = reply
-            self._size += reply.size
+        if (reply := ending.reply) is not None and len(reply.body) <= LARGEST_BODY:
+            size = reply.size
+            if size <= self._bounds.most_bytes:  # its key stays spent whatever the size
+                self._replies[key] = reply
+                self._size += size
         self._drop_most()
 
     def _enter(self, key: str, content: str) -> Fresh | Declined:
@@ -195,11 +200,7 @@ class _Shelf:
             return Declined("queue_full", told, Conclusion.NOT_SENT)
         self._under_way[key] = _UnderWay(content)
         self._drop_most()
-        return Fresh()
-
-    def _is_large(self, reply: BotReply) -> bool:
-        """Ask whether to leave a reply out; its key stays spent whatever the size."""
-        return len(reply.body) > LARGEST_BODY or reply.size > self._bounds.most_bytes
+        return _FRESH
 
     def _drop_most(self) -> None:
         """Drop the oldest settled ones until the bounds hold; for the bytes, their replies are enough.

@@ -195,8 +195,9 @@ class RequestContext(Outcome):
         return lines
 
     def end(self, status: int, now: float) -> None:
-        """Complete the record."""
+        """Complete the record, and let go of what holds a token: whoever reads the record may keep it."""
         self.enter(OWN, now)
+        self.ticket = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
         super().end(status, now)

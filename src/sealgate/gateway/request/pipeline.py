@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from sealgate.core import admission
-from sealgate.core.admission import Peer, Ticket
+from sealgate.core.admission import Peer, Ticket, TicketMemory
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
@@ -54,6 +54,7 @@ class Pipeline:
         self._halting = halting
         self._host = host
         self.heads: HeadMemory[RequestHead] = HeadMemory()  # of requests that were admitted
+        self._tickets = TicketMemory()
 
     @property
     def is_draining(self) -> bool:
@@ -63,6 +64,7 @@ class Pipeline:
     def retire(self) -> None:
         """Let go of the heads that are remembered, as no request comes here any more: tokens are in them."""
         self.heads.clear()
+        self._tickets.clear()
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
@@ -117,11 +119,16 @@ class Pipeline:
         fields = rules.headers.sort(head.fields)
         own_id = admission.request_id(fields)
         context.request_id = own_id or context.request_id
-        bot = admission.authenticate(fields, head.method, head.version, rules, peer)
-        context.bot = bot.name
-        ticket = admission.authorise(bot, head.method, head.target, fields, rules)
-        head.memo = _Admitted(self, peer, own_id, ticket)
-        self.heads.put(head)
+        asked = admission.asked_by(fields, head.method, head.target, head.version, peer)
+        if (ticket := self._tickets.find(asked, fields)) is None:
+            bot = admission.authenticate(fields, head.method, head.version, rules, peer)
+            context.bot = bot.name
+            ticket = admission.authorise(bot, head.method, head.target, fields, rules)
+            self._tickets.put(asked, ticket)
+        context.bot = ticket.bot.name
+        if b"idempotency-key" not in fields.kept:  # such a head does not come again
+            head.memo = _Admitted(self, peer, own_id, ticket)
+            self.heads.put(head)
         return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
