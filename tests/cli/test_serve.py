@@ -61,8 +61,15 @@ async def test_an_occupied_port_for_bots(tmp_path: Path, occupied: str) -> None:
 
 async def test_an_occupied_admin_port(tmp_path: Path, occupied: str) -> None:
     line = await refusal(tmp_path, SEALGATE_ADMIN__TCP=occupied)
-    assert line.startswith("sealgate: error: ")
-    assert occupied.rpartition(":")[2] in line
+    assert line.startswith(f"sealgate: error: cannot listen on {occupied}: another program listens there;")
+    assert "admin.tcp" in line
+
+
+async def test_an_admin_address_of_another_machine(tmp_path: Path) -> None:
+    assert await refusal(tmp_path, SEALGATE_ADMIN__TCP="192.0.2.1:80") == (
+        "sealgate: error: cannot listen on 192.0.2.1:80: cannot assign requested address; "
+        "set admin.tcp to another one"
+    )
 
 
 CONFIGURATIONS = {

@@ -18,7 +18,7 @@ from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.doors.listening import cannot_listen
+from sealgate.gateway.doors.listening import bind
 from sealgate.gateway.host.descriptors import room_for_admin
 from sealgate.gateway.host.hardening import forbid_core_dumps
 from sealgate.gateway.host.host import Host
@@ -141,10 +141,9 @@ async def _running_admin(
     hosts = frozenset(config.admin.hosts)
     app = admin_app(gateway.status, metrics, live, hosts, is_loopback=address.is_loopback)
     async with running_app(app, room_for_admin(), config.listen.head_timeout) as protocol:
-        loop = asyncio.get_running_loop()
-        try:
-            server = await loop.create_server(protocol, address.host, address.port, backlog=BACKLOG)
-        except OSError as error:
-            raise await cannot_listen(address, "admin.tcp", error) from None
-        with contextlib.closing(server):
-            yield Address(*server.sockets[0].getsockname()[:2])
+        listeners = await bind(address, "admin.tcp", BACKLOG)
+        with contextlib.ExitStack() as ends:
+            for sock in listeners:
+                server = await asyncio.get_running_loop().create_server(protocol, sock=sock, backlog=BACKLOG)
+                ends.callback(server.close)
+            yield Address(*listeners[0].getsockname()[:2])

@@ -3,8 +3,10 @@
 `running_sandbox` starts one inside a test's event loop; `sealgate sandbox` uses the same.
 """
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -121,11 +123,24 @@ async def running_sandbox(
         runner = web.ServerRunner(Server(shell.serve, exchange.refuse), shutdown_timeout=SHUTDOWN_S)
         try:
             await runner.setup()
-            await web.TCPSite(runner, *listen).start()
+            for sock in await _listening(*listen):
+                await web.SockSite(runner, sock).start()
             yield _describe(exchange, exchange.make_credentials(), runner.addresses[0])
         finally:
             await runner.cleanup()
             exchange.flush()
+
+
+async def _listening(name: str, port: int) -> list[socket.socket]:
+    """Return a socket for each address of a name. asyncio's own errors have no number from Python 3.13 on."""
+    found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    with ExitStack() as ends:
+        bound = [
+            ends.enter_context(socket.create_server(where[:2], family=family))
+            for family, _, _, _, where in found
+        ]
+        ends.pop_all()
+    return bound
 
 
 def _describe(exchange: Exchange, credentials: Credentials, address: tuple[object, ...]) -> Sandbox:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import os
 import socket
 
 from sealgate.config import Address
@@ -17,7 +18,7 @@ _QUESTION = b"TRACE / HTTP/1.1\r\nHost: who-listens.sealgate.invalid\r\nConnecti
 _MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
 
 
-async def bind(address: Address, setting: str) -> list[socket.socket]:
+async def bind(address: Address, setting: str, backlog: int = BACKLOG) -> list[socket.socket]:
     """Return listening sockets. Raises StartError naming the setting.
 
     Never with `reuse_port`: another program of this user could then take a share of the connections.
@@ -28,7 +29,7 @@ async def bind(address: Address, setting: str) -> list[socket.socket]:
         for family, _, _, _, where in await loop.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM
         ):
-            bound.append(socket.create_server(where[:2], family=family, backlog=BACKLOG))
+            bound.append(socket.create_server(where[:2], family=family, backlog=backlog))
             # Connections inherit it.
             bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _AHEAD_BYTES)
             bound[-1].setblocking(False)
@@ -41,7 +42,10 @@ async def bind(address: Address, setting: str) -> list[socket.socket]:
 
 async def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
     """Return the error of an address that cannot be had; it asks who has it."""
-    cause, fix = error.strerror or str(error), f"set {setting} to another one"
+    # Python appends the address to `strerror`; what a look-up of a name fails with has a negative number.
+    number = error.errno or 0
+    cause = os.strerror(number).lower() if number > 0 else error.strerror or str(error)
+    fix = f"set {setting} to another one"
     if error.errno == errno.EADDRINUSE:
         cause = "another program listens there"
         if await _is_gateway(address):
