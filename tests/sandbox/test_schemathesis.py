@@ -5,6 +5,7 @@ import hmac
 import json
 import time  # noqa: TID251 - the process has a clock of its own
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,9 +98,10 @@ def signer(process: Process) -> Iterator[Signer]:
 
 
 def _operations() -> list[Any]:
-    exchange = Exchange(SandboxSettings(), Host(), Store())
-    now = exchange.conditions.now()
-    reply = exchange.answer(Request("GET", OPENAPI_PATH, CIMultiDictProxy(CIMultiDict()), b"", ""), now)
+    with closing(Store()) as store:
+        exchange = Exchange(SandboxSettings(), Host(), store)
+        now = exchange.conditions.now()
+        reply = exchange.answer(Request("GET", OPENAPI_PATH, CIMultiDictProxy(CIMultiDict()), b"", ""), now)
     found: list[Any] = list(schemathesis.openapi.from_dict(json.loads(reply.body)).get_all_operations())
     operations = [operation.ok() for operation in found]
     return [operation for operation in operations if operation.path != RESET]

@@ -54,7 +54,7 @@ async def running(
     finally:
         listener.close()
         await server.close(LONG_S)
-        assert server.connections == set() or all(one.transport is None for one in server.connections)
+        await until(lambda: all(one.transport is None for one in server.connections))
 
 
 async def test_an_idle_connection_is_closed() -> None:

@@ -111,7 +111,7 @@ def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
 
 def test_a_journal_of_another_version(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
-    with sqlite3.connect(file) as database:
+    with closing(sqlite3.connect(file)) as database, database:
         database.execute("PRAGMA user_version = 99")
     with pytest.raises(JournalError, match=r"made by another version \(99\)"):
         prepare(file)
