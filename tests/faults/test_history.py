@@ -16,6 +16,7 @@ import pytest
 
 from rig.bot import Reply, request
 from rig.compiled import needs_sources
+from rig.faults import CODES
 from rig.history import check_history, violations
 from rig.mischief import Deed, Mischief, stop
 from rig.station import API_KEY, SECRET, Station, running_station
@@ -25,6 +26,8 @@ from rig.wire import Head, let_pass
 from sealgate.core.attempts import Failure
 from sealgate.core.outcome import Conclusion
 from sealgate.core.routes import Lane
+from sealgate.core.venues import replies
+from sealgate.core.venues.replies import Judge, Verdict, by_status
 from sealgate.gateway.journal.file import connect
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
@@ -46,6 +49,9 @@ KINDS = {
     *("weather", "welcome", "unread", "lost", "late", "cut"),
     *("done", "refused", "server error", "pause", "timestamp"),
 }
+
+
+BY_CODE = {"done", "refused", "server error", "lost"}
 
 
 @dataclass
@@ -107,16 +113,19 @@ class Trader:
 
 @asynccontextmanager
 async def running_mischief(
-    seed: int, authority: Authority | None, folder: Path
+    seed: int, authority: Authority | None, folder: Path, *, by_codes: bool = False
 ) -> AsyncIterator[tuple[Station, Mischief]]:
     settings = {**SETTINGS, "journal": {"file": str(folder / "journal.db")}}
+    if by_codes:
+        (folder / "coded.toml").write_text(CODES)
+        settings["venue"] = str(folder / "coded.toml")
     if authority is not None:
         settings["upstream"] = {**SETTINGS["upstream"], "ca_file": authority.write(folder)}
     async with (
         running_upstream(authority.server_context() if authority else None) as upstream,
         running_station(upstream, **settings) as station,
     ):
-        yield station, Mischief(upstream, seed)
+        yield station, Mischief(upstream, seed, by_codes=by_codes)
 
 
 async def ask_for_everything(
@@ -161,6 +170,16 @@ async def test_what_bots_are_told_fits_what_was_received(
     last = {tries[-1].outcome for tries in asked.told.values() if tries[-1] is not None}
     assert last == {"done", "refused", "unknown", "not_sent"}, f"seed {seed}"
     assert mischief.kinds == KINDS, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", [4, 5, 6])
+async def test_what_bots_are_told_fits_where_the_exchange_says_it_by_codes(tmp_path: Path, seed: int) -> None:
+    """Limited, banned, timestamp, unknown and done stand in the bodies of an HTTP 200, compressed or not."""
+    async with running_mischief(seed, None, tmp_path, by_codes=True) as (station, mischief):
+        asked = await ask_for_everything(station, mischief, seed, ORDERS_EACH, KINDS)
+        check(asked, station, mischief, seed)
+    by_code = {name for name in mischief.seen if "code" in name}
+    assert {name.partition(":")[0] for name in by_code} >= BY_CODE, f"seed {seed}"
 
 
 # A check that cannot fail proves nothing.
@@ -227,6 +246,43 @@ async def test_the_check_sees(
         asked = await ask_for_everything(station, mischief, 1, 40)
         with pytest.raises(AssertionError, match=f"(?s)seed 1: .*{wrong}"):
             check(asked, station, mischief, 1)
+
+
+def look_at_the_status_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if an HTTP 200 were always a success."""
+    monkeypatch.setattr(Judge, "judge", lambda _self, status, *_: by_status(status))
+
+
+def take_what_is_unknown_for_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send again what the exchange itself does not know the end of."""
+    judge = Judge.judge
+
+    def judge_lightly(self: Judge, status: int, body: bytes, coding: bytes | None = None) -> Verdict:
+        verdict = judge(self, status, body, coding)
+        return replies.LIMITED if verdict.kind == "maybe_executed" else verdict
+
+    monkeypatch.setattr(Judge, "judge", judge_lightly)
+
+
+@needs_sources
+@pytest.mark.parametrize(
+    ("sabotage", "wrong"),
+    [
+        (look_at_the_status_alone, "done, but it is not"),
+        (take_what_is_unknown_for_a_pause, "received 2 times"),
+    ],
+)
+async def test_the_check_sees_codes_that_are_misread(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    sabotage: Callable[[pytest.MonkeyPatch], None],
+    wrong: str,
+) -> None:
+    sabotage(monkeypatch)
+    async with running_mischief(4, None, tmp_path, by_codes=True) as (station, mischief):
+        asked = await ask_for_everything(station, mischief, 4, 40)
+        with pytest.raises(AssertionError, match=f"(?s)seed 4: .*{wrong}"):
+            check(asked, station, mischief, 4)
 
 
 @needs_sources

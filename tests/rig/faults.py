@@ -4,6 +4,7 @@ The tables are by what follows: a whole reply, the same again after a while, no 
 `UNREAD` are done before the request is read, `WELCOMES` before there is a connection to speak of.
 """
 
+import gzip
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -129,6 +130,129 @@ UNREAD: Mapping[str, Act] = MappingProxyType(
 WELCOMES: Mapping[str, Welcome] = MappingProxyType(
     {"closed": slam, "reset": slam_with_reset, "garbage": blurt, "ignored": ignore}
 )
+
+
+def coded(code: bytes, body: bytes) -> bytes:
+    """Return a whole reply whose body alone says what it means."""
+    return whole(_with_code(code, body))
+
+
+def coded_and_packed(code: bytes, body: bytes) -> bytes:
+    """Return the same, compressed."""
+    return reply(b"200 OK", gzip.compress(_with_code(code, body), mtime=0), b"Content-Encoding: gzip")
+
+
+def bodies_with_codes(body: bytes) -> list[bytes]:
+    """Return all that the tables below make of a body."""
+    plain = [_with_code(code, body) for code in (b"0", b"51000", b"50004", b"999")]
+    return plain + [gzip.compress(one, mtime=0) for one in plain]
+
+
+def _with_code(code: bytes, body: bytes) -> bytes:
+    return b'{"code":"%b",%b' % (code, body.removeprefix(b"{"))
+
+
+# What an exchange that says everything in an HTTP 200 means by its codes: CODES is its venue's file.
+CODED_DONE: Faults = MappingProxyType(
+    {
+        "code of success": lambda body: say(coded(b"0", body)),
+        "code of success, compressed": lambda body: say(coded_and_packed(b"0", body)),
+    }
+)
+CODED_REFUSED: Faults = MappingProxyType(
+    {
+        "code of a refusal": lambda body: say(coded(b"51000", body)),
+        "code of a refusal, compressed, then closed": lambda body: say_and_close(
+            coded_and_packed(b"51000", body)
+        ),
+        "a refusal in a server error": lambda body: say(
+            reply(b"500 Internal Server Error", _with_code(b"51000", body))
+        ),
+    }
+)
+CODED_UNKNOWN: Faults = MappingProxyType(
+    {
+        "code of a timeout": lambda body: say(coded(b"50004", body)),
+        "code that no rule has": lambda body: say(coded(b"999", body)),
+        "code of a timeout, compressed": lambda body: say(coded_and_packed(b"50004", body)),
+    }
+)
+CODED_LOST: Faults = MappingProxyType(
+    {
+        "code of a pause, short by a byte": lambda body: say_and_close(coded(b"50011", body)[:-1]),
+        "code of a timestamp, short by a byte, reset": lambda body: say_and_reset(coded(b"50102", body)[:-1]),
+        "code of success, compressed and cut": lambda body: say_and_close(coded_and_packed(b"0", body)[:-1]),
+    }
+)
+CODES = """
+name = "coded"
+title = "An exchange that says everything in an HTTP 200"
+prefix = "/v1/trade"
+words = "/msg"
+
+[signing]
+message = "{timestamp}{method}{path}{body}"
+
+[signing.headers]
+X-SERVICE-APIKEY = "{api_key}"
+X-SERVICE-TIMESTAMP = "{timestamp}"
+X-SERVICE-SIGNATURE = "{signature}"
+
+[clock]
+path = "/v1/trade/time"
+
+[[replies]]
+at = "/code"
+is = ["0"]
+means = "done"
+
+[[replies]]
+at = "/code"
+is = ["50011"]
+means = "limited"
+kind = "rate_limited"
+
+[[replies]]
+at = "/code"
+is = ["50013"]
+means = "banned"
+kind = "banned"
+
+[[replies]]
+at = "/code"
+is = ["50102"]
+means = "timestamp"
+kind = "timestamp_outside"
+
+[[replies]]
+at = "/code"
+begins = ["51"]
+means = "refused"
+kind = "order_refused"
+
+[[replies]]
+at = "/code"
+not = ["0"]
+means = "unknown"
+kind = "maybe_executed"
+"""
+
+
+def pause_by_code(code: bytes) -> Act:
+    """Refuse for the moment, in an HTTP 200."""
+    return say(coded(code, b'{"msg":"Too Many Requests"}'))
+
+
+def timestamp_refusal_by_code() -> Act:
+    """Refuse for the timestamp, in an HTTP 200."""
+    return say(coded(b"50102", b'{"msg":"Timestamp request expired"}'))
+
+
+def is_refusal_for_now(status: int, body: bytes) -> bool:
+    """Ask whether a reply is one of those that refuse for the moment, or for the timestamp."""
+    return status in (401, 429) or body.startswith(
+        (b'{"code":"50011"', b'{"code":"50013"', b'{"code":"50102"')
+    )
 
 
 def pause(retry_after: bytes = b"0.02") -> Act:

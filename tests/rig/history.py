@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rig import oracle
 from rig.bot import Reply
+from rig.faults import is_refusal_for_now
 from rig.mischief import Deed
 from rig.upstream import Received
 
@@ -65,7 +66,7 @@ def _told_wrongly(deed: Deed, answer: Reply, *, is_read: bool) -> Iterator[str]:
         yield f"outcome {answer.outcome}"
         return
     yield from judge(deed, answer)
-    is_passed_on = answer.reason is None and answer.status not in (401, 429)
+    is_passed_on = answer.reason is None and not is_refusal_for_now(answer.status, answer.body)
     yield from _must(not is_passed_on or answer.body in deed.bodies, "a reply that was not written")
 
 
@@ -75,7 +76,7 @@ def _done(deed: Deed, _: Reply) -> Iterator[str]:
 
 def _refused(deed: Deed, answer: Reply) -> Iterator[str]:
     yield from _must(deed.executed == 0, "refused, but it is done")
-    is_for_now = answer.reason is not None or answer.status in (401, 429)
+    is_for_now = answer.reason is not None or is_refusal_for_now(answer.status, answer.body)
     yield from _must(bool(deed.refusals if is_for_now else deed.receipts), "refused, but nobody did")
 
 

@@ -7,7 +7,7 @@ against. The weather is what happens to all connections at once.
 import asyncio
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - seeded
 
@@ -19,7 +19,7 @@ from rig.upstream import Received, Upstream
 from rig.wire import let_pass
 
 Change = Callable[[], None]
-Tables = Mapping[str, Faults]
+Tables = dict[str, Faults]
 
 _TARGET = re.compile(rb"[A-Z]+ \S*/([^/ ]+) HTTP/1\.1")
 _EXECUTES = {"done": 1.0, "refused": 0.0, "server error": 0.5, "lost": 0.5, "late": 0.5, "cut": 0.5}
@@ -36,7 +36,7 @@ _DECK = Counter(
         "cut": 2,
     }
 )
-_UNREAD, _UNWELCOME = 0.06, 0.25  # how often
+_UNREAD, _UNWELCOME, _CODED = 0.06, 0.25, 0.7  # how often
 
 
 @dataclass
@@ -59,16 +59,19 @@ class Deed:
 class Mischief:
     """Drives an upstream. The same seed makes the same choices, in the order in which requests come.
 
-    `without` names answers that it never gives.
+    `without` names answers that it never gives. `by_codes`: it says what it means in an HTTP 200, too.
     """
 
-    def __init__(self, upstream: Upstream, seed: int, without: Collection[str] = ()) -> None:
+    def __init__(
+        self, upstream: Upstream, seed: int, without: Collection[str] = (), *, by_codes: bool = False
+    ) -> None:
         self.deeds: defaultdict[str, Deed] = defaultdict(Deed)
         self.seen: Counter[str] = Counter()
         self._upstream = upstream
         self._chance = Random(seed)
         self._deck: list[str] = []
         self._without = frozenset(without)
+        self._by_codes = by_codes
         upstream.early, upstream.script = self._before_it_is_read, self._answer
         upstream.door.script = self._welcome
         lost = {**faults.LOST, **(faults.LOST_IN_TLS if upstream.is_tls else {})}
@@ -80,6 +83,14 @@ class Mischief:
             "late": faults.LATE,
             "cut": faults.CUT_WHILE_PASSED_ON,
         }
+        if by_codes:
+            more = (
+                ("done", faults.CODED_DONE),
+                ("refused", faults.CODED_REFUSED),
+                ("server error", faults.CODED_UNKNOWN),
+                ("lost", faults.CODED_LOST),
+            )
+            self._tables |= {kind: {**self._tables[kind], **table} for kind, table in more}
 
     @property
     def kinds(self) -> set[str]:
@@ -145,9 +156,10 @@ class Mischief:
         name = self._chance.choice(list(self._tables[kind]))
         self._note(deed, kind, name)
         body = b'{"n":%d,"id":"%b"}' % (len(self._upstream.received), request.target.rpartition(b"/")[2])
+        act = self._tables[kind][name](body)
         if kind in ("done", "refused", "server error"):
-            deed.bodies.append(body)
-        return self._tables[kind][name](body)
+            deed.bodies += [body, *(faults.bodies_with_codes(body) if self._by_codes else ())]
+        return act
 
     def _deal(self) -> str:
         if not self._deck:
@@ -157,6 +169,11 @@ class Mischief:
 
     def _refuse_for_now(self, deed: Deed, kind: str) -> Act:
         deed.refusals += 1
+        if self._by_codes and self._chance.random() < _CODED:
+            self._note(deed, kind, "for now, by a code")
+            if kind == "pause":
+                return faults.pause_by_code(self._chance.choice((b"50011", b"50013")))
+            return faults.timestamp_refusal_by_code()
         self._note(deed, kind, "for now")
         return faults.pause() if kind == "pause" else faults.timestamp_refusal(self._upstream.now_ms())
 
