@@ -51,7 +51,7 @@ KINDS = {
 }
 
 
-BY_CODE = {"done", "refused", "server error", "lost"}
+BY_CODE = {"done", "refused", "server error"}
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Let ccxt sign random requests, with a real and a dummy key.
 
-`python -m venues.oracle SEED ROUNDS [VENUE...]`, in the folder of the tests. With `calls VENUE...` it
+`python -m venues.oracle SEED ROUNDS [VENUE...]`, in the folder of the tests. `at=URL` as the first VENUE lets
+ccxt sign for that address in the place of the exchange's. With `calls VENUE...` it
 prints each method and path that ccxt knows of a venue, and whether it signs them.
 
 A program of its own, as importing ccxt is slow and brings much along. It prints JSON lines, one per request.
@@ -23,6 +24,7 @@ from venues.calls import GONE, NAMES, VENUES, Calls
 
 NOW_MS = 1_790_000_000_387  # what the gateway signs by; the bot's clock is behind
 BOT_MS = NOW_MS - 61_234
+GATEWAY = "http://127.0.0.1:8787"  # where a bot's class thinks that the exchange is
 
 Params = dict[str, Any]
 
@@ -58,10 +60,29 @@ def exchange_with(calls: Calls, *, is_dummy: bool) -> Any:
     return exchange
 
 
-def cases(venue: str, seed: int, rounds: int) -> Iterator[dict[str, Any]]:
+def move(exchange: Any, base: str) -> None:
+    """Let a class think that its exchange is at another address."""
+
+    def moved(urls: Any) -> Any:
+        if isinstance(urls, dict):
+            return {name: moved(one) for name, one in urls.items()}
+        if not isinstance(urls, str):
+            return urls
+        return re.sub(r"^https://[^/]+", base, urls) if "://" in urls else urlsplit(base).netloc
+
+    exchange.hostname = urlsplit(base).netloc
+    exchange.urls["api"] = moved(exchange.urls["api"])
+    if "hostnames" in exchange.urls:
+        exchange.urls["hostnames"] = moved(exchange.urls["hostnames"])
+
+
+def cases(venue: str, seed: int, rounds: int, base: str = "") -> Iterator[dict[str, Any]]:
     """Yield requests: as ccxt signs them, and as it does with a dummy key and a clock that is behind."""
     calls, chance = VENUES[venue], Random(f"{venue} {seed}")
     real, dummy = (exchange_with(calls, is_dummy=is_dummy) for is_dummy in (False, True))
+    if base:
+        move(real, base)
+        move(dummy, GATEWAY)
     for _ in range(rounds):
         for api, method, path in calls.rows:
             params = _params(calls, chance)
@@ -162,8 +183,9 @@ def main() -> None:
             for call in calls_of(venue):
                 print(json.dumps(call))  # noqa: T201
         return
+    base = wanted.pop(0).removeprefix("at=") if wanted and wanted[0].startswith("at=") else ""
     for venue in wanted or [name for name in VENUES if name not in GONE]:
-        for case in cases(venue, int(seed), int(rounds)):
+        for case in cases(venue, int(seed), int(rounds), base):
             print(json.dumps(case))  # noqa: T201
 
 
