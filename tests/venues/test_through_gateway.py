@@ -1,75 +1,109 @@
-"""What ccxt sends with a dummy key, through a running gateway: it arrives as ccxt signs with the real key.
+"""Each venue from end to end: what a running gateway sends, against what ccxt signed with the real key.
 
-Target, headers and body, byte for byte. The clock stands still, and nonces are ccxt's; nothing else of the
-gateway is another one.
+Nobody here wrote an expected value. One class of ccxt signs with the real key for the upstream's address;
+another signs the same with dummy keys and a clock that is behind, for the gateway's. That is what a bot
+sends, and what reaches the upstream must equal the first, byte for byte.
 """
 
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rig.bot import request
 from rig.compiled import needs_sources
-from rig.station import Station, running_station
-from rig.upstream import Received, running_upstream
-from venues.test_ccxt import HELD, name_of
-from venues.through import Case, body_of, material, nonce_of, origin, signed_by_ccxt, target_of, venue_of
+from rig.station import Settings, running_station
+from rig.tls import Authority
+from rig.upstream import Received, Upstream, running_upstream
+from sealgate.core.stamps import Stamps
+from sealgate.core.venues.scheme import Nonces
+from sealgate.gateway.clock.kept import KeptClock
+from venues.through import FILES, HERE, Case, Sent, load, signed_by_ccxt, target_of
 
-OWN = {"host", "content-length"}
-ENVIRON = ("SECRET", "PASSPHRASE")
-
-
-def raw_of(case: Case) -> bytes:
-    """Return what ccxt's HTTP client would send to the gateway."""
-    came, body = case["dummy"], body_of(case["dummy"])
-    lines = [f"{came['method']} {target_of(came['url'])} HTTP/1.1", "Host: 127.0.0.1"]
-    lines += [f"{name}: {value}" for name, value in came["headers"].items()]
-    if body or came["method"] != "GET":
-        lines.append(f"Content-Length: {len(body)}")
-    return "\r\n".join([*lines, "", ""]).encode() + body
+SEED, ROUNDS = "2", "6"
+OWN = (b"host", b"content-length")  # of the way from one program to the next
+SAFE: Mapping[str, Any] = {"clock": {"required": False, "grace": 0}, "limits": {"known": "5000/1s"}}
 
 
-def fields_of(received: Received) -> list[tuple[str, str]]:
-    fields = ((name.decode(), value.decode()) for name, value in received.fields)
-    return sorted((name, value) for name, value in fields if name.lower() not in OWN)
+def key_of(case: Case) -> tuple[Settings, dict[str, str]]:
+    """Return a key of the configuration, and what the environment holds of it."""
+    api_key, secret, passphrase, uid = case["key"]
+    key = {"api_key": api_key, "secret": "env:SECRET", "passphrase": "env:PASSPHRASE", "uid": uid}
+    return {"main": key}, {"SECRET": secret, "PASSPHRASE": passphrase}
 
 
-def stand_still(station: Station, case: Case) -> None:
-    """Sign as at the case's moment, for the host that ccxt knows."""
-    tree = station.gateway.tree
-    live_key, venue = tree.live_keys["main"], tree.config.venue
-    for part, name, double in (
-        (tree.clock, "timestamp_ms", lambda _now: case["now_ms"]),
-        (live_key.stamps, "take", lambda now_ms, _content: now_ms),
-        (live_key.nonces, "take", lambda _now_ms: nonce_of(venue, case)),
+def as_a_bot_sends(case: Case) -> bytes:
+    came = case["dummy"]
+    body = came["body"]
+    fields = [f"{name}: {text}".encode() for name, text in came["headers"].items()]
+    target = target_of(came["url"]).encode()
+    return request(came["method"].encode(), target, *fields, body=None if body is None else body.encode())
+
+
+def as_it_came(received: Received) -> Sent:
+    fields = [(name, value) for name, value in received.fields if name.lower() not in OWN]
+    headers = sorted((name.decode(), value.decode()) for name, value in fields)
+    return Sent(received.target.decode(), headers, received.body)
+
+
+def freeze(monkeypatch: pytest.MonkeyPatch, case: Case) -> None:
+    """Let the gateway sign at the moment, and with the nonce, at which ccxt did."""
+    now_ms: int = case["now_ms"]
+    nonces = {"none": "", "ms": str(now_ms), "us": f"{now_ms}000", "uuid": case["uuid"]}
+    monkeypatch.setattr(KeptClock, "timestamp_ms", lambda *_: now_ms)
+    monkeypatch.setattr(Stamps, "take", lambda *_: now_ms)
+    monkeypatch.setattr(Nonces, "take", lambda self, _: nonces[self.kind].encode())
+
+
+async def signed_at(base_url: str) -> dict[str, list[Case]]:
+    """Return what ccxt signs for an address, and of venues that it has no more what it signed once."""
+    oracle = ("-m", "venues.oracle", SEED, ROUNDS, f"at={base_url}")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *oracle, cwd=HERE.parent, stdout=asyncio.subprocess.PIPE
+    )
+    signed, _ = await process.communicate()
+    assert process.returncode == 0
+    return load(signed.decode()) | load((HERE / "recorded.jsonl").read_text("utf-8"))
+
+
+async def differences(
+    venue: str, cases: Iterable[Case], upstream: Upstream, ca_file: str
+) -> list[tuple[object, ...]]:
+    """Send what a bot would; return where what arrives is not what ccxt signed."""
+    cases = list(cases)
+    keys, environ = key_of(cases[0])
+    found: list[tuple[object, ...]] = []
+    settings: dict[str, Any] = {**SAFE, "keys": keys, "upstream": {"ca_file": ca_file}}
+    async with (
+        running_station(upstream, environ, synced=False, venue=venue, **settings) as station,
+        station.bot() as bot,
     ):
-        setattr(part, name, double)
-    live_key.key.sealer = venue.sealer(material(case), origin(case))
+        for case in cases:
+            upstream.received.clear()
+            reply = await bot.ask(as_a_bot_sends(case))
+            of_the_clock = (station.gateway.config.clock.path.encode(), b"/")
+            arrived = [as_it_came(one) for one in upstream.received if one.target not in of_the_clock]
+            if arrived != [signed_by_ccxt(case)]:
+                found.append((venue, reply.status, reply.reason, arrived, signed_by_ccxt(case)))
+            assert not any(b"dummy" in received.raw for received in upstream.received)
+    return found
 
 
 @needs_sources
-@pytest.mark.parametrize("file", HELD, ids=name_of)
-async def test_an_unmodified_bot_is_signed_as_ccxt_signs(file: Path, cases: dict[str, list[Case]]) -> None:
-    signing = venue_of(file).signing
-    api_key, secret, passphrase, uid = cases[file.stem][0]["key"]
-    key = {"api_key": api_key, "secret": "env:SECRET"}
-    key |= {"passphrase": "env:PASSPHRASE"} if signing.needs("passphrase") else {}
-    key |= {"uid": uid} if signing.needs("uid") else {}
-    environ = dict(zip(ENVIRON, (secret, passphrase), strict=True))
-    async with running_upstream() as upstream:
-        config: dict[str, Any] = {
-            "venue": file.stem,
-            "keys": {"main": key},
-            "clock": {"path": "/v1/trade/time", "field": ""},
-        }
-        async with running_station(upstream, environ, **config) as station:
-            for case in cases[file.stem]:
-                stand_still(station, case)
-                reply = await station.ask(raw_of(case))
-                assert reply.status == 200, (case, reply)
-                received, signed = upstream.received[-1], signed_by_ccxt(case)
-                assert received.method.decode() == case["signed"]["method"]
-                assert received.target.decode() == signed.target
-                assert received.body == signed.body
-                assert fields_of(received) == signed.headers
-                assert b"dummy" not in received.raw
+async def test_what_reaches_the_upstream_is_what_ccxt_signs(
+    authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with running_upstream(authority.server_context()) as upstream:
+        held = await signed_at(upstream.base_url)
+        freeze(monkeypatch, next(iter(held.values()))[0])
+        ca_file = authority.write(tmp_path)
+        wrong = [one for venue in held for one in await differences(venue, held[venue], upstream, ca_file)]
+    assert not wrong, f"{len(wrong)} differ: {Counter(str(one[0]) for one in wrong)}\n{wrong[0]}"
+    assert set(held) == {file.stem for file in FILES} - {"service"}
+    assert min(map(len, held.values())) >= 6
+    with capsys.disabled():
+        print(f"\n{len(held)} venues, {sum(map(len, held.values()))} requests")  # noqa: T201
