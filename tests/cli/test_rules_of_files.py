@@ -60,14 +60,14 @@ def test_a_secret_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path
         told = refused(tmp_path)
         assert f"file:{secret}: others may write to its folder '{secret.parent}' (mode {mode:04o})" in told
         mend(told, tmp_path)
-        assert "the secret can be read" in looked(tmp_path).out
+        assert "the secret is readable" in looked(tmp_path).out
 
 
 def test_a_secret_in_a_sticky_folder_is_taken_as_sockets_are(tmp_path: Path) -> None:
     secret = store(tmp_path / "sticky")
     secret.parent.chmod(0o1777)
     configure(tmp_path, f"file:{secret}")
-    assert "the secret can be read" in looked(tmp_path).out
+    assert "the secret is readable" in looked(tmp_path).out
 
 
 def test_a_token_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_link_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) 
     told = refused(tmp_path)
     assert f"file:{link}: others may write to its folder {link.parent} (mode 0777); " in told
     mend(told, tmp_path)
-    assert "the secret can be read" in looked(tmp_path).out
+    assert "the secret is readable" in looked(tmp_path).out
 
 
 def test_a_secret_in_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
