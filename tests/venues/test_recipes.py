@@ -1,0 +1,108 @@
+"""docs/recipes.md, libraries that sign by themselves: they trade with a made-up key and a changed address.
+
+The exchange at the other end checks each signature, and knows the real key alone.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import ccxt  # type: ignore[import-untyped]
+import httpx
+import pytest
+
+from rig.fake_venues import API_KEY, PASSPHRASE, SECRET, Fake, running_fake
+from rig.fences import ROOT, fences
+from sealgate.config import load_config
+from sealgate.gateway.life.gateway import running_gateway
+
+BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}
+ADDRESS, TOKEN = "http://127.0.0.1:8787", "example-token-of-a-bot-0123456789"
+
+
+@asynccontextmanager
+async def venue_and_gateway(folder: Path, name: str, *, bots: bool = True) -> AsyncIterator[tuple[Fake, str]]:
+    """Run an exchange, and a gateway with the configuration that a user would write for it."""
+    environ = {"SECRET": SECRET, "PASSPHRASE": PASSPHRASE, "TOKEN": TOKEN}
+    async with running_fake(name) as fake:
+        lines = [
+            *(f'venue = "{name}"', f'base_url = "{fake.base_url}"', 'listen.tcp = "127.0.0.1:0"'),
+            *('admin = { tcp = "127.0.0.1:0", unix = "off" }', "[keys.main]", f'api_key = "{API_KEY}"'),
+            'secret = "env:SECRET"',
+            *(['passphrase = "env:PASSPHRASE"'] if name == "okx" else []),
+            *(["[bots.grid]", 'token = "env:TOKEN"'] if bots else []),
+        ]
+        (folder / "sealgate.toml").write_text("\n".join(lines))
+        config = load_config(folder / "sealgate.toml", environ={})
+        async with running_gateway(config, environ=environ) as gateway:
+            yield fake, f"http://{gateway.address}"
+
+
+async def run(text: str) -> str:
+    """Run a program in a process of its own, as importing ccxt takes long and brings much along."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "error", "-"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={"PATH": os.environ["PATH"]},
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate(text.encode())
+    assert process.returncode == 0, err.decode()
+    return out.decode()
+
+
+def assert_only_the_real_key_arrived(fake: Fake) -> None:
+    assert fake.refused == []
+    assert len(fake.orders) == 1
+    assert "made-up" not in repr(fake.seen)
+    assert "bWFkZS11cA" not in repr(fake.seen)
+    assert TOKEN not in repr(fake.seen)
+
+
+@pytest.mark.parametrize("name", ["okx", "binance"])
+async def test_an_unmodified_class_of_ccxt_trades_with_a_made_up_key(tmp_path: Path, name: str) -> None:
+    text = BLOCKS["venue-ccxt"].replace("ccxt.okx", f"ccxt.{name}").replace("TOKEN", TOKEN)
+    async with venue_and_gateway(tmp_path, name) as (fake, url):
+        out = await run(text.replace(ADDRESS, url))
+    assert "1000.0" in out
+    assert "812" in out
+    assert out.endswith(" done\n")
+    assert_only_the_real_key_arrived(fake)
+
+
+async def test_what_freqtrade_hands_to_ccxt_leads_through_the_gateway(tmp_path: Path) -> None:
+    async with venue_and_gateway(tmp_path, "okx") as (fake, url):
+        part = json.loads(BLOCKS["venue-freqtrade"].replace(ADDRESS, url).replace("TOKEN", TOKEN))
+        own = {"apiKey": part["key"], "secret": part["secret"], "password": part["password"]}
+
+        def trade() -> None:
+            exchange = getattr(ccxt, part["name"])({**own, **part["ccxt_config"]})
+            assert exchange.fetch_balance()["USDT"]["free"] == 1000
+            exchange.create_order(part["pair_whitelist"][0], "limit", "buy", 0.001, 65000)
+
+        await asyncio.to_thread(trade)
+    assert_only_the_real_key_arrived(fake)
+
+
+async def test_the_requests_of_the_nautilus_adapter_are_signed_anew(tmp_path: Path) -> None:
+    """They are as version 1.221.0 sent them: an order's parameters stand in the query, its body is empty."""
+    assert f'"{ADDRESS}"' in BLOCKS["venue-nautilus"]
+    order = "symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=65000&recvWindow=5000"
+    stamp = "&timestamp=1790000000000&signature=6465"
+    headers = {"X-MBX-APIKEY": "made-up", "User-Agent": "nautilus-trader/1.221.0"}
+    async with (
+        venue_and_gateway(tmp_path, "binance", bots=False) as (fake, url),
+        httpx.AsyncClient(base_url=url, headers=headers, timeout=45) as client,
+    ):
+        account = await client.get(f"/api/v3/account?recvWindow=5000{stamp}")
+        placed = await client.post(f"/api/v3/order?{order}{stamp}")
+    assert account.json()["balances"][0]["free"] == "1000.0"
+    assert placed.json()["orderId"] == 812
+    assert fake.orders[0]["price"] == "65000"
+    assert_only_the_real_key_arrived(fake)
