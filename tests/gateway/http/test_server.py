@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gc
+import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -478,6 +480,28 @@ async def test_what_comes_as_the_time_ends_is_not_served(monkeypatch: pytest.Mon
         await bot.send(request())
         assert await bot.rest() == b""
     assert served == []
+
+
+async def test_half_heads_are_let_go_with_their_connections() -> None:
+    """At once, and not when the collector runs, which may be much later."""
+    half = b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %b\r\n" % (at, b"x" * 8000) for at in range(8))
+    async with running(SERVICE) as (server, port):
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for _ in range(10):
+                async with bot_at("127.0.0.1", port) as bot:
+                    await bot.send(half)
+                    while not any(one._parser.is_in_head for one in server.connections):
+                        await let_pass(0)
+                while server.connections:
+                    await let_pass(0)
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert kept < 5 * len(half)
 
 
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:

@@ -98,6 +98,7 @@ class _Parser:
     reports_surplus = False  # whether it is Malformed that something comes where no message may
 
     def __init__(self) -> None:
+        self._llhttp: Any = None  # a parser of httptools, until this one is closed
         self._events: list[Any] = []
         self._part = _NONE
         self._fields: list[tuple[bytes, bytes]] = []
@@ -146,7 +147,12 @@ class _Parser:
                 break
         if was_between and len(data) <= PIECE_BYTES:
             self._note_raw(data)
+        self._events = []
         return events
+
+    def close(self) -> None:
+        """Let go of llhttp with what it holds: the two refer to each other, which only the collector sees."""
+        self._part, self._llhttp, self._fields = _OVER, None, []
 
     def _feed(self, piece: bytes) -> None:
         raise NotImplementedError
@@ -203,6 +209,7 @@ class _Parser:
                 self._refuse(self.no_length)
             head.length = int(digits)
         self._part = _BODY
+        self._fields = []  # else an idle connection would keep them
         self._events.append(head)
 
 

@@ -205,6 +205,7 @@ class ServerConnection(Flow):
         """
         self._state = _CLOSED
         self._connections.discard(self)
+        self._parser.close()
         self._alarm.stop()
         super().connection_lost(exc)
         if self._latest is not None:

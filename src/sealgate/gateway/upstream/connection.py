@@ -197,6 +197,7 @@ class UpstreamConnection(Flow):
     def close(self) -> None:
         """Cut the connection."""
         self._state = _CLOSED
+        self._parser.close()
         self._alarm.stop()
         if self.transport is not None:
             self.transport.abort()
