@@ -14,7 +14,19 @@ from sealgate.config.venues import built_in_venue, venue_names
 
 HIDDEN = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 # Commented out, these show an example, as their default is none.
-NEEDS = ("tls_", "client_ca", "ca_file", "unix", "uid", "session", "token", "keys =", "file =", "known")
+NEEDS = (
+    "account",
+    "tls_",
+    "client_ca",
+    "ca_file",
+    "unix",
+    "uid",
+    "session",
+    "token",
+    "keys =",
+    "file =",
+    "known",
+)
 
 
 def test_it_is_valid_as_it_stands(tmp_path: Path) -> None:

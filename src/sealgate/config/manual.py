@@ -55,6 +55,7 @@ MANUAL: dict[str, str] = {
     "keys.*.uid": "The account's id or memo, if the venue wants one.",
     "keys.*.session": "Where its session token is; the key's expiry is read with it.",
     "keys.*.recv_window_ms": "Milliseconds, as the exchange has it; the less, the better the clock must be.",
+    "keys.*.account": "A name for its account: keys of one share a limit that is counted by account.",
     "bots.*.token": "Where its token is; `sealgate token new` makes one.",
     "bots.*.uid": "Its user on the Unix socket, instead of a token.",
     "bots.*.key": "Its alias under [keys], where there are several.",

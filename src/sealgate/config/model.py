@@ -170,6 +170,7 @@ class Key(_Table):
     uid: Annotated[str, PlainValidator(parse_key_uid)] = ""
     session: Reference | None = None
     recv_window_ms: Count = 5000
+    account: Name | None = None
 
 
 class Bot(_Table):

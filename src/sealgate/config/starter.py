@@ -42,6 +42,7 @@ _EXAMPLES: dict[str, object] = {
     "upstream.ca_file": "/etc/sealgate/exchange-ca.pem",
     "limits.known": ["1200/60s"],
     "journal.file": "journal.db",
+    "keys.*.account": "main",
     "keys.*.session": "file:main.session",
     "bots.*.token": "file:grid.token",
     "bots.*.uid": 1001,

@@ -13,6 +13,7 @@ from sealgate.gateway.host import redis_extra
 from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
+from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.tree import Tree
 from sealgate.gateway.request.under_way import UnderWay
 
@@ -67,6 +68,35 @@ async def test_aliases_of_one_key_share_its_line() -> None:
         assert main.turnstile is alias.turnstile is not other.turnstile
         assert main.stamps is alias.stamps is not other.stamps
         assert main.watch is not alias.watch
+
+
+def keys_of(*accounts: str | None) -> dict[str, Any]:
+    """Return a key for each account; of a bybit key that has none nobody knows whose it is."""
+    keys = {f"k{at}": {**KEY, "api_key": f"ak-{at}"} for at in range(len(accounts))}
+    return {
+        name: {**key, "account": account} if account else key
+        for (name, key), account in zip(keys.items(), accounts, strict=True)
+    }
+
+
+async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[Turnstile], Turnstile]:
+    config = make_config(URL, venue=venue, keys=keys)
+    async with tree_of(config, HandHost()) as tree:
+        lines = [tree.live_keys[name].turnstile for name in keys]
+        nonces = {id(tree.live_keys[name].nonces) for name in keys}
+        assert len(nonces) == len(keys)
+        return lines, tree.open_turnstile
+
+
+async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too() -> None:
+    (one, two), open_line = await lines_of("binance", keys_of(None, None))
+    assert one is two is open_line
+
+
+async def test_where_the_account_is_counted_its_keys_share_one_limit() -> None:
+    lines, open_line = await lines_of("bybit", keys_of("mine", "mine", "hers", None, None))
+    assert lines[0] is lines[1]
+    assert len({*lines, open_line}) == 5
 
 
 async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

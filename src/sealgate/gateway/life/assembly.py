@@ -4,7 +4,7 @@ A tree that follows another takes over what has not changed: what was learned of
 connections.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sealgate.config import Config
@@ -13,6 +13,7 @@ from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.stamps import Stamps
 from sealgate.core.venues.scheme import Nonces
+from sealgate.core.venues.venue import Scope
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.host import redis_extra
@@ -38,6 +39,7 @@ def build_tree(
     """
     upstream = _upstream(destination_of(config, parts.ca_digest), old)
     clock, clock_keeper = _clock(config, upstream, host, old)
+    live_keys = _live_keys(config, parts, host, under_way, old)
     return Tree(
         config=config,
         rules=build_rules(config, parts.roster),
@@ -47,8 +49,8 @@ def build_tree(
             body_timeout_s=config.listen.body_timeout,
             replay=Replay(config.limits.replay_429),
         ),
-        live_keys=_live_keys(config, parts, host, under_way, old),
-        open_turnstile=_open_turnstile(config, host, old),
+        live_keys=live_keys,
+        open_turnstile=_open_turnstile(config, live_keys, host, old),
         upstream=upstream,
         clock=clock,
         clock_keeper=clock_keeper,
@@ -58,27 +60,36 @@ def build_tree(
 def _live_keys(
     config: Config, parts: Parts, host: Host, under_way: UnderWay, old: Tree | None
 ) -> dict[str, LiveKey]:
-    """Return the keys. A limit belongs to a key at an exchange, whatever its alias and its secret are."""
-    places: dict[str, tuple[Turnstile, Stamps, Nonces]] = {}
+    """Return the keys. Whom a limit counts together is the venue's; stamps and nonces are an API key's.
+
+    Both stay what they are over a reload, whatever a key's alias and its secret are.
+    """
+    former = _Former(old)
     kind = config.venue.signing.nonce
-    known = {subject(old.config, alias): live_key for alias, live_key in old.live_keys.items()} if old else {}
     live_keys: dict[str, LiveKey] = {}
     for alias, key in parts.keys.items():
-        name = subject(config, alias)
-        if name not in places:
-            make = _maker(config, parts, alias, host)
-            places[name] = _place(make, known.get(name), Nonces(kind, host.unique))
-        live_keys[alias] = LiveKey(key, *places[name], KeyWatch(alias, under_way, host))
+        name, make = subject(config, alias), _maker(config, parts, alias, host)
+        if name not in former.turnstiles:
+            former.turnstiles[name] = make()
+        place = f"{config.base_url} {key.api_key} {kind}"
+        stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique)))
+        watch = KeyWatch(alias, under_way, host)
+        live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, watch)
     return live_keys
 
 
-def _place(
-    make: Callable[[], Turnstile], former: LiveKey | None, nonces: Nonces
-) -> tuple[Turnstile, Stamps, Nonces]:
-    if former is None:
-        return make(), Stamps(), nonces
-    is_same = former.nonces.kind == nonces.kind
-    return former.turnstile, former.stamps, former.nonces if is_same else nonces
+class _Former:
+    """What an old tree had: turnstiles by what their limit counts, stamps and nonces by API key."""
+
+    def __init__(self, old: Tree | None) -> None:
+        self.turnstiles: dict[str, Turnstile] = {}
+        self.marks: dict[str, tuple[Stamps, Nonces]] = {}
+        if old is None:
+            return
+        for alias, live_key in old.live_keys.items():
+            self.turnstiles[subject(old.config, alias)] = live_key.turnstile
+            place = f"{old.config.base_url} {live_key.key.api_key} {live_key.nonces.kind}"
+            self.marks[place] = live_key.stamps, live_key.nonces
 
 
 def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], Turnstile]:
@@ -93,9 +104,19 @@ def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[],
     return lambda: shared_turnstile(alias, subject(config, alias), url, settings, host)
 
 
-def _open_turnstile(config: Config, host: Host, old: Tree | None) -> Turnstile:
-    """Return what `/time` waits at. It has a limit of its own, if any: its 429s must not pause the orders."""
-    if old is not None and old.config.base_url == config.base_url:
+def _open_turnstile(
+    config: Config, live_keys: Mapping[str, LiveKey], host: Host, old: Tree | None
+) -> Turnstile:
+    """Return what requests without a key wait at.
+
+    Where the exchange counts by address, that is the limit of all. Else they have one of their own, if any:
+    its 429s must not pause the orders.
+    """
+    scope = config.venue.limits.scope
+    if scope is Scope.ADDRESS and live_keys:
+        return next(iter(live_keys.values())).turnstile
+    is_same = old is not None and old.config.base_url == config.base_url
+    if old is not None and is_same and old.config.venue.limits.scope is scope:
         return old.open_turnstile
     return Turnstile(Pacer(pacing_of(config), host.chance), host)
 

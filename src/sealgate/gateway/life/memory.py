@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from sealgate.config import Config
 from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.replays import ReplayBounds, Replays
+from sealgate.core.venues.venue import Scope
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderJournal
 from sealgate.gateway.journal.order_journal import MOST_REPLAYS
@@ -58,5 +59,10 @@ def subjects(tree: Tree) -> dict[str, Turnstile]:
 
 
 def subject(config: Config, alias: str) -> str:
-    """Return what a limit is remembered by: the exchange and the API key."""
-    return f"{config.base_url} {config.keys[alias].api_key}"
+    """Return what a limit is remembered by: the exchange, and whom it counts together."""
+    scope, key = config.venue.limits.scope, config.keys[alias]
+    if scope is Scope.ADDRESS:
+        return str(config.base_url)
+    if scope is Scope.ACCOUNT and key.account is not None:
+        return f"{config.base_url} account {key.account}"
+    return f"{config.base_url} {key.api_key}"

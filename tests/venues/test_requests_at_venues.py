@@ -1,0 +1,114 @@
+"""What the gateway does with a bot's request at venues that want something of their own."""
+
+import asyncio
+from email.utils import formatdate
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from rig.station import running_station
+from rig.upstream import Act, Received, Upstream, running_upstream, say
+from rig.wire import reply
+
+CLOCK = {"path": "/v1/trade/time", "field": ""}
+ENVIRON = {"SECRET": "c2VjcmV0IG9mIGEga2V5"}
+KEY = {"api_key": "KEY4f0e", "secret": "env:SECRET"}
+
+
+def at(venue: str, **more: Any) -> dict[str, Any]:
+    return {"venue": venue, "keys": {"main": KEY}, "clock": CLOCK, **more}
+
+
+def post(path: str, body: bytes, kind: str = "application/x-www-form-urlencoded") -> bytes:
+    lines = ("Host: 127.0.0.1", f"Content-Type: {kind}", f"Content-Length: {len(body)}", "", "")
+    return "\r\n".join([f"POST {path} HTTP/1.1", *lines]).encode() + body
+
+
+def get(target: str, *lines: str) -> bytes:
+    return "\r\n".join([f"GET {target} HTTP/1.1", "Host: 127.0.0.1", *lines, "", ""]).encode()
+
+
+async def test_what_a_venue_cannot_sign_is_refused_and_nothing_is_sent() -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        batch = post("/0/private/AddOrderBatch", b'{"orders": []}', "application/json")
+        refused = await station.ask(batch)
+        assert (refused.status, refused.text("X-Gateway-Error")) == (400, "bad_request")
+        assert refused.outcome == "not_sent"
+        assert b"signs no such body" in refused.body
+        assert upstream.received == []
+
+
+async def test_nonces_rise_with_every_request_also_where_many_come_at_once() -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        order = post("/0/private/AddOrder", b"pair=XBTUSD&volume=1")
+        replies = await asyncio.gather(*(station.ask(order) for _ in range(20)))
+        assert {reply.status for reply in replies} == {200}
+        assert len(nonces(upstream)) == len(set(nonces(upstream))) == 20
+
+
+def nonces(upstream: Upstream) -> list[int]:
+    return [int(parse_qs(one.body.decode())["nonce"][0]) for one in upstream.received]
+
+
+async def test_a_nonce_is_above_those_before_a_restart() -> None:
+    async with running_upstream() as upstream:
+        for _ in range(2):
+            async with running_station(upstream, ENVIRON, **at("kraken")) as station:
+                await station.ask(post("/0/private/AddOrder", b"pair=XBTUSD"))
+        before, after = nonces(upstream)
+        assert after > before
+
+
+async def test_a_dummy_nonce_is_cut_out_and_the_rest_stays() -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        await station.ask(post("/0/private/AddOrder", b"nonce=1&pair=XBT%2FUSD&volume=1"))
+        (received,) = upstream.received
+        assert received.body.startswith(b"nonce=")
+        assert received.body.partition(b"&")[2] == b"pair=XBT%2FUSD&volume=1"
+        assert received.head.value(b"Content-Length") == b"%d" % len(received.body)
+
+
+ROUTES = {
+    "public": ("/api/v3/ticker/price?symbol=BTCUSDT", set()),
+    "with the key alone": ("/api/v3/historicalTrades?symbol=BTCUSDT", {"X-MBX-APIKEY"}),
+    "signed": ("/api/v3/account", {"X-MBX-APIKEY", "signature"}),
+}
+
+
+@pytest.mark.parametrize(("target", "proof"), ROUTES.values(), ids=ROUTES)
+async def test_a_route_proves_itself_as_the_venues_file_says(target: str, proof: set[str]) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("binance")) as station:
+        await station.ask(get(target, "X-MBX-APIKEY: dummy"))
+        (received,) = upstream.received
+        own = {name.decode() for name, _ in received.fields if name == b"X-MBX-APIKEY"}
+        assert own | ({"signature"} if b"&signature=" in received.target else set()) == proof
+        assert b"dummy" not in received.raw
+
+
+async def test_orders_that_go_by_get_are_orders() -> None:
+    venue = at("deribit", bots={"reader": {"token": "env:TOKEN", "may": ["read"]}})
+    environ = ENVIRON | {"TOKEN": "t0"}
+    async with running_upstream() as upstream, running_station(upstream, environ, **venue) as station:
+        may_not = await station.ask(get("/api/v2/private/buy?amount=1", "Authorization: Bearer t0"))
+        may = await station.ask(get("/api/v2/private/get_positions", "Authorization: Bearer t0"))
+        assert (may_not.text("X-Gateway-Error"), may.status) == ("bot_forbidden", 200)
+        (received,) = upstream.received
+        assert (received.head.value(b"Authorization") or b"").startswith(b"deri-hmac-sha256 id=KEY4f0e,")
+
+
+def dated(request: Received) -> Act:
+    """Answer as any server does that has no such page."""
+    del request
+    return say(reply(b"404 Not Found", b"", b"Date: " + formatdate(usegmt=True).encode()))
+
+
+async def test_a_venue_without_a_time_is_followed_by_its_date_headers() -> None:
+    async with running_upstream() as upstream:
+        upstream.script = dated
+        async with running_station(upstream, ENVIRON, **at("coincheck", clock={})) as station:
+            clock = station.gateway.status().clock
+            assert clock.error_s is not None
+            assert clock.error_s < 1.5
+            assert clock.trouble is None
+            assert {one.target for one in upstream.received} == {b"/"}
