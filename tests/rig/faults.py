@@ -207,6 +207,19 @@ is = ["0"]
 means = "done"
 
 [[replies]]
+at = "/msg"
+contains = ["banned until"]
+finds = { until = 'banned until (\\d{13})' }
+means = "banned"
+kind = "banned"
+
+[[replies]]
+at = "/code"
+is = ["50111"]
+means = "key"
+kind = "key_invalid"
+
+[[replies]]
 at = "/code"
 is = ["50011"]
 means = "limited"

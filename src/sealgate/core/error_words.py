@@ -13,7 +13,10 @@ def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:
     # Before anything is cut: a part of a token is too much, too. The longest first, as one may be in another.
     for one in sorted(filter(None, hidden), key=len, reverse=True):
         words = words.replace(one, "…")
+    return f"{status} {in_one_line(words)}".strip()
+
+
+def in_one_line(words: str) -> str:
+    """Return what somebody else wrote as a person may read it: printable, and not long."""
     printable = "".join(letter if letter.isprintable() else " " for letter in words)
-    if len(printable) > _LONGEST:
-        printable = f"{printable[:_LONGEST]}…"
-    return f"{status} {printable}".strip()
+    return f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
+from sealgate.core.error_words import in_one_line
 from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.core.pacing.stated import parse_quota_fields
 from sealgate.core.retry_after import parse_retry_after
 from sealgate.core.server_time import stated_time
-from sealgate.core.venues.replies import Verdict
+from sealgate.core.venues.replies import Means, Verdict
 
 _ACCEPTED = LimitReply(Fate.ACCEPTED)
 
@@ -29,7 +30,8 @@ def limit_reply(verdict: Verdict, told: Mapping[str, str], server_now: Callable[
     resolution_s = 0.0 if stated is not None and "." in stated else 1.0
     waits = (parse_retry_after(stated, now), _left_s(verdict, now))
     wait_s = max((wait for wait in waits if wait is not None), default=None)
-    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas)
+    ban = in_one_line(verdict.words) if verdict.means is Means.BANNED else ""
+    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas, ban)
 
 
 def _left_s(verdict: Verdict, now: float) -> float | None:

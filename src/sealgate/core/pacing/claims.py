@@ -56,10 +56,12 @@ class LimitReply:
     """What came back.
 
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
-    fraction. `quotas` are what the header fields said.
+    fraction. `quotas` are what the header fields said. `ban` is what the exchange says of shutting somebody
+    out, in its own words, "" where it does not.
     """
 
     fate: Fate
     retry_after_s: float | None = None
     resolution_s: float = 1.0
     quotas: tuple[Quota, ...] = ()
+    ban: str = ""

@@ -46,6 +46,7 @@ class Pacer:
     def __init__(self, settings: PacerSettings, chance: Callable[[], float]) -> None:
         self.settings = settings
         self._chance = chance
+        self._ban = ""  # what the exchange said of the latest pause, where it shut somebody out
         self._gate = Gate()
         self._line = Line()
         self._envelope = Envelope(settings.known)
@@ -74,7 +75,7 @@ class Pacer:
         """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
         pause_s = self._gate.left_s(now)
         if self._gate.until > claim.give_up_at and pause_s:
-            return _paused(claim, pause_s)
+            return _paused(claim, pause_s, self._ban)
         spent_s = self._envelope.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
@@ -119,7 +120,7 @@ class Pacer:
         refused = [_late(claim) for claim in self._line.ended(now)]
         pause_s = self._gate.left_s(now)
         if pause_s:
-            refused += [_paused(claim, pause_s) for claim in self._line.ended(self._gate.until)]
+            refused += [_paused(claim, pause_s, self._ban) for claim in self._line.ended(self._gate.until)]
         spent_s = self._envelope.spent_s(now)
         if spent_s:
             refused += [_spent(claim, spent_s) for claim in self._line.ended(now + spent_s)]
@@ -158,6 +159,7 @@ class Pacer:
         sent_at = self._sent.pop(claim.id)
         self._take_scout_back(claim)
         if reply.fate is Fate.LIMITED:
+            self._ban = reply.ban
             self._gate = self._gate.refused(now, usable(reply.retry_after_s), self._chance(), is_scout=False)
             self._envelope.untook(claim, sent_at)
         else:
@@ -292,13 +294,15 @@ class Pacer:
         self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
     ) -> None:
         stated_s = usable(reply.retry_after_s)
+        self._ban = reply.ban
         self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
         self._envelope.refused(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)
         self._paced.add(self._class(claim))
 
 
-def _paused(claim: Claim, pause_s: float) -> Refused:
-    detail = "The exchange paused this key for longer than you can wait."
+def _paused(claim: Claim, pause_s: float, ban: str) -> Refused:
+    detail = "The exchange paused this key for longer than you can wait"
+    detail += f'. It says: "{ban}".' if ban else "."
     return Refused(claim, "rate_limited", detail, pause_s)
 
 

@@ -142,7 +142,7 @@ class Turnstile:
         """Let the pacer learn from how a turn ended."""
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED
-            log.warning("long_pause", stated_s=reply.retry_after_s, fix=fix)
+            log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.ban or None, fix=fix)
         now = self._host.now()
         self._pacer.answered(claim, now, reply)
         self.go_on(now)
