@@ -5,6 +5,7 @@ from sealgate.core.headers import sort_reply
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.core.pacing.stated import Quota
+from sealgate.core.venues.replies import Means, Verdict, Whose
 
 NOW = 1_790_078_400.0  # Tue, 22 Sep 2026 12:00:00 GMT
 TYPE = (b"Content-Type", b"application/json")
@@ -42,3 +43,13 @@ def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply
 def test_of_several_lines_the_first_counts() -> None:
     fields = [(b"Retry-After", b"3600"), (b"Retry-After", b"0")]
     assert limit_reply(judged(429), sort_reply(fields).limit_fields, lambda: NOW).retry_after_s == 3600.0
+
+
+BANNED = Verdict(Means.BANNED, "banned", Whose.UPSTREAM, "", {"until": "1790078460000"}, "Banned.\x07 Wait.")
+
+
+def test_a_ban_lasts_as_long_as_its_words_or_the_header_say() -> None:
+    assert limit_reply(BANNED, {}, lambda: NOW) == LimitReply(Fate.LIMITED, 60.0, 1.0, (), "Banned.  Wait.")
+    assert limit_reply(BANNED, {"retry-after": "90"}, lambda: NOW).retry_after_s == 90.0
+    assert limit_reply(BANNED, {"retry-after": "5"}, lambda: NOW).retry_after_s == 60.0
+    assert limit_reply(BANNED, {}, lambda: NOW + 90.0).retry_after_s == 0.0

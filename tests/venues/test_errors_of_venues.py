@@ -54,6 +54,8 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
         (200, {"code": "2", "data": [{"sCode": "50011"}]}, Means.DONE),
         (200, {"code": "1", "data": [{"sCode": "51008"}]}, Means.REFUSED),
         (200, {"code": "1", "data": [{"sCode": "50004"}]}, Means.UNKNOWN),
+        (200, {"code": "1", "data": [{"sCode": "50011"}, {"sCode": "50004"}]}, Means.UNKNOWN),
+        (200, {"code": "1", "data": [{"sCode": "51008"}, {"sCode": "50011"}]}, Means.LIMITED),
         (429, {"code": "50011"}, Means.LIMITED),
         (200, {"code": "50011"}, Means.LIMITED),
         (200, {"code": "50061"}, Means.LIMITED),

@@ -1,4 +1,6 @@
+import gzip
 import json
+import zlib
 
 import pytest
 
@@ -105,6 +107,71 @@ def test_a_venue_without_rules_for_it_leaves_done_replies_alone() -> None:
     assert judge_of(RULES).looks_into_done
     assert not judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"').looks_into_done
     assert not judge_of('[[replies]]\nstatus = [200]\nkind = "x"').looks_into_done
+
+
+WORDS = 'words = ["/data/*/msg", "/msg"]\n'
+EACH = """
+[[replies]]
+at = "/data/*/code"
+is = ["1"]
+means = "unknown"
+kind = "maybe"
+"""
+
+
+@pytest.mark.parametrize(
+    ("document", "means", "words"),
+    [
+        ({"data": [{"code": 0}, {"code": 1, "msg": "late"}], "msg": "x"}, Means.UNKNOWN, "late"),
+        ({"data": [{"code": 0}], "msg": "x"}, Means.REFUSED, "x"),
+        ({"data": {"code": 1}}, Means.REFUSED, ""),
+        ({"data": []}, Means.REFUSED, ""),
+    ],
+)
+def test_a_star_means_each_of_a_list(document: object, means: Means, words: str) -> None:
+    verdict = read_venue("mine.toml", WORDS + LEAST + EACH).replies.judge(400, json.dumps(document).encode())
+    assert (verdict.means, verdict.words) == (means, words)
+
+
+@pytest.mark.parametrize(
+    ("coding", "body", "means"),
+    [
+        (None, b'{"code":"50011"}', Means.LIMITED),
+        (b"identity", b'{"code":"50011"}', Means.LIMITED),
+        (b" GZip ", gzip.compress(b'{"code":"50011"}'), Means.LIMITED),
+        (b"deflate", zlib.compress(b'{"code":"50011"}'), Means.LIMITED),
+        (b"gzip", gzip.compress(b'{"code":"50011"}')[:-9], Means.DONE),
+        (b"gzip", b'{"code":"50011"}', Means.DONE),
+        (b"gzip", gzip.compress(b'{"code":"50011"}' + b" " * LONGEST_DONE), Means.DONE),
+        (b"br", b'{"code":"50011"}', Means.DONE),
+        (b"gzip,gzip", gzip.compress(gzip.compress(b'{"code":"50011"}')), Means.DONE),
+    ],
+)
+def test_a_body_is_unpacked_as_far_as_errors_are_long(
+    coding: bytes | None, body: bytes, means: Means
+) -> None:
+    assert judge_of(RULES).judge(200, body, coding).means is means
+
+
+def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    judge = judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"')
+    monkeypatch.setattr(json, "loads", read)
+    assert judge.judge(200, b"{}").means is Means.DONE
+    assert Judge().judge(500, b"{}").means is Means.UNKNOWN
+    with pytest.raises(AssertionError):
+        judge.judge(400, b"{}")
+
+
+def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
+    rows = judge_of(RULES + RULES.replace("418", "419").replace("50011", "50012")).errors()
+    own = ["too_fast", "signature", "late", "banned", "unlisted"]
+    assert [*rows][:8] == [*own, "rate_limited", "other_4xx", "other_5xx"]
+    assert [*rows][8:] == ["unreachable", "connect_timeout", "lost"]
+    assert rows["banned"].statuses == (418, 419)
+    assert set(rows["too_fast"].words) == {"50011", "50012", "1"}
 
 
 @pytest.mark.parametrize(
