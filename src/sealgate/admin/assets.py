@@ -21,6 +21,7 @@ _NAMES = (
     "bands.js",
     "lists.js",
     "parts.js",
+    "requests.js",
     "words.js",
     "vendor/uPlot.iife.min.js",
     "vendor/uPlot.min.css",

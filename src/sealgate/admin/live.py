@@ -14,6 +14,7 @@ from sealgate.admin.broadcast import Broadcast
 from sealgate.admin.picture import TICK_S, Picture, known_of
 from sealgate.admin.recent import Recent
 from sealgate.admin.refusals import Refusals
+from sealgate.admin.requests import Requests
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Outcome
@@ -55,6 +56,7 @@ class Live:
         self._answering = Answering()
         self._troubles = Troubles(self._known, self._recent.has_worked)
         self._refusals = Refusals()
+        self._requests = Requests()
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -66,6 +68,7 @@ class Live:
         self._recent(outcomes)
         self._refusals(outcomes, now)
         self._answering(outcomes)
+        self._requests(outcomes)
 
     def _known(self, alias: str) -> Known:
         return known_of(self._status(), alias, self._recent.has_worked)
@@ -108,6 +111,10 @@ class Live:
     def document(self) -> dict[str, Any]:
         """Return the picture of this moment as plain values."""
         return self._paint().document()
+
+    def requests(self) -> list[dict[str, Any]]:
+        """Return the latest requests as plain values, the latest first."""
+        return self._requests.rows(self._clock.wall() - self._clock.now())
 
     def history(self) -> str:
         """Return what a viewer gets first, as JSON: the points so far, and the picture.

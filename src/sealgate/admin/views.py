@@ -22,6 +22,7 @@ def view_routes(live: Live) -> list[web.RouteDef]:
         web.get("/page/{name:.+}", views.asset),
         web.get("/errors", views.errors),
         web.get("/events", views.events, allow_head=False),
+        web.get("/requests.json", views.requests),
     ]
 
 
@@ -44,6 +45,9 @@ class _Views:
 
     async def errors(self, _: web.Request) -> web.Response:
         return web.Response(text=errors_page(self._live.judge()), content_type="text/html")
+
+    async def requests(self, _: web.Request) -> web.Response:
+        return web.json_response({"requests": self._live.requests()})
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Send the history, then each picture, until the viewer goes or the gateway ends."""

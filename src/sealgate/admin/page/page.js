@@ -2,6 +2,7 @@
 import { clockChart, latencyChart, limitChart } from "./charts.js";
 import { doubts, errors, notices } from "./lists.js";
 import { el, keyHead, keySide, tiles } from "./parts.js";
+import { inspect } from "./requests.js";
 import { listen } from "./stream.js";
 import { countOf, span } from "./words.js";
 
@@ -72,6 +73,8 @@ byId("freeze").addEventListener("click", ({ currentTarget: button }) => {
   draw();
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+
+inspect(() => view.isFrozen);
 
 listen("events", {
   onHistory: ({ points, now }) => {

@@ -1,0 +1,81 @@
+// The latest requests. They are asked for only while the list is open, and stand still while somebody looks at them.
+import { el } from "./parts.js";
+import { countOf, ms } from "./words.js";
+
+const EVERY_MS = 1000;
+const COLUMNS = ["time", "bot", "status", "outcome", "request", "wait", "attempts", "reason"];
+const byId = (id) => document.getElementById(id);
+
+/** Begin; `isFrozen` says whether the whole page stands still. */
+export function inspect(isFrozen) {
+  const [box, list, bot, outcome, hold] = ["inspector", "requests", "of-bot", "of-outcome", "hold"].map(byId);
+  let all = [];
+  const isPressed = () => hold.getAttribute("aria-pressed") === "true";
+  const isLookedAt = () => list.matches(":hover") || list.matches(":focus");
+  const isHeld = () => isPressed() || isLookedAt() || isFrozen();
+
+  function draw() {
+    const rows = all.filter((one) => [one.bot, ""].includes(bot.value) && [one.outcome, ""].includes(outcome.value));
+    list.replaceChildren(rows.length ? table(rows) : el("p", "empty", all.length ? "None of the latest requests is like that." : "No bot has asked for anything yet."));
+    say(rows.length);
+  }
+
+  function say(count) {
+    const shown = all.length ? `${count} of the latest ${countOf(all.length, "request", "requests")}` : "";
+    byId("held").textContent = isHeld() ? `${shown}, held${isPressed() || isFrozen() ? "" : " while you look"}` : shown;
+  }
+
+  async function ask() {
+    if (!box.open || document.hidden || isHeld()) return;
+    // Where nobody answers, the page says so by itself.
+    const reply = await fetch("requests.json").catch(() => null);
+    if (!reply?.ok) return;
+    const { requests } = await reply.json();
+    if (isHeld()) return;
+    all = requests;
+    const known = new Set([...bot.options].map((option) => option.value));
+    const names = new Set(all.map((one) => one.bot).filter((name) => !known.has(name)));
+    bot.append(...[...names].sort().map((name) => el("option", "", name)));
+    draw();
+  }
+
+  const shown = () => list.querySelectorAll("tbody tr").length;
+  for (const filter of [bot, outcome]) filter.addEventListener("change", draw);
+  for (const event of ["pointerenter", "pointerleave", "focus", "blur"]) list.addEventListener(event, () => setTimeout(() => say(shown())));
+  hold.addEventListener("click", () => {
+    hold.setAttribute("aria-pressed", String(!isPressed()));
+    hold.textContent = isPressed() ? "Go on" : "Hold";
+    say(shown());
+  });
+  box.addEventListener("toggle", ask);
+  setInterval(ask, EVERY_MS);
+}
+
+function table(rows) {
+  const head = el("tr", "", ...COLUMNS.map((name) => el("th", ["status", "wait", "attempts"].includes(name) ? "number" : "", name)));
+  return el("table", "", el("thead", "", head), el("tbody", "", ...rows.map(row)));
+}
+
+function row({ at_ms: at, bot, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
+  const request = el("td", "request", el("code", "", `${method} ${route}`));
+  request.title = id;
+  return el(
+    "tr",
+    "",
+    el("td", "dim", new Date(at).toLocaleTimeString("en-GB")),
+    el("td", "", bot),
+    el("td", "number", status),
+    el("td", outcome, outcome),
+    request,
+    labelled("wait", ms(wait)),
+    labelled("attempts", attempts),
+    el("td", "more", ...(reason ? [el("code", "", reason)] : [])),
+  );
+}
+
+/** A cell that says what it is where the table has no head: on a phone. */
+function labelled(label, text) {
+  const cell = el("td", "number more", text);
+  cell.dataset.label = label;
+  return cell;
+}

@@ -1,0 +1,177 @@
+"""The inspector: the latest requests, as the admin address has them, and as the page shows them."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rig.admin import Admin, running_admin
+from rig.bot import request
+from rig.chromium import PROGRAM, Page, running_chromium
+from rig.station import ENVIRON, Station, running_station
+from rig.upstream import Upstream, say
+from rig.wire import reply
+from sealgate.admin.live import Live
+from sealgate.admin.metrics import Metrics
+from sealgate.admin.requests import MOST
+from sealgate.gateway.host.host import Host
+
+GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))
+READ = (b"GET", b"/v1/trade/symbols/list")
+LOST = say(b"")
+
+
+@pytest.fixture
+async def station(upstream: Upstream) -> AsyncIterator[Station]:
+    bots = {"grid": {"token": "env:GRID"}, "maker": {"token": "env:MAKER"}}
+    environ = {**ENVIRON, "GRID": "token-of-grid", "MAKER": "token-of-maker"}
+    async with running_station(upstream, environ, bots=bots) as running:
+        yield running
+
+
+@pytest.fixture
+async def admin(station: Station) -> AsyncIterator[Admin]:
+    status = station.gateway.status
+    live = Live(status, Host())
+    station.gateway.reporter.add(live)
+    async with running_admin(status, Metrics(status), live) as running:
+        yield running
+
+
+async def requests(station: Station, admin: Admin) -> list[dict[str, Any]]:
+    station.gateway.reporter.flush()
+    answer = await admin.ask("/requests.json")
+    assert answer.status == 200
+    rows: list[dict[str, Any]] = json.loads(answer.body)["requests"]
+    return rows
+
+
+async def test_each_request_with_what_became_of_it(station: Station, admin: Admin) -> None:
+    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")))
+    await station.ask(request(*READ, GRID, b"X-Gateway-Request-Id: the-read"))
+    await station.ask(request(*READ))
+    refused, read = await requests(station, admin)
+    assert (
+        refused.items()
+        >= {
+            "bot": "unknown",
+            "status": 401,
+            "outcome": "not_sent",
+            "reason": "bot_unauthenticated",
+            "attempts": 0,
+        }.items()
+    )
+    assert (
+        read.items()
+        >= {
+            "id": "the-read",
+            "bot": "grid",
+            "key": "main",
+            "method": "GET",
+            "route": "/symbols/list",
+            "status": 200,
+            "outcome": "done",
+            "reason": None,
+            "attempts": 2,
+        }.items()
+    )
+    assert read["took_ms"] >= read["wait_ms"] >= 40
+    assert refused["at_ms"] >= read["at_ms"]
+
+
+async def test_no_token_query_or_body_is_in_it(station: Station, admin: Admin) -> None:
+    target = b"/v1/trade/user/0xcanary/openOrders?canary=1"
+    await station.ask(request(b"GET", target, GRID))
+    await station.ask(request(b"POST", b"/v1/trade/order", GRID, body=b'{"canary": 1}'))
+    station.gateway.reporter.flush()
+    body = (await admin.ask("/requests.json")).body
+    assert len(json.loads(body)["requests"]) == 2
+    assert b"canary" not in body
+    assert b"token-of" not in body
+
+
+async def test_the_oldest_give_way(station: Station, admin: Admin) -> None:
+    async with station.bot() as bot:
+        for number in range(MOST + 1):
+            await bot.ask(request(*READ, GRID, b"X-Gateway-Request-Id: %d" % number))
+    rows = await requests(station, admin)
+    assert [int(row["id"]) for row in rows] == [*range(MOST, 0, -1)]
+
+
+@pytest.fixture
+async def page(admin: Admin) -> AsyncIterator[Page]:
+    async with running_chromium() as running:
+        await running.open(f"http://127.0.0.1:{admin.port}/")
+        await running.until("document.querySelector('#state')?.textContent === 'ready'")
+        yield running
+
+
+def lines(count: int) -> str:
+    return f"document.querySelectorAll('#requests tbody tr').length === {count}"
+
+
+KEYS = {"Enter": 13, "Tab": 9, "ArrowDown": 40, "Home": 36}
+
+
+async def press(page: Page, *keys: str) -> None:
+    """Press keys of a keyboard."""
+    for key in keys:
+        text = "\r" if key == "Enter" else ""
+        values = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]}
+        await page.call("Input.dispatchKeyEvent", type="keyDown", text=text, **values)
+        await page.call("Input.dispatchKeyEvent", type="keyUp", **values)
+
+
+needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
+
+
+@needs_chromium
+async def test_the_page_lists_them_filters_and_holds_them_by_keyboard_alone(
+    station: Station, page: Page
+) -> None:
+    asked = "/requests.json"
+    await station.ask(request(*READ, GRID))
+    await station.ask(request(*READ, MAKER))
+    await station.ask(request(*READ))
+    assert not any(asked in url for url in page.requested), "a list that nobody opens costs nothing"
+    await page.read("document.querySelector('#inspector summary').focus()")
+    await press(page, "Enter")
+    await page.until(lines(3))
+    await press(page, "Tab")
+    assert await page.read("document.activeElement.id") == "of-bot"
+    await press(page, "ArrowDown", "ArrowDown")
+    await page.until(lines(1))
+    assert await page.read("document.querySelector('#requests').innerText.includes('GET /symbols/list')")
+    await press(page, "Home")
+    await page.until(lines(3))
+    await press(page, "Tab")
+    await press(page, "ArrowDown", "ArrowDown", "ArrowDown")
+    await page.until(lines(1))
+    assert await page.read("document.querySelector('#requests').innerText.includes('bot_unauthenticated')")
+    await press(page, "Home")
+    await press(page, "Tab", "Tab")
+    assert await page.read("document.activeElement.id") == "requests"
+    await page.until("document.querySelector('#held').textContent.endsWith('held while you look')")
+    before = sum(asked in url for url in page.requested)
+    await station.ask(request(*READ, GRID))
+    await page.until("document.querySelector('#tiles').innerText.includes('4 in ')")
+    assert await page.read(lines(3))
+    assert sum(asked in url for url in page.requested) == before
+    await page.read("document.activeElement.blur()")
+    await page.until(lines(4))
+    assert page.said == []
+
+
+@needs_chromium
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_the_list_fits(station: Station, page: Page, width: int) -> None:
+    station.upstream.answers.append(LOST)
+    await station.ask(request(b"POST", b"/v1/trade/order", GRID, body=b"{}"))
+    await station.ask(request(b"GET", b"/v1/trade/order", GRID, b"X-Gateway-Deadline-Ms: nonsense"))
+    await page.show(width)
+    await page.read("document.querySelector('#inspector').open = true")
+    await page.until(lines(2))
+    assert await page.read(f"document.documentElement.scrollWidth <= {width}")
+    ends = "[...document.querySelectorAll('#requests td')].map((one) => one.getBoundingClientRect().right)"
+    assert max(await page.read(ends)) <= width
