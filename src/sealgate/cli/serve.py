@@ -1,7 +1,10 @@
 """`sealgate serve`: the gateway."""
 
+import importlib
+import sys
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import click
 
@@ -24,6 +27,7 @@ def command(
     log_level: str | None,
 ) -> None:
     """Run the gateway until SIGTERM or Ctrl-C; it then answers what is in flight and exits with 0."""
+    _import_structlog_alone()
     from sealgate.cli.loop import run
     from sealgate.cli.serving import serve
     from sealgate.config import load_config
@@ -35,3 +39,11 @@ def command(
         "log.level": log_level,
     }
     run(serve(partial(load_config, config_file, flags)))
+
+
+def _import_structlog_alone() -> None:
+    """Import structlog without rich, which it loads if it can: 5 MB, for tracebacks that are never drawn."""
+    if "rich" not in sys.modules:
+        cast("dict[str, Any]", sys.modules)["rich"] = None  # an ImportError, which structlog provides for
+        importlib.import_module("structlog")
+        del sys.modules["rich"]

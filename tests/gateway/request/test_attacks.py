@@ -190,6 +190,28 @@ async def test_part_of_a_second_reply_does_not_reach_the_next_bot(upstream: Upst
     assert b"the-first" not in second.raw
 
 
+@pytest.mark.parametrize("is_pipelined", [False, True], ids=["another bot", "pipelined"])
+@pytest.mark.parametrize("stray", [1, 2])
+async def test_a_second_reply_in_one_piece_answers_nobody(
+    upstream: Upstream, stray: int, *, is_pipelined: bool
+) -> None:
+    unasked, own = reply(b"200 OK", b"of the first"), reply(b"200 OK", b"its own")
+    upstream.answers.extend([say(OK + stray * unasked), say(own)])
+    async with (
+        running_station(upstream, upstream={"max_connections": 1}) as station,
+        station.bot() as bot,
+        station.bot() as other,
+    ):
+        next_bot = bot if is_pipelined else other
+        await bot.send(ORDER * 2 if is_pipelined else ORDER)
+        assert (await bot.reply()).status == 200
+        if not is_pipelined:
+            await other.send(ORDER)
+        assert (await next_bot.reply()).body == b"its own"
+    first, second = upstream.received
+    assert first.connection != second.connection
+
+
 async def test_a_large_reply_to_a_bot_that_is_gone_gives_its_place_back(upstream: Upstream) -> None:
     go = asyncio.Event()
     upstream.answers.extend([hold_until(go, say(LARGE)), say(OK)])
