@@ -224,3 +224,9 @@ KNOWN = {
 @pytest.mark.parametrize(("status", "alias", "worked", "known"), KNOWN.values(), ids=KNOWN)
 def test_what_is_known_of_a_key(status: Status, alias: str, worked: set[str], known: Known) -> None:
     assert known_of(status, alias, worked) == known
+
+
+def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
+    idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
+    shown = picture(status=replace(STATUS, keys=(KEY, idle)))
+    assert list(shown.point(recent().turn())["keys"]) == [KEY.alias]

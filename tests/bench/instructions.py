@@ -56,12 +56,16 @@ Counts = Mapping[str, float]  # of a request, in thousands, by owner
 Owner = Callable[[str], str | None]
 
 
+def counting(folder: Path, callers: int) -> Sequence[str]:
+    """Return the command that counts what another does, from `switch` "on" to "off", into `folder`/counts."""
+    into = f"--callgrind-out-file={folder / 'counts'}"
+    return "valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", f"--separate-callers={callers}", into
+
+
 @contextmanager
 def under_callgrind(name: str, setting: Setting, folder: Path) -> Iterator[Way]:
     """Run a way, whose counts are in `folder` once it has ended."""
-    into = f"--callgrind-out-file={folder / 'counts'}"
-    options = ("--instr-atstart=no", f"--separate-callers={_CALLERS}", into)
-    counted = ("valgrind", "-q", "--tool=callgrind", *options)
+    counted = counting(folder, _CALLERS)
     if name == BARE:
         command = (*counted, sys.executable, str(_BESIDE), *bare_arguments(setting))
         with running(Program(command, stdout=subprocess.PIPE)) as process:
@@ -78,14 +82,14 @@ def count(name: str, row: Row, by: Owner) -> Counts:
             wait_until_it_answers(way.port)
             messages = unique_orders() if row.load else repeat(order())
             _exchange(way.port, _WARM_UP, messages)
-            _switch(way, "on")
+            switch(way, "on")
             _exchange(way.port, _ROUNDS, messages)
             time.sleep(0.5)  # the record follows the reply
-            _switch(way, "off")
+            switch(way, "off")
         return shares(folder / "counts", by)
 
 
-def _switch(way: Way, state: str) -> None:
+def switch(way: Way, state: str) -> None:
     subprocess.run(("callgrind_control", "-i", state, str(way.pid)), check=True, capture_output=True)
 
 
@@ -97,10 +101,10 @@ def _exchange(port: int, rounds: int, messages: Iterator[bytes]) -> None:
             for connection in connections:
                 connection.sendall(next(messages))
             for connection in connections:
-                _receive(connection)
+                receive(connection)
 
 
-def _receive(connection: socket.socket) -> None:
+def receive(connection: socket.socket) -> None:
     with HTTPResponse(connection) as reply:
         reply.begin()
         body = reply.read()

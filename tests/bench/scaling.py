@@ -7,26 +7,37 @@ For queued requests there are as many connections as may wait, and a published l
 they ask for: so each order stands in line behind all others, and as many enter as leave. What it costs holds
 the way in, the wait and the way out. As the gateway idles between the windows, a request costs more than
 without a limit even where the line is short.
+
+`--count` counts instructions instead, by callgrind, which holds on a busy machine. It says whether there is
+more to do, not what more memory costs the caches. Its limit is so low that all but one wait in line. There is
+no admin address, as what looks on goes by the time.
 """
 
 import argparse
+import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import cycle, repeat
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from bench.orders import VARIED, path, token
+from bench.callgrind import costs
+from bench.instructions import counting, receive, switch
+from bench.orders import VARIED, order, orders, path, token
 from bench.pages import DOCS, machine, spread, table, write_part
-from bench.process import Way, allow_many_connections
-from bench.programs import gateway_environ, measure, running_upstream, serving, started
+from bench.process import Way, allow_many_connections, wait_until_it_answers
+from bench.programs import SERVE, gateway_environ, measure, running_upstream, serving, started
 from bench.rivals import API_KEY
 from bench.scaling_plot import plot
 
 COUNTS = (1, 10, 100, 1000)
 QUEUED = "queued requests"
 LIMIT, _PER_S = "40/0.1s", 400  # short, so that each measurement holds many windows
+_COUNTED_LIMIT = "2/0.1s"  # less than the gateway does under callgrind
+_COUNTED = 1500  # requests; of those that wait, a tenth
 _TURNS = 1.5  # of each connection before it counts: then as many enter the line as leave it
 _CONNECTIONS = 32
 
@@ -58,12 +69,12 @@ class Point:
             return self.count, ("--warm-up", str(0.5 + _TURNS * self.count / _PER_S))
         return _CONNECTIONS, ("--vary", f"{self.what}:{self.count}")
 
-    def environ(self, base_url: str, folder: Path) -> Mapping[str, str]:
+    def environ(self, base_url: str, folder: Path, limit: str = LIMIT) -> Mapping[str, str]:
         file = folder / "sealgate.toml"
         file.write_text("\n".join(self._rows()))
         more = {f"BENCH_TOKEN_{number}": token(number) for number in range(1, self.count)}
         if self.what == QUEUED:
-            more |= {"SEALGATE_LIMITS__KNOWN": LIMIT, "SEALGATE_LIMITS__QUEUE": str(2 * self.count)}
+            more |= {"SEALGATE_LIMITS__KNOWN": limit, "SEALGATE_LIMITS__QUEUE": str(2 * self.count)}
         if self.what == "keys":
             more["SEALGATE_BOTS__BENCH__KEY"] = "main"
         return gateway_environ(base_url, SEALGATE_CONFIG=str(file), **more)
@@ -106,6 +117,51 @@ def measure_row(what: str, effort: Effort) -> Rounds:
         ]
 
 
+def instructions(point: Point) -> float:
+    """Count the instructions of a request, in thousands, after all that there is was used once."""
+    is_queued = point.what == QUEUED
+    messages = repeat(order()) if is_queued else cycle(orders(point.what, point.count))  # type: ignore[arg-type] # one of VARIED
+    counted = _COUNTED // 10 if is_queued else _COUNTED
+    with TemporaryDirectory() as name, running_upstream() as direct, ExitStack() as stack:
+        folder = Path(name)
+        environ = dict(point.environ(f"http://127.0.0.1:{direct.port}", folder, _COUNTED_LIMIT))
+        del environ["SEALGATE_ADMIN__TCP"]  # the page's look at all keys, twice a second, is of no request
+        with serving(folder, environ, (*counting(folder, 0), *SERVE)) as way:
+            wait_until_it_answers(way.port)
+            address = ("127.0.0.1", way.port)
+            many = point.count if is_queued else _CONNECTIONS
+            connections = [stack.enter_context(socket.create_connection(address)) for _ in range(many)]
+            for connection in connections:
+                connection.sendall(next(messages))
+            in_turn = cycle(connections)
+
+            def exchange(requests: int) -> None:
+                for _ in range(requests):
+                    connection = next(in_turn)
+                    receive(connection)
+                    connection.sendall(next(messages))
+
+            exchange(counted if is_queued else max(point.count, _COUNTED))
+            switch(way, "on")
+            exchange(counted)
+            time.sleep(0.0 if is_queued else 0.5)  # the record follows the reply
+            switch(way, "off")
+        return sum(costs(folder / "counts").values()) / (1000 * counted)
+
+
+def counted_report(names: list[str]) -> str:
+    counts = (COUNTS[0], COUNTS[1], COUNTS[-1])
+    head = ("thousand instructions", *(f"{number:,}" for number in counts), "1,000 to 1", "1,000 to 10")
+
+    def lines() -> Iterator[tuple[str, ...]]:
+        for what in names:
+            found = [instructions(Point(what, number)) for number in counts]
+            ratios = (found[-1] / found[0], found[-1] / found[1])
+            yield what, *(f"{one:.0f}" for one in found), *(f"{ratio:.2f}" for ratio in ratios)
+
+    return table(head, lines())
+
+
 def medians(rounds: Rounds) -> list[float]:
     return [median(costs) for costs in zip(*rounds, strict=True)]
 
@@ -125,6 +181,7 @@ def parse() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="two minutes instead of four; coarse figures")
     parser.add_argument("--only", choices=(*VARIED, "queued"), help="one row")
+    parser.add_argument("--count", action="store_true", help="count instructions: it takes 20 minutes")
     parser.add_argument("--write", action="store_true", help="put them into docs/performance.md and its plot")
     return parser.parse_args()
 
@@ -133,6 +190,12 @@ def main() -> None:
     options = parse()
     allow_many_connections()
     names = [what for what in (*VARIED, QUEUED) if what.startswith(options.only or "")]
+    if options.count:
+        text = counted_report(names)
+        print(text)
+        if options.write:
+            write_part("counted scaling", text)
+        return
     rows = {what: measure_row(what, QUICK if options.quick else FULL) for what in names}
     text = report(rows)
     print(text)

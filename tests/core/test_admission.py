@@ -44,7 +44,7 @@ Fields = dict[str, str]
 
 
 def head_of(fields: Fields) -> Head:
-    return RULES.headers.sort((name.encode(), value.encode("latin-1")) for name, value in fields.items())
+    return RULES.headers.sort([(name.encode(), value.encode("latin-1")) for name, value in fields.items()])
 
 
 def guard_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = (1, 1)) -> str | None:

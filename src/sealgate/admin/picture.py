@@ -151,15 +151,19 @@ class Picture:
         return refused.last_at if is_lifted else refused.over_since(self.now)
 
     def point(self, ended: Tick) -> dict[str, Any]:
-        """Return what the charts add for this moment: short names, as many of them are sent."""
+        """Return what the charts add for this moment: short names, as many of them are sent.
+
+        Keys of which there is nothing to show are left out: there may be a thousand, and minutes are kept.
+        """
         latency, clock = self.recent.latency(_SHORT), self.status.clock
         sent, seconds = self.recent.sent(_SHORT), min(_SHORT, max(1, self.recent.ticks)) * TICK_S
         rates: Counter[str] = Counter()
         for (alias, _), count in sent.items():
             rates[alias] += count
+        heights = {key.alias: _heights(key, rates[key.alias] / seconds) for key in self.status.keys}
         return {
             "t": round(self.wall, 2),
-            "keys": {key.alias: _heights(key, rates[key.alias] / seconds) for key in self.status.keys},
+            "keys": {alias: found for alias, found in heights.items() if any(found)},
             "limited": [[alias, round(self._wall_at(at), 2)] for alias, at in ended.limited],
             "added": latency.added_p99_ms,
             "upstream": latency.upstream_p99_ms,

@@ -6,9 +6,10 @@ letter or digit read as `-`, because servers mangle them on the way to the appli
 PHP `.` as well, lighttpd's CGI every such byte.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from sealgate.core.idle_connections import announced_timeout_s
@@ -161,7 +162,7 @@ class HeaderRules:
             self._known[name] = judged
         return judged
 
-    def sort(self, fields: Iterable[tuple[bytes, bytes]]) -> Head:
+    def sort(self, fields: Collection[tuple[bytes, bytes]]) -> Head:
         """Sort a request's raw fields.
 
         Raises Refusal `bad_request` where a kept field comes twice or the framing is misspelled,
@@ -169,15 +170,15 @@ class HeaderRules:
         """
         kept: dict[bytes, bytes] = {}
         passed: list[tuple[bytes, bytes]] = []
-        size, known = 0, self._known
-        for field_ in fields:
-            name, value = field_
-            size += len(name) + len(value)
+        known = self._known
+        for one in fields:
+            name, value = one
             is_passed, read_as = known.get(name) or self._judge(name)
             if is_passed:
-                passed.append(field_)
+                passed.append(one)
             if read_as is not None:
                 kept[read_as] = _merged(read_as, kept[read_as], value) if read_as in kept else value
+        size = sum(map(len, chain.from_iterable(fields)))
         if size > MOST_BYTES:
             raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
         named = kept.get(b"connection")

@@ -1,6 +1,5 @@
 """The gateway's state at one moment, for those who look at it: metrics, readiness, status page, demo."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -50,21 +49,23 @@ class KeyStatus:
     sharing: SharingStatus | None = None
 
 
+_NOBODY_WAITS = {lane.value: 0 for lane in Lane}
+
+
 def key_status(
     alias: str, pacer: PacerStatus, health: KeyHealth | None = None, record: KeyRecord | None = None
 ) -> KeyStatus:
     """Return a key's state as its readers want it."""
-    by_lane: Counter[str] = Counter({lane.value: 0 for lane in Lane})
-    by_bot: Counter[str] = Counter()
+    by_lane, by_bot = _NOBODY_WAITS.copy(), dict[str, int]()
     for (lane, bot), count in pacer.waiting.items():
         by_lane[lane.value] += count
-        by_bot[bot] += count
+        by_bot[bot] = by_bot.get(bot, 0) + count
     fault, trouble = (health.fault, health.trouble) if health else (None, None)
     return KeyStatus(
         alias,
         pacer.pause_s,
-        dict(by_lane),
-        dict(by_bot),
+        by_lane,
+        by_bot,
         pacer.limits,
         pacer.at_a_time,
         pacer.spent_s,

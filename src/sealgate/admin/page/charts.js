@@ -23,8 +23,8 @@ export function limitChart(box, alias) {
   const chart = make(box, lines, { range: top, label: whole, hooks: bands(() => newest, alias, colour) });
   const show = (points, isLimited) => {
     newest = points;
-    const line = (index) => column(points, (p) => p.keys[alias]?.[index]);
-    chart(isLimited ? [line(0), line(1)] : [line(3), line(1)], points);
+    const line = (index, absent) => column(points, (p) => p.keys[alias]?.[index] ?? absent);
+    chart(isLimited ? [line(0), line(1)] : [line(3, 0), line(1)], points);
   };
   return show;
 }

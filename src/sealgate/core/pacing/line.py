@@ -139,6 +139,8 @@ class Line:
 
     def depths(self) -> Counter[tuple[Lane, str]]:
         """Return how many wait, by lane and bot."""
+        if not self._standing:
+            return Counter()
         return Counter({(lane, bot): depth for lane in RANKS for bot, depth in self._lanes[lane].depths()})
 
     def _first_end(self) -> float:

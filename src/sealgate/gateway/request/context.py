@@ -196,7 +196,8 @@ class RequestContext(Outcome):
 
     def end(self, status: int, now: float) -> None:
         """Complete the record, and let go of what holds a token: whoever reads the record may keep it."""
-        self.enter(OWN, now)
+        if self._stage is not OWN:
+            self.enter(OWN, now)
         self.ticket = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
