@@ -40,6 +40,22 @@ async def test_the_settings_are_printed_to_paste() -> None:
         assert "the configuration has it so already" in again.stderr
 
 
+async def test_another_venue_leaves_nothing_to_find_out() -> None:
+    async with running_upstream() as upstream:
+        environ = {
+            "SEALGATE_VENUE": "bybit",
+            "SEALGATE_BASE_URL": upstream.base_url,
+            "SEALGATE_KEYS__MAIN__API_KEY": "k",
+            "SEALGATE_KEYS__MAIN__SECRET": "env:EXCHANGE_SECRET",
+            "EXCHANGE_SECRET": "a secret of some length",
+        }
+        result = await discover(environ=environ)
+        assert upstream.connections == 0
+    assert result.exit_code == 2
+    [line] = result.stderr.splitlines()
+    assert "your venue's file says how bybit is signed (sealgate venues show bybit)" in line
+
+
 async def test_json_is_one_document() -> None:
     async with running_sandbox(SandboxSettings(skew_ms=90_000)) as sandbox:
         result = await discover("--json", environ=environ_of(sandbox))

@@ -1,4 +1,4 @@
-"""docs/venues.md: its list is that of the files, its example is read, its tables are the grammar's."""
+"""Tables made of the venues' files; docs/venues.md's example is read, and its tables are the grammar's."""
 
 import re
 from pathlib import Path
@@ -19,9 +19,9 @@ from sealgate.core.venues.scheme import (
     SIGNING_KEYS,
 )
 from sealgate.core.venues.templates import FILTERS
-from venues.pages import BLOCKS, DOCS, block, with_block
+from venues.pages import BLOCKS, ROOT, block, with_block
 
-PAGE = (DOCS / "venues.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
 FENCES = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 [EXAMPLE] = [text for language, text in FENCES if language == "toml"]
 [SHOWN, ERROR] = [text for language, text in FENCES if language == "text"]
@@ -30,7 +30,7 @@ FENCES = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTA
 @pytest.mark.parametrize(("file", "name"), BLOCKS)
 def test_a_table_is_the_one_that_the_files_make(file: str, name: str) -> None:
     """Where it is not: PYTHONPATH=tests python -m venues.pages."""
-    page = (DOCS / file).read_text("utf-8")
+    page = (ROOT / file).read_text("utf-8")
     text = BLOCKS[file, name]()
     assert block(page, name) == text
     assert with_block(page, name, text) == page

@@ -44,13 +44,18 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
     It says what it will send, and asks. It sends GET alone, 25 at most, and stops at the first
     signature that is accepted. TARGET is a path as it goes on the wire, prefix included; a query in it is
     used for the question whether the query is signed.
+
+    It is for the default venue, whose documents leave this open; the file of another one says it.
     """
     from sealgate.cli import discovery_words as words
     from sealgate.config import load_config
+    from sealgate.config.venues import DEFAULT_VENUE
     from sealgate.gateway.direct.discovery import Discovery
     from sealgate.gateway.host.host import Host
 
     config = load_config(config_file)
+    if config.venue.name != DEFAULT_VENUE:
+        leave_with_error(_known_already(config))
     chosen = _errand(config, **errand)
     discovery = Discovery(config, chosen, os.environ, Host())
     click.echo(words.announcement(config, chosen, discovery.plan), err=True)
@@ -63,6 +68,16 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
         click.echo(text)
     if not search.is_found:
         raise click.exceptions.Exit(1)
+
+
+def _known_already(config: "Config") -> str:
+    from sealgate.config.venues import venue_text
+
+    venue = venue_text(config.venue)
+    return (
+        f"nothing to find out: your venue's file says how {venue} is signed (sealgate venues show {venue}); "
+        "if signatures are refused, look at the key: sealgate check"
+    )
 
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
