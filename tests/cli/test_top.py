@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import pty
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli.tables import drawn
+from sealgate.cli.top_requests import Inspector
 from sealgate.cli.top_screen import screen
 
 
@@ -254,3 +258,87 @@ def test_what_is_printed_has_no_blanks_at_the_ends_of_lines_and_ages_of_one_kind
     assert "the exchange has failed for 10 min: 9 attempts" in shown
     assert "key_invalid (key main): once 10 min ago" in shown
     assert any(line.startswith("░") and "0% of about 20" in line for line in lines)
+
+
+async def test_the_latest_requests_once_by_bot_and_outcome(served: Served, upstream: Upstream) -> None:
+    upstream.answers.append(say(reply(b"400 Bad Request", b"{}")))
+    await served.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
+    await served.ask(request(b"GET", b"/v1/trade/symbols/list"))
+    once = ("top", "--once", "--admin", place(served))
+    code, program = await ended_program(*once, "--requests")
+    assert code == 0, program.output
+    assert "2 of the latest 2 requests, bot: all, outcome: all" in program.out
+    assert [" ".join(line.split()[1:]) for line in program.out if "/" in line][1:] == [
+        "local 200 done GET /symbols/list 0 ms 1",
+        "local 400 refused POST /order 0 ms 1",
+    ]
+    code, program = await ended_program(*once, "--json", "--bot", "local", "--outcome", "refused")
+    [row] = json.loads(program.out[0])["latest_requests"]
+    assert (row["route"], row["status"], row["attempts"]) == ("/order", 400, 1)
+
+
+ROWS = [
+    {
+        "at_ms": 1_700_000_000_000 + number,
+        "bot": bot,
+        "method": "GET",
+        "route": "/symbols/list",
+        "status": 200 if outcome == "done" else 504,
+        "outcome": outcome,
+        "wait_ms": 12.5,
+        "attempts": 1,
+        "reason": None if outcome == "done" else "upstream_timeout",
+    }
+    for number, (bot, outcome) in enumerate([("grid", "done"), ("maker", "unknown"), ("maker", "done")])
+]
+
+
+def test_keys_choose_bot_and_outcome_and_hold() -> None:
+    inspector = Inspector(rows=ROWS)
+
+    def shown(keys: str) -> str:
+        for key in keys:
+            inspector.press(key)
+        return drawn(screen(PICTURE, inspector, has_keys=True))
+
+    def is_asked() -> bool:
+        return inspector.wants_rows
+
+    assert "r: latest requests" in shown("")
+    assert not is_asked()
+    assert "3 of the latest 3 requests, bot: all, outcome: all\n" in shown("r")
+    assert is_asked()
+    assert "1 of the latest 3 requests, bot: grid, outcome: all\n" in shown("b")
+    assert "2 of the latest 3 requests, bot: maker, outcome: all\n" in shown("b")
+    assert "1 of the latest 3 requests, bot: maker, outcome: unknown\n" in shown("oo")
+    assert "bot: all, outcome: all, held\n" in shown("bo ")
+    assert not is_asked()
+    assert "held" not in shown(" ")
+    assert "Key main" in shown("r")
+
+
+async def test_in_a_terminal_a_key_opens_them_and_another_ends_it(served: Served) -> None:
+    await served.ask(request(b"GET", b"/v1/trade/symbols/list"))
+    leader, follower = pty.openpty()
+    output = bytearray()
+
+    def read(text: bytes) -> None:
+        while text not in output:
+            output.extend(os.read(leader, 4096))
+
+    top = [sys.executable, "-m", "sealgate", "top", "--admin", place(served)]
+    # A shell that begins a session and opens a terminal has it for its own, and then the program has.
+    shell = ["sh", "-c", 'exec "$@" <$TTY >$TTY 2>&1', "sh", *top]
+    environ = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", "PATH": os.environ["PATH"]}
+    environ["TTY"] = os.ttyname(follower)
+    program = await asyncio.create_subprocess_exec(*shell, env=environ, start_new_session=True)
+    for text, key in (
+        (b"r: latest requests", b"r"),
+        (b"GET /symbols/list", b"o"),
+        (b"outcome: done", b"q"),
+    ):
+        await asyncio.wait_for(asyncio.to_thread(read, text), PATIENCE_S)
+        os.write(leader, key)
+    assert await asyncio.wait_for(program.wait(), PATIENCE_S) == 0
+    os.close(follower)
+    os.close(leader)

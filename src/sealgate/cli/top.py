@@ -1,8 +1,11 @@
 """`sealgate top`: the live page's figures in a terminal, from the same stream."""
 
 import json
-from collections.abc import Generator, Iterator
-from contextlib import closing
+import os
+import signal
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
@@ -15,8 +18,10 @@ from sealgate.cli.frame import config_option, leave
 from sealgate.cli.own_address import admin_address, own_address
 
 if TYPE_CHECKING:
+    from sealgate.cli.top_requests import Inspector
     from sealgate.config import Address
 
+_OUTCOMES = click.Choice(("done", "refused", "not_sent", "unknown"))
 _PATIENCE_S = 10.0  # pictures come twice a second
 _OTHER_WAY = ", or use --admin HOST:PORT"
 
@@ -30,16 +35,32 @@ class GoneError(Exception):
 @click.option("--once", is_flag=True, help="Print one picture and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print each picture as a line of JSON.")
 @click.option("--admin", metavar="HOST:PORT", help="The gateway's admin address (admin.tcp).")
-def command(config_file: Path | None, admin: str | None, *, once: bool, as_json: bool) -> None:
+@click.option("--requests", is_flag=True, help="Show the latest requests; in a terminal, the key r does.")
+@click.option("--bot", metavar="BOT", default="", help="Only the latest requests of this bot.")
+@click.option("--outcome", type=_OUTCOMES, help="Only the latest requests that ended so.")
+def command(  # noqa: PLR0913 - its options
+    config_file: Path | None,
+    admin: str | None,
+    bot: str,
+    outcome: str | None,
+    *,
+    once: bool,
+    as_json: bool,
+    requests: bool,
+) -> None:
     """Show how close the limit is, who spends it, what waits, the clock, and what went wrong.
 
     It reads the admin address of the configuration that the gateway runs with, or the default one where there
     is none, until Ctrl-C.
     """
+    from sealgate.cli.top_requests import Inspector
+
     address, host_name = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
+    inspector = Inspector(requests or bool(bot or outcome), bot, outcome or "")
+    ask = partial(latest_requests, address, host_name)
     try:
-        with closing(pictures(address, host_name)) as stream:
-            _show(stream, once=once, as_json=as_json)
+        with closing(_inspected(pictures(address, host_name), inspector, ask)) as stream:
+            _show(stream, inspector, once=once, as_json=as_json)
     except GoneError as error:
         leave(str(error))
     except KeyboardInterrupt:
@@ -57,43 +78,94 @@ def _given(admin: str) -> tuple["Address", str]:
     return address, address.host
 
 
-def _show(stream: Iterator[dict[str, Any]], *, once: bool, as_json: bool) -> None:
-    from rich.console import Console
-    from rich.live import Live
+def _inspected(
+    stream: Generator[dict[str, Any], None, None],
+    inspector: "Inspector",
+    ask: Callable[[], list[dict[str, Any]]],
+) -> Generator[dict[str, Any], None, None]:
+    """Yield each picture, with the inspector's rows as new as it wants them."""
+    with closing(stream):
+        for picture in stream:
+            if inspector.wants_rows:
+                inspector.rows = ask()
+            yield picture
 
+
+def _show(stream: Iterator[dict[str, Any]], inspector: "Inspector", *, once: bool, as_json: bool) -> None:
     from sealgate.cli.tables import drawn
     from sealgate.cli.top_screen import screen
 
     if as_json:
         for picture in stream:
-            click.echo(json.dumps(picture))
+            latest = {"latest_requests": inspector.matching()} if inspector.is_open else {}
+            click.echo(json.dumps(picture | latest))
             if once:
                 return
-        return
-    if once:
-        click.echo(drawn(screen(next(stream))))
-        return
+    elif once:
+        click.echo(drawn(screen(next(stream), inspector)))
+    else:
+        _show_live(stream, inspector)
+
+
+def _show_live(stream: Iterator[dict[str, Any]], inspector: "Inspector") -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    from sealgate.cli.top_requests import has_keyboard, keyboard
+    from sealgate.cli.top_screen import screen
+
     console = Console()
-    with Live(console=console, screen=console.is_terminal, auto_refresh=False) as view:
+    has_keys = console.is_terminal and has_keyboard()
+    latest: dict[str, Any] = {}
+
+    def draw() -> None:
+        if latest:
+            view.update(screen(latest, inspector, has_keys=has_keys), refresh=True)
+
+    def press(key: str) -> None:
+        if key == "q":
+            os.kill(os.getpid(), signal.SIGINT)
+        inspector.press(key)
+        draw()
+
+    with (
+        Live(console=console, screen=console.is_terminal, auto_refresh=False) as view,
+        keyboard(press) if has_keys else nullcontext(),
+    ):
         for picture in stream:
-            view.update(screen(picture), refresh=True)
+            latest = picture
+            draw()
 
 
 def pictures(address: "Address", host_name: str) -> Generator[dict[str, Any], None, None]:
     """Yield each picture as it comes, the first at once. Raises GoneError."""
+    with _asking(address, host_name, "/events") as reply:
+        yield from _events(reply)
+    raise GoneError("the gateway has ended")
+
+
+def latest_requests(address: "Address", host_name: str) -> list[dict[str, Any]]:
+    """Return the latest requests, the latest first. Raises GoneError."""
+    with _asking(address, host_name, "/requests.json") as reply:
+        rows: list[dict[str, Any]] = json.load(reply)["requests"]
+        return rows
+
+
+@contextmanager
+def _asking(address: "Address", host_name: str, path: str) -> Iterator[HTTPResponse]:
+    """Ask for a path as long as the block lasts. Raises GoneError, also for what fails in the block."""
     connection = HTTPConnection(own_address(address.host), address.port, timeout=_PATIENCE_S)
     try:
-        connection.request("GET", "/events", headers={"Host": host_name})
+        connection.request("GET", path, headers={"Host": host_name})
         reply = connection.getresponse()
         if reply.status != HTTPStatus.OK:
-            raise GoneError(f"{address} answers {reply.status} to /events; is it the gateway's admin.tcp?")
-        yield from _events(reply)
+            raise GoneError(f"{address} answers {reply.status} to {path}; is it the gateway's admin.tcp?")
+        yield reply
     except (OSError, HTTPException) as error:
         cause = plain_cause(error) if isinstance(error, OSError) else "it does not speak HTTP"
         raise GoneError(f"no gateway answers at {address}: {cause}; start it with `sealgate serve`") from None
     finally:
         connection.close()
-    raise GoneError("the gateway has ended")
 
 
 def _events(reply: HTTPResponse) -> Iterator[dict[str, Any]]:

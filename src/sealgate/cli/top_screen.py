@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
+from sealgate.cli.top_requests import HINT, Inspector
 from sealgate.core.spans import span
 
 _MOST_ERRORS = 8
@@ -26,9 +27,12 @@ _COLOURS = {
 Picture = Mapping[str, Any]
 
 
-def screen(picture: Picture) -> Group:
-    """Return the whole screen."""
-    return Group(*_parts(picture))
+def screen(picture: Picture, inspector: Inspector | None = None, *, has_keys: bool = False) -> Group:
+    """Return the whole screen, or in its place the requests that are inspected."""
+    if inspector is None or not inspector.is_open:
+        return Group(*([Text(HINT, style="dim")] if has_keys else []), *_parts(picture))
+    notices = (Text(notice, style="bold red") for notice in _notices(picture))
+    return Group(_head(picture), *notices, Text(), *inspector.screen(has_keys=has_keys))
 
 
 def _parts(picture: Picture) -> Iterator[RenderableType]:
