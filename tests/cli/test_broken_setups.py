@@ -357,7 +357,9 @@ SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
     ),
     "wrong clock.field": (
         {},
-        Case(has(CLOCK__FIELD="/nowhere"), "fail  clock", ("no plausible time at /nowhere",)),
+        Case(
+            has(CLOCK__FIELD="/nowhere"), "fail  clock", ("no plausible time at /nowhere", "clock.field = ")
+        ),
     ),
     "skew without /time": (
         {"skew_ms": 60_000},

@@ -117,6 +117,13 @@ def test_says_where_it_looked(body: bytes, pointer: str, why: str) -> None:
         parse_server_time(body, pointer)
 
 
+def test_a_pointer_to_nothing_is_answered_with_the_nearest_one_that_is_a_time() -> None:
+    body = b'{"code": "0", "data": [{"ts": 1790000000123, "at": 1790000000}]}'
+    with pytest.raises(UnreadableTimeError) as raised:
+        parse_server_time(body, "/data/0/tss")
+    assert str(raised.value) == "no plausible time at /data/0/tss; clock.field = '/data/0/ts' would be one"
+
+
 ELSEWHERE = """
 from sealgate.core.server_time import epoch_seconds, parse_server_time
 print(tuple(parse_server_time(b'"2026-09-22T12:00:00"', "")[:2]))

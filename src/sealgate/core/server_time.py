@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
@@ -44,7 +45,17 @@ def parse_server_time(body: bytes, pointer: str) -> ServerTime:
         found = _plausible(value)
         if found is not None:
             return ServerTime(*found, field)
-    raise UnreadableTimeError(f"no plausible time at {pointer or 'any field'}; set clock.field")
+    raise UnreadableTimeError(_where_else(document, pointer))
+
+
+def _where_else(document: object, pointer: str) -> str:
+    """Say that no time was found, and at which pointer nearest to the one that was tried there is one."""
+    if not pointer:
+        return "no plausible time at any field; set clock.field"
+    others = [field for field, value in _leaves(document) if _plausible(value) is not None]
+    close = get_close_matches(pointer, others, n=1, cutoff=0.0)
+    hint = f"clock.field = {close[0]!r} would be one" if close else "set clock.field"
+    return f"no plausible time at {pointer}; {hint}"
 
 
 def stated_time(text: str) -> float | None:

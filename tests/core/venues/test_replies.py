@@ -166,12 +166,27 @@ def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.Monke
 
 
 def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
-    rows = judge_of(RULES + RULES.replace("418", "419").replace("50011", "50012")).errors()
+    more = '[[replies]]\nstatus = [419]\nmeans = "banned"\nkind = "banned"\n'
+    more += '[[replies]]\nat = "/code"\nis = ["50012"]\nmeans = "limited"\nkind = "too_fast"\n'
+    rows = judge_of(RULES + more).errors()
     own = ["too_fast", "signature", "late", "banned", "unlisted"]
     assert [*rows][:8] == [*own, "rate_limited", "other_4xx", "other_5xx"]
     assert [*rows][8:] == ["unreachable", "connect_timeout", "lost"]
     assert rows["banned"].statuses == (418, 419)
     assert set(rows["too_fast"].words) == {"50011", "50012", "1"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ('status = [400]\nkind = "x"', 'status = [401]\nkind = "y"'),
+        ('status = [400]\nkind = "x"', 'at = "/a"\nis = ["1"]\nkind = "y"'),
+        ('at = "/a"\nis = ["1"]\nkind = "x"', 'at = "/b"\nis = ["1"]\nkind = "y"'),
+        ('status = [400]\nat = "/a"\nis = ["1"]\nkind = "x"', 'at = "/a"\nis = ["1"]\nkind = "y"'),
+    ],
+)
+def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: str) -> None:
+    assert len(judge_of(f"[[replies]]\n{first}\n[[replies]]\n{second}\n").rules) == 2
 
 
 @pytest.mark.parametrize(
@@ -189,6 +204,19 @@ def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
             "7: means = 'limit' is unknown; did you mean limited?",
         ),
         ('at = "code"\nis = ["1"]\nkind = "x"', "6: at = 'code' is no JSON pointer: it is such as /code"),
+        ('at = "/a~b"\nis = ["1"]\nkind = "x"', "6: at = '/a~b' is no JSON pointer: it is such as /code"),
+        (
+            'status = [400, 401]\nkind = "x"\n[[replies]]\nstatus = [401]\nat = "/a"\nis = "1"\nkind = "y"',
+            "9: the rule of x before it takes all its replies",
+        ),
+        (
+            'at = "/a"\nbegins = ["51"]\nkind = "x"\n[[replies]]\nat = "/a"\nis = ["7", "510"]\nkind = "y"',
+            "11: '510' is taken by the rule of x before it",
+        ),
+        (
+            'at = "/a"\nis = ["0"]\nmeans = "done"\n[[replies]]\nat = "/a"\nis = ["0"]\nkind = "y"',
+            "11: '0' is taken by the rule of done before it",
+        ),
         (
             'status = [400]\nfinds = { adress = "(1)" }\nkind = "x"',
             "7: unknown key adress; did you mean address?",

@@ -19,7 +19,7 @@ from sealgate.errors import REASONS
 LONGEST_ERROR, LONGEST_DONE = 65_536, 4_096
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
-_POINTER = re.compile(r"(/[^/]*)+")
+_POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # RFC 6901
 
 
 class Means(StrEnum):
@@ -106,6 +106,11 @@ class Rule:
     means: Means
     verdict: Verdict
 
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+        return self.verdict.kind or self.means
+
     def is_for(self, status: int) -> bool:
         """Ask whether a reply with this status is looked at."""
         return not self.statuses or status in self.statuses
@@ -114,9 +119,10 @@ class Rule:
         """Return the first of the field's texts that is what the rule wants, None without one."""
         if not self.at:
             return ""
-        return next(filter(self._is_wanted, texts), None)
+        return next(filter(self.is_wanted, texts), None)
 
-    def _is_wanted(self, text: str) -> bool:
+    def is_wanted(self, text: str) -> bool:
+        """Ask whether a text is what the rule wants."""
         if self.others:
             return text not in self.others
         low = text.lower()
@@ -129,7 +135,24 @@ _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 
 def read_rules(tables: Iterable[Table]) -> tuple[Rule, ...]:
     """Read `[[replies]]`. Raises VenueError."""
-    return tuple(_rule(table) for table in tables)
+    rules: list[Rule] = []
+    for table in tables:
+        rule = _rule(table)
+        _check_reached(rule, rules, table)
+        rules.append(rule)
+    return tuple(rules)
+
+
+def _check_reached(rule: Rule, earlier: list[Rule], table: Table) -> None:
+    """Refuse what an earlier rule leaves nothing for: most likely a code that was mistyped, or moved."""
+    for before in earlier:
+        if before.statuses and (not rule.statuses or set(rule.statuses) - set(before.statuses)):
+            continue
+        if not before.at:
+            raise table.error("status", f"the rule of {before.name} before it takes all its replies")
+        taken = sorted(filter(before.is_wanted, rule.exact)) if before.at == rule.at else []
+        if taken:
+            raise table.error("is", f"{taken[0]!r} is taken by the rule of {before.name} before it")
 
 
 def _rule(table: Table) -> Rule:

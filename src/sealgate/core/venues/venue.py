@@ -26,7 +26,7 @@ _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?")
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
 _FIELD = re.compile(r"[A-Za-z0-9\-]+")
-_POINTER = re.compile(r"(/[^/]*)+")
+_POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # RFC 6901
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 
 
