@@ -340,3 +340,23 @@ def test_fields_go_out_a_line_each() -> None:
     assert header_lines([(b"X-A", b"1"), (b"x-b", b"")]) == b"X-A: 1\r\nx-b: \r\n"
     assert content_length(0) == b"Content-Length: 0\r\n"
     assert content_length(2**63) == b"Content-Length: 9223372036854775808\r\n"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "left"),
+    [
+        ([b"gzip, deflate, br, zstd"], b"gzip, deflate"),
+        ([b"br;q=1.0, GZIP ;q=0.5,identity"], b"gzip ;q=0.5, identity"),
+        ([b"br", b"gzip"], b"gzip"),
+        ([b"*"], b"identity"),
+        ([b""], b"identity"),
+    ],
+)
+def test_where_replies_are_looked_into_they_come_in_a_coding_that_can_be(
+    accepted: list[bytes], left: bytes
+) -> None:
+    rules = HeaderRules(default_venue().own_headers, reads_replies=True)
+    fields = [(b"accept-Encoding", value) for value in accepted]
+    assert rules.sort([*fields, (b"Accept", b"x")]).passed == b"Accept: x\r\nAccept-Encoding: %b\r\n" % left
+    assert b"br" in RULES.sort([(b"Accept-Encoding", b"br")]).passed
+    assert rules.sort([(b"Accept", b"x")]).passed == b"Accept: x\r\n"

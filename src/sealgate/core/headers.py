@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from sealgate.core.idle_connections import announced_timeout_s
+from sealgate.core.venues.replies import CODINGS
 from sealgate.errors import Refusal
 
 MOST_BYTES = 64 * 1024  # of all names and values together
@@ -55,7 +56,9 @@ _PLAIN = bytes(
     for octet in range(256)
 )
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
-_LISTS = frozenset({b"connection", b"upgrade"})  # RFC 9110 section 5.3: several lines are one list
+_ACCEPT_ENCODING = b"accept-encoding"
+# RFC 9110 section 5.3: several lines are one list.
+_LISTS = frozenset({b"connection", b"upgrade", _ACCEPT_ENCODING})
 _HOP_BY_HOP = frozenset(
     {
         b"connection",
@@ -131,9 +134,13 @@ class Head:
 
 
 class HeaderRules:
-    """The table for requests. `own` are names that are the gateway's, one with a `*` all that begin so."""
+    """The table for requests. `own` are names that are the gateway's, one with a `*` all that begin so.
 
-    def __init__(self, own: Iterable[str]) -> None:
+    `reads_replies`: bodies of replies are looked into, so none may come in a coding that is not read here.
+    """
+
+    def __init__(self, own: Iterable[str], *, reads_replies: bool = False) -> None:
+        self._kept = _KEPT | {_ACCEPT_ENCODING} if reads_replies else _KEPT
         names = [name.encode("ascii") for name in own]
         prefixes = [_canonical(name[:-1]) for name in names if name.endswith(b"*")]
         self._prefixes = (*_DROPPED_PREFIXES, *prefixes)
@@ -151,7 +158,7 @@ class HeaderRules:
                 "bad_request",
                 f"The header {canonical.decode('ascii')} is spelled another way: write it with -.",
             )
-        if canonical in _KEPT:
+        if canonical in self._kept:
             judged: tuple[bool, bytes | None] = False, canonical
         elif canonical in _READ and canonical not in self._own:
             judged = True, canonical
@@ -181,8 +188,16 @@ class HeaderRules:
         size = sum(map(len, chain.from_iterable(fields)))
         if size > MOST_BYTES:
             raise Refusal("headers_too_large", f"The header fields have more than {MOST_BYTES} bytes.")
+        if _ACCEPT_ENCODING in kept:
+            passed.append((b"Accept-Encoding", _readable(kept[_ACCEPT_ENCODING])))
         named = kept.get(b"connection")
         return Head(kept, header_lines(_without(passed, named) if named and passed else passed), size)
+
+
+def _readable(accepted: bytes) -> bytes:
+    """Return what is left of an Accept-Encoding."""
+    wanted = [one.strip() for one in accepted.lower().split(b",")]
+    return b", ".join(one for one in wanted if one.partition(b";")[0].rstrip() in CODINGS) or b"identity"
 
 
 def header_lines(fields: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -131,3 +131,9 @@ async def test_a_key_that_a_code_calls_invalid_is_disabled(upstream: Upstream, t
         upstream.answers.append(say(code("50111")))
         assert met(await station.ask(ORDER)) == (200, "refused", None, "1")
         assert met(await station.ask(ORDER)) == (503, "not_sent", "key_disabled", "0")
+
+
+async def test_replies_come_in_a_coding_that_can_be_looked_into(upstream: Upstream, tmp_path: Path) -> None:
+    async with coded(upstream, tmp_path) as station:
+        await station.ask(request(b"POST", b"/v1/trade/order", b"Accept-Encoding: gzip, br", body=b"{}"))
+    assert upstream.received[0].head.value(b"Accept-Encoding") == b"gzip"

@@ -310,6 +310,7 @@ def unpacked(body: bytes, coding: bytes | None, longest: int) -> bytes | None:
 
 # What zlib must be told; 0: it is plain. (Deflate is meant with zlib's head, as RFC 9110 has it.)
 _WBITS = {b"identity": 0, b"": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
+CODINGS = frozenset(_WBITS) - {b""}
 
 
 def _text(value: object) -> str | None:
