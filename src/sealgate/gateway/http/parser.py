@@ -17,6 +17,8 @@ from sealgate.gateway.http.memory import Fields, Head, HeadMemory
 MOST_HEAD_BYTES: Final = 64 * 1024
 PIECE_BYTES: Final = 16 * 1024  # parsed at once, so that sizes are looked at as the bytes arrive
 _FRAMING_BYTES: Final = 16 * 1024  # of chunk sizes with their extensions, and of trailers, in a row
+_REQUEST_FIELD_BYTES: Final = 8 * 1024
+_REPLY_FIELD_BYTES: Final = 32 * 1024
 _LENGTH_DIGITS: Final = 18  # llhttp takes the largest number of more for no length
 _MOST_INTERIM: Final = 16  # 1xx replies to one request
 _TOO_LARGE: Final = "A line or the head is too large."
@@ -92,7 +94,7 @@ class _Parser:
     """What both directions share. The methods `on_...` are llhttp's callbacks."""
 
     most_fields = 128
-    longest_field = 8 * 1024  # bytes of a field, the target or the phrase, and of all trailers
+    longest_field = _REQUEST_FIELD_BYTES  # of a field, the target or the phrase, and of all trailers
     no_http = "This is not HTTP/1.1."
     no_length = "The Content-Length has more than 18 digits."
     reports_surplus = False  # whether it is Malformed that something comes where no message may
@@ -287,7 +289,7 @@ class ReplyParser(_Parser):
     """Reads the replies of one connection: `expect` one, and feed. Interim replies (1xx) are skipped."""
 
     most_fields = 256
-    longest_field = 32 * 1024
+    longest_field = _REPLY_FIELD_BYTES
     no_http = "the reply is not HTTP"
     no_length = "the reply states a length that no body has"
     reports_surplus = True

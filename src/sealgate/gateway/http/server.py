@@ -38,13 +38,11 @@ class State(IntEnum):
     NEW = 0  # nothing has come
     OPEN = 1
     LAST = 2  # what was taken is answered, no more is taken
-    LINGERING = 3  # all was answered, and the client may still send (RFC 9112 section 9.6)
-    CLOSING = 4  # all was answered
-    CLOSED = 5
+    ENDED = 3  # all was answered: it closes, or is closed
 
 
 # By names of their own, as in gateway/request/context.py.
-_NEW, _OPEN, _LAST, _LINGERING, _CLOSING, _CLOSED = State
+_NEW, _OPEN, _LAST, _ENDED = State
 
 
 class Incoming:
@@ -107,7 +105,6 @@ class ServerConnection(Flow):
         self._state = _NEW
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None  # whose body still comes
-        self._is_in_head = False  # whether a part of a head has come
         self._ends_oddly = False  # whether the client may take what it sends behind the last for a request
         self._pipelined = 0  # bytes taken in behind the request under way
         self._unparsed = b""  # as enough requests wait
@@ -132,7 +129,7 @@ class ServerConnection(Flow):
         known = self._service.memory().find(data) if is_between else None
         if known is not None:
             head, body = known
-            self._state, self._is_in_head = _OPEN, False
+            self._state = _OPEN
             self._queue.append(Incoming(head, Body(self, body), self))
             self._count(data)
         else:
@@ -157,15 +154,11 @@ class ServerConnection(Flow):
     def _parse(self) -> None:
         while self._unparsed and self._takes:
             piece, self._unparsed = self._unparsed[:PIECE_BYTES], self._unparsed[PIECE_BYTES:]
-            self._state = _OPEN
-            events = self._parser.feed(piece)
-            for event in events:
+            was_in_head = self._parser.is_in_head
+            for event in self._parser.feed(piece):
                 self._take(event)
             self._count(piece)
-            was_in_head = self._is_in_head
-            # Empty lines in front of a head belong to it, though the parser says nothing of them.
-            self._is_in_head = self._parser.is_in_head or (self._parser.is_between and not events)
-            if self._is_in_head and not was_in_head and self._arrival is not None:
+            if self._parser.is_in_head and not was_in_head and self._arrival is not None:
                 self._alarm.set(self._loop.time() + self._service.head_timeout_s)
         if self._state >= _LAST:
             self._unparsed = b""
@@ -173,6 +166,7 @@ class ServerConnection(Flow):
     def _take(self, event: RequestEvent) -> None:
         latest = self._latest
         if isinstance(event, RequestHead):
+            self._state = _OPEN
             self._latest = Incoming(event, Body(self), self)
             self._queue.append(self._latest)
             # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
@@ -203,7 +197,7 @@ class ServerConnection(Flow):
 
         It comes as soon as the client ends its sending side, for one that was killed looks the same.
         """
-        self._state = _CLOSED
+        self._state = _ENDED
         self._connections.discard(self)
         self._parser.close()
         self._alarm.stop()
@@ -270,7 +264,7 @@ class ServerConnection(Flow):
     async def _wait(self) -> None:
         if self._state >= _LAST or self._parser.is_over or self._is_leaving:
             return
-        is_idle = self._state is _OPEN and not self._is_in_head
+        is_idle = self._state is _OPEN and not self._parser.is_in_head
         patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
         self._alarm.set(self._loop.time() + patience_s)
         self._arrival = self._loop.create_future()
@@ -284,7 +278,7 @@ class ServerConnection(Flow):
             self._arrival.set_result(None)
 
     def _time_is_over(self) -> None:
-        if self._arrival is not None and self._is_in_head and self._state < _LAST:
+        if self._arrival is not None and self._parser.is_in_head and self._state < _LAST:
             timeout_s = self._service.head_timeout_s
             self._refuse_the_rest(Refusal("body_timeout", f"The head did not arrive within {timeout_s:g} s."))
             self._wake()
@@ -299,7 +293,7 @@ class ServerConnection(Flow):
         self._unparsed = b""
         if self.transport is None:
             return
-        self._state = _LINGERING if may_send else _CLOSING
+        self._state = _ENDED
         self.let_go(self)
         if not may_send:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
