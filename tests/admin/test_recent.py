@@ -5,6 +5,7 @@ import pytest
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from sealgate.admin.recent import SPAN, Latency, Recent
+from sealgate.config.venues import default_venue
 from sealgate.core.outcome import Conclusion, Outcome
 
 SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
@@ -13,7 +14,7 @@ STRANGER = changed(ANSWERED, attempts=0, bot=None, key=None, conclusion=Conclusi
 
 
 def after(*outcomes: Outcome, ticks: int = 1) -> Recent:
-    recent = Recent()
+    recent = Recent(lambda: default_venue().unsigned_routes)
     recent(outcomes)
     for _ in range(ticks):
         recent.turn()

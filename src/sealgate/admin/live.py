@@ -37,7 +37,8 @@ class Clock(Protocol):
 class Live:
     """A reader of outcomes, and what viewers get.
 
-    `weights` returns each bot's weight, `judge` what says what the exchange's replies mean.
+    `weights` returns each bot's weight, `judge` what says what the exchange's replies mean,
+    `unsigned` the templates of routes that nobody signs.
     """
 
     def __init__(
@@ -46,13 +47,14 @@ class Live:
         clock: Clock,
         weights: Callable[[], Mapping[str, float]] = dict,
         judge: Callable[[], Judge] = Judge,
+        unsigned: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
         self.judge = judge
         self.broadcast = Broadcast()
         self._status = status
         self._clock = clock
         self._weights = weights
-        self._recent = Recent()
+        self._recent = Recent(unsigned)
         self._answering = Answering()
         self._troubles = Troubles(self._known, self._recent.has_worked)
         self._refusals = Refusals()

@@ -1,7 +1,7 @@
 """What the last seconds were like: who spent how much of which key, how fast it was, what was limited."""
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -9,7 +9,6 @@ from sealgate.core.outcome import Conclusion, Outcome
 
 SPAN = 20  # ticks that are remembered
 _MOST = 100  # durations per tick: sorting thousands would hold the loop up for milliseconds
-_UNSIGNED = frozenset({"/time", "/api-keys", "/api-keys/{api_key}/audit"})
 
 
 class Tick:
@@ -32,9 +31,13 @@ class Latency(NamedTuple):
 
 
 class Recent:
-    """A reader of outcomes that remembers the last ticks. It also notes which keys ever worked."""
+    """A reader of outcomes that remembers the last ticks. It also notes which keys ever worked.
 
-    def __init__(self) -> None:
+    `unsigned` returns the templates of routes that nobody signs: what they answer says nothing of a key.
+    """
+
+    def __init__(self, unsigned: Callable[[], frozenset[str]] = frozenset) -> None:
+        self._unsigned = unsigned
         self._ticks: deque[Tick] = deque([Tick()], maxlen=SPAN)
         self.total = 0
         self.has_worked: set[str] = set()
@@ -56,7 +59,7 @@ class Recent:
         tick.upstream_s.append(outcome.upstream_s)
         if outcome.upstream_errors:
             tick.limited += ((key, error.at) for error in outcome.upstream_errors if error.verdict.is_limited)
-        if outcome.conclusion is Conclusion.DONE and outcome.route not in _UNSIGNED:
+        if outcome.conclusion is Conclusion.DONE and outcome.route not in self._unsigned():
             self.has_worked.add(key)
 
     def turn(self) -> Tick:

@@ -114,6 +114,7 @@ async def running_with_admin(
             gateway.host,
             lambda: _weights(gateway.config),
             lambda: gateway.config.venue.replies,
+            lambda: gateway.config.venue.unsigned_routes,
         )
         gateway.reporter.add(metrics)
         gateway.reporter.add(live)

@@ -45,7 +45,7 @@ def parse_optional_path(value: object) -> str:
 def parse_header_prefix(value: object) -> str:
     """Check what the names of the signature's headers begin with."""
     if not isinstance(value, str) or _TOKEN.fullmatch(value) is None:
-        raise ValueError('cannot begin a header\'s name; use letters, digits and -, as in "X-SERVICE-"')
+        raise ValueError('cannot begin a header\'s name; use letters, digits and -, as in "X-MINE-"')
     return value
 
 
@@ -75,7 +75,7 @@ def split_match(value: str) -> tuple[str, str]:
     """Split a route's `METHOD /path/{placeholder}` into method and path template."""
     found = _MATCH.fullmatch(value)
     if found is None or _DOT_SEGMENT.search(value):
-        raise ValueError('is not METHOD and path; write "POST /v1/trade/orders/{id}/query"')
+        raise ValueError('is not METHOD and path; write "POST /prefix/orders/{id}/query"')
     return found["method"], found["path"]
 
 

@@ -65,7 +65,7 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
             area, "a signed read was answered, but not with JSON", "compare base_url with the exchange's"
         )
     if is_public:
-        fix = "name one that needs a key: --path /v1/trade/…"
+        fix = "name one that needs a key: --path"
         return warn(area, f"{read.facts.path} is answered without a key too, which proves nothing", fix)
     text = f"a signed read is accepted (GET {read.facts.path}, {read.facts.round_trip_ms} ms)"
     if read.facts.is_to_trade and read.facts.is_listed is None:

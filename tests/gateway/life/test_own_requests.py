@@ -31,7 +31,7 @@ async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits
     host = HandHost()
     async with tree_of(make_config(URL, limits={"max_wait": max_wait_s}), host) as tree:
         pipeline = Noting(tree, [answer(200)])
-        assert (await ask(pipeline, "main", "/symbols/list", Lane.CANCEL, host)).status == 200
+        assert (await ask(pipeline, "main", "/v1/trade/symbols/list", Lane.CANCEL, host)).status == 200
     ticket, context = pipeline.given
     assert (ticket.bot.name, ticket.key, ticket.target.raw) == (
         "(gateway)",
@@ -48,7 +48,7 @@ async def test_the_rest_of_a_large_reply_is_not_read() -> None:
     large = answer(200, b"first part", remainder=remainder(ends))
     host = HandHost()
     async with tree_of(make_config(URL), host) as tree:
-        found = await ask(Scripted(tree, [large]), "main", "/api-keys", Lane.READ, host)
+        found = await ask(Scripted(tree, [large]), "main", "/v1/trade/api-keys", Lane.READ, host)
     assert (found.body, ends) == (b"first part", ["closed"])
 
 
@@ -57,4 +57,4 @@ async def test_a_refusal_is_whoever_asked_has_to_know() -> None:
     async with tree_of(make_config(URL), host) as tree:
         pipeline = Scripted(tree, [Refusal("upstream_broken", "cut")])
         with pytest.raises(Refusal, match="upstream_broken"):
-            await ask(pipeline, "main", "/symbols/list", Lane.READ, host)
+            await ask(pipeline, "main", "/v1/trade/symbols/list", Lane.READ, host)

@@ -81,6 +81,11 @@ class Venue:
     routes: tuple[RouteRow, ...]
     replies: Judge
 
+    @cached_property
+    def unsigned_routes(self) -> frozenset[str]:
+        """Return the templates of routes that say nothing of a key's secret when they are answered."""
+        return frozenset(row.template for row in self.routes if row.auth is not Auth.SIGNED)
+
     @property
     def signed_read_method(self) -> str:
         """How the signed read is asked for: some venues have nothing but POST."""
