@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -45,6 +46,34 @@ def log_as(level: str, style: str) -> RequestLog:
 
 FAILED = changed(DONE, reason="upstream_broken", detail="The exchange gave no answer.", status=502)
 REFUSED = changed(DONE, reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_systemds_journal_is_given_the_level_of_each_line(
+    style: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "stderr").open("w") as stderr:
+        found = os.fstat(stderr.fileno())
+        monkeypatch.setattr(sys, "stderr", stderr)
+        monkeypatch.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}")
+        log_as("info", style)([DONE, FAILED])
+        try:
+            int("made up")
+        except ValueError:
+            structlog.get_logger().exception("failed")
+    lines = (tmp_path / "stderr").read_text().splitlines()
+    assert [line[:3] for line in lines[:3]] == ["<6>", "<4>", "<3>"]
+    assert {line[:3] for line in lines[3:]} <= {"<3>"}  # on the console, the traceback has lines of its own
+    assert any("made up" in line for line in lines[2:])
+
+
+@pytest.mark.parametrize("stream", ["", "1:2", "nonsense"])
+def test_another_stderr_is_given_none(
+    stream: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("JOURNAL_STREAM", stream)
+    log_as("info", "json")([DONE])
+    assert capfd.readouterr().err.startswith('{"timestamp"')
 
 
 @pytest.mark.parametrize("style", ["json", "auto"])

@@ -68,8 +68,9 @@ def test_the_user_can_be_made() -> None:
     assert "Creating user 'sealgate'" in done.stdout + done.stderr
 
 
-def test_the_command_is_what_the_program_takes() -> None:
-    _, name, *arguments = shlex.split(SERVICE["ExecStart"])
+@pytest.mark.parametrize("setting", ["ExecStart", "ExecReload"])
+def test_the_command_is_what_the_program_takes(setting: str) -> None:
+    _, name, *arguments = shlex.split(SERVICE[setting])
     command = main.get_command(click.Context(main), name)
     assert command is not None
     command.make_context(name, arguments)
@@ -94,4 +95,3 @@ def test_the_configuration_fits_the_unit(tmp_path: Path) -> None:
 def test_a_wrong_configuration_is_not_tried_again() -> None:
     """2 is its exit code."""
     assert SERVICE["RestartPreventExitStatus"] == "2"
-    assert SERVICE["Type"] == "exec"  # the gateway sends no notice

@@ -2,8 +2,9 @@
 
 import json
 import logging
+import os
 import sys
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
@@ -18,6 +19,9 @@ from sealgate.core.outcome import Outcome
 from sealgate.errors import REASONS, Fault
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+# By the name of the method that logs.
+JOURNAL_LEVELS = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
 
 _FIRST = ("timestamp", "level", "event")
 
@@ -60,6 +64,7 @@ def configure_log(
             redact,
             _in_order,
             *(_console() if is_console else _json()),
+            *([_for_journal] if is_journal(sys.stderr, os.environ) else []),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.PrintLoggerFactory(cast("TextIO", stream or sys.stderr)),
@@ -68,6 +73,21 @@ def configure_log(
     # aiohttp and asyncio speak through the standard library, in sentences that may quote what a peer sent.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+
+def is_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether a stream leads to systemd's journal itself, as JOURNAL_STREAM says (systemd.exec(5))."""
+    try:
+        found = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return environ.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+
+
+def _for_journal(_logger: object, level: str, text: Any) -> str:
+    """Put the level before each line, as the journal reads it (sd-daemon(3))."""
+    prefix = JOURNAL_LEVELS[level]
+    return prefix + str(text).replace("\n", f"\n{prefix}")
 
 
 def buffered_stderr() -> LogStream:
@@ -115,7 +135,8 @@ class RequestLog:
         self._renderers = processors[processors.index(_in_order) + 1 :]
         self._stamper = next(one for one in processors if isinstance(one, _Stamper))
         logger = structlog.get_logger()
-        self._is_json = self._renderers == [_JSON]
+        self._is_json = self._renderers[0] is _JSON
+        self._is_for_journal = _for_journal in self._renderers
         self._is_shown = {level: logger.is_enabled_for(_LEVELS[level]) for level in ("info", "warning")}
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
@@ -131,7 +152,8 @@ class RequestLog:
 
     def _render(self, outcome: Outcome, timestamp: str, level: str) -> str:
         if self._is_json and outcome.key is not None and not _is_rare(outcome):
-            return _plain_json(outcome, timestamp, level, outcome.key)
+            line = _plain_json(outcome, timestamp, level, outcome.key)
+            return JOURNAL_LEVELS[level] + line if self._is_for_journal else line
         event: Any = _event(outcome, timestamp, level)
         for render in self._renderers:
             event = render(None, level, event)

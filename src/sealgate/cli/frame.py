@@ -123,9 +123,19 @@ def told_in_one_line() -> Iterator[None]:
 
 def leave_with_error(text: str) -> NoReturn:
     """Print each line of an error to stderr and leave with exit code 2."""
+    level = _journal_level()
     for line in text.splitlines():
-        click.echo(f"sealgate: {coloured('error:', 'fail')} {line}", err=True)
+        click.echo(f"{level}sealgate: {coloured('error:', 'fail')} {line}", err=True)
     raise click.exceptions.Exit(2)
+
+
+def _journal_level() -> str:
+    """Return what marks a line as an error where stderr is systemd's journal."""
+    if "JOURNAL_STREAM" not in os.environ:
+        return ""
+    from sealgate.admin.log import JOURNAL_LEVELS, is_journal
+
+    return JOURNAL_LEVELS["error"] if is_journal(sys.stderr, os.environ) else ""
 
 
 def leave(text: str) -> NoReturn:

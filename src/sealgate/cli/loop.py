@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import warnings
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ log = structlog.get_logger("sealgate.loop")
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:
     """Run `main` to its end."""
+    # mypyc's coroutines throw so; from Python 3.12 on, requests would fail of it under `-W error`.
+    warnings.filterwarnings("ignore", r"the \(type, exc, tb\) signature of throw\(\)", DeprecationWarning)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
 

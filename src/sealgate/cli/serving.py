@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 
@@ -22,6 +23,7 @@ from sealgate.gateway.doors.listening import bind
 from sealgate.gateway.host.descriptors import room_for_admin
 from sealgate.gateway.host.hardening import forbid_core_dumps
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.host.service_manager import ServiceManager
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.reload import ReloadError
 from sealgate.gateway.request.reporter import Reader
@@ -49,12 +51,27 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
         _freeze_memory()
+        manager = ServiceManager(os.environ)
+        # Not only once it can sign: an exchange that is away is no reason to start it again.
+        manager.tell("READY=1")
+        gateway.site.background.finish(manager.keep_up(lambda: _in_words(gateway), gateway.host))
         ready = asyncio.create_task(_say_ready(gateway))
         await stop.wait()
         ready.cancel()
         log.info("draining", inflight=gateway.handler.inflight)
+        manager.tell("STOPPING=1")
         await gateway.drain()  # here, where the admin address still says so
     log.info("stopped")
+
+
+def _in_words(gateway: Gateway) -> str:
+    """Return the state as `systemctl status` shows it."""
+    status = gateway.status()
+    if status.is_draining:
+        return f"draining: {status.inflight} in flight"
+    if status.not_ready:
+        return f"not ready: {'; '.join(status.not_ready)}"
+    return "ready, but orders are halted" if status.halts else "ready"
 
 
 def _reload_on_hangup(gateway: Gateway) -> None:
