@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 import threading
+import warnings
 from typing import Any
 
 import aiohttp
@@ -10,6 +11,7 @@ import httpx
 import pytest
 
 from sealgate.testing import Gateway, Sandbox
+from sealgate.testing.world import SetupError
 
 TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # not used, but slow to make
 ORDER = {"symbol": "BTC", "side": "buy", "size": "0.002", "price": "65000"}
@@ -145,6 +147,21 @@ def test_the_admin_address_is_there(sealgate_gateway: Gateway) -> None:
 def test_a_wrong_call_says_what_is_wrong(sealgate_sandbox: Sandbox, call: Any, cause: str) -> None:
     with pytest.raises(ValueError, match=cause):
         call(sealgate_sandbox)
+
+
+def test_a_gateway_that_cannot_read_the_exchanges_clock_says_so(
+    sealgate_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.testing.world._READY_S", 0.5)
+    sealgate_sandbox.faults({"kind": "reset_before"})
+    with pytest.raises(SetupError, match=r"clock.* correct sealgate_settings, or undo what the test did"):
+        sealgate_sandbox._world.start_gateway({})
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_the_compiled_gateway_warns_of_is_no_error(sealgate_gateway: Gateway) -> None:
+    del sealgate_gateway
+    warnings.warn("the (type, exc, tb) signature of throw() is deprecated", DeprecationWarning, stacklevel=1)
 
 
 def test_output_of_the_gateway_is_not_taken_for_the_bots(

@@ -22,10 +22,12 @@ from sealgate.cli.serving import running_with_admin
 from sealgate.config import ConfigError
 from sealgate.config.load import config_of
 from sealgate.core.host_jumps import HostClocks
+from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.host.start import StartError
 from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.keys.sources import SecretError
+from sealgate.gateway.life.gateway import Gateway
 from sealgate.sandbox.host import Host as SandboxHost
 from sealgate.sandbox.message import Request
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -194,9 +196,20 @@ class World:
             raise SetupError(str(error)) from None
         self._gateway = ends
         gateway.site.untried.clear()  # the exchange gets the test's requests only
-        if settings.get("clock", {}).get("required", True):
-            await gateway.wait_until_ready(_READY_S)
+        if config.clock.required:
+            await self._wait_until_ready(gateway)
         return url, f"http://{admin}" if admin else ""
+
+    async def _wait_until_ready(self, gateway: Gateway) -> None:
+        try:
+            await gateway.wait_until_ready(_READY_S)
+        except Refusal as refusal:
+            await self._stop_gateway()
+            cause, fix = (
+                refusal.detail,
+                "correct sealgate_settings, or undo what the test did to the exchange",
+            )
+            raise SetupError(f"{cause.removesuffix('.')}; {fix}") from None
 
     def _defaults(self) -> dict[str, Any]:
         return {
