@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from rig.station import running_station
-from rig.upstream import Act, Received, Upstream, running_upstream, say
+from rig.upstream import Act, Received, Upstream, running_upstream, say, say_and_reset
 from rig.wire import reply
 
 CLOCK = {"path": "/v1/trade/time", "field": ""}
@@ -112,3 +112,23 @@ async def test_a_venue_without_a_time_is_followed_by_its_date_headers() -> None:
             assert clock.error_s < 1.5
             assert clock.trouble is None
             assert {one.target for one in upstream.received} == {b"/"}
+
+
+FENCES = {
+    "a window that goes with the request": ("bybit", "/v5/order/create", {}, True),
+    "no time in the request": ("kraken", "/0/private/AddOrder", {}, False),
+    "a time that nobody says how long it holds": ("woo-v1", "/v1/order", {}, False),
+    "a window that the user sets": ("woo-v1", "/v1/order", {"recv_window_ms": 30_000}, True),
+}
+
+
+@pytest.mark.parametrize(("venue", "path", "key", "is_fenced"), FENCES.values(), ids=FENCES)
+async def test_a_fence_is_told_only_where_it_holds(
+    venue: str, path: str, key: dict[str, Any], *, is_fenced: bool
+) -> None:
+    tables = at(venue, keys={"main": KEY | key})
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **tables) as station:
+        upstream.answers.append(say_and_reset(b""))
+        lost = await station.ask(post(path, b"pair=XBTUSD"))
+        assert lost.outcome == "unknown"
+        assert (lost.text("X-Gateway-Fence-Ms") is not None) is is_fenced

@@ -119,7 +119,7 @@ def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
     order = filter(None, (f"{doubt.method} {doubt.target}", doubt.terms_words, doubt.idempotency_key or "-"))
     yield Text("\n".join(order))
     yield Text(_time(doubt.sent_ms))
-    yield Text(_time(doubt.fence_ms))
+    yield Text(_time(doubt.fence_ms) if doubt.fence_ms else "not known")
     yield Text(str(doubt.attempts))
 
 

@@ -99,6 +99,12 @@ class Venue:
         return int(self.signing.recv_window or self.signing.expires_s * 1000 or _RECV_WINDOW_MS)
 
     @property
+    def states_window(self) -> bool:
+        """Whether its requests carry a time, and the file says how long that holds."""
+        signing = self.signing
+        return signing.needs("timestamp") and bool(signing.recv_window or signing.expires_s)
+
+    @property
     def header_prefix(self) -> str:
         """What the names of the signing headers have in common at their beginning."""
         names = [name for name, _ in self.signing.headers]

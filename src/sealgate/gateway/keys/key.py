@@ -42,7 +42,8 @@ def by_session(sessions: Mapping[str, Secret]) -> dict[Secret, list[str]]:
 class SigningKey:
     """An API key that can sign. Nothing of it is changed later.
 
-    `recv_window_ms` is what the exchange grants its timestamps. The sealer has the passphrase in it, too.
+    `recv_window_ms` is what the exchange grants its timestamps; `has_fence` says that this is known, and not
+    taken for granted: a later request is refused for certain. The sealer has the passphrase in it, too.
     """
 
     alias: str
@@ -50,6 +51,7 @@ class SigningKey:
     recv_window_ms: int
     sealer: Sealer = field(repr=False)
     session: Secret | None = None
+    has_fence: bool = True
 
     def sign_read(self, timestamp_ms: int, nonce: bytes, target: Target) -> tuple[str, bytes]:
         """Return the target and the header lines of a signed GET without a body, each with its CRLF."""

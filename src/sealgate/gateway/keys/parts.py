@@ -72,7 +72,9 @@ def _key(
         sealer = venue.sealer(material, str(config.base_url))
     except ValueError as error:
         raise SecretError(key.secret, str(error), "correct the secret or signing.secret_is") from None
-    return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session)
+    is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.needs("timestamp")
+    has_fence = venue.states_window or is_set
+    return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session, has_fence)
 
 
 def build_candidates(

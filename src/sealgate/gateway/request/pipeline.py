@@ -254,7 +254,9 @@ class Pipeline:
         now, live_key, clock = self._host.now(), self.tree.live_keys[ticket.key], self.tree.clock
         content = live_key.key.sealer.content(ticket.method, ticket.target, body)
         context.timestamp_ms = live_key.stamps.take(clock.timestamp_ms(now), content)
-        context.fence_ms = context.timestamp_ms + live_key.key.recv_window_ms + clock.error_ms(now)
+        key = live_key.key
+        fence_ms = context.timestamp_ms + key.recv_window_ms + clock.error_ms(now)
+        context.fence_ms = fence_ms if key.has_fence else 0
         self._books.signed(context)
 
     async def _record(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
