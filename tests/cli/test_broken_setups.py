@@ -223,7 +223,7 @@ OFFLINE: dict[str, Case] = {
     "secret that is not hex": Case(
         has(SIGNING__SECRET_IS="base64"),
         "fail  keys.main",
-        ("the secret is not base64, as signing.secret_is says",),
+        ("the secret is not base64, as the venue's signing.secret says",),
     ),
     "session that others can read": Case(
         writes("main.session", SESSION, 0o644), "fail  keys.main", ("main.session: is open to others",)
@@ -661,7 +661,7 @@ def closed_port() -> int:
 WAYS: dict[str, tuple[str, Case]] = {
     "nobody there": (
         f"http://127.0.0.1:{closed_port()}",
-        Case(lambda _: None, "fail  exchange", ("it cannot be reached", "check base_url")),
+        Case(lambda _: None, "fail  exchange", ("cannot be reached", "check base_url")),
     ),
     "nobody there, with TLS": (
         f"https://127.0.0.1:{closed_port()}",

@@ -6,11 +6,13 @@ import os
 import socket
 import sys
 from contextlib import closing
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from click.testing import Result
 
 from rig.program import running_program
 from rig.redis import running_redis
@@ -53,6 +55,39 @@ async def test_an_exchange_that_closes_idle_connections_earlier_than_the_gateway
     assert result.exit_code == 0
     [line] = lines_of(result.stdout, "warn  upstream.keep_alive")
     assert "the exchange closes idle connections after 5 s, this is 15 s" in line
+
+
+async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="phemex")
+        dated = formatdate(usegmt=True).encode()
+        setup.answers(lambda _: say(reply(b"404 Not Found", b"{}", b"Date: " + dated)))
+        result = await setup.check()
+        assert setup.upstream is not None
+        assert [one.target for one in setup.upstream.received] == [b"/"]
+        assert result.exit_code == 0, result.stdout
+        [clock] = [line for line in result.stdout.splitlines() if line.split()[1] == "clock"]
+        assert "by the Date header: the venue's file names no path for the time" in clock
+        [key] = lines_of(result.stdout, "warn  keys.main")
+        assert "names no signed read; name a GET that needs a key: --path /" in key
+        assert "clock.path" in lines_of((await dateless(setup)).stdout, "fail  clock")[0]
+        asked = await setup.check("--path", "/accounts")
+        assert [one.target for one in setup.upstream.received][-1] == b"/accounts"
+        assert "names no signed read" not in asked.stdout
+
+
+async def dateless(setup: Setup) -> Result:
+    setup.answers(lambda _: say(reply(b"404 Not Found", b"{}")))
+    return await setup.check()
+
+
+async def test_a_key_without_the_passphrase_of_its_venue(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="okx")
+        result = await setup.check()
+    assert result.exit_code == 2
+    [line] = lines_of(result.stdout, "fail  configuration")
+    assert "missing; keys of the venue okx have one: write passphrase" in line
 
 
 async def test_offline_sends_nothing(tmp_path: Path) -> None:

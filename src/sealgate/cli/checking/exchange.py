@@ -5,7 +5,7 @@ has no time), one for each session token and each key. A 429 ends it, as the lim
 """
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from sealgate.cli.checking.local import Known
@@ -33,6 +33,8 @@ from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
 _SAMPLES = 3
+_NO_PATH = "the venue's file names no path for the time"
+_NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
 
 class LimitedError(Exception):
@@ -56,12 +58,12 @@ class Listed:
 
 
 class Exchange:
-    """Asks one exchange. `target` is what the signed read asks for.
+    """Asks one exchange. `target` is what the signed read asks for, None where nothing says it.
 
     `accepted` are the keys for which the exchange has accepted it.
     """
 
-    def __init__(self, config: Config, upstream: Upstream, target: Target, host: Host) -> None:
+    def __init__(self, config: Config, upstream: Upstream, target: Target | None, host: Host) -> None:
         self._config = config
         self._upstream = upstream
         self._target = target
@@ -78,22 +80,22 @@ class Exchange:
         is_public, end = False, None
         try:
             clock = await self._read_time()
-            if self._is_time_missing and await self._is_missing():
-                yield nothing_there(str(self._config.base_url), self._config.clock.path, self._target.path)
+            if (nothing := await self._look_for_paths()) is not None:
+                yield nothing
             yield clock
             async for finding in self._read_lists(known):
                 yield finding
-            is_public = bool(known) and await self._is_public()
-            for one in known.values():
-                reads.append(await self._read(one))  # noqa: PERF401 - what came before an end is kept
+            is_public = await self._read_keys(known, reads)
         except LimitedError as error:
             end = limited("exchange", error.retry_after_s)
         except UnreachableError as error:
-            end = fail("exchange", f"it cannot be reached: {error}", REACH)
+            end = fail("exchange", f"cannot be reached: {error}", REACH)
         for made, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
             if finding.level is Level.OK:
                 self.accepted.add(made.facts.alias)
             yield finding
+        for alias in known if self._target is None else ():
+            yield warn(f"keys.{alias}", _NO_READ, "name a GET that needs a key: --path /…")
         if (idle := vet_keep_alive(self._keep_alive_s, self._config.upstream.keep_alive)) is not None:
             yield idle
         if end is not None:
@@ -114,6 +116,8 @@ class Exchange:
         return answer
 
     async def _read_time(self) -> Finding:
+        if not self._config.clock.path:
+            return await self._read_date()
         trouble: str | None = None
         for _ in range(_SAMPLES):
             trouble = trouble or await self._take_sample()
@@ -121,8 +125,20 @@ class Exchange:
             report = fail if self._config.clock.required else warn
             fix = "correct clock.path and clock.field"
             return report("clock", f"{self._config.clock.path}: {trouble}", fix)
-        window_ms = min(key.recv_window_ms for key in self._config.keys.values())
-        return vet_clock(self._clock.offset_s(), self._clock.error_s(), window_ms)
+        return vet_clock(self._clock.offset_s(), self._clock.error_s(), self._window_ms())
+
+    async def _read_date(self) -> Finding:
+        """Go by the Date of any reply, as the gateway does where the exchange has no path for its time."""
+        sent = self._host.now()
+        answer = await self._ask("/")
+        if isinstance(answer, Failure) or not self._clock.take_date(answer, sent):
+            trouble = answer.detail if isinstance(answer, Failure) else "the reply has no Date"
+            return fail("clock", f"{_NO_PATH}; {trouble}", "set clock.path, if the exchange has one")
+        finding = vet_clock(self._clock.offset_s(), self._clock.error_s(), self._window_ms())
+        return replace(finding, text=f"{finding.text}, by the Date header: {_NO_PATH}")
+
+    def _window_ms(self) -> int:
+        return min(key.recv_window_ms for key in self._config.keys.values())
 
     async def _take_sample(self) -> str | None:
         """Take in one reply of `/time`; return what is wrong with it, None if nothing is."""
@@ -161,26 +177,42 @@ class Exchange:
             return warn(area, "the token is good, but its user has no such key", fix)
         return vet_listed(area, key, bots_may(self._config, alias), self._clock.server_now())
 
-    async def _is_public(self) -> bool:
+    async def _read_keys(self, known: Mapping[str, Known], reads: list[Read]) -> bool:
+        """Read with each key, and put what came into `reads`; return whether anybody may read this."""
+        target = self._target
+        if target is None or not known:
+            return False
+        is_public = await self._is_public(target)
+        for one in known.values():
+            reads.append(await self._read(one, target))  # noqa: PERF401 - what came before an end is kept
+        return is_public
+
+    async def _is_public(self, target: Target) -> bool:
         """Whether the read is answered without a signature, too, so that it says nothing of a key."""
-        answer = await self._ask(self._target.raw)
+        answer = await self._ask(target.raw)
         return isinstance(answer, Answer) and answer.verdict.means is Means.DONE
 
-    async def _is_missing(self) -> bool:
-        answer = await self._ask(self._target.raw)
-        return isinstance(answer, Answer) and answer.status == HTTPStatus.NOT_FOUND
+    async def _look_for_paths(self) -> Finding | None:
+        """Return the line of an exchange that has neither the path of the time nor that of the read."""
+        target = self._target
+        if target is None or not self._is_time_missing:
+            return None
+        answer = await self._ask(target.raw)
+        if not isinstance(answer, Answer) or answer.status != HTTPStatus.NOT_FOUND:
+            return None
+        return nothing_there(str(self._config.base_url), self._config.clock.path, target.path)
 
-    async def _read(self, known: Known) -> Read:
+    async def _read(self, known: Known, target: Target) -> Read:
         key, sent = known.key, self._host.now()
         timestamp_ms = self._clock.timestamp_ms(sent)
         nonce = Nonces(key.sealer.scheme.nonce, self._host.unique).take(timestamp_ms)
-        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, self._target))
-        facts = self._facts(known, timestamp_ms, round((self._host.now() - sent) * 1000))
+        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, target))
+        facts = self._facts(known, target, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
             return Read(key.api_key, facts, None, answer.detail)
         return Read(key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))
 
-    def _facts(self, known: Known, timestamp_ms: int, round_trip_ms: int) -> Facts:
+    def _facts(self, known: Known, target: Target, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, config = known.key, self._config
         listed = self._listed.get(key.alias, Listed())
         return Facts(
@@ -196,5 +228,5 @@ class Exchange:
             is_to_trade="trade" in bots_may(config, key.alias),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.venue.header_prefix,
-            path=self._target.path,
+            path=target.path,
         )

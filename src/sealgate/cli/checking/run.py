@@ -51,7 +51,7 @@ class Round:
     """
 
     config: Config
-    target: Target
+    target: Target | None
     report: Report
     environ: Mapping[str, str]
     running: dict[str, Any] | None
@@ -99,9 +99,11 @@ def _ours(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
     return status if status is not None and status["base_url"] == str(config.base_url) else None
 
 
-def _target(config: Config, path: str | None) -> Target:
+def _target(config: Config, path: str | None) -> Target | None:
+    """Return what the signed read asks for, None where neither the user nor the venue's file says it."""
+    asked = path or config.venue.signed_read
     try:
-        return parse_target(path or config.venue.signed_read, config.upstream.prefix)
+        return parse_target(asked, config.upstream.prefix) if asked else None
     except Refusal as refusal:
         leave_with_error(f"--path: {refusal.detail} {refusal.reason.advice}")
 

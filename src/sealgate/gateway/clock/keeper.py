@@ -109,7 +109,7 @@ class ClockKeeper:
         return None
 
     def _read_date(self, answer: Answer, sent: float, received: float) -> str | None:
-        seconds = _date_in(answer)
+        seconds = date_in(answer)
         if seconds is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             self._sampling = self._sampling.failed(self._stated_wait(answer))
             return f"the exchange has no time, and no Date in its answer {answer.status}"
@@ -123,7 +123,7 @@ class ClockKeeper:
         return limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now).retry_after_s
 
     def _try_date(self, answer: Answer, sent: float, received: float) -> None:
-        seconds = _date_in(answer)
+        seconds = date_in(answer)
         if seconds is not None:
             self._clock.observe_date(Sample(sent, received, seconds, 1.0))
 
@@ -140,7 +140,7 @@ class ClockKeeper:
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
 
 
-def _date_in(answer: Answer) -> float | None:
+def date_in(answer: Answer) -> float | None:
     """Return what the Date header of a reply says, None where it says nothing."""
     date = next((value for name, value in answer.head.passed if name.lower() == b"date"), b"")
     return parse_http_date(date.decode("latin-1"))

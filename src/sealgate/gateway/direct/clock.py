@@ -3,7 +3,7 @@
 from sealgate.core.clock import Sample, ServerClock
 from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import Verdict
-from sealgate.gateway.clock.keeper import time_in
+from sealgate.gateway.clock.keeper import date_in, time_in
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.upstream.answer import Answer
 
@@ -21,6 +21,13 @@ class CommandClock:
         received = self._host.now()
         found = time_in(answer, self._field)
         self._clock = self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+
+    def take_date(self, answer: Answer, sent: float) -> bool:
+        """Take in the `Date` of a reply that just came, true to half a second; return whether it has one."""
+        seconds = date_in(answer)
+        if seconds is not None:
+            self._clock = self._clock.observe(Sample(sent, self._host.now(), seconds, 1.0))
+        return seconds is not None
 
     def refused(self, verdict: Verdict, sent: float) -> None:
         """Take in what a refusal for the timestamp that just came states, if it does."""
