@@ -70,7 +70,7 @@ class Live:
         self._recent(outcomes)
         self._refusals(outcomes, now)
         self._answering(outcomes)
-        self._requests(outcomes)
+        self._requests.take(outcomes)
 
     def _known(self, alias: str) -> Known:
         return known_of(self._status(), alias, self._recent.has_worked)
