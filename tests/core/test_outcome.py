@@ -1,5 +1,6 @@
 import pytest
 
+from rig.verdicts import upstream_error
 from sealgate.core.outcome import Conclusion, Outcome
 
 
@@ -32,3 +33,11 @@ def test_the_last_reason_for_a_resend_counts_only_if_it_led_to_one() -> None:
     outcome.attempts, outcome.resends = 2, ("rate_limited", "timestamp")
     outcome.end(504, 101.0)
     assert list(outcome.resends) == ["rate_limited"]
+
+
+def test_how_often_the_limit_refused_it_is_how_many_of_its_errors_say_so() -> None:
+    outcome = Outcome("r1", "POST", 100.0)
+    kinds = ("rate_limited", "off_tick", "handshake_limited")
+    outcome.upstream_errors = tuple(upstream_error(kind, 1.0) for kind in kinds)
+    assert outcome.times_limited == 2
+    assert tuple(error.kind for error in outcome.upstream_errors) == kinds

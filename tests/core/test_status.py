@@ -77,7 +77,7 @@ def test_the_status_can_be_written_as_json() -> None:
 
 
 def test_trouble_comes_with_what_to_do_about_it() -> None:
-    health = KeyHealth().mismatched().confirmed()
+    health = KeyHealth().mismatched(verdict("signature_invalid").advice).confirmed()
     key = key_status("main", PacerStatus(0.0, {}, (), None), health)
     assert key.trouble == "the exchange refused its last signature"
     assert key.trouble_advice == verdict("signature_invalid").advice

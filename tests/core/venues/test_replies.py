@@ -30,7 +30,7 @@ at = "/detail"
 contains = ["window"]
 finds = { server_time = 'time: (\\d+)', address = 'from (\\S+)' }
 means = "timestamp"
-kind = "late"
+kind = "outside"
 [[replies]]
 status = [418]
 means = "banned"
@@ -62,8 +62,8 @@ def judge_of(rules: str) -> Judge:
         (401, {"code": "A Bad sign."}, Means.SIGNATURE, "signature"),
         (401, {"code": "9"}, Means.REFUSED, "other_4xx"),
         (200, {"code": "9"}, Means.UNKNOWN, "unlisted"),
-        (400, {"detail": "outside the Window"}, Means.TIMESTAMP, "late"),
-        (400, {"detail": [{"msg": "a"}, {"msg": "window"}, 5, {}]}, Means.TIMESTAMP, "late"),
+        (400, {"detail": "outside the Window"}, Means.TIMESTAMP, "outside"),
+        (400, {"detail": [{"msg": "a"}, {"msg": "window"}, 5, {}]}, Means.TIMESTAMP, "outside"),
         (400, {"detail": []}, Means.REFUSED, "other_4xx"),
         (418, {}, Means.BANNED, "banned"),
         (429, {}, Means.LIMITED, "rate_limited"),
@@ -167,11 +167,12 @@ def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.Monke
 
 def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
     more = '[[replies]]\nstatus = [419]\nmeans = "banned"\nkind = "banned"\n'
+    more += '[[replies]]\nat = "/ok"\nis = ["1"]\nmeans = "done"\n'
     more += '[[replies]]\nat = "/code"\nis = ["50012"]\nmeans = "limited"\nkind = "too_fast"\n'
     rows = judge_of(RULES + more).errors()
-    own = ["too_fast", "signature", "late", "banned", "unlisted"]
+    own = ["too_fast", "signature", "outside", "banned", "unlisted"]
     assert [*rows][:8] == [*own, "rate_limited", "other_4xx", "other_5xx"]
-    assert [*rows][8:] == ["unreachable", "connect_timeout", "lost"]
+    assert [*rows][8:] == ["unreachable", "connect_timeout", "lost", "late"]
     assert rows["banned"].statuses == (418, 419)
     assert set(rows["too_fast"].words) == {"50011", "50012", "1"}
 
@@ -195,6 +196,7 @@ def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: st
         ('at = "/a"\nkind = "x"', "6: at goes with is, not, begins or contains"),
         ('is = ["1"]\nkind = "x"', "6: at goes with is, not, begins or contains"),
         ('at = "/a"\nis = ["1"]\nnot = ["2"]\nkind = "x"', "8: not stands alone: "),
+        ('status = [400]\nkind = "lost"', "7: kind = 'lost' is the gateway's own; call it another name"),
         ('kind = "x"', "5: a rule needs status, or at"),
         ("status = [400]", "5: kind is missing"),
         ('status = [400]\nkind = "Too fast"', "7: kind = 'Too fast' is no slug such as rate_limited"),

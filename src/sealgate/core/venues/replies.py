@@ -170,6 +170,8 @@ def _rule(table: Table) -> Rule:
     if not statuses and not at:
         raise table.error(None, "a rule needs status, or at")
     kind = table.checked("kind", _SLUG, "slug such as rate_limited", "" if means is Means.DONE else None)
+    if kind in _OWN_KINDS:
+        raise table.error("kind", f"kind = {kind!r} is the gateway's own; call it another name")
     whose = Whose(table.text("whose", _WHOSE.get(means, Whose.SETUP), list(Whose)))
     advice = table.text("advice", _ADVICE[means])
     return Rule(
@@ -354,6 +356,8 @@ NO_REPLY = {
         _no_reply("late", "Raise `upstream.total_timeout` if it is slow often; look orders up."),
     )
 }
+
+_OWN_KINDS = frozenset((*NO_REPLY, _REFUSED.kind, _UNKNOWN.kind))
 
 
 def doc_link(kind: str) -> str:
