@@ -4,6 +4,7 @@ import zlib
 
 import pytest
 
+from sealgate.core.venues import replies
 from sealgate.core.venues.replies import LONGEST_DONE, LONGEST_ERROR, Judge, Means, Whose
 from sealgate.core.venues.venue import VenueError, read_venue
 
@@ -158,7 +159,7 @@ def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.Monke
         raise AssertionError
 
     judge = judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"')
-    monkeypatch.setattr(json, "loads", read)
+    monkeypatch.setattr(replies, "_parse", read)
     assert judge.judge(200, b"{}").means is Means.DONE
     assert Judge().judge(500, b"{}").means is Means.UNKNOWN
     with pytest.raises(AssertionError):

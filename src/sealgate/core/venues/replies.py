@@ -125,8 +125,10 @@ class Rule:
         """Ask whether a text is what the rule wants."""
         if self.others:
             return text not in self.others
+        if text in self.exact:
+            return True
         low = text.lower()
-        return text in self.exact or low.startswith(self.begins) or any(word in low for word in self.contains)
+        return low.startswith(self.begins) or any(word in low for word in self.contains)
 
 
 REPLY_KEYS = ("status", "at", "is", "not", "begins", "contains", "finds", "means", "kind", "whose", "advice")
@@ -262,6 +264,9 @@ def _found(rule: Rule, text: str) -> Mapping[str, str]:
     return MappingProxyType(found) if found else _NOTHING
 
 
+_parse = json.JSONDecoder(strict=False).decode
+
+
 class _Reading:
     """A short body's JSON, parsed once and only where a rule looks at it."""
 
@@ -278,7 +283,7 @@ class _Reading:
         if body is None:
             return None
         try:
-            return json.loads(body.decode("utf-8", "replace"), strict=False)
+            return _parse(body.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             return None
 
