@@ -191,6 +191,7 @@ prefix = "/v1/trade"
 words = "/msg"
 
 [signing]
+recv_window = "5000"
 message = "{timestamp}{method}{path}{body}"
 
 [signing.headers]
