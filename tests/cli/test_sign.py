@@ -1,5 +1,6 @@
 import asyncio
 import json
+import shlex
 import shutil
 import subprocess
 from base64 import b64decode
@@ -96,6 +97,59 @@ def test_what_is_left_out_is_told() -> None:
     assert document["signing"] == {"encoding": "hex", "secret_is": "utf8", "target": "path"}
     bare = sign("GET", "/x", SEALGATE_UPSTREAM__PREFIX="/")
     assert "sent, but not signed: nothing\n" in bare.stdout
+
+
+BINANCE = {"SEALGATE_VENUE": "binance"}
+OKX = {"SEALGATE_VENUE": "okx", "SEALGATE_KEYS__MAIN__PASSPHRASE": "env:EXCHANGE_SECRET"}
+
+
+def test_what_a_venue_adds_to_the_query_is_shown() -> None:
+    message = b"timestamp=1790000000000&symbol=BTCUSDT&recvWindow=10000"
+    signature = oracle.hmac_sha256(SECRET.encode(), message)
+    url = "https://exchange.example/api/api/v3/account"
+    result = sign("GET", "/api/v3/account?symbol=BTCUSDT", "--timestamp", "1790000000000", **BINANCE)
+    assert result.stdout.splitlines() == [
+        "X-MBX-APIKEY: ak-public-1",
+        "",
+        f"signed, {len(message)} bytes:     {message!r}",
+        f"sent to:              {url}?{message.decode()}&signature={signature}",
+        f"secret:               main, fingerprint {FINGERPRINT}, used as utf8",
+        "signature:            HMAC-SHA256 in hex",
+    ]
+
+
+def test_what_a_venue_adds_to_a_form_is_shown_and_sent_by_the_curl_command(tmp_path: Path) -> None:
+    body = tmp_path / "order"
+    body.write_text("symbol=BTCUSDT&side=BUY")
+    message = b"timestamp=1790000000000&symbol=BTCUSDT&side=BUY&recvWindow=10000"
+    sent = f"{message.decode()}&signature={oracle.hmac_sha256(SECRET.encode(), message)}"
+    asked = ("POST", "/api/v3/order", "--body", str(body), "--timestamp", "1790000000000")
+    result = sign(*asked, **BINANCE)
+    assert f"sent body:            {sent.encode()!r}" in result.stdout.splitlines()
+    document = signed(*asked, **BINANCE)
+    assert (document["venue"], document["body"]) == ("binance", sent)
+    words = shlex.split(sign(*asked, "--curl", **BINANCE).stdout)
+    assert words[words.index("--data-raw") + 1] == sent
+    assert "Content-Type: application/x-www-form-urlencoded" in words
+
+
+def test_a_venue_that_signs_into_headers_leaves_target_and_body_alone(tmp_path: Path) -> None:
+    body = tmp_path / "order.json"
+    body.write_text('{"instId":"BTC-USDT"}')
+    asked = ("POST", "/api/v5/trade/order", "--body", str(body), "--timestamp", "1790000000000")
+    result = sign(*asked, **OKX)
+    assert "2026-09-21T14:13:20.000ZPOST/api/v5/trade/order{" in result.stdout
+    assert "sent to" not in result.stdout
+    assert "sent body" not in result.stdout
+
+
+def test_the_passphrase_is_shown_no_more_than_the_secret() -> None:
+    result = sign("GET", "/api/v5/account/balance", **OKX)
+    assert "OK-ACCESS-PASSPHRASE: (hidden)" in result.stdout.splitlines()
+    assert signed("GET", "/api/v5/account/balance", **OKX)["headers"]["OK-ACCESS-PASSPHRASE"] == "(hidden)"
+    refused = sign("GET", "/api/v5/account/balance", "--curl", **OKX)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "would show the key's passphrase" in refused.stderr
 
 
 def test_the_url_has_the_path_of_the_base_url_in_front() -> None:

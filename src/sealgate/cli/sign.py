@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.frame import config_option
+from sealgate.cli.frame import config_option, leave_with_error
+from sealgate.config.venues import DEFAULT_VENUE
 from sealgate.core.routes import METHODS
 
 if TYPE_CHECKING:
     from sealgate.cli.signing import Request, Signed
     from sealgate.config import Config
 
+_FORM = "application/x-www-form-urlencoded"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -36,6 +38,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request: Any) -> None:
     """Print the headers that sign a request, and the exact string that is signed. Nothing is sent.
 
+    Where the venue's file adds to query or form, these are shown as they are sent.
+
     TARGET is path and query as they go on the wire, prefix included, as in /v1/trade/symbols/list. The
     timestamp is by this host's clock; the gateway itself goes by the exchange's.
     """
@@ -48,9 +52,11 @@ def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request
 
 
 def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) -> None:
-    from sealgate.cli.signing import sign_request
+    from sealgate.cli.signing import HIDDEN, sign_request
 
     signed = sign_request(config, asked)
+    if as_curl and HIDDEN in signed.headers.values():
+        leave_with_error("--curl: the command would show the key's passphrase; send it through the gateway")
     if as_curl:
         click.echo(_curl(signed, asked.body_file, config.upstream.ca_file))
     else:
@@ -63,16 +69,31 @@ def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) 
 
 
 def _text(signed: "Signed") -> str:
-    """Return the headers, and the message as a Python bytes literal: one line, and every byte told apart."""
+    """Return the headers, and the message as a Python bytes literal, in which every byte can be told.
+
+    Target and body are shown where the venue's file adds to them.
+    """
     signing = signed.venue.signing
+    is_default = signed.venue.name == DEFAULT_VENUE
+    added = [
+        ("sent to", signed.url) if signed.has_other_target else None,
+        ("sent body", repr(signed.body)) if signed.has_other_body else None,
+        ("sent, but not signed", " ".join(signed.left_out) or "nothing") if is_default else None,
+    ]
     rows = (
         (f"signed, {len(signed.message)} bytes", repr(signed.message)),
-        ("sent, but not signed", " ".join(signed.left_out) or "nothing"),
+        *filter(None, added),
         ("secret", f"{signed.alias}, fingerprint {signed.fingerprint}, used as {signing.secret}"),
-        ("signature", f"HMAC-{signing.digest.upper()} in {signing.encoding}"),
+        ("signature", f"{_kind(signed)} in {signing.encoding}"),
     )
     headers = [f"{name}: {value}" for name, value in signed.headers.items()]
     return "\n".join([*headers, "", *(f"{name + ':':<22}{value}" for name, value in rows)])
+
+
+def _kind(signed: "Signed") -> str:
+    digest = signed.venue.signing.digest.upper()
+    is_hmac = signed.venue.signing.secret != "appended"  # noqa: S105 - a name of a form
+    return f"HMAC-{digest}" if is_hmac else digest
 
 
 def _json(signed: "Signed") -> str:
@@ -83,9 +104,11 @@ def _json(signed: "Signed") -> str:
         "headers": signed.headers,
         "string_to_sign": signed.message.decode("utf-8", "backslashreplace"),
         "string_to_sign_hex": signed.message.hex(),
+        "body": signed.body.decode("utf-8", "backslashreplace"),
         "not_signed": signed.left_out,
         "key": signed.alias,
         "secret_fingerprint": signed.fingerprint,
+        "venue": signed.venue.name,
         "signing": {
             "encoding": signing.encoding,
             "secret_is": signing.secret,
@@ -107,6 +130,9 @@ def _curl_words(signed: "Signed", body_file: Path | None, ca_file: Path | None) 
         yield from ("--cacert", str(ca_file))
     for name, value in signed.headers.items():
         yield from ("--header", f"{name}: {value}")
-    if body_file:
-        yield from ("--header", "Content-Type: application/json", "--data-binary", f"@{body_file}")
+    if signed.has_other_body:
+        yield from ("--header", f"Content-Type: {_FORM}", "--data-raw", signed.body.decode("utf-8"))
+    elif body_file:
+        kind = "application/json" if signed.venue.name == DEFAULT_VENUE or signed.is_json else _FORM
+        yield from ("--header", f"Content-Type: {kind}", "--data-binary", f"@{body_file}")
     yield signed.url

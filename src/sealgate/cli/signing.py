@@ -8,10 +8,13 @@ from sealgate.cli.choosing import checked_target, chosen_alias
 from sealgate.config import Config
 from sealgate.core.target import Target
 from sealgate.core.venues.scheme import Nonces
+from sealgate.core.venues.templates import names_in
 from sealgate.core.venues.venue import Venue
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import headers_in
 from sealgate.gateway.keys.parts import build_key
+
+HIDDEN = "(hidden)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class Request:
 class Signed:
     """A signed request: the headers to add, and the exact bytes that the signature is over.
 
-    `fingerprint` is the secret's, as the scheme uses it.
+    `url` and `body` are as they are sent, with what the venue's file adds. `fingerprint` is the secret's, as
+    the scheme uses it. Headers with the key's passphrase in them have HIDDEN instead.
     """
 
     alias: str
@@ -41,12 +45,24 @@ class Signed:
     message: bytes
     venue: Venue
     fingerprint: str
+    has_other_target: bool
+    has_other_body: bool
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body begins as JSON does."""
+        return self.body[:1] in (b"{", b"[")
 
     @property
     def left_out(self) -> tuple[str, ...]:
         """The parts of the target that are sent and not signed, in order; none is empty."""
         query = f"?{self.target.query}" if self.target.query and not self.venue.signs_query else ""
         return tuple(part for part in (self.venue.prefix, query) if part)
+
+
+def _without_passphrase(venue: Venue, headers: dict[str, str]) -> dict[str, str]:
+    secret = {name for name, text in venue.signing.headers if "passphrase" in names_in(text)}
+    return {name: HIDDEN if name in secret else value for name, value in headers.items()}
 
 
 def sign_request(config: Config, asked: Request) -> Signed:
@@ -64,8 +80,10 @@ def sign_request(config: Config, asked: Request) -> Signed:
         url=f"{config.base_url}{signed[1]}",
         target=target,
         body=signed[2],
-        headers=headers_in(signed),
+        headers=_without_passphrase(config.venue, headers_in(signed)),
         message=key.sealer.message(*stamp, asked.method, target, body),
         venue=config.venue,
         fingerprint=key.sealer.fingerprint(),
+        has_other_target=signed[1] != target.raw,
+        has_other_body=signed[2] != body,
     )
