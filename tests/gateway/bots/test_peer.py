@@ -1,9 +1,12 @@
-from typing import Any, cast
+import socket
+import struct
+import sys
+from typing import Any, ClassVar, cast
 
 import pytest
 
 from sealgate.core.admission import Peer
-from sealgate.gateway.bots.peer import _common_name, origin_of
+from sealgate.gateway.bots.peer import _common_name, caller_of, origin_of, peer_of, process_of
 
 
 class Transport:
@@ -34,6 +37,33 @@ def test_where_a_connection_comes_from(peer: Peer, peername: object, origin: str
 
 def test_a_connection_that_is_no_more() -> None:
     assert origin_of(None, Peer()) == ""
+
+
+class MacSocket:
+    """A Unix socket of macOS, with user 501 of group 20 and process 4711 at the other end."""
+
+    family = socket.AF_UNIX
+    options: ClassVar = {1: struct.pack("IIh2x16I", 0, 501, 1, 20, *[0] * 15), 2: struct.pack("i", 4711)}
+
+    def getsockopt(self, level: int, option: int, size: int) -> bytes:
+        assert level == 0
+        assert len(self.options[option]) == size
+        return self.options[option]
+
+    def get_extra_info(self, name: str) -> object:
+        return self if name == "socket" else None
+
+
+@pytest.mark.parametrize(
+    ("platform", "uid", "pid"), [("darwin", 501, 4711), ("another", None, None)], ids=["macOS", "another"]
+)
+def test_who_it_is_where_the_system_is_not_linux(
+    platform: str, uid: int | None, pid: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(socket, "SO_PEERCRED")
+    monkeypatch.setattr(sys, "platform", platform)
+    sock = cast("Any", MacSocket())
+    assert (peer_of(sock).uid, caller_of(sock), process_of(sock)) == (uid, (uid, pid), pid)
 
 
 class Tls:

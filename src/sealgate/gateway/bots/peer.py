@@ -4,12 +4,18 @@ import asyncio
 import socket
 import ssl
 import struct
+import sys
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any
 
 from sealgate.core.admission import Peer
 
 _UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
+
+# macOS, sys/un.h and sys/ucred.h: the level, its options, and struct xucred as far as it is read.
+_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
+_XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the first of them
+_PID = struct.Struct("i")
 _ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
 
 
@@ -59,11 +65,17 @@ def _user(sock: Any) -> int | None:
 
 
 def _credentials(sock: Any) -> tuple[int, int, int] | None:
-    """Return process, user and group (SO_PEERCRED, Linux's); None where the system does not say."""
-    if not hasattr(socket, "SO_PEERCRED"):
-        return None
-    process, user, group = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    return process, user, group
+    """Return process, user and group (SO_PEERCRED, LOCAL_PEERCRED); None where the system does not say."""
+    if hasattr(socket, "SO_PEERCRED"):
+        process, user, group = _UCRED.unpack(
+            sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+        )
+        return process, user, group
+    if sys.platform == "darwin":
+        _, user, _, group = _XUCRED.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size))
+        (process,) = _PID.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, _PID.size))
+        return process, user, group
+    return None
 
 
 def _common_name(tls: ssl.SSLObject) -> str:
