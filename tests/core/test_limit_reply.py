@@ -1,11 +1,15 @@
+import math
+from dataclasses import replace
+
 import pytest
 
 from rig.verdicts import judged
 from sealgate.core.headers import sort_reply
-from sealgate.core.limit_reply import limit_reply
+from sealgate.core.limit_reply import counted, limit_reply
 from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.core.pacing.stated import Quota
 from sealgate.core.venues.replies import Means, Verdict, Whose
+from sealgate.core.venues.venue import Counter
 
 NOW = 1_790_078_400.0  # Tue, 22 Sep 2026 12:00:00 GMT
 TYPE = (b"Content-Type", b"application/json")
@@ -53,3 +57,41 @@ def test_a_ban_lasts_as_long_as_its_words_or_the_header_say() -> None:
     assert limit_reply(BANNED, {"retry-after": "90"}, lambda: NOW).retry_after_s == 90.0
     assert limit_reply(BANNED, {"retry-after": "5"}, lambda: NOW).retry_after_s == 60.0
     assert limit_reply(BANNED, {}, lambda: NOW + 90.0).retry_after_s == 0.0
+
+
+THEN = 1_790_000_015.0
+USED = Counter("X-Used", "used", 60.0, 6000.0, "", "")
+LEFT = Counter("X-Left", "left", 10.0, 0.0, "X-Most", "X-Reset")
+ASKED = replace(USED, most=0.0, most_header="X-Most")
+
+
+@pytest.mark.parametrize(
+    ("counter", "fields", "quotas"),
+    [
+        (USED, [(b"x-used", b"5990")], [(10.0, 60.0 - THEN % 60.0)]),
+        (USED, [(b"X-USED", b"7000")], [(0.0, 60.0 - THEN % 60.0)]),
+        (USED, [(b"X-Used", b"many")], []),
+        (USED, [(b"X-Other", b"1")], []),
+        (replace(USED, per_route=True), [(b"X-Used", b"1")], []),
+        (ASKED, [(b"X-Used", b"1")], []),
+        (ASKED, [(b"X-Used", b"1"), (b"X-Most", b"3")], [(2.0, 60.0 - THEN % 60.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4))], [(3.0, 4.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN * 1000 + 4000))], [(3.0, 4.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN - 4))], [(3.0, 0.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4000))], [(3.0, 10.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"14000")], [(3.0, 10.0 - THEN % 10.0)]),
+    ],
+)
+def test_a_venues_counters_say_what_is_left(
+    counter: Counter, fields: list[tuple[bytes, bytes]], quotas: list[tuple[float, float]]
+) -> None:
+    found = counted([counter], fields, THEN)
+    assert [one.left for one in found] == [left for left, _ in quotas]
+    assert [one.reset_s for one in found] == pytest.approx([reset_s for _, reset_s in quotas])
+    assert {one.n for one in found} <= {math.inf}
+
+
+def test_what_is_counted_is_taken_in_with_a_reply_that_says_no_more() -> None:
+    counts = counted([USED], [(b"X-Used", b"1")], THEN)
+    assert limit_reply(judged(200), {}, lambda: THEN, counts).quotas == counts
+    assert limit_reply(judged(200), {}, lambda: THEN).quotas == ()

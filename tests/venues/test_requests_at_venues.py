@@ -132,3 +132,15 @@ async def test_a_fence_is_told_only_where_it_holds(
         lost = await station.ask(post(path, b"pair=XBTUSD"))
         assert lost.outcome == "unknown"
         assert (lost.text("X-Gateway-Fence-Ms") is not None) is is_fenced
+
+
+async def test_a_limit_that_replies_count_is_not_run_into() -> None:
+    used = reply(b"200 OK", b"{}", b"X-MBX-USED-WEIGHT-1M: 5999")
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("binance")) as station:
+        upstream.answers.append(say(used))
+        first = await station.ask(get("/api/v3/account"))
+        second = await station.ask(get("/api/v3/account", "X-Gateway-Deadline-Ms: 50"))
+        third = await station.ask(get("/api/v3/account", "X-Gateway-Deadline-Ms: 50"))
+        assert first.status == 200
+        assert {second.status, third.status} & {429, 504}
+        assert third.outcome == "not_sent"

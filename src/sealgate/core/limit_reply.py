@@ -1,19 +1,57 @@
 """What a reply says about the limit, as the pacer takes it."""
 
-from collections.abc import Callable, Mapping
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
 
 from sealgate.core.error_words import in_one_line
 from sealgate.core.pacing.claims import Fate, LimitReply
-from sealgate.core.pacing.stated import parse_quota_fields
+from sealgate.core.pacing.stated import Quota, parse_quota_fields
 from sealgate.core.retry_after import parse_retry_after
-from sealgate.core.server_time import stated_time
+from sealgate.core.server_time import epoch_seconds, stated_time
 from sealgate.core.venues.replies import Means, Verdict
+from sealgate.core.venues.venue import Counter
 
+_COUNT = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
-def limit_reply(verdict: Verdict, told: Mapping[str, str], server_now: Callable[[], float]) -> LimitReply:
-    """Read what a reply and its fields tell of the limit (`ReplyHead.limit_fields`).
+def counted(
+    counters: Iterable[Counter], fields: Iterable[tuple[bytes, bytes]], server_now: float
+) -> tuple[Quota, ...]:
+    """Return what a venue's counters in a reply's raw fields say is left, and until when.
+
+    Where they do not say when the count begins anew, it does so at whole multiples of its window.
+    """
+    texts = {name.lower(): value for name, value in fields}
+    quotas = []
+    for counter in counters:
+        count = _number(texts, counter.header)
+        most = counter.most or _number(texts, counter.most_header)
+        if count is None or counter.per_route or (counter.counts == "used" and most is None):
+            continue
+        left = count if counter.counts == "left" else max(0.0, (most or 0.0) - count)
+        resets = _number(texts, counter.resets_header)
+        ends = None if resets is None else epoch_seconds(resets)
+        reset_s = counter.window_s - server_now % counter.window_s
+        if ends is not None:
+            reset_s = min(max(0.0, ends - server_now), counter.window_s)
+        quotas.append(Quota(math.inf, left=left, reset_s=reset_s))
+    return tuple(quotas)
+
+
+def _number(texts: Mapping[bytes, bytes], header: str) -> float | None:
+    text = texts.get(header.lower().encode("ascii"))
+    return float(text) if text is not None and _COUNT.fullmatch(text) else None
+
+
+def limit_reply(
+    verdict: Verdict,
+    told: Mapping[str, str],
+    server_now: Callable[[], float],
+    counts: tuple[Quota, ...] = (),
+) -> LimitReply:
+    """Read what a reply and its fields tell of the limit (`ReplyHead.limit_fields`); `counts` are `counted`.
 
     `server_now` returns epoch seconds by the server's clock; it is asked only where a field needs it.
 
@@ -21,9 +59,9 @@ def limit_reply(verdict: Verdict, told: Mapping[str, str], server_now: Callable[
     the exchange says in words until when it shuts somebody out, that counts, too; the longer one holds.
     """
     if not told and not verdict.is_limited:
-        return _ACCEPTED
+        return LimitReply(Fate.ACCEPTED, quotas=counts) if counts else _ACCEPTED
     now = server_now()
-    quotas = parse_quota_fields(told, now)
+    quotas = (*parse_quota_fields(told, now), *counts)
     if not verdict.is_limited:
         return LimitReply(Fate.ACCEPTED, quotas=quotas)
     stated = told.get("retry-after")

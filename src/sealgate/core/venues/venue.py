@@ -40,7 +40,10 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it."""
+    """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
+
+    With `per_route` it speaks of the path that was asked alone, and not of the whole limit.
+    """
 
     header: str
     counts: str  # used | left
@@ -48,6 +51,7 @@ class Counter:
     most: float
     most_header: str
     resets_header: str
+    per_route: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ def _limits(table: Table) -> LimitRules:
     for known in table.texts("known"):
         if not _LIMIT.fullmatch(known):
             raise table.error("known", f"{known!r} in known is no limit such as 1200/60s")
-    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header")
+    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "per_route")
     rows = table.tables("counters", keys)
     return LimitRules(
         Scope(table.text("scope", Scope.KEY, list(Scope))), tuple(map(_counter, rows)), table.texts("known")
@@ -229,6 +233,7 @@ def _counter(row: Table) -> Counter:
         most=0.0 if most_header else row.number("most", 1.0),
         most_header=most_header,
         resets_header=row.checked("resets_header", _FIELD, "name of a header", ""),
+        per_route=row.flag("per_route"),
     )
 
 

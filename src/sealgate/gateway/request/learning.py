@@ -13,12 +13,13 @@ from sealgate.core.attempts import (
     after_failure,
     after_reply,
 )
-from sealgate.core.limit_reply import limit_reply
+from sealgate.core.limit_reply import counted, limit_reply
 from sealgate.core.outcome import UpstreamError
 from sealgate.core.pacing.claims import LimitReply
 from sealgate.core.routes import Auth
 from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import LIMITED, NO_REPLY, Means
+from sealgate.core.venues.venue import Counter
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
@@ -34,10 +35,18 @@ class Learner(Protocol):
         """Take it in."""
 
 
-def observe(answer: Answer, turn: Learner, ticket: Ticket, context: RequestContext, clock: KeptClock) -> None:
-    """Let the pacer and the clock learn from a reply."""
+def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
+    answer: Answer,
+    turn: Learner,
+    ticket: Ticket,
+    context: RequestContext,
+    clock: KeptClock,
+    counters: tuple[Counter, ...] = (),
+) -> None:
+    """Let the pacer and the clock learn from a reply; `counters` are the venue's."""
     verdict = answer.verdict
-    taught = limit_reply(verdict, answer.head.limit_fields, clock.server_now)
+    counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
+    taught = limit_reply(verdict, answer.head.limit_fields, clock.server_now, counts)
     turn.answered(taught)
     context.is_limited = verdict.is_limited
     if verdict.means is _DONE:

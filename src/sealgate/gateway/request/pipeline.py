@@ -324,7 +324,7 @@ class Pipeline:
             if isinstance(attempt, Failure):
                 observe_failure(attempt, turn, self.tree.clock)
                 return
-            observe(attempt, turn, ticket, context, self.tree.clock)
+            observe(attempt, turn, ticket, context, self.tree.clock, self.tree.config.venue.limits.counters)
             if ticket.route.auth is _SIGNED:
                 self.tree.live_keys[ticket.key].watch.observe(
                     attempt.status, attempt.verdict, context.sent_at
