@@ -37,6 +37,7 @@ COUNTS = (1, 10, 100, 1000)
 QUEUED = "queued requests"
 LIMIT, _PER_S = "40/0.1s", 400  # short, so that each measurement holds many windows
 _COUNTED_LIMIT = "2/0.1s"  # less than the gateway does under callgrind
+_PATIENT = ("UPSTREAM__CONNECT_TIMEOUT", "UPSTREAM__TOTAL_TIMEOUT", "LIMITS__MAX_WAIT")
 _COUNTED = 1500  # requests; of those that wait, a tenth
 _TURNS = 1.5  # of each connection before it counts: then as many enter the line as leave it
 _CONNECTIONS = 32
@@ -126,6 +127,8 @@ def instructions(point: Point) -> float:
         folder = Path(name)
         environ = dict(point.environ(f"http://127.0.0.1:{direct.port}", folder, _COUNTED_LIMIT))
         del environ["SEALGATE_ADMIN__TCP"]  # the page's look at all keys, twice a second, is of no request
+        for limit in _PATIENT:  # under callgrind all takes fifty times as long
+            environ[f"SEALGATE_{limit}"] = "600"
         with serving(folder, environ, (*counting(folder, 0), *SERVE)) as way:
             wait_until_it_answers(way.port)
             address = ("127.0.0.1", way.port)
