@@ -144,7 +144,7 @@ def instructions(point: Point) -> float:
                     receive(connection)
                     connection.sendall(next(messages))
 
-            exchange(counted if is_queued else max(point.count, _COUNTED))
+            exchange(max(point.count, counted))
             switch(way, "on")
             exchange(counted)
             time.sleep(0.0 if is_queued else 0.5)  # the record follows the reply
@@ -194,10 +194,7 @@ def main() -> None:
     allow_many_connections()
     names = [what for what in (*VARIED, QUEUED) if what.startswith(options.only or "")]
     if options.count:
-        text = counted_report(names)
-        print(text)
-        if options.write:
-            write_part("counted scaling", text)
+        print(counted_report(names))
         return
     rows = {what: measure_row(what, QUICK if options.quick else FULL) for what in names}
     text = report(rows)
