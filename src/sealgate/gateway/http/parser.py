@@ -118,8 +118,8 @@ class _Parser:
 
     @property
     def is_in_head(self) -> bool:
-        """Whether a part of a head has come."""
-        return self._part is _HEAD
+        """Whether a part of a head has come; an empty line in front belongs to it."""
+        return self._part is _HEAD or (self._part is _NONE and self._held > 0)
 
     @property
     def is_over(self) -> bool:
