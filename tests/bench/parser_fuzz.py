@@ -275,7 +275,7 @@ Judge = Callable[[bytes, tuple[Any, ...]], Any]
 
 
 _ONCE = {b"content-type", b"user-agent", b"content-location", b"content-range", b"max-forwards"}
-_SPACES = re.compile(rb"(?m)^[A-Z]+  | {2,}HTTP/")
+_SPACES = re.compile(rb"[A-Z]{3}  | {2,}HTTP/")
 _PLAIN_TARGET = re.compile(rb"/[A-Za-z0-9/_.?=&+~%-]*")
 _STRANGE_HOST = re.compile(rb"[^A-Za-z0-9.:\[\]-]")
 
