@@ -17,7 +17,7 @@ from click.testing import Result
 from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
-from rig.upstream import say
+from rig.upstream import Act, Received, say
 from rig.verdicts import verdict
 from rig.wire import reply
 from sealgate.cli.checking.running import judge_running, judge_troubles
@@ -74,6 +74,28 @@ async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) ->
         asked = await setup.check("--path", "/accounts")
         assert [one.target for one in setup.upstream.received][-1] == b"/accounts"
         assert "names no signed read" not in asked.stdout
+
+
+async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="")
+        setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+        setup.answers(kraken)
+        result = await setup.check()
+        assert setup.upstream is not None
+        [public, signed] = setup.upstream.received
+    assert (public.method, public.target, public.body) == (b"POST", b"/0/private/Balance", b"")
+    assert (signed.method, signed.target) == (b"POST", b"/0/private/Balance")
+    assert signed.body.startswith(b"nonce=")
+    assert signed.head.value(b"Content-Type") == b"application/x-www-form-urlencoded"
+    line = lines_of(result.stdout, "ok  keys.main")[-1]
+    assert "a signed read is accepted (POST /0/private/Balance" in line
+
+
+def kraken(request: Received) -> Act:
+    is_signed = request.method == b"POST" and request.head.value(b"API-Sign")
+    body = b'{"error": [], "result": {}}' if is_signed else b'{"error": ["EAPI:Invalid key"]}'
+    return say(reply(b"200 OK", body, JSON))
 
 
 async def dateless(setup: Setup) -> Result:

@@ -43,7 +43,7 @@ class Facts:
     `server_now_s` is epoch seconds. `clock_error_ms` is the bound that `/time` gave, None where it could not
     be read and this host's clock was signed with. `record` is what the exchange's list says of the key, None
     where it has no session; `is_listed` False where it was read and lacks the key. `is_to_trade`: bots may
-    trade with it. `scheme_is_default`: nobody has set `[signing]`. `path` is what was read.
+    trade with it. `scheme_is_default`: nobody has set `[signing]`. `path` is what was read, by `method`.
     """
 
     alias: str
@@ -59,6 +59,7 @@ class Facts:
     scheme_is_default: bool
     header_prefix: str
     path: str
+    method: str = "GET"
     others: Others = field(default_factory=Others)
 
 

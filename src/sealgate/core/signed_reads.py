@@ -67,7 +67,7 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
     if is_public:
         fix = "name one that needs a key: --path"
         return warn(area, f"{read.facts.path} is answered without a key too, which proves nothing", fix)
-    text = f"a signed read is accepted (GET {read.facts.path}, {read.facts.round_trip_ms} ms)"
+    text = f"a signed read is accepted ({read.facts.method} {read.facts.path}, {read.facts.round_trip_ms} ms)"
     if read.facts.is_to_trade and read.facts.is_listed is None:
         text += f"; whether it may trade, only the exchange's list tells ({area}.session)"
     return ok(area, text)

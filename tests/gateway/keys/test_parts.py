@@ -49,7 +49,7 @@ def test_a_key_is_as_its_settings_say_and_its_secret_is_wiped(read: list[bytearr
     config = make_config(URL, keys={"main": KEY}, signing={"header_prefix": "X-EX-"})
     key = build_key(config, "main", ENVIRON)
     assert (key.alias, key.api_key, key.recv_window_ms, key.session) == ("main", "ak-1", 4000, None)
-    _, lines = key.sign_read(1, b"", parse_target("/v1/trade/x", "/v1/trade"))
+    _, lines, _ = key.sign_read(1, b"", "GET", parse_target("/v1/trade/x", "/v1/trade"))
     assert lines.startswith(b"X-EX-APIKEY: ak-1\r\nX-EX-TIMESTAMP: 1\r\nX-EX-SIGNATURE: ")
     assert is_wiped(read)
 
@@ -67,7 +67,7 @@ def test_the_scheme_is_that_of_the_settings() -> None:
 def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(read: list[bytearray]) -> None:
     keys = {"main": KEY | {"passphrase": "env:PHRASE"}}
     key = build_key(make_config(URL, venue="okx", keys=keys), "main", ENVIRON | {"PHRASE": "open sesame"})
-    _, lines = key.sign_read(1, b"", parse_target("/api/v5/x", ""))
+    _, lines, _ = key.sign_read(1, b"", "GET", parse_target("/api/v5/x", ""))
     assert b"OK-ACCESS-PASSPHRASE: open sesame\r\n" in lines
     assert "sesame" not in repr(key)
     assert len(read) == 2

@@ -67,6 +67,7 @@ class Exchange:
         self._config = config
         self._upstream = upstream
         self._target = target
+        self._method = "GET" if target is None else config.venue.method_of_read(target.path)
         self._host = host
         self._clock = CommandClock(config.clock.field, host)
         self._listed: dict[str, Listed] = {}
@@ -101,9 +102,11 @@ class Exchange:
         if end is not None:
             yield end
 
-    async def _ask(self, target: str, lines: bytes = b"") -> Answer | Failure:
+    async def _ask(
+        self, target: str, lines: bytes = b"", body: bytes = b"", method: str = "GET"
+    ) -> Answer | Failure:
         """Send a read and return the whole reply. Raises LimitedError and UnreachableError."""
-        answer = await read(self._upstream, target, lines)
+        answer = await read(self._upstream, target, lines, body, method)
         if isinstance(answer, Failure):
             if answer.is_unsent:
                 raise UnreachableError(answer.detail)
@@ -189,7 +192,7 @@ class Exchange:
 
     async def _is_public(self, target: Target) -> bool:
         """Whether the read is answered without a signature, too, so that it says nothing of a key."""
-        answer = await self._ask(target.raw)
+        answer = await self._ask(target.raw, method=self._method)
         return isinstance(answer, Answer) and answer.verdict.means is Means.DONE
 
     async def _look_for_paths(self) -> Finding | None:
@@ -197,7 +200,7 @@ class Exchange:
         target = self._target
         if target is None or not self._is_time_missing:
             return None
-        answer = await self._ask(target.raw)
+        answer = await self._ask(target.raw, method=self._method)
         if not isinstance(answer, Answer) or answer.status != HTTPStatus.NOT_FOUND:
             return None
         return nothing_there(str(self._config.base_url), self._config.clock.path, target.path)
@@ -206,7 +209,7 @@ class Exchange:
         key, sent = known.key, self._host.now()
         timestamp_ms = self._clock.timestamp_ms(sent)
         nonce = Nonces(key.sealer.scheme.nonce, self._host.unique).take(timestamp_ms)
-        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, target))
+        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, self._method, target), self._method)
         facts = self._facts(known, target, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):
             return Read(key.api_key, facts, None, answer.detail)
@@ -228,5 +231,6 @@ class Exchange:
             is_to_trade="trade" in bots_may(config, key.alias),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.venue.header_prefix,
+            method=self._method,
             path=target.path,
         )

@@ -90,12 +90,11 @@ class Venue:
         """Return the templates of routes that say nothing of a key's secret when they are answered."""
         return frozenset(row.template for row in self.routes if row.auth is not Auth.SIGNED)
 
-    @property
-    def signed_read_method(self) -> str:
-        """How the signed read is asked for: some venues have nothing but POST."""
-        path = self.signed_read.removeprefix(self.prefix)
-        reads = (row for row in self.routes if row.needs is Permission.READ and row.method == "POST")
-        return "POST" if any(row.template == path for row in reads) else "GET"
+    def method_of_read(self, path: str) -> str:
+        """How a read is asked for, its path with the prefix: some venues have nothing but POST."""
+        path = path.removeprefix(self.prefix)
+        methods = {row.method for row in self.routes if row.template == path and row.needs is Permission.READ}
+        return "POST" if "POST" in methods and "GET" not in methods else "GET"
 
     @property
     def recv_window_ms(self) -> int:

@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from sealgate.core.target import Target
 from sealgate.core.venues.scheme import Sealer, Signed
 
+# The line of a form that is the gateway's own.
+FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+
+# Target, whole header lines, body.
+SignedRead = tuple[str, bytes, bytes]
+
 
 class Secret:
     """A value that must be sent as it is: the session token. Hides everywhere but at its one door."""
@@ -53,10 +59,10 @@ class SigningKey:
     session: Secret | None = None
     has_fence: bool = True
 
-    def sign_read(self, timestamp_ms: int, nonce: bytes, target: Target) -> tuple[str, bytes]:
-        """Return the target and the header lines of a signed GET without a body, each with its CRLF."""
-        lines, raw, _, _ = self.sealer.sign(timestamp_ms, nonce, "GET", target, b"")
-        return raw, lines
+    def sign_read(self, timestamp_ms: int, nonce: bytes, method: str, target: Target) -> SignedRead:
+        """Return a signed read as it is sent: the bot's part of it has no body."""
+        lines, raw, body, is_new_form = self.sealer.sign(timestamp_ms, nonce, method, target, b"")
+        return raw, lines + FORM if is_new_form else lines, body
 
 
 def headers_in(signed: Signed) -> dict[str, str]:

@@ -7,12 +7,11 @@ from sealgate.core.headers import content_length
 from sealgate.core.routes import Auth
 from sealgate.core.venues.templates import UnsignableError
 from sealgate.errors import Refusal
-from sealgate.gateway.keys.key import Secret, SigningKey
+from sealgate.gateway.keys.key import FORM, Secret, SigningKey
 
 _SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY
 # RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
-_STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
-_FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
+STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
 def sealed_request(
@@ -34,12 +33,12 @@ def sealed_request(
         except UnsignableError as error:
             raise Refusal("bad_request", f"It cannot be signed: {error}.") from None
         if is_new_form and b"content-type" not in ticket.head.kept:
-            proof += _FORM
+            proof += FORM
     elif ticket.route.auth is _KEY:
         proof = key.sealer.key_lines()
     elif ticket.route.auth is _SESSION and key.session is not None:
         proof = bearer_line(key.session)
-    has_length = body or ticket.method in _STATES_LENGTH
+    has_length = body or ticket.method in STATES_LENGTH
     length = content_length(len(body)) if has_length else b""
     return b"".join((head(ticket.method, raw), ticket.head.passed, length, proof, b"\r\n", body))
 

@@ -96,7 +96,7 @@ def _heard(answer: Answer, what: str, refused: str) -> str | None:
 
 def _key_proof(live_key: LiveKey) -> Hashable:
     """Return what is the same for the same key and secret: no secret is kept that could be compared."""
-    return live_key.key.sign_read(0, b"", _SAME)
+    return live_key.key.sign_read(0, b"", "GET", _SAME)
 
 
 def _session_proof(live_key: LiveKey) -> Hashable:
