@@ -1,15 +1,19 @@
 """What the gateway does with a bot's request at venues that want something of their own."""
 
 import asyncio
+from contextlib import closing
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
+from structlog.testing import capture_logs
 
 from rig.station import running_station
 from rig.upstream import Act, Received, Upstream, running_upstream, say, say_and_reset
 from rig.wire import reply
+from sealgate.gateway.journal.file import connect, prepare
 
 CLOCK = {"path": "/v1/trade/time", "field": ""}
 ENVIRON = {"SECRET": "c2VjcmV0IG9mIGEga2V5"}
@@ -58,6 +62,64 @@ async def test_a_nonce_is_above_those_before_a_restart() -> None:
                 await station.ask(post("/0/private/AddOrder", b"pair=XBTUSD"))
         before, after = nonces(upstream)
         assert after > before
+
+
+ORDER = post("/0/private/AddOrder", b"pair=XBTUSD")
+
+
+async def test_a_nonce_is_above_those_before_a_restart_also_where_the_time_was_set_back(
+    tmp_path: Path,
+) -> None:
+    settings = at("kraken", journal={"file": str(tmp_path / "journal.db")})
+    async with running_upstream() as upstream:
+        async with running_station(upstream, ENVIRON, **settings) as station:
+            await station.ask(ORDER)
+        upstream.skew_ms = -60_000
+        with capture_logs() as logs:
+            async with running_station(upstream, ENVIRON, **settings) as station:
+                asked = await asyncio.gather(*(station.ask(ORDER) for _ in range(5)))
+                assert {one.status for one in asked} == {200}
+    before, *after = nonces(upstream)
+    assert min(after) > before
+    assert len(set(after)) == 5
+    [told] = [line for line in logs if line["event"] == "nonces_ahead"]
+    assert (told["key"], told["log_level"]) == ("main", "warning")
+    assert "ahead of the exchange's time" in told["cause"]
+
+
+async def test_few_requests_reserve_nonces_and_none_where_the_venue_has_none(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    async with running_upstream() as upstream:
+        for venue in ("kraken", "binance"):
+            async with running_station(
+                upstream, ENVIRON, **at(venue, journal={"file": str(file)})
+            ) as station:
+                with closing(connect(file)) as database:
+                    database.execute("CREATE TABLE IF NOT EXISTS writes (at)")
+                    database.execute(
+                        "CREATE TRIGGER IF NOT EXISTS seen AFTER INSERT ON nonces"
+                        " BEGIN INSERT INTO writes VALUES (new.until); END"
+                    )
+                    for _ in range(5):
+                        await station.ask(get("/api/v3/account") if venue == "binance" else ORDER)
+                    assert database.execute("SELECT count(*) FROM writes").fetchone() == (1,)
+
+
+async def test_a_disk_that_reserves_no_nonce_is_told_once_and_requests_go_on(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    with closing(connect(file)) as database, database:
+        full = "BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+        database.execute(f"CREATE TRIGGER full BEFORE INSERT ON nonces {full}")
+    async with running_upstream() as upstream:
+        with capture_logs() as logs:
+            settings = at("kraken", journal={"file": str(file)})
+            async with running_station(upstream, ENVIRON, **settings) as station:
+                asked = [await station.ask(ORDER) for _ in range(3)]
+        assert [one.status for one in asked] == [200] * 3
+        assert nonces(upstream) == sorted(set(nonces(upstream)))
+    [told] = [line for line in logs if line["event"] == "nonces_not_reserved"]
+    assert "disk is full" in told["cause"]
 
 
 async def test_a_dummy_nonce_is_cut_out_and_the_rest_stays() -> None:

@@ -9,7 +9,7 @@ import pytest
 from sealgate.core import venues
 from sealgate.core.routes import Auth, Lane, Permission
 from sealgate.core.target import parse_target
-from sealgate.core.venues.scheme import Sealer, next_nonce
+from sealgate.core.venues.scheme import Nonces, Sealer, next_nonce
 from sealgate.core.venues.templates import UnsignableError
 from sealgate.core.venues.venue import KeyMaterial, Scope, Venue, VenueError, read_venue
 
@@ -256,6 +256,34 @@ def test_nonces_rise_also_where_the_clock_does_not() -> None:
     assert next_nonce("ms", NOW_MS, 0) == NOW_MS
     assert next_nonce("ms", NOW_MS, NOW_MS) == NOW_MS + 1
     assert next_nonce("us", NOW_MS, NOW_MS) == NOW_MS * 1000
+
+
+@pytest.mark.parametrize(("kind", "per_ms"), [("ms", 1), ("us", 1000)])
+def test_reserved_nonces_last_for_seconds_and_begin_above_those_of_before(kind: str, per_ms: int) -> None:
+    nonces = Nonces(kind, str)
+    assert (nonces.is_number, nonces.is_new, nonces.lacks(NOW_MS)) == (True, True, True)
+    until = nonces.wanted(NOW_MS)
+    nonces.reserved(0, until)
+    assert not nonces.is_new
+    assert not nonces.lacks(NOW_MS + 5_000)
+    assert nonces.lacks(NOW_MS + 10_000)
+    assert nonces.take(NOW_MS) == b"%d" % (NOW_MS * per_ms)
+
+    later = Nonces(kind, str)
+    later.reserved(until, later.wanted(NOW_MS - 60_000))
+    assert later.ahead_s(until, NOW_MS - 60_000) == pytest.approx(70)
+    assert later.take(NOW_MS - 60_000) == b"%d" % (until + 1)
+    assert later.lacks(NOW_MS - 60_000)
+    later.reserved(until, later.wanted(NOW_MS - 60_000))
+    assert later.take(NOW_MS - 60_000) == b"%d" % (until + 2)
+    assert not later.lacks(NOW_MS - 60_000)
+
+
+def test_nonces_that_are_no_numbers_are_not_reserved() -> None:
+    assert not Nonces("none", str).is_number
+    assert Nonces("none", str).take(NOW_MS) == b""
+    assert not Nonces("uuid", lambda: "one").is_number
+    assert Nonces("uuid", lambda: "one").take(NOW_MS) == b"one"
 
 
 def test_a_key_cannot_begin_a_header_line_of_its_own() -> None:

@@ -9,7 +9,18 @@ from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.journal.halts import HaltsTable
 from sealgate.gateway.journal.learned import LimitsKeeper, LimitsTable
 from sealgate.gateway.journal.ledger import Keeping
+from sealgate.gateway.journal.nonces import NoncesKeeper, NoncesTable
 from sealgate.gateway.journal.order_journal import OrderJournal
 from sealgate.gateway.journal.rows import Order
 
-__all__ = ["HaltsTable", "JournalError", "Keeping", "LimitsKeeper", "LimitsTable", "Order", "OrderJournal"]
+__all__ = [
+    "HaltsTable",
+    "JournalError",
+    "Keeping",
+    "LimitsKeeper",
+    "LimitsTable",
+    "NoncesKeeper",
+    "NoncesTable",
+    "Order",
+    "OrderJournal",
+]

@@ -72,7 +72,7 @@ def _live_keys(
         if name not in former.turnstiles:
             former.turnstiles[name] = make()
         place = f"{config.base_url} {key.api_key} {kind}"
-        stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique)))
+        stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique, place)))
         watch = KeyWatch(alias, under_way, host)
         live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, watch)
     return live_keys
@@ -88,8 +88,7 @@ class _Former:
             return
         for alias, live_key in old.live_keys.items():
             self.turnstiles[subject(old.config, alias)] = live_key.turnstile
-            place = f"{old.config.base_url} {live_key.key.api_key} {live_key.nonces.kind}"
-            self.marks[place] = live_key.stamps, live_key.nonces
+            self.marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
 
 
 def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], Turnstile]:

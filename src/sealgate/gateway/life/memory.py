@@ -1,4 +1,7 @@
-"""What outlives every tree and, with a journal, the process: orders, keyed replies, halts, learned limits."""
+"""What outlives every tree and, with a journal, the process.
+
+That is orders, keyed replies, halts, learned limits, and which nonces may be used up.
+"""
 
 from collections.abc import Mapping
 
@@ -7,7 +10,15 @@ from sealgate.core.pacing.memory import Snapshot
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import HaltsTable, Keeping, LimitsKeeper, LimitsTable, OrderJournal
+from sealgate.gateway.journal import (
+    HaltsTable,
+    Keeping,
+    LimitsKeeper,
+    LimitsTable,
+    NoncesKeeper,
+    NoncesTable,
+    OrderJournal,
+)
 from sealgate.gateway.journal.order_journal import MOST_REPLAYS
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -27,7 +38,7 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
     order_journal = OrderJournal(journal.file, keeping, host)
     replays.restore(order_journal.recall(), host.now())
-    return Bookkeeping(replays, order_journal, host)
+    return Bookkeeping(replays, order_journal, host, NoncesKeeper(NoncesTable(journal.file), host))
 
 
 def build_halting(config: Config, under_way: UnderWay, host: Host) -> Halting:

@@ -1,7 +1,7 @@
-"""What is remembered of a request beyond its time: Idempotency-Keys, and orders in the journal.
+"""What is remembered of a request beyond its time: Idempotency-Keys, and orders and nonces in the journal.
 
-Three calls of the pipeline: `begin` before anything waits, `intent` before the first byte of an attempt,
-`ended` once at the end, whatever that is.
+Calls of the pipeline: `begin` before anything waits, `reserve` and `intent` before the first byte of an
+attempt, `ended` once at the end, whatever that is.
 """
 
 from sealgate.core.admission import Ticket
@@ -9,9 +9,10 @@ from sealgate.core.doubts import JournalStatus
 from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
+from sealgate.core.venues.scheme import Nonces
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal import Order, OrderJournal
+from sealgate.gateway.journal import NoncesKeeper, Order, OrderJournal
 from sealgate.gateway.journal.rows import kept_body
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
@@ -22,8 +23,15 @@ _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 class Bookkeeping:
     """The memory of one gateway; it outlives a reload. `journal` is None where none is kept."""
 
-    def __init__(self, replays: Replays, journal: OrderJournal | None, host: Host) -> None:
+    def __init__(
+        self,
+        replays: Replays,
+        journal: OrderJournal | None,
+        host: Host,
+        nonces: NoncesKeeper | None = None,
+    ) -> None:
         self._replays = replays
+        self._nonces = nonces
         self._journal = journal
         self._host = host
         self._unknown = 0
@@ -51,6 +59,15 @@ class Bookkeeping:
         """Note the fence of what is about to be sent."""
         if context.name is not None:
             self._replays.signed(context.name, context.fence_ms)
+
+    def must_reserve(self, nonces: Nonces, now_ms: int) -> bool:
+        """Whether `reserve` comes before the next nonce is taken; `now_ms` is the exchange's time."""
+        return nonces.is_number and self._nonces is not None and nonces.lacks(now_ms)
+
+    async def reserve(self, nonces: Nonces, alias: str, now_ms: int) -> None:
+        """Write down up to which number a key's nonces may be used from now on."""
+        if self._nonces is not None:
+            await self._nonces.reserve(nonces, alias, now_ms)
 
     def must_record(self, ticket: Ticket) -> bool:
         """Whether `intent` comes before the first byte."""
@@ -109,6 +126,8 @@ class Bookkeeping:
 
     async def close(self) -> None:
         """Write what is left."""
+        if self._nonces is not None:
+            await self._nonces.close()
         if self._journal is not None:
             await self._journal.close()
 

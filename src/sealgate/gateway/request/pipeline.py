@@ -227,6 +227,9 @@ class Pipeline:
     ) -> Answer | Failure | None:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
         try:  # what fails in here was not sent, and the connection serves the next
+            if self._must_reserve(ticket):
+                turn.has_waited = True
+                await self._reserve(ticket)
             self._stamp(ticket, body, context)
             if self._books.must_record(ticket):
                 turn.has_waited = True
@@ -248,6 +251,17 @@ class Pipeline:
         if isinstance(attempt, Failure) and attempt.is_unsent:
             context.sent_nothing()
         return attempt
+
+    def _must_reserve(self, ticket: Ticket) -> bool:
+        """Whether the journal must know of nonces first, where the venue wants numbers that rise."""
+        nonces = self.tree.live_keys[ticket.key].nonces
+        if not nonces.is_number or ticket.route.auth is not _SIGNED:
+            return False
+        return self._books.must_reserve(nonces, self.tree.clock.timestamp_ms(self._host.now()))
+
+    async def _reserve(self, ticket: Ticket) -> None:
+        now_ms = self.tree.clock.timestamp_ms(self._host.now())
+        await self._books.reserve(self.tree.live_keys[ticket.key].nonces, ticket.key, now_ms)
 
     def _stamp(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
         """Choose the timestamp."""
