@@ -26,6 +26,7 @@ from sealgate.core.key_health import MANY_MISMATCHES
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
+from sealgate.gateway.journal.nonces import NoncesTable
 
 SIGNED_READ = b"/v1/trade/symbols/list"
 
@@ -90,6 +91,19 @@ async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) ->
     assert signed.head.value(b"Content-Type") == b"application/x-www-form-urlencoded"
     line = lines_of(result.stdout, "ok  keys.main")[-1]
     assert "a signed read is accepted (POST /0/private/Balance" in line
+
+
+async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has(VENUE="kraken", JOURNAL__FILE=str(file))
+    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+    assert lines_of((await setup.check("--offline")).stdout, "warn  journal") == []
+    ahead = int((Host().wall() + 7200) * 1000)
+    NoncesTable(file).raise_to("https://exchange.example ak-public-1 ms", ahead)
+    [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
+    assert "the nonces of main are reserved up to 7" in line
 
 
 def kraken(request: Received) -> Act:

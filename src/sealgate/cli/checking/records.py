@@ -9,12 +9,14 @@ from sealgate.cli.checking.local import told
 from sealgate.config import Config
 from sealgate.core.findings import Finding, fail, ok, warn
 from sealgate.core.pacing.memory import Snapshot, kept_in_words
+from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import vet_disk
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.insight import look_into
 from sealgate.gateway.journal.learned import UNREAD_FIX
-from sealgate.gateway.life.memory import subject
+from sealgate.gateway.journal.nonces import FAR_FIX, FAR_S
+from sealgate.gateway.life.memory import nonces_place, subject
 
 
 def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Finding]:
@@ -58,6 +60,12 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
         keys = ", ".join(aliases[one] for one in insight.unread)
         text = f"the learned limits of {len(insight.unread)} of {len(aliases)} keys cannot be read: {keys}"
         yield warn("journal", text, UNREAD_FIX)
+    for alias in config.keys:
+        nonces = Nonces(config.venue.signing.nonce, str)
+        mark = insight.nonces.get(nonces_place(config, alias), 0)
+        if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(Host().wall() * 1000))) > FAR_S:
+            text = f"the nonces of {alias} are reserved up to {ahead_s:.0f} s ahead of this host's time"
+            yield warn("journal", text, FAR_FIX)
 
 
 def remembered_limits(config: Config, learned: Mapping[str, Snapshot]) -> Iterator[Finding]:

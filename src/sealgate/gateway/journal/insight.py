@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sealgate.core.pacing.memory import Snapshot
@@ -11,6 +11,7 @@ from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import check_sound, connect_to_look, told
 from sealgate.gateway.journal.learned import read_learned
 from sealgate.gateway.journal.lock import is_in_use
+from sealgate.gateway.journal.nonces import read_marks
 from sealgate.gateway.journal.tables import VERSION
 
 
@@ -18,13 +19,14 @@ from sealgate.gateway.journal.tables import VERSION
 class Insight:
     """What a journal holds; `limits` by subject, aged to the moment of the look.
 
-    The limits of the `unread` are there, but damaged.
+    The limits of the `unread` are there, but damaged. `nonces` are the marks of nonces.py, by place.
     """
 
     in_doubt: int
     is_in_use: bool
     limits: Mapping[str, Snapshot]
     unread: tuple[str, ...] = ()
+    nonces: Mapping[str, int] = field(default_factory=dict)
 
 
 def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | None:
@@ -44,4 +46,4 @@ def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | Non
                 limits[subject] = read_learned(database, subject, wall)
             except sqlite3.DataError:
                 unread.append(subject)
-        return Insight(len(doubts), in_use, limits, tuple(unread))
+        return Insight(len(doubts), in_use, limits, tuple(unread), read_marks(database))

@@ -7,6 +7,7 @@ its own record.
 
 import asyncio
 import math
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -19,8 +20,8 @@ from sealgate.gateway.journal.writer import HANGS_AFTER_S
 
 _AGAIN_S = 1.0
 _HANGS = "the disk does not answer"
-_FAR_S = 60.0
-_FAR_FIX = (
+FAR_S = 60.0
+FAR_FIX = (
     "if the exchange refuses them or a clock was wrong, make a new API key; until then they go on above it"
 )
 
@@ -41,6 +42,13 @@ class NoncesTable:
             kept = 0 if row is None else int(row[0])
             database.execute("INSERT OR REPLACE INTO nonces VALUES (?, ?)", (place, max(kept, until)))
             return kept
+
+
+def read_marks(database: sqlite3.Connection) -> dict[str, int]:
+    """Return the marks by place; a file that no gateway of this version has used yet has none."""
+    if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'nonces'").fetchone() is None:
+        return {}
+    return dict(database.execute("SELECT place, until FROM nonces"))
 
 
 class NoncesKeeper:
@@ -80,9 +88,9 @@ class NoncesKeeper:
         else:
             self._again_at = 0.0
             self._is_trouble_told = False
-            if nonces.is_new and (ahead_s := nonces.ahead_s(kept, now_ms)) > _FAR_S:
+            if nonces.is_new and (ahead_s := nonces.ahead_s(kept, now_ms)) > FAR_S:
                 cause = f"the journal has them reserved up to {ahead_s:.0f} s ahead of the exchange's time"
-                log.warning("nonces_ahead", key=alias, cause=cause, fix=_FAR_FIX)
+                log.warning("nonces_ahead", key=alias, cause=cause, fix=FAR_FIX)
             nonces.reserved(kept, until)
         finally:
             del self._writing[nonces.place]

@@ -20,7 +20,7 @@ from sealgate.gateway.host import redis_extra
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.parts import Parts
-from sealgate.gateway.life.memory import subject
+from sealgate.gateway.life.memory import nonces_place, subject
 from sealgate.gateway.life.rules import build_rules
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.key_watch import KeyWatch
@@ -71,7 +71,7 @@ def _live_keys(
         name, make = subject(config, alias), _maker(config, parts, alias, host)
         if name not in former.turnstiles:
             former.turnstiles[name] = make()
-        place = f"{config.base_url} {key.api_key} {kind}"
+        place = nonces_place(config, alias)
         stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique, place)))
         watch = KeyWatch(alias, under_way, host)
         live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, watch)

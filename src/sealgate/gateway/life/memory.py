@@ -77,3 +77,8 @@ def subject(config: Config, alias: str) -> str:
     if scope is Scope.ACCOUNT and key.account is not None:
         return f"{config.base_url} account {key.account}"
     return f"{config.base_url} {key.api_key}"
+
+
+def nonces_place(config: Config, alias: str) -> str:
+    """Return what a key's nonces are remembered by: the exchange, the API key, and what they count."""
+    return f"{config.base_url} {config.keys[alias].api_key} {config.venue.signing.nonce}"
