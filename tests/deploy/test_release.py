@@ -86,7 +86,7 @@ def test_no_release_without_its_section(tmp_path: Path) -> None:
 # Run in the image's environment: what it lacks for tests is found last, so that all it has is its own.
 RUNNER = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 SHORT = [
-    "tests/core/test_signing.py",
+    "tests/core/venues/test_service_signing.py",
     "tests/config/test_load.py",
     "tests/cli/test_sign.py",
     "tests/admin/test_assets.py",
