@@ -1,6 +1,7 @@
 """What the gateway does with a bot's request at venues that want something of their own."""
 
 import asyncio
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from email.utils import formatdate
 from pathlib import Path
@@ -129,6 +130,61 @@ async def test_a_dummy_nonce_is_cut_out_and_the_rest_stays() -> None:
         assert received.body.startswith(b"nonce=")
         assert received.body.partition(b"&")[2] == b"pair=XBT%2FUSD&volume=1"
         assert received.head.value(b"Content-Length") == b"%d" % len(received.body)
+
+
+# A bot that signs by itself writes another time, nonce and signature with each try.
+TRIES: Mapping[str, tuple[str, Callable[[int, int], bytes]]] = {
+    "in the query": (
+        "binance",
+        lambda t, size: post(
+            f"/api/v3/order?symbol=BTCUSDT&quantity={size}&timestamp={t}&signature=a{t}", b""
+        ),
+    ),
+    "in the form": (
+        "binance",
+        lambda t, size: post("/api/v3/order", b"quantity=%d&timestamp=%d&signature=a%d" % (size, t, t)),
+    ),
+    "in the query and in the form": (
+        "binance",
+        lambda t, size: post(f"/api/v3/order?timestamp={t}", b"quantity=%d&signature=a%d" % (size, t)),
+    ),
+    "a nonce": (
+        "kraken",
+        lambda t, size: post("/0/private/AddOrder", b"nonce=%d&pair=XBTUSD&volume=%d" % (t, size)),
+    ),
+    "in the query, beside JSON": (
+        "htx",
+        lambda t, size: post(
+            f"/v1/order/orders/place?Timestamp={t}&Signature=a{t}",
+            b'{"amount": %d}' % size,
+            "application/json",
+        ),
+    ),
+}
+
+
+def keyed(raw: bytes) -> bytes:
+    return raw.replace(b"\r\n", b"\r\nIdempotency-Key: k-1\r\n", 1)
+
+
+@pytest.mark.parametrize(("venue", "attempt"), TRIES.values(), ids=TRIES)
+async def test_a_bot_that_signs_by_itself_sends_an_order_with_one_idempotency_key_once(
+    venue: str, attempt: Callable[[int, int], bytes], tmp_path: Path
+) -> None:
+    settings = at(venue, journal={"file": str(tmp_path / "journal.db")})
+    async with running_upstream() as upstream:
+        upstream.answers.append(say(reply(b"200 OK", b"the first")))
+        async with running_station(upstream, ENVIRON, **settings) as station:
+            first = await station.ask(keyed(attempt(1, 1)))
+            again = await station.ask(keyed(attempt(2, 1)))
+        async with running_station(upstream, ENVIRON, **settings) as station:
+            after_a_restart = await station.ask(keyed(attempt(3, 1)))
+            other = await station.ask(keyed(attempt(1, 2)))
+        for one in (first, again, after_a_restart):
+            assert (one.status, one.body) == (200, b"the first")
+        assert [one.text("X-Gateway-Replayed") for one in (first, again)] == [None, "true"]
+        assert other.reason == "key_reused"
+        assert len(upstream.received) == 1
 
 
 ROUTES = {

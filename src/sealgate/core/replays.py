@@ -106,8 +106,9 @@ def parse_key(value: str) -> str:
 
 
 def digest(method: str, target: str, key: str, body: bytes) -> str:
-    """Return what tells one request's content from another's; `target` is raw, none has a space.
+    """Return what tells one request's content from another's; no `target` has a space.
 
+    Target and body are as they came, but for what `Sealer.bare` leaves out.
     `key` is the alias, which is what a bot chooses: the API key behind it may be replaced between two tries,
     and the second must be known all the same.
     """

@@ -207,6 +207,36 @@ def test_dummy_parameters_are_cut_out_in_any_spelling_and_nothing_else_changes()
     assert sent(venue, "GET", "/a?sign=1")[1] == "/a"
 
 
+BARE = {
+    "query": ("/a?b=2&t=1", b"", "/a?b=2", b""),
+    "nothing else": ("/a?t=1", b"", "/a", b""),
+    "form": ("/a", b"t=1&b=2", "/a", b"b=2"),
+    "JSON": ("/a?t=1", b'{"b": "&t=1&"}', "/a", b'{"b": "&t=1&"}'),
+}
+
+
+@pytest.mark.parametrize(("target", "body", "bare_target", "bare_body"), BARE.values(), ids=BARE)
+def test_a_request_is_the_same_whatever_its_dummy_parameters(
+    target: str, body: bytes, bare_target: str, bare_body: bytes
+) -> None:
+    signer = sealer(mine('form = { form = "t={timestamp}{body|lamp}" }\nstrips = ["t"]'))
+    asked, bare = parse_target(target, ""), parse_target(bare_target, "")
+    assert signer.bare("POST", asked, body) == (bare_target, bare_body)
+    assert signer.content("POST", asked, body) == signer.content("POST", bare, bare_body)
+
+
+def test_where_the_venue_cuts_nothing_out_every_byte_counts() -> None:
+    signer, asked = sealer(mine("")), parse_target("/a?t=1", "")
+    assert signer.bare("POST", asked, b"t=1") == ("/a?t=1", b"t=1")
+    assert signer.content("POST", asked, b"t=1") != signer.content("POST", asked, b"t=2")
+
+
+def test_a_form_that_goes_as_it_came_counts_whole() -> None:
+    """Only what is signed in a form has dummy parameters there."""
+    signer = sealer(mine('strips = ["t"]'))
+    assert signer.bare("POST", parse_target("/a?t=1", ""), b"t=1") == ("/a", b"t=1")
+
+
 def test_additions_to_a_form_stand_at_its_ends() -> None:
     venue = mine(
         'nonce = "ms"\nform = "n={nonce}{body|lamp}"\nform_end = "&s={signature}"\nstrips = ["n", "s"]',

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.clock.test_kept import HandHost
-from rig.admitted import ticket
+from rig.admitted import signing_key, ticket
 from rig.station import KEY, make_config
 from rig.tree import tree_of
 from sealgate.config import Config
@@ -22,6 +22,7 @@ from sealgate.gateway.request.under_way import UnderWay
 
 URL = "http://127.0.0.1:9"
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
+SEALER = signing_key().sealer
 KEYED = ticket("POST /order", (b"Idempotency-Key", b"k-1"))
 
 
@@ -48,13 +49,13 @@ async def test_without_a_journal_nothing_is_written_and_nothing_kept() -> None:
 async def test_a_reply_is_known_after_a_restart(config: Config) -> None:
     host = HandHost()
     books, context = build_books(config, host), RequestContext("r-1", host.now(), "POST")
-    assert books.begin(KEYED, b"{}", context) is None
+    assert books.begin(KEYED, b"{}", SEALER, context) is None
     await books.intent(KEYED, b"{}", context)
     context.attempts, context.conclusion = 1, Conclusion.DONE
     books.ended(context, Reply(201, "Created", (), b"abc"))
     await books.close()
     again = build_books(config, host)
-    known = again.begin(KEYED, b"{}", RequestContext("r-2", host.now(), "POST"))
+    known = again.begin(KEYED, b"{}", SEALER, RequestContext("r-2", host.now(), "POST"))
     await again.close()
     assert known is not None
     assert (known.status, known.body) == (201, b"abc")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.clock.test_kept import EPOCH, HandHost
-from rig.admitted import BOT, ticket
+from rig.admitted import BOT, signing_key, ticket
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.endings import Ending
@@ -19,6 +19,7 @@ from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 
 KEY = (b"Idempotency-Key", b"k-1")
+SEALER = signing_key().sealer
 KEYED = ticket("POST /order", KEY)
 PLAIN = ticket("POST /order")
 READ = ticket("GET /symbols/list", KEY)
@@ -63,18 +64,18 @@ def context(
 def test_what_leaves_no_memory(one: Ticket) -> None:
     """A read with a key may be sent as often as it likes."""
     kept, first = books(), context()
-    assert kept.begin(one, b"{}", first) is None
+    assert kept.begin(one, b"{}", SEALER, first) is None
     kept.ended(first, REPLY)
-    assert kept.begin(one, b"{}", context(2)) is None
+    assert kept.begin(one, b"{}", SEALER, context(2)) is None
     assert (first.name, first.digest) == (None, None)
 
 
 def test_the_same_again_gets_the_first_reply_and_its_fence() -> None:
     kept, first, again = books(), context(conclusion=Conclusion.DONE), context(2)
-    assert kept.begin(KEYED, b"{}", first) is None
+    assert kept.begin(KEYED, b"{}", SEALER, first) is None
     first.fence_ms = 7000
     kept.ended(first, REPLY)
-    assert kept.begin(KEYED, b"{}", again) == Reply(
+    assert kept.begin(KEYED, b"{}", SEALER, again) == Reply(
         201, "Created", ((b"X-A", b"1"), (b"X-Gateway-Replayed", b"true")), b"abc"
     )
     assert (again.conclusion, again.fence_ms, again.name) == (Conclusion.DONE, 7000, None)
@@ -82,11 +83,11 @@ def test_the_same_again_gets_the_first_reply_and_its_fence() -> None:
 
 def test_the_same_while_it_is_under_way_learns_the_fence() -> None:
     kept, first, again = books(), context(), context(2)
-    kept.begin(KEYED, b"{}", first)
+    kept.begin(KEYED, b"{}", SEALER, first)
     first.fence_ms = 7000
     kept.signed(first)
     with pytest.raises(Refusal, match="in_flight: "):
-        kept.begin(KEYED, b"{}", again)
+        kept.begin(KEYED, b"{}", SEALER, again)
     assert (again.conclusion, again.fence_ms) == (Conclusion.UNKNOWN, 7000)
 
 
@@ -96,36 +97,36 @@ def test_nothing_is_signed_for_who_has_no_key() -> None:
 
 def test_the_same_key_for_something_else() -> None:
     kept = books()
-    kept.begin(KEYED, b"{}", context())
+    kept.begin(KEYED, b"{}", SEALER, context())
     with pytest.raises(Refusal, match="key_reused: "):
-        kept.begin(KEYED, b'{"size": 2}', context(2))
+        kept.begin(KEYED, b'{"size": 2}', SEALER, context(2))
 
 
 def test_more_keys_under_way_than_there_may_be() -> None:
     kept = books(most=1)
-    kept.begin(KEYED, b"{}", context())
+    kept.begin(KEYED, b"{}", SEALER, context())
     with pytest.raises(Refusal, match="queue_full: 1 requests"):
-        kept.begin(ticket("POST /order", (b"Idempotency-Key", b"k-2")), b"{}", context(2))
+        kept.begin(ticket("POST /order", (b"Idempotency-Key", b"k-2")), b"{}", SEALER, context(2))
 
 
 def test_a_reply_that_was_lost_is_told_as_such() -> None:
     """The key is spent: whoever hung up, or whose reply broke off, must look the order up."""
     kept, again = books(), context(2)
     first = context(conclusion=Conclusion.UNKNOWN, attempts=1)
-    kept.begin(KEYED, b"{}", first)
+    kept.begin(KEYED, b"{}", SEALER, first)
     kept.ended(first, None)
     with pytest.raises(Refusal, match="upstream_broken: "):
-        kept.begin(KEYED, b"{}", again)
+        kept.begin(KEYED, b"{}", SEALER, again)
     assert again.conclusion is Conclusion.UNKNOWN
 
 
 def test_a_refusal_of_the_gateways_own_is_not_stored() -> None:
     """The exchange's 403 would be; the halt may be over when the bot asks again."""
     kept, first = books(), context(conclusion=Conclusion.REFUSED, attempts=1)
-    kept.begin(KEYED, b"{}", first)
+    kept.begin(KEYED, b"{}", SEALER, first)
     first.refusal = Refusal("halted", "Orders are halted.")
     kept.ended(first, Reply(503, "Service Unavailable", (), b"{}"))
-    assert kept.begin(KEYED, b"{}", context(2)) is None
+    assert kept.begin(KEYED, b"{}", SEALER, context(2)) is None
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_what_must_be_recorded(book: Book | None, one: Ticket, *, must: bool) ->
 async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
     book = Book()
     kept, begun = books(book), context(attempts=1)
-    kept.begin(KEYED, b"{}", begun)
+    kept.begin(KEYED, b"{}", SEALER, begun)
     begun.request_id, begun.timestamp_ms, begun.fence_ms = "mine", 1000, 6000
     await kept.intent(KEYED, b"{}", begun)
     (written,) = book.intents

@@ -297,7 +297,7 @@ class Sealer:
 
     def sign(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> Signed:
         """Sign one attempt. Raises UnsignableError where the scheme has no way to sign such a request."""
-        plan = self._plans[method][0 if not body else 2 if body[0] in _JSON_BEGINS else 1]
+        plan = self._plan_of(method, body)
         if plan.is_plain:  # a quarter less instructions than by the way below, which would do, too
             values = [
                 self._stamp(timestamp_ms),
@@ -318,13 +318,22 @@ class Sealer:
         raw = f"{target.path}?{query.decode('ascii')}" if query else target.path
         return plan.lines(values), raw, sent, bool(sent) and not body
 
-    def content(self, method: str, target: Target, body: bytes) -> int:
-        """Return a hash of all that is signed besides stamps: two requests of one stamp must differ in it."""
+    def bare(self, method: str, target: Target, body: bytes) -> tuple[str, bytes]:
+        """Return target and body without the dummy parameters that `sign` cuts out of them.
+
+        A bot that signs by itself writes new ones with each try; what is left is what it asks for.
+        """
         strips = self.scheme.strips
         if not strips:
-            return hash((method, target.raw, body))
+            return target.raw, body
         query = cut_parameters((target.query or "").encode("ascii"), strips)
-        return hash((method, target.path, query, cut_parameters(body, strips)))
+        raw = f"{target.path}?{query.decode('ascii')}" if query else target.path
+        plan = self._plan_of(method, body)
+        return raw, cut_parameters(body, strips) if plan.form or plan.form_end else body
+
+    def content(self, method: str, target: Target, body: bytes) -> int:
+        """Return a hash of all that is signed besides stamps: two requests of one stamp must differ in it."""
+        return hash((method, self.bare(method, target, body)))
 
     def key_lines(self) -> bytes:
         """Return the header lines that need no signature, for requests that name the key and no more."""
@@ -335,7 +344,7 @@ class Sealer:
 
     def message(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> bytes:
         """Return the bytes that `sign` signs, for people to look at."""
-        plan = self._plans[method][0 if not body else 2 if body[0] in _JSON_BEGINS else 1]
+        plan = self._plan_of(method, body)
         return plan.message(self._prepared(plan, (timestamp_ms, nonce), target, body))
 
     def signature(self, message: bytes) -> bytes:
@@ -345,6 +354,9 @@ class Sealer:
     def fingerprint(self) -> str:
         """Return 8 hex digits that tell secrets apart, and show no more of one than a signature does."""
         return self._mac(_FINGERPRINT).hex()[:8]
+
+    def _plan_of(self, method: str, body: bytes) -> _Plan:
+        return self._plans[method][0 if not body else 2 if body[0] in _JSON_BEGINS else 1]
 
     def _prepared(self, plan: _Plan, stamp: tuple[int, bytes], target: Target, body: bytes) -> Values:
         """Return all values but the signature and what follows from it.

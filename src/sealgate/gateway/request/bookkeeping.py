@@ -9,7 +9,7 @@ from sealgate.core.doubts import JournalStatus
 from sealgate.core.endings import Ending
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
-from sealgate.core.venues.scheme import Nonces
+from sealgate.core.venues.scheme import Nonces, Sealer
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import NoncesKeeper, Order, OrderJournal
@@ -36,7 +36,7 @@ class Bookkeeping:
         self._host = host
         self._unknown = 0
 
-    def begin(self, ticket: Ticket, body: bytes, context: RequestContext) -> Reply | None:
+    def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
         """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
 
         Raises Refusal `in_flight`, `key_reused`, `queue_full`, or `upstream_broken` where the reply is lost.
@@ -44,7 +44,8 @@ class Bookkeeping:
         key = ticket.head.text(b"idempotency-key")
         if key is None or ticket.is_read:  # a read may be repeated, and must not crowd out an order's key
             return None
-        name, content = Name(ticket.bot.name, key), digest(ticket.method, ticket.target.raw, ticket.key, body)
+        target, bare_body = sealer.bare(ticket.method, ticket.target, body)
+        name, content = Name(ticket.bot.name, key), digest(ticket.method, target, ticket.key, bare_body)
         begun = self._replays.begin(name, content, self._host.now())
         if isinstance(begun, Fresh):
             context.name, context.digest = name, content

@@ -144,7 +144,8 @@ class Pipeline:
 
     def _recall(self, ticket: Ticket, body: bytes, context: RequestContext) -> Reply | None:
         """Return what was answered before; refuse a new order while draining."""
-        known = self._books.begin(ticket, body, context)
+        sealer = self.tree.live_keys[ticket.key].key.sealer
+        known = self._books.begin(ticket, body, sealer, context)
         if known is None and self.is_draining and ticket.route.lane is Lane.ORDER:
             raise Refusal("draining", "The gateway is shutting down.")
         return known
