@@ -1,19 +1,22 @@
-"""Which requests go unsigned, against ccxt.
+"""Which requests go unsigned, and which need more than the right to trade, against ccxt.
 
 Where the query is signed, an exchange refuses parameters that it did not ask for: market data must go as it
 came, and nothing else may.
 """
 
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from sealgate.core.routes import Auth, RouteRow
+from sealgate.core.routes import Auth, Permission, RouteRow, RouteTable
 from sealgate.core.venues.venue import Venue
+from venues.calls import GONE, VENUES
 from venues.through import FOLDER, venue_of
 
 HERE = Path(__file__).parent
@@ -36,7 +39,11 @@ class Call(NamedTuple):
 
 @pytest.fixture(scope="session")
 def calls() -> dict[str, list[Call]]:
-    oracle = [sys.executable, "-m", "venues.oracle", "calls", *BY_QUERY]
+    return calls_of(BY_QUERY)
+
+
+def calls_of(names: Iterable[str]) -> dict[str, list[Call]]:
+    oracle = [sys.executable, "-m", "venues.oracle", "calls", *names]
     printed = subprocess.run(oracle, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
     found: dict[str, list[Call]] = {}
     for row in map(json.loads, printed.splitlines()):
@@ -94,3 +101,105 @@ def is_elsewhere(name: str, call: Call) -> bool:
         "binance": ("/fapi/v1/apiTradingStatus",),
     }
     return call.path.startswith(others.get(name, ("\0",)))
+
+
+# What moves money or makes keys by the name, and does neither; what asks about the key that asks.
+_HARMLESS = re.compile(
+    r"cancel|fee|resendCode|withdrawal/(open|status)/?$|withdrawal-requests|get_withdrawals"
+    r"|withdraw-?margin|withdraw-income|Withdraw(Methods|Addresses|Info|Status)$"
+    r"|/rest-api$|checkApiKey|apiKeyInfo|query-apikey$|query-api$|user/api-key$|ApiKeyInfo$",
+    re.IGNORECASE,
+)
+_GRAVE = re.compile(r"withdraw|api_?-?key|sub-?_?api|-api$|subAccountApi", re.IGNORECASE)
+_OF_ANOTHER_FILE = {"mexc-contract": ("/api/v3/", "/open/"), "bitrue-futures": ("/api/v1/",)}
+
+
+@pytest.fixture(scope="session")
+def grave_calls() -> dict[str, list[Call]]:
+    """Return what makes, changes or lists API keys, or withdraws, of each venue that ccxt knows."""
+    names = [name for name in VENUES if name not in GONE]
+    return {name: [call for call in calls if is_grave(name, call)] for name, calls in calls_of(names).items()}
+
+
+def is_grave(name: str, call: Call) -> bool:
+    is_elsewhere = call.path.startswith(_OF_ANOTHER_FILE.get(name, ("\0",)))
+    if is_elsewhere or not _GRAVE.search(call.path) or _HARMLESS.search(call.path):
+        return False
+    if "withdraw" not in call.path.lower():
+        return True
+    return call.method in ("POST", "PUT", "PATCH") or call.path.endswith("/private/withdraw")
+
+
+def needs(name: str, method: str, path: str) -> Permission:
+    venue = venue_of(FOLDER / f"{name}.toml")
+    return RouteTable(venue.routes).find(method, path.removeprefix(venue.prefix)).needs
+
+
+def test_keys_and_withdrawals_of_each_exchange_are_not_for_bots_that_trade(
+    grave_calls: dict[str, list[Call]],
+) -> None:
+    assert len(grave_calls) > 30
+    assert [
+        (name, call)
+        for name, calls in grave_calls.items()
+        for call in calls
+        if needs(name, call.method, call.path) is not Permission.KEYS
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("bitmex", "GET /api/v1/apiKey"),
+        ("bitmex", "POST /api/v1/apiKey"),
+        ("bitmex", "DELETE /api/v1/apiKey"),
+        ("bitmex", "POST /api/v1/user/requestWithdrawal"),
+        ("coinex", "POST /v2/assets/withdraw"),
+        ("coinex", "POST /v2/account/subs/api"),
+        ("exmo", "POST /v1.1/withdraw_crypt"),
+        ("bitmart", "POST /account/v1/withdraw/apply"),
+        ("deribit", "GET /api/v2/private/list_api_keys"),
+        ("deribit", "HEAD /api/v2/private/list_api_keys"),
+        ("deribit", "POST /api/v2/private/withdraw"),
+        ("deribit", "GET /api/v2/private/submit_transfer_to_user"),
+        ("bitflyer", "POST /v1/me/sendcoin"),
+        ("coinbase", "POST /v2/accounts/a1/transactions"),
+        ("latoken", "POST /v2/auth/transfer/email"),
+    ],
+)
+def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
+    assert needs(name, *call.split()) is Permission.KEYS
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("kraken", "POST /0/private/GetWebSocketsToken"),
+        ("kucoin", "POST /api/v1/bullet-private"),
+        ("deepcoin", "GET /deepcoin/listenkey/acquire"),
+        ("deribit", "GET /api/v2/Private/buy"),
+        ("deribit", "GET /api/v2/private/Buy"),
+        ("deribit", "GET /api/v1/private/buy"),
+        ("deribit", "GET /API/v2/private/buy"),
+        ("deribit", "HEAD /api/v2/PRIVATE/sell"),
+        ("deribit", "GET /api/v2/private/something_new"),
+    ],
+)
+def test_a_bot_that_reads_gets_no_credential_and_no_order_by_another_spelling(name: str, call: str) -> None:
+    assert needs(name, *call.split()) is Permission.TRADE
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("deribit", "GET /api/v2/private/get_positions"),
+        ("deribit", "GET /api/v2/public/ticker"),
+        ("kraken", "POST /0/private/Balance"),
+        ("kraken", "POST /0/private/WithdrawStatus"),
+        ("bybit", "GET /v5/user/query-api"),
+        ("okx", "GET /api/v5/asset/withdrawal-history"),
+        ("binance", "GET /sapi/v1/capital/withdraw/history"),
+    ],
+)
+def test_a_bot_that_reads_still_reads(name: str, call: str) -> None:
+    assert needs(name, *call.split()) is Permission.READ

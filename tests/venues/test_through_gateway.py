@@ -28,6 +28,8 @@ SEED, ROUNDS = "2", "6"
 OWN = (b"host", b"content-length")  # of the way from one program to the next
 SAFE: Mapping[str, Any] = {"clock": {"required": False, "grace": 0}, "limits": {"known": "5000/1s"}}
 
+OPENED = {"xt": ("POST /v4/withdraw",)}  # what needs `keys` by the file, and is signed in a way of its own
+
 
 def key_of(case: Case) -> tuple[Settings, dict[str, str]]:
     """Return a key of the configuration, and what the environment holds of it."""
@@ -77,7 +79,8 @@ async def differences(
     cases = list(cases)
     keys, environ = key_of(cases[0])
     found: list[tuple[object, ...]] = []
-    settings: dict[str, Any] = {**SAFE, "keys": keys, "upstream": {"ca_file": ca_file}}
+    routes = [{"match": match, "needs": "trade"} for match in OPENED.get(venue, ())]
+    settings: dict[str, Any] = {**SAFE, "keys": keys, "routes": routes, "upstream": {"ca_file": ca_file}}
     async with (
         running_station(upstream, environ, synced=False, venue=venue, **settings) as station,
         station.bot() as bot,
