@@ -3,8 +3,8 @@
 Elsewhere the members of `http.HTTPStatus` are used; each look-up of one takes Python 3.11 some 130 ns.
 """
 
-SWITCHING_PROTOCOLS = 101
 OK = 200
+MULTIPLE_CHOICES = 300
 BAD_REQUEST = 400
 TOO_MANY_REQUESTS = 429
 INTERNAL_SERVER_ERROR = 500

@@ -55,7 +55,8 @@ def judge_of(rules: str) -> Judge:
         (200, {"code": "0"}, Means.DONE, ""),
         (200, {}, Means.DONE, ""),
         (200, {"code": "50011"}, Means.LIMITED, "too_fast"),
-        (503, {"code": 1}, Means.LIMITED, "too_fast"),
+        (429, {"code": 1}, Means.LIMITED, "too_fast"),
+        (503, {"code": 1}, Means.UNKNOWN, "other_5xx"),
         (200, {"code": True}, Means.UNKNOWN, "unlisted"),
         (200, {"code": False}, Means.UNKNOWN, "unlisted"),
         (200, {"code": None}, Means.DONE, ""),
@@ -104,10 +105,51 @@ def test_a_rule_says_what_it_found_whose_it_is_and_what_to_do() -> None:
     assert judge(418, b"").whose is Whose.UPSTREAM
 
 
-def test_a_venue_without_rules_for_it_leaves_done_replies_alone() -> None:
-    assert judge_of(RULES).looks_into_done
-    assert not judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"').looks_into_done
-    assert not judge_of('[[replies]]\nstatus = [200]\nkind = "x"').looks_into_done
+def test_only_a_venue_with_rules_for_bodies_needs_to_read_them() -> None:
+    assert judge_of(RULES).reads_bodies
+    assert judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"').reads_bodies
+    assert not judge_of('[[replies]]\nstatus = [200]\nkind = "x"').reads_bodies
+
+
+STATED = """
+[[replies]]
+at = "/code"
+is = ["0"]
+means = "done"
+[[replies]]
+at = "/code"
+begins = ["5"]
+means = "refused"
+kind = "refused"
+[[replies]]
+at = "/rows/*/code"
+is = ["51"]
+means = "limited"
+kind = "limited"
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "means"),
+    [
+        (200, b'{"code":"0"}', Means.DONE),
+        (200, b"<html>", Means.UNKNOWN),
+        (302, b'{"code":"0"}', Means.UNKNOWN),
+        (429, b'{"code":"0"}', Means.LIMITED),
+        (504, b'{"code":"0"}', Means.UNKNOWN),
+        (400, b'{"code":"504"}', Means.REFUSED),
+        (504, b'{"code":"504"}', Means.UNKNOWN),
+        (200, b'{"rows":[{"code":51},{"code":51}]}', Means.LIMITED),
+        (200, b'{"rows":[{"code":0},{"code":51}]}', Means.UNKNOWN),
+        (200, b'{"code":' + b"[" * 900 + b"]" * 900 + b"}", Means.UNKNOWN),
+        (200, b"x" * (LONGEST_DONE + 1), Means.DONE),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_no_body_makes_an_order_refused_or_done_against_its_status(
+    status: int, body: bytes, means: Means
+) -> None:
+    assert judge_of(STATED).judge(status, body).means is means
 
 
 WORDS = 'words = ["/data/*/msg", "/msg"]\n'

@@ -153,8 +153,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     host = Host()
 
     class Log:
-        def warning(self, _: str, *, stated_s: float, fix: str) -> None:
-            del fix
+        def warning(self, _: str, *, stated_s: float, **_others: object) -> None:
             heard.stated.append((now := host.wall(), now + stated_s))
 
     monkeypatch.setattr(turnstile_module, "_REMARKABLE_S", 0.0)

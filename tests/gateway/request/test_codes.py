@@ -39,7 +39,8 @@ def met(answer: Reply) -> tuple[int, str | None, str | None, str | None]:
 # what the exchange says, and the outcome of a read and of an order
 SAID: dict[str, tuple[bytes, str, str]] = {
     "success": (code("0"), "done", "done"),
-    "no code at all": (OK, "done", "done"),
+    "no code at all": (OK, "refused", "unknown"),
+    "a page of a proxy": (reply(b"200 OK", b"<html>"), "refused", "unknown"),
     "a refusal": (code("51000"), "refused", "refused"),
     "a timeout of its own": (code("50004"), "refused", "unknown"),
     "a code that no rule has": (code("777"), "refused", "unknown"),
@@ -50,8 +51,8 @@ SAID: dict[str, tuple[bytes, str, str]] = {
     ),
     "in a coding that is not read": (
         reply(b"200 OK", b'{"code":"51000"}', b"Content-Encoding: br"),
-        "done",
-        "done",
+        "refused",
+        "unknown",
     ),
     "longer than an error": (reply(b"200 OK", b'{"code":"51000"}'.ljust(5_000)), "done", "done"),
     "so long that it is passed on as it comes": (
@@ -62,7 +63,7 @@ SAID: dict[str, tuple[bytes, str, str]] = {
     "a refusal in a server error": (
         reply(b"500 Internal Server Error", b'{"code":"51000"}'),
         "refused",
-        "refused",
+        "unknown",
     ),
     "no JSON in a server error": (reply(b"500 Internal Server Error", b"<html>"), "refused", "unknown"),
 }
@@ -86,7 +87,7 @@ async def test_what_is_limited_by_a_code_is_sent_again_and_counted(
     upstream: Upstream, tmp_path: Path
 ) -> None:
     async with coded(upstream, tmp_path) as station:
-        upstream.answers.append(say(code("50011")))
+        upstream.answers.extend([say(code("50011")), say(code("0"))])
         assert met(await station.ask(ORDER)) == (200, "done", None, "2")
         outcome = await station.outcomes.until(1)
     assert (outcome.resends, outcome.times_limited) == (("rate_limited",), 1)
@@ -97,7 +98,7 @@ async def test_without_resends_it_is_passed_on_as_refused_and_spends_no_key(
     upstream: Upstream, tmp_path: Path
 ) -> None:
     async with coded(upstream, tmp_path, limits={"replay_429": "none"}) as station:
-        upstream.answers.append(say(code("50011")))
+        upstream.answers.extend([say(code("50011")), say(code("0"))])
         assert met(await station.ask(KEYED)) == (200, "refused", None, "1")
         assert met(await station.ask(KEYED)) == (200, "done", None, "1")
 
@@ -119,7 +120,7 @@ async def test_a_ban_pauses_until_its_end_and_is_told_in_the_words_of_the_exchan
 
 async def test_a_timestamp_that_a_code_refuses_goes_again_once(upstream: Upstream, tmp_path: Path) -> None:
     async with coded(upstream, tmp_path) as station:
-        upstream.answers.append(say(code("50102")))
+        upstream.answers.extend([say(code("50102")), say(code("0"))])
         assert met(await station.ask(ORDER)) == (200, "done", None, "2")
         upstream.answers.extend([say(code("50102")), say(code("50102"))])
         assert met(await station.ask(ORDER)) == (200, "refused", None, "2")

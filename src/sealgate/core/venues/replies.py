@@ -3,20 +3,27 @@
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
 from sealgate.core.json_pointer import pick_each
-from sealgate.core.statuses import BAD_REQUEST, INTERNAL_SERVER_ERROR, TOO_MANY_REQUESTS
+from sealgate.core.statuses import (
+    BAD_REQUEST,
+    INTERNAL_SERVER_ERROR,
+    MULTIPLE_CHOICES,
+    OK,
+    TOO_MANY_REQUESTS,
+)
 from sealgate.core.venues.document import Table
 from sealgate.errors import REASONS
 
 # Bytes: what an error may take. A reply that says "done" by its status is looked into only where it is as
 # short as errors are, since what is longer is data.
 LONGEST_ERROR, LONGEST_DONE = 65_536, 4_096
+_MOST_WORDS = 500  # letters of the exchange's words that are kept for people
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # RFC 6901
@@ -90,6 +97,7 @@ class Verdict:
 
 # By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
 _MEANS_LIMITED, _MEANS_BANNED = Means.LIMITED, Means.BANNED
+_MEANS_DONE, _MEANS_UNKNOWN = Means.DONE, Means.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +120,28 @@ class Rule:
         return self.verdict.kind or self.means
 
     def is_for(self, status: int) -> bool:
-        """Ask whether a reply with this status is looked at."""
-        return not self.statuses or status in self.statuses
+        """Ask whether a reply with this status is looked at.
 
-    def match(self, texts: Iterable[str]) -> str | None:
-        """Return the first of the field's texts that is what the rule wants, None without one."""
+        A rule without statuses takes nothing back that a status says: what failed on the way there (5xx) was
+        not refused, and what is an error was not done.
+        """
+        if self.statuses:
+            return status in self.statuses
+        if self.means is _MEANS_DONE:
+            return status < MULTIPLE_CHOICES
+        return self.means is _MEANS_UNKNOWN or status < INTERNAL_SERVER_ERROR
+
+    def match(self, texts: Sequence[str]) -> str | None:
+        """Return the first of the field's texts that is what the rule wants, None without one.
+
+        Of several orders in one reply, one in doubt is enough; all else must hold for each of them.
+        """
         if not self.at:
             return ""
-        return next(filter(self.is_wanted, texts), None)
+        wanted = [text for text in texts if self.is_wanted(text)]
+        if len(wanted) < len(texts) and self.means is not _MEANS_UNKNOWN:
+            return None
+        return wanted[0] if wanted else None
 
     def is_wanted(self, text: str) -> bool:
         """Ask whether a text is what the rule wants."""
@@ -200,22 +222,27 @@ class Judge:
     words_at: tuple[str, ...] = ()
 
     @cached_property
-    def _any(self) -> tuple[Rule, ...]:
-        return tuple(rule for rule in self.rules if not rule.statuses)
-
-    @cached_property
     def _by_status(self) -> dict[int, tuple[Rule, ...]]:
-        statuses = {status for rule in self.rules for status in rule.statuses}
-        return {status: tuple(rule for rule in self.rules if rule.is_for(status)) for status in statuses}
+        return {}
 
     @cached_property
-    def looks_into_done(self) -> bool:
-        """Whether a reply may be an error though its status says that it is none."""
-        return any(rule.at and (not rule.statuses or min(rule.statuses) < BAD_REQUEST) for rule in self.rules)
+    def _states_done(self) -> bool:
+        return any(rule.at and rule.means is _MEANS_DONE for rule in self.rules)
+
+    @cached_property
+    def reads_bodies(self) -> bool:
+        """Whether a body says more than its status does."""
+        return bool(self.words_at) or any(rule.at for rule in self.rules)
+
+    def _rules_for(self, status: int) -> tuple[Rule, ...]:
+        found = self._by_status.get(status)
+        if found is None:
+            found = self._by_status[status] = tuple(rule for rule in self.rules if rule.is_for(status))
+        return found
 
     def judge(self, status: int, body: bytes, coding: bytes | None = None) -> Verdict:
         """Classify a whole reply; `coding` is what its Content-Encoding says. Nothing is read for nothing."""
-        rules = self._by_status.get(status, self._any)
+        rules = self._rules_for(status)
         if not rules and status < BAD_REQUEST:
             return _DONE
         reading = _Reading(status, body, coding)
@@ -223,12 +250,15 @@ class Judge:
             text = rule.match(reading.texts(rule.at) if rule.at else ())
             if text is not None:
                 return self._worded(rule.verdict, _found(rule, text), reading)
+        # Where the exchange says "done" in so many words, a page of somebody else's does not mean that.
+        if self._states_done and OK <= status < BAD_REQUEST and not reading.is_long:
+            return self._worded(_UNKNOWN, _NOTHING, reading)
         return self._worded(by_status(status), _NOTHING, reading)
 
     def _worded(self, verdict: Verdict, found: Mapping[str, str], reading: "_Reading") -> Verdict:
         if verdict.means is _MEANS_DONE:
             return verdict
-        words = next((text for at in self.words_at for text in reading.texts(at)), "")
+        words = next((text for at in self.words_at for text in reading.texts(at)), "")[:_MOST_WORDS]
         return replace(verdict, found=found, words=words) if found or words else verdict
 
     def errors(self) -> dict[str, "ErrorRow"]:
@@ -255,7 +285,6 @@ class ErrorRow:
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_MEANS_DONE = Means.DONE
 
 
 def _found(rule: Rule, text: str) -> Mapping[str, str]:
@@ -275,6 +304,11 @@ class _Reading:
         self._body = body
         self._coding = coding
         self._texts: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is longer than errors are."""
+        return len(self._body) > self._longest
 
     @cached_property
     def _document(self) -> object:
@@ -323,8 +357,12 @@ CODINGS = frozenset(_WBITS) - {b""}
 def _text(value: object) -> str | None:
     """Return a field's text; a list is that of its messages, as field-level errors come."""
     if isinstance(value, list):
-        parts = [_text(one.get("msg") if isinstance(one, dict) else one) for one in value]
+        parts = [_plain(one.get("msg") if isinstance(one, dict) else one) for one in value]
         return "; ".join(part for part in parts if part) or None
+    return _plain(value)
+
+
+def _plain(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value) if isinstance(value, str | int | float) else None

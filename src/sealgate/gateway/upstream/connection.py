@@ -143,18 +143,18 @@ class UpstreamConnection(Flow):
             content = self._content
             fields = _sorted(message)
             body = content.take() if content.is_whole else await read_held(content)
+            verdict = self._owner.judge.judge(message.status, body, fields.content_coding)
         except TimeoutError:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
             if self._rested_s is not None and not self._has_heard:
                 self.life.closed(self._rested_s, Host.now())
-        except BaseException:  # the bot hung up
+        except BaseException:  # such as that the bot hung up
             self.close()
             raise
         else:
             phrase = message.phrase.decode("utf-8", "surrogateescape")
-            verdict = self._owner.judge.judge(message.status, body, fields.content_coding)
             answer = Answer(message.status, phrase, fields, body, verdict)
             self.life.answered(self._rested_s, fields.keep_alive_s, Host.now())
             if content.is_read:
