@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sealgate.config.venues import default_venue
-from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
+from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteRow, RouteTable
 
 SIGNED, SESSION, OPEN, APP_ONLY = Auth.SIGNED, Auth.SESSION, Auth.OPEN, Auth.APP_ONLY
 READ, TRADE, KEYS = Permission.READ, Permission.TRADE, Permission.KEYS
@@ -150,6 +150,48 @@ def test_another_spelling_of_what_is_the_apps_is_the_apps(method: str, path: str
 )
 def test_what_only_resembles_the_apps_is_signed(path: str) -> None:
     assert TABLE.find("POST", path).auth is SIGNED
+
+
+GUARDED = [
+    RouteRow("POST", "/v2/Withdraw", needs=KEYS),
+    RouteRow("POST", "/v2/withdraw/{coin}", needs=KEYS),
+    RouteRow("*", "/v2/subApi/**", needs=KEYS),
+    RouteRow("GET", "/**", needs=TRADE),
+]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "POST /v2/Withdraw",
+        "POST /v2/withdraw",
+        "POST /V2/WITHDRAW/",
+        "POST /v2/withdraw.json",
+        "POST /v2/%57ithdraw",
+        "POST /v2/WithDraw/btc",
+        "HEAD /v2/subapi/list",
+        "GET /v2/subApi/list",
+        "DELETE /v2/SUBAPI",
+    ],
+)
+def test_what_needs_keys_needs_them_in_any_spelling(call: str) -> None:
+    assert RouteTable(GUARDED).find(*call.split()).needs is KEYS
+
+
+@pytest.mark.parametrize("call", ["POST /v2/withdrawals", "POST /v2/order", "GET /v2/withdraw"])
+def test_what_only_resembles_that_does_not(call: str) -> None:
+    assert RouteTable(GUARDED).find(*call.split()).needs is TRADE
+
+
+def test_the_configuration_opens_one_call_that_needs_keys() -> None:
+    table = RouteTable(GUARDED, [CustomRoute("POST", "/v2/withdraw/BTC", needs=TRADE)])
+    assert table.find("POST", "/v2/withdraw/BTC").needs is TRADE
+    assert {table.find("POST", path).needs for path in ("/v2/withdraw/eth", "/v2/withdraw")} == {KEYS}
+
+
+def test_what_the_configuration_guards_is_guarded_in_any_spelling() -> None:
+    table = RouteTable(GUARDED, [CustomRoute("POST", "/v2/transfer", needs=KEYS)])
+    assert {table.find("POST", path).needs for path in ("/v2/transfer", "/v2/Transfer")} == {KEYS}
 
 
 def test_no_row_opens_another_spelling_of_what_is_the_apps() -> None:

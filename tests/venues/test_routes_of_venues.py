@@ -161,6 +161,7 @@ def test_keys_and_withdrawals_of_each_exchange_are_not_for_bots_that_trade(
         ("deribit", "GET /api/v2/private/list_api_keys"),
         ("deribit", "HEAD /api/v2/private/list_api_keys"),
         ("deribit", "POST /api/v2/private/withdraw"),
+        ("deribit", "GET /api/v2/Private/Withdraw"),
         ("deribit", "GET /api/v2/private/submit_transfer_to_user"),
         ("bitflyer", "POST /v1/me/sendcoin"),
         ("coinbase", "POST /v2/accounts/a1/transactions"),

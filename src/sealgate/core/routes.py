@@ -98,17 +98,24 @@ class RouteTable:
 
     def __init__(self, rows: Iterable[RouteRow] = (), custom: Iterable[CustomRoute] = ()) -> None:
         self._root = _Node()
+        self._guarded = _Node()  # what needs `keys` and is signed, by its segments' plainest spelling
         self._apps: list[list[str]] = []  # whole trees that are the app's, by what their segments begin with
         for row in rows:
             for name in METHODS if row.method == "*" else (row.method,):
-                self._add(name, _route(name, row))
+                route = _route(name, row)
+                _add(self._root, name, route, _segments(row.template))
+                if _is_guarded(route):
+                    _add(self._guarded, name, route, _reduced_segments(row.template))
             if row.auth is Auth.APP_ONLY and row.template.endswith("/**"):
                 self._apps.append(row.template.strip("/").split("/")[:-1])
         self._other = {method: _other(method) for method in METHODS}
         self._other_cancel = {method: replace(self._other[method], lane=Lane.CANCEL) for method in METHODS}
         for change in custom:
             standing = replace(self._search(change.method, change.template), template=change.template)
-            self._add(change.method, _changed(standing, change))
+            route = _changed(standing, change)
+            _add(self._root, change.method, route, _segments(change.template))
+            if _is_guarded(standing) or _is_guarded(route):
+                _add(self._guarded, change.method, route, _reduced_segments(change.template))
         self._found = lru_cache(maxsize=1024)(self._search)
 
     def find(self, method: str, path: str) -> Route:
@@ -117,21 +124,36 @@ class RouteTable:
 
     def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
-        segments = _as_the_apps(path.strip("/").split("/"), self._apps)
-        found = _search(self._root, segments, "GET" if method == "HEAD" else method)
+        segments = _as_the_apps(_segments(path), self._apps)
+        asked = "GET" if method == "HEAD" else method
+        guarded = _search(self._guarded, list(map(_reduced, segments)), asked)
+        found = guarded or _search(self._root, segments, asked)
         if found is not None:
             return found
         return (self._other_cancel if path.endswith("/cancel") else self._other)[method]
 
-    def _add(self, method: str, route: Route) -> None:
-        node = self._root
-        for segment in route.template.strip("/").split("/"):
-            if segment == "**":
-                node.subtree[method] = route
-                return
-            name = "{}" if segment.startswith("{") else segment
-            node = node.children.setdefault(name, _Node())
-        node.routes[method] = route
+
+def _add(node: _Node, method: str, route: Route, segments: Iterable[str]) -> None:
+    for segment in segments:
+        if segment == "**":
+            node.subtree[method] = route
+            return
+        name = "{}" if segment.startswith("{") else segment
+        node = node.children.setdefault(name, _Node())
+    node.routes[method] = route
+
+
+def _is_guarded(route: Route) -> bool:
+    """Whether other spellings need the same: an exchange might take them for the route, too."""
+    return route.needs is Permission.KEYS and route.auth is Auth.SIGNED
+
+
+def _segments(path: str) -> list[str]:
+    return path.strip("/").split("/")
+
+
+def _reduced_segments(template: str) -> list[str]:
+    return [name if name == "**" or name.startswith("{") else _reduced(name) for name in _segments(template)]
 
 
 def _as_the_apps(segments: list[str], apps: Iterable[list[str]]) -> list[str]:
