@@ -1,11 +1,17 @@
-"""Replaced tokens, strangers' heads and large ones are in nothing that the gateway still has."""
+"""Replaced tokens, strangers' heads, large ones and orders' bodies are in nothing that the gateway has."""
 
 import gc
+from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from gateway.life.test_reload import running_site, write
+from rig.acts import Act, say, say_and_reset, say_and_stall
 from rig.bot import request
+from rig.station import running_station
 from rig.upstream import Upstream
+from rig.wire import OK
 from sealgate.gateway.host.host import random_token
 
 
@@ -74,3 +80,26 @@ async def test_after_a_large_head_of_a_bot(upstream: Upstream, tmp_path: Path) -
         site.station.gateway.reporter.flush()
         upstream.received.clear()
         assert holders_of(turned) == []
+
+
+ENDS: Mapping[str, tuple[Act, str, tuple[bytes, ...]]] = {
+    "answered": (say(OK), "done", ()),
+    "lost": (say_and_reset(), "unknown", ()),
+    "out of time": (say_and_stall(), "unknown", (b"X-Gateway-Deadline-Ms: 100",)),
+}
+
+
+@pytest.mark.parametrize(("act", "outcome", "fields"), ENDS.values(), ids=ENDS)
+async def test_after_an_order_nothing_but_the_journals_file_has_its_body(
+    upstream: Upstream, tmp_path: Path, act: Act, outcome: str, fields: tuple[bytes, ...]
+) -> None:
+    turned = random_token()[::-1]
+    upstream.answers.append(act)
+    async with running_station(upstream, journal={"file": str(tmp_path / "journal.db")}) as station:
+        told = request(b"POST", b"/v1/trade/order", *fields, body=turned[::-1].encode())
+        assert (await station.ask(told)).outcome == outcome
+        del told
+        upstream.received.clear()
+        await station.until_all_hung_up()
+        assert station.outcomes.all
+        await station.until(lambda: holders_of(turned) == [])

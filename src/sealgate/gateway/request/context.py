@@ -195,12 +195,13 @@ class RequestContext(Outcome):
         return lines
 
     def end(self, status: int, now: float) -> None:
-        """Complete the record, and let go of what holds a token: whoever reads the record may keep it."""
+        """Complete the record, and let go of token, body and task: whoever reads the record may keep it."""
         if self._stage is not OWN:
             self.enter(OWN, now)
-        self.ticket = None
+        self.ticket = self.order = self.watch = self._task = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
+            self.refusal = None  # the exception behind it holds frames
         super().end(status, now)
 
 
