@@ -214,14 +214,14 @@ def call_it_not_sent(_: Station, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def take_the_part_for_the_whole(_: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take any end of a connection for the end of the reply."""
+    lost = UpstreamConnection.connection_lost
 
-    def is_whole(self: UpstreamConnection) -> bool:
-        is_small = self._message is not None and (self._message.length or 0) < 1000
-        if is_small:  # what is streamed is framed for the bot already
-            self._content.end()
-        return is_small
+    def connection_lost(self: UpstreamConnection, exc: BaseException | None) -> None:
+        if self._message is not None and (self._message.length or 0) < 1000:
+            self._take(b"")  # what is streamed is framed for the bot already
+        lost(self, exc)
 
-    monkeypatch.setattr(UpstreamConnection, "_is_whole_at_the_end", is_whole)
+    monkeypatch.setattr(UpstreamConnection, "connection_lost", connection_lost)
 
 
 Sabotage = Callable[[Station, pytest.MonkeyPatch], None]
