@@ -105,10 +105,10 @@ def test_a_rule_says_what_it_found_whose_it_is_and_what_to_do() -> None:
     assert judge(418, b"").whose is Whose.UPSTREAM
 
 
-def test_only_a_venue_with_rules_for_bodies_needs_to_read_them() -> None:
-    assert judge_of(RULES).reads_bodies
-    assert judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"').reads_bodies
-    assert not judge_of('[[replies]]\nstatus = [200]\nkind = "x"').reads_bodies
+def test_a_venue_without_rules_for_it_leaves_done_replies_alone() -> None:
+    assert judge_of(RULES).looks_into_done
+    assert not judge_of('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"').looks_into_done
+    assert not judge_of('[[replies]]\nstatus = [200]\nkind = "x"').looks_into_done
 
 
 STATED = """

@@ -230,9 +230,9 @@ class Judge:
         return any(rule.at and rule.means is _MEANS_DONE for rule in self.rules)
 
     @cached_property
-    def reads_bodies(self) -> bool:
-        """Whether a body says more than its status does."""
-        return bool(self.words_at) or any(rule.at for rule in self.rules)
+    def looks_into_done(self) -> bool:
+        """Whether a reply may be an error though its status says that it is none."""
+        return any(rule.at and (not rule.statuses or min(rule.statuses) < BAD_REQUEST) for rule in self.rules)
 
     def _rules_for(self, status: int) -> tuple[Rule, ...]:
         found = self._by_status.get(status)

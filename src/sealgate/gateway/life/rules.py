@@ -20,7 +20,7 @@ def build_rules(config: Config, roster: Roster) -> Rules:
         local_users=roster.local_users,
         local=None if config.bots else Bot("local", tuple(config.keys), _LOCAL_MAY),
         routes=RouteTable(config.venue.routes, _custom_routes(config)),
-        headers=HeaderRules(config.venue.own_headers, reads_replies=config.venue.replies.reads_bodies),
+        headers=HeaderRules(config.venue.own_headers, reads_replies=config.venue.replies.looks_into_done),
         max_body=config.listen.max_body,
     )
 
