@@ -320,12 +320,18 @@ def test_keys_choose_bot_and_outcome_and_hold() -> None:
 async def test_in_a_terminal_a_key_opens_them_and_another_ends_it(served: Served) -> None:
     await served.ask(request(b"GET", b"/v1/trade/symbols/list"))
     leader, follower = pty.openpty()
-    output = bytearray()
+    output, came, loop = bytearray(), asyncio.Event(), asyncio.get_running_loop()
 
-    def read(text: bytes) -> None:
+    def read() -> None:  # on and on, as a terminal does: a program waits where nobody takes what it writes
+        output.extend(os.read(leader, 4096))
+        came.set()
+
+    async def until(text: bytes) -> None:
         while text not in output:
-            output.extend(os.read(leader, 4096))
+            came.clear()
+            await came.wait()
 
+    loop.add_reader(leader, read)
     top = [sys.executable, "-m", "sealgate", "top", "--admin", place(served)]
     # A shell that begins a session and opens a terminal has it for its own, and then the program has.
     shell = ["sh", "-c", 'exec "$@" <$TTY >$TTY 2>&1', "sh", *top]
@@ -337,8 +343,9 @@ async def test_in_a_terminal_a_key_opens_them_and_another_ends_it(served: Served
         (b"GET /symbols/list", b"o"),
         (b"outcome: done", b"q"),
     ):
-        await asyncio.wait_for(asyncio.to_thread(read, text), PATIENCE_S)
+        await asyncio.wait_for(until(text), PATIENCE_S)
         os.write(leader, key)
     assert await asyncio.wait_for(program.wait(), PATIENCE_S) == 0
+    loop.remove_reader(leader)
     os.close(follower)
     os.close(leader)
