@@ -548,6 +548,15 @@ def test_a_request_is_judged_once_where_only_what_is_its_own_differs() -> None:
         assert memory.find(asked_by(head, method, target, version, peer), head) is not None
 
 
+def test_a_request_without_an_idempotency_key_is_judged_once_too() -> None:
+    memory = TicketMemory()
+    fields, method, target, version, peer = ASKING["as before"]
+    bare = {name: value for name, value in fields.items() if name.lower() != "idempotency-key"}
+    verdict((bare, method, target, version, peer), memory)
+    head = head_of(bare)
+    assert memory.find(asked_by(head, method, target, version, peer), head) is not None
+
+
 def test_the_memory_of_tickets_is_bounded_and_can_be_cleared() -> None:
     memory = TicketMemory(most=1)
     large = (FIELDS | {"X-Large": "a" * 5000}, "GET", ORDER, (1, 1), Peer())

@@ -360,3 +360,11 @@ def test_where_replies_are_looked_into_they_come_in_a_coding_that_can_be(
     assert rules.sort([*fields, (b"Accept", b"x")]).passed == b"Accept: x\r\nAccept-Encoding: %b\r\n" % left
     assert b"br" in RULES.sort([(b"Accept-Encoding", b"br")]).passed
     assert rules.sort([(b"Accept", b"x")]).passed == b"Accept: x\r\n"
+
+
+def test_names_that_are_very_long_or_very_many_are_sorted_like_others() -> None:
+    rules = HeaderRules(default_venue().own_headers)
+    fields = [(b"X-Bot-%d" % number, b"v") for number in range(2000)]
+    for field in [*fields, (b"X-" + b"a" * 100, b"v")]:
+        for _ in range(2):
+            assert field[0] + b": v\r\n" == rules.sort([field]).passed

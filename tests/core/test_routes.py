@@ -346,3 +346,8 @@ def test_a_configured_cost_replaces_the_usual_one() -> None:
     table = RouteTable(ROWS, [CustomRoute("POST", "/batch", cost=5)])
     assert table.find("POST", "/batch").cost == 5
     assert table.find("POST", "/order").cost == 1
+
+
+def test_a_read_by_post_waits_with_reads() -> None:
+    table = RouteTable([RouteRow("POST", "/balance", needs=READ)])
+    assert table.find("POST", "/balance") == Route("/balance", READ, SIGNED, Lane.READ)

@@ -339,6 +339,28 @@ def test_the_keys_window_stands_in_for_the_files() -> None:
         )
 
 
+def test_how_long_a_timestamp_holds_is_said_by_the_file_or_not_at_all() -> None:
+    windowed = mine('recv_window = "7000"')
+    assert (windowed.recv_window_ms, windowed.states_window) == (7000, True)
+    expiring = mine("expires_s = 9")
+    assert (expiring.recv_window_ms, expiring.states_window) == (9000, True)
+    assert (mine().recv_window_ms, mine().states_window) == (5000, False)
+
+
+def test_what_is_signed_of_a_request_and_what_it_says_of_the_key() -> None:
+    venue = mine(rest='[[routes]]\nmatch = "GET /open"\nauth = "open"\n[[routes]]\nmatch = "GET /mine"\n')
+    assert venue.unsigned_routes == {"/open"}
+    assert venue.signs_query
+    assert not read_venue("mine.toml", LEAST.replace("{target}{body}", "{path}") + HEADERS).signs_query
+    assert sealer(venue).signature(b"m") == sealer(venue).signature(b"m")
+
+
+def test_a_read_is_asked_for_as_the_file_has_it() -> None:
+    rest = '[[routes]]\nmatch = ["POST /a", "* /b"]\nneeds = "read"\n'
+    venue = mine(rest=rest)
+    assert [venue.method_of_read(path) for path in ("/a", "/b", "/c")] == ["POST", "GET", "GET"]
+
+
 def test_the_rest_of_a_file_is_read() -> None:
     venue = mine(
         rest="""
@@ -405,6 +427,8 @@ auth = "open"
             "4: message: unknown filter |unqote; did you mean unquote?",
         ),
         (LEAST + 'query = { GTE = "a" }', "5: unknown key GTE; did you mean GET?"),
+        (LEAST + 'drops = ["a b"]', "5: 'a b' in drops is no name of a header, or of many: X-MINE-*"),
+        ('words = "msg"\n' + LEAST, "1: 'msg' in words is no JSON pointer: it is such as /msg"),
         (LEAST + 'query = { GET = "{querry}" }', "5: GET: unknown name {querry}; did you mean query?"),
         (LEAST + 'query = "{query|unquote}"', "5: query may have {query}, {query|amp} or {query|lamp} once"),
         (LEAST + 'form = "{body}{body}"', "5: form may have {body}, {body|amp} or {body|lamp} once"),
