@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 import pytest
@@ -104,7 +103,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make an environment with the wheel, which borrows all other packages from this one."""
     made = new_environment(tmp_path_factory.mktemp("environment"), sys.executable)
     [packages] = made.parents[1].glob("lib/*/site-packages")
-    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    (packages / "borrowed.pth").write_text(str(Path(pytest.__file__).parents[1]))
     pip(made, "--no-deps", "--no-index", "--force-reinstall", wheel)
     return made
 
