@@ -334,7 +334,8 @@ async def test_in_a_terminal_a_key_opens_them_and_another_ends_it(served: Served
     loop.add_reader(leader, read)
     top = [sys.executable, "-m", "sealgate", "top", "--admin", place(served)]
     # A shell that begins a session and opens a terminal has it for its own, and then the program has.
-    shell = ["sh", "-c", 'exec "$@" <$TTY >$TTY 2>&1', "sh", *top]
+    # What a script puts in the background inherits a SIGINT that is ignored.
+    shell = ["sh", "-c", 'trap "" INT; exec "$@" <$TTY >$TTY 2>&1', "sh", *top]
     environ = {"TERM": "xterm", "COLUMNS": "100", "LINES": "30", "PATH": os.environ["PATH"]}
     environ["TTY"] = os.ttyname(follower)
     program = await asyncio.create_subprocess_exec(*shell, env=environ, start_new_session=True)

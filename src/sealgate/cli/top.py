@@ -116,6 +116,8 @@ def _show_live(stream: Iterator[dict[str, Any]], inspector: "Inspector") -> None
 
     console = Console()
     has_keys = console.is_terminal and has_keyboard()
+    if has_keys:  # a shell's script starts what it puts in the background with SIGINT ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     latest: dict[str, Any] = {}
 
     def draw() -> None:
