@@ -31,14 +31,6 @@ async def admin(station: Station) -> AsyncIterator[Admin]:
         yield running
 
 
-@pytest.fixture
-async def page(admin: Admin) -> AsyncIterator[Page]:
-    async with running_chromium() as running:
-        await running.open(f"http://127.0.0.1:{admin.port}/")
-        await running.until("document.querySelector('#state')?.textContent === 'ready'")
-        yield running
-
-
 def says(text: str) -> str:
     return f"{TEXT}.includes({text!r})"
 

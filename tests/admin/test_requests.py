@@ -8,7 +8,7 @@ import pytest
 
 from rig.admin import Admin, running_admin
 from rig.bot import request
-from rig.chromium import PROGRAM, Page, running_chromium
+from rig.chromium import PROGRAM, Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
@@ -97,14 +97,6 @@ async def test_the_oldest_give_way(station: Station, admin: Admin) -> None:
             await bot.ask(request(*READ, GRID, b"X-Gateway-Request-Id: %d" % number))
     rows = await requests(station, admin)
     assert [int(row["id"]) for row in rows] == [*range(MOST, 0, -1)]
-
-
-@pytest.fixture
-async def page(admin: Admin) -> AsyncIterator[Page]:
-    async with running_chromium() as running:
-        await running.open(f"http://127.0.0.1:{admin.port}/")
-        await running.until("document.querySelector('#state')?.textContent === 'ready'")
-        yield running
 
 
 def lines(count: int) -> str:

@@ -106,12 +106,11 @@ def show_json(venue: Venue) -> dict[str, object]:
             {
                 "status": rule.statuses,
                 "at": rule.at,
-                "test": test,
+                "test": _test(rule),
                 "means": rule.means,
                 "kind": rule.verdict.kind,
             }
             for rule in venue.replies.rules
-            for test in [_test(rule)]
         ],
     }
 

@@ -106,7 +106,7 @@ def filled(tree: Mapping[str, object]) -> dict[str, object]:
         venue = parse_venue(tree.get("venue", DEFAULT_VENUE))
     except ValueError:
         return {"base_url": _NOWHERE, **tree}
-    whole: Any = dict(tree)
+    whole: Any = {**tree, "venue": venue}  # its file is read once
     for path, value in settings_of(venue).items():
         whole = _with(whole, path, value)
     return dict(whole)

@@ -1,5 +1,9 @@
 """JSON pointers (RFC 6901): one value of a document, named by the way to it."""
 
+import re
+
+POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # but for the whole document's
+
 
 def pick(document: object, pointer: str) -> object:
     """Return what stands at a pointer, None where there is nothing; "" is the whole document."""

@@ -23,12 +23,15 @@ def counted(
 
     Where they do not say when the count begins anew, it does so at whole multiples of its window.
     """
+    of_whole_limit = [counter for counter in counters if not counter.per_route]
+    if not of_whole_limit:
+        return ()
     texts = {name.lower(): value for name, value in fields}
     quotas = []
-    for counter in counters:
+    for counter in of_whole_limit:
         count = _number(texts, counter.header)
         most = counter.most or _number(texts, counter.most_header)
-        if count is None or counter.per_route or (counter.counts == "used" and most is None):
+        if count is None or (counter.counts == "used" and most is None):
             continue
         left = count if counter.counts == "left" else max(0.0, (most or 0.0) - count)
         resets = _number(texts, counter.resets_header)

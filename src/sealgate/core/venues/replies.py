@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
-from sealgate.core.json_pointer import pick_each
+from sealgate.core.json_pointer import POINTER, pick_each
 from sealgate.core.statuses import (
     BAD_REQUEST,
     INTERNAL_SERVER_ERROR,
@@ -26,7 +26,6 @@ LONGEST_ERROR, LONGEST_DONE = 65_536, 4_096
 _MOST_WORDS = 500  # letters of the exchange's words that are kept for people
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
-_POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # RFC 6901
 
 
 class Means(StrEnum):
@@ -180,7 +179,7 @@ def _check_reached(rule: Rule, earlier: list[Rule], table: Table) -> None:
 
 
 def _rule(table: Table) -> Rule:
-    at = table.checked("at", _POINTER, "JSON pointer: it is such as /code", "")
+    at = table.checked("at", POINTER, "JSON pointer: it is such as /code", "")
     exact, others = table.texts("is"), table.texts("not")
     begins, contains = table.texts("begins"), table.texts("contains")
     tests = [key for key in ("is", "not", "begins", "contains") if table.data.get(key)]

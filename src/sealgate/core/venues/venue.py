@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from sealgate.core.json_pointer import POINTER
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
 from sealgate.core.venues.document import Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
@@ -26,7 +27,6 @@ _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?")
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
 _FIELD = re.compile(r"[A-Za-z0-9\-]+")
-_POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # RFC 6901
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 
 
@@ -194,7 +194,7 @@ def read_venue(file: str, text: str) -> Venue:
         note=whole.text("note", ""),
         signing=read_scheme(whole.table("signing", SIGNING_KEYS)),
         clock_path=clock.checked("path", _PATH, "path", ""),
-        clock_field=clock.checked("field", _POINTER, "JSON pointer: it is such as /data/0/ts", ""),
+        clock_field=clock.checked("field", POINTER, "JSON pointer: it is such as /data/0/ts", ""),
         limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
         signed_read=reads.checked("signed", _PATH, "path", ""),
         key_list=reads.checked("keys", _PATH, "path", ""),
@@ -205,7 +205,7 @@ def read_venue(file: str, text: str) -> Venue:
 
 def _words_at(whole: Table) -> tuple[str, ...]:
     for at in whole.texts("words"):
-        if not _POINTER.fullmatch(at):
+        if not POINTER.fullmatch(at):
             raise whole.error("words", f"{at!r} in words is no JSON pointer: it is such as /msg")
     return whole.texts("words")
 

@@ -103,13 +103,7 @@ def build_candidates(
 
 def read_passphrase(reference: str, environ: Mapping[str, str]) -> str:
     """Read what a venue wants beside a secret. Raises SecretError."""
-    buffer = read_secret(reference, environ)
-    try:
-        text = buffer.decode("utf-8")
-    except UnicodeDecodeError:
-        text = ""
-    finally:
-        wipe(buffer)
+    text = _text(reference, environ, "utf-8")
     if not text or not text.isprintable():
         raise SecretError(reference, "a passphrase is printable text", "store it again")
     return text
@@ -117,14 +111,21 @@ def read_passphrase(reference: str, environ: Mapping[str, str]) -> str:
 
 def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
     """Read a session token. Raises SecretError."""
-    buffer = read_secret(reference, environ)
-    try:
-        token = buffer.decode("ascii")
-    except UnicodeDecodeError:
-        token = ""
+    token = _text(reference, environ, "ascii")
     if not token.isprintable() or not token or " " in token:
         raise SecretError(reference, "a session token is printable ASCII without spaces", "store it again")
     return Secret(token)
+
+
+def _text(reference: str, environ: Mapping[str, str], encoding: str) -> str:
+    """Read a secret that is text, "" where it is none."""
+    buffer = read_secret(reference, environ)
+    try:
+        return buffer.decode(encoding)
+    except UnicodeDecodeError:
+        return ""
+    finally:
+        wipe(buffer)
 
 
 def read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:

@@ -21,7 +21,7 @@ from sealgate.core.idle_connections import IdleCloses
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.memory import HeadMemory
-from sealgate.gateway.upstream.connection import UpstreamConnection
+from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.slots import ConnectionSlots
 from sealgate.gateway.upstream.tls import client_context
@@ -161,7 +161,7 @@ class Upstream:
         if connection.is_usable:
             return connection
         connection.close()
-        return Failure(FailureKind.UNREACHABLE, "the connection was closed at once")
+        return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
 
     def take_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection that is free again for the next request, if it can serve one."""
