@@ -81,8 +81,18 @@ def test_every_command_is_documented() -> None:
 
 def test_links_lead_somewhere() -> None:
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
-        for link in re.findall(r"\]\((?!https:)([^)#]+)\)", page.read_text()):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+        for link in re.findall(r"\]\((?!https:)([^)]+)\)", page.read_text()):
+            file, _, anchor = link.partition("#")
+            target = page.parent / file if file else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not anchor or anchor in anchors(target.read_text()), f"{page.name}: {link}"
+
+
+def anchors(page: str) -> set[str]:
+    """Return the places of a page that a link can name, as GitHub makes them of headings."""
+    headings = re.findall(r"^#+ (.+)$", page, re.MULTILINE)
+    plain = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return plain | set(re.findall(r'<a id="([^"]+)"></a>', page))
 
 
 def test_the_readme_leads_to_every_page() -> None:

@@ -100,7 +100,7 @@ async def test_who_spends_and_what_went_wrong(watched: tuple[Station, Admin]) ->
     }
     wrong = next(error for error in picture["errors"] if error["kind"] == "signature_invalid")
     assert wrong["evidence"].startswith("clock is fine (±")
-    assert wrong["evidence"].endswith("most likely the secret is another's, else `[signing]`")
+    assert wrong["evidence"].endswith("most likely the secret belongs to another key")
     (key,) = picture["keys"]
     (bot,) = key["bots"]
     assert (bot["name"], bot["share"], bot["due"]) == ("grid", 1.0, 1.0)

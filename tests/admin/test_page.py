@@ -40,7 +40,7 @@ async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: A
     assert await page.read(says("No bot has met an error or a refusal since the start"))
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
     await station.ask(request())
-    await page.until(says("most likely the secret is another"))
+    await page.until(says("most likely the secret belongs to another key"))
     await page.until(says("1 in "))
     assert not await page.read(says("No bot has asked for anything yet"))
     assert await page.read("document.querySelectorAll('canvas').length") == 3
@@ -136,9 +136,9 @@ async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Sta
 async def test_a_trouble_that_is_over_gives_no_orders_any_more(station: Station, page: Page) -> None:
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
     await station.ask(request())
-    await page.until(says("Check that the secret is this key"))
+    await page.until(says("Check that the secret belongs to this key"))
     assert (await station.ask(request())).status == 200
-    await page.until(f"{says('Over since ')} && !{says('Check that the secret is this key')}")
+    await page.until(f"{says('Over since ')} && !{says('Check that the secret belongs to this key')}")
 
 
 async def test_what_the_gateway_holds_back_is_not_said_to_be_sent(station: Station) -> None:

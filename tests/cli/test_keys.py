@@ -255,7 +255,7 @@ async def test_the_key_system_is_down() -> None:
         sandbox.exchange._desks.keys.is_available = False
         result = await keys("list", environ=environ_of(sandbox))
     assert result.exit_code == 1
-    assert "503 API key system not available. Wait; the exchange says so itself." in result.stderr
+    assert "503 API key system not available. Wait: the exchange's key system is down." in result.stderr
 
 
 @pytest.mark.parametrize("arguments", [["list"], ["audit", "main"]])

@@ -95,7 +95,7 @@ def test_every_kind_can_come_and_has_advice() -> None:
     for kind, row in ERRORS.items():
         assert row.verdict.advice.endswith(".")
         assert all(words == words.lower() for words in row.words)
-        assert doc_link(kind) == f"docs/errors.md#{kind}"
+        assert doc_link(row.verdict) == f"docs/errors.md#{kind}"
 
 
 def test_where_to_look_first() -> None:

@@ -14,7 +14,7 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            ("clock is fine (±4 ms), key is known: most likely the secret is another's, else `[signing]`"),
+            ("clock is fine (±4 ms), key is known: most likely the secret belongs to another key"),
         ),
         (
             "signature_invalid",

@@ -82,7 +82,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     ),
     "signatures refused": (
         lambda status: _key(status, trouble=_REFUSED, trouble_advice=verdict("signature_invalid").advice),
-        ("signatures refused", f"Key main: {_REFUSED}. Check that the secret is this key's. Then "),
+        ("signatures refused", f"Key main: {_REFUSED}. Check that the secret belongs to this key. If "),
     ),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (

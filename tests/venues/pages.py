@@ -4,15 +4,21 @@ import re
 import textwrap
 from pathlib import Path
 
-from sealgate.core.venues.replies import ErrorRow
+from sealgate.core.venues.replies import Means, Verdict
 from sealgate.core.venues.venue import Venue
 from venues.through import FILES, venue_of
 
 ROOT = Path(__file__).parents[2]
 
-_ERRORS_HEAD = """\
-| kind | status | its words | look at | what to do |
+DEFAULT = "service"
+
+_KINDS_HEAD = """\
+| kind | means | look at | venues | what to do |
 |---|---|---|---|---|
+"""
+_ERRORS_HEAD = """\
+| kind | status | its words | means | look at | what to do |
+|---|---|---|---|---|---|
 """
 _LIST_HEAD = """\
 | venue | tier | verified with | signature | key | time | replies | counts by | note |
@@ -41,7 +47,7 @@ def _venue_row(venue: Venue) -> str:
         venue.limits.scope.value,
         venue.note or "-",
     )
-    return f"| {' | '.join(cells)} |\n"
+    return _row(*cells)
 
 
 def exchanges_block() -> str:
@@ -53,25 +59,63 @@ def exchanges_block() -> str:
     return "\n".join(textwrap.wrap(f"{', '.join(titles)}.", 120, break_on_hyphens=False)) + "\n"
 
 
-def errors_block() -> str:
-    """Return the errors that the default venue's file knows, and those of the way to an exchange."""
-    [service] = [venue_of(file) for file in FILES if file.stem == "service"]
-    return _ERRORS_HEAD + "".join(_error_row(kind, row) for kind, row in service.replies.errors().items())
-
-
-def _error_row(kind: str, row: ErrorRow) -> str:
-    cells = (
-        f'`{kind}` <a id="{kind}"></a>',
-        ", ".join(map(str, row.statuses)) or "-",
-        " / ".join(row.words) or "-",
-        row.verdict.whose.value,
-        row.verdict.advice,
+def kinds_block() -> str:
+    """Return the kinds of error that several venues share, or that come without a venue's rule."""
+    found: dict[str, tuple[Verdict, list[str]]] = {}
+    for venue in map(venue_of, FILES):
+        if venue.name != DEFAULT:
+            for kind, row in venue.replies.errors().items():
+                _, names = found.setdefault(kind, (row.verdict, []))
+                names += [venue.name] if is_stated(venue, kind) else []
+    return _KINDS_HEAD + "".join(
+        _row(_anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), verdict.advice)
+        for kind, (verdict, names) in sorted(found.items())
     )
+
+
+def is_stated(venue: Venue, kind: str) -> bool:
+    """Ask whether a rule of the venue's file has this kind."""
+    return any(rule.verdict.kind == kind for rule in venue.replies.rules)
+
+
+def _named(names: list[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names) or "all"
+
+
+def errors_block() -> str:
+    """Return the errors that the default venue's file knows."""
+    [service] = [venue_of(file) for file in FILES if file.stem == DEFAULT]
+    shared = kinds_block()
+    return _ERRORS_HEAD + "".join(
+        _row(
+            f"[`{kind}`](#{kind})" if f'id="{kind}"' in shared else _anchored(kind),
+            ", ".join(map(str, row.statuses)) or "-",
+            " / ".join(row.words) or "-",
+            _meaning(row.verdict),
+            row.verdict.whose.value,
+            row.verdict.advice,
+        )
+        for kind, row in service.replies.errors().items()
+        if is_stated(service, kind)
+    )
+
+
+def _anchored(kind: str) -> str:
+    # A meaning has an anchor of the same name already.
+    return f"`{kind}`" if kind in list(Means) else f'`{kind}` <a id="{kind}"></a>'
+
+
+def _meaning(verdict: Verdict) -> str:
+    return f"[{verdict.means}](#{verdict.means})"
+
+
+def _row(*cells: str) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
 BLOCKS = {
     ("docs/venues.md", "venues"): venues_block,
+    ("docs/errors.md", "kinds"): kinds_block,
     ("docs/errors.md", "errors"): errors_block,
     ("README.md", "exchanges"): exchanges_block,
 }

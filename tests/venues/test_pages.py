@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sealgate.cli import main
-from sealgate.core.venues.replies import Means
+from sealgate.core.venues.replies import Means, doc_link
 from sealgate.core.venues.scheme import (
     _ENCODERS,
     _HMAC_KEYS,
@@ -20,6 +20,7 @@ from sealgate.core.venues.scheme import (
 )
 from sealgate.core.venues.templates import FILTERS
 from venues.pages import BLOCKS, ROOT, block, with_block
+from venues.through import FILES, venue_of
 
 PAGE = (ROOT / "docs" / "venues.md").read_text("utf-8")
 FENCES = re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -35,6 +36,27 @@ def test_a_table_is_the_one_that_the_files_make(file: str, name: str) -> None:
     assert block(page, name) == text
     assert with_block(page, name, text) == page
     assert block(with_block(page, name, "| other |\n"), name) == "| other |\n"
+
+
+def test_each_error_of_each_venue_is_explained_and_so_is_each_meaning() -> None:
+    """The log and `sealgate check` name these places; so does a rule of a user's own file, by its meaning."""
+    page = (ROOT / "docs" / "errors.md").read_text("utf-8")
+    headings = re.findall(r"^### (\w+)$", page, re.MULTILINE)
+    anchors = [*headings, *re.findall(r'<a id="(\w+)"></a>', page)]
+    assert headings == [means for means in Means if means is not Means.DONE]
+    assert len(set(anchors)) == len(anchors)
+    for venue in map(venue_of, FILES):
+        for row in venue.replies.errors().values():
+            file, _, anchor = doc_link(row.verdict).partition("#")
+            assert (file, anchor in anchors) == ("docs/errors.md", True), (venue.name, row.verdict)
+
+
+def test_each_meaning_has_its_cause_and_its_fix() -> None:
+    page = (ROOT / "docs" / "errors.md").read_text("utf-8")
+    for part in page.partition("## Kinds at every venue")[0].split("\n### ")[1:]:
+        assert re.findall(r"^\*\*(Cause:|The gateway|Fix:)\*\* ", part, re.MULTILINE) == [
+            *("Cause:", "The gateway", "Fix:")
+        ]
 
 
 def test_the_example_is_read_and_makes_what_the_page_shows(

@@ -126,6 +126,6 @@ class Troubles:
             count=record.unsaid,
             evidence=evidence(record.kind, known) or None,
             advice=advice(record.verdict, known),
-            see=doc_link(record.kind),
+            see=doc_link(record.verdict),
         )
         record.unsaid, record.said_at = 0, record.last_at

@@ -43,7 +43,7 @@ def advice(verdict: Verdict, known: Known) -> str:
 def _signature(known: Known) -> str:
     if known.has_worked:
         return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
-    return f"{_clock(known)}, key is known: most likely the secret is another's, else `[signing]`"
+    return f"{_clock(known)}, key is known: most likely the secret belongs to another key"
 
 
 def _key(known: Known) -> str:

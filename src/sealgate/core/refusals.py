@@ -79,7 +79,7 @@ def _row(verdict: Verdict) -> Cause:
     if verdict.means is Means.UNKNOWN:
         fix = "look at the exchange's status page, and run it again"
         return Cause(Weight.POSSIBLE, "the exchange has a fault of its own", fix)
-    return Cause(Weight.PROVEN, "its reply says why", verdict.advice, doc_link(verdict.kind))
+    return Cause(Weight.PROVEN, "its reply says why", verdict.advice, doc_link(verdict))
 
 
 def _headers(_reply: WholeReply, facts: Facts) -> Causes:

@@ -5,7 +5,7 @@ import zlib
 import pytest
 
 from sealgate.core.venues import replies
-from sealgate.core.venues.replies import LONGEST_DONE, LONGEST_ERROR, Judge, Means, Whose
+from sealgate.core.venues.replies import LONGEST_DONE, LONGEST_ERROR, Judge, Means, Whose, doc_link
 from sealgate.core.venues.venue import VenueError, read_venue
 
 LEAST = 'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "m"\n'
@@ -103,6 +103,13 @@ def test_a_rule_says_what_it_found_whose_it_is_and_what_to_do() -> None:
     signature = judge(200, b'{"code": "51"}')
     assert (signature.whose, signature.advice) == (Whose.BOT, "Look.")
     assert judge(418, b"").whose is Whose.UPSTREAM
+
+
+def test_an_error_of_a_users_own_file_is_explained_by_its_meaning() -> None:
+    """docs/errors.md cannot have the kinds that a user makes up."""
+    for file, topic in (("okx.toml", "too_fast"), ("./mine.toml", "limited")):
+        verdict = read_venue(file, LEAST + RULES).replies.judge(429, b'{"code": 1}')
+        assert (verdict.kind, doc_link(verdict)) == ("too_fast", f"docs/errors.md#{topic}")
 
 
 def test_a_venue_without_rules_for_it_leaves_done_replies_alone() -> None:

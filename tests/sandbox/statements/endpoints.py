@@ -188,7 +188,7 @@ async def audit_limit_clamped(bot: Bot) -> None:
     assert await _audit_after_updates(bot, 101, "?limit=200") == 100
 
 
-@endpoints.states("GET /time tells the server time, for clock sync.", skew_ms=1234)
+@endpoints.states("GET /time returns the server time, for clock sync.", skew_ms=1234)
 async def time_is_the_servers(bot: Bot) -> None:
     answer = await bot.send("GET", "/v1/trade/time")
     assert answer.body == {"server_time": bot.host.wall_ms() + 1234}
@@ -202,7 +202,7 @@ async def handshake_grants_a_session(bot: Bot) -> None:
     assert (await bot.send("GET", "/v1/trade/api-keys", headers=headers)).status == 200
 
 
-@endpoints.states("GET /symbols/list tells valid symbols, tick size, min notional and `maxLeverage`.")
+@endpoints.states("GET /symbols/list returns valid symbols, tick size, min notional and `maxLeverage`.")
 async def symbols_are_described(bot: Bot) -> None:
     symbols = {found["symbol"]: found for found in (await bot.get("/symbols/list")).body["symbols"]}
     btc = symbols["BTC"]
@@ -215,7 +215,7 @@ async def delisted_symbols_are_gone(bot: Bot) -> None:
     assert "GONE" not in {found["symbol"] for found in symbols}
 
 
-@endpoints.states("GET /spot/symbols/list tells valid spot pairs.")
+@endpoints.states("GET /spot/symbols/list returns valid spot pairs.")
 async def pairs_are_listed(bot: Bot) -> None:
     pairs = (await bot.get("/spot/symbols/list")).body["symbols"]
     assert {pair["symbol"] for pair in pairs} == {"ETH/USDC", "SOL/USDC"}

@@ -71,7 +71,7 @@ async def stale_after_modify(bot: Bot) -> None:
     assert (await bot.post("/order/cancel", {"order_id": new.body["order_id"]})).status == 200
 
 
-@executions.states("Orders 400: an order never placed cannot be canceled.")
+@executions.states("Orders 400: Order was never placed, so POST /order/cancel is refused.")
 async def never_placed(bot: Bot) -> None:
     bot.check(await bot.signed("DELETE", "/order/424242"), 400, GONE)
 

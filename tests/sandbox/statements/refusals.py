@@ -102,7 +102,9 @@ async def invalid_signature(bot: Bot) -> None:
     bot.check(await forger.order(), 401, "Invalid HMAC signature")
 
 
-@refusals.states("Authentication 401: the timestamp message names recv_window and server time.", skew_ms=250)
+@refusals.states(
+    "Authentication 401: Timestamp outside recv_window, with the window and the server time.", skew_ms=250
+)
 async def timestamp_message(bot: Bot) -> None:
     answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() - 6000)
     server_ms = bot.host.wall_ms() + 250

@@ -29,7 +29,7 @@ async def no_key_withdraws(bot: Bot) -> None:
     bot.check(await bot.post("/withdraw", body), 401, "Missing API key auth headers")
 
 
-@service.states("A compromised key can read account data and trade.")
+@service.states("A compromised key can read account data and trade, as by POST /order.")
 async def a_key_reads_and_trades(bot: Bot) -> None:
     read = await bot.get(f"/user/{bot.address}/positions")
     traded = await bot.order()

@@ -33,6 +33,11 @@ class Document:
             cause = _AT_LINE.sub("", str(error)).strip()
             raise VenueError(f"{file}:{line}: this is no TOML: {cause}") from None
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the file comes with the program: a user's own is named by its path."""
+        return "/" not in self.file
+
     def error(self, path: Path, cause: str) -> VenueError:
         """Return the error of what stands at a path, or of the table that should have it."""
         return VenueError(f"{self.file}:{self._line(path)}: {cause}")

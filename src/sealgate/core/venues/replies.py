@@ -61,16 +61,16 @@ _WHOSE = {
 }
 _ADVICE = {
     Means.DONE: "",
-    Means.REFUSED: "Read the reply: the exchange says what it refuses.",
-    Means.LIMITED: "Nothing to do: requests pause, then go on below the learned limit.",
-    Means.BANNED: "The exchange shut this address or key out for a while: the gateway waits.",
-    Means.TIMESTAMP: "The gateway syncs and sends once more. If it stays, look at `recv_window_ms`.",
+    Means.REFUSED: "Read the reply: it says what the exchange refuses.",
+    Means.LIMITED: "Nothing to do: requests pause, then continue below the learned limit.",
+    Means.BANNED: "The exchange has locked out this address or key for a while: the gateway waits.",
+    Means.TIMESTAMP: "The gateway synchronizes and sends once more. If it persists, check `recv_window_ms`.",
     Means.NONCE: "Another program uses this key: give each its own.",
-    Means.SIGNATURE: "Check that secret and passphrase are this key's.",
+    Means.SIGNATURE: "Check that the secret and passphrase belong to this key.",
     Means.KEY: "Compare `api_key` with the exchange's list: it may be mistyped, revoked or expired.",
     Means.ADDRESS: "Add this machine's public address to the key's list at the exchange.",
     Means.PERMISSION: "Give the key this permission at the exchange, or use another key.",
-    Means.UNKNOWN: "Look an order up before you send it again: it may have been executed.",
+    Means.UNKNOWN: "Look an order up before you send it again: it may have executed.",
 }
 
 
@@ -79,6 +79,7 @@ class Verdict:
     """What one reply means, for all who ask. `kind` is "" where nothing is wrong.
 
     `found`: see `finds`. `words` are the exchange's own, "" where it has none; they are for people.
+    `topic` is the anchor in docs/errors.md.
     """
 
     means: Means
@@ -87,6 +88,7 @@ class Verdict:
     advice: str
     found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     words: str = ""
+    topic: str = ""
 
     @property
     def is_limited(self) -> bool:
@@ -206,7 +208,8 @@ def _rule(table: Table) -> Rule:
         frozenset(others),
         tuple((name, finds.pattern(name)) for name in finds.data),
         means,
-        Verdict(means, kind, whose, advice),
+        # docs/errors.md has each kind of the built-in files; a user's file may have kinds of its own.
+        Verdict(means, kind, whose, advice, topic=kind if table.document.is_built_in else means),
     )
 
 
@@ -370,7 +373,7 @@ def _plain(value: object) -> str | None:
 _DONE = Verdict(Means.DONE, "", Whose.UPSTREAM, "")
 LIMITED = Verdict(Means.LIMITED, "rate_limited", Whose.UPSTREAM, _ADVICE[Means.LIMITED])
 _REFUSED = Verdict(
-    Means.REFUSED, "other_4xx", Whose.BOT, "Read the reply: the exchange's documents do not list it."
+    Means.REFUSED, "other_4xx", Whose.BOT, "Read the reply: the venue's file has no rule for this error."
 )
 _UNKNOWN = Verdict(Means.UNKNOWN, "other_5xx", Whose.UPSTREAM, _ADVICE[Means.UNKNOWN])
 
@@ -395,13 +398,16 @@ NO_REPLY = {
         _no_reply("unreachable", REASONS["upstream_unreachable"].advice),
         _no_reply("connect_timeout", "Check the network, and whether a firewall drops packets."),
         _no_reply("lost", _ADVICE[Means.UNKNOWN]),
-        _no_reply("late", "Raise `upstream.total_timeout` if it is slow often; look orders up."),
+        _no_reply(
+            "late",
+            "Look an order up before you send it again. Raise `upstream.total_timeout` if this is frequent.",
+        ),
     )
 }
 
 _OWN_KINDS = frozenset((*NO_REPLY, _REFUSED.kind, _UNKNOWN.kind))
 
 
-def doc_link(kind: str) -> str:
-    """Return where the documents speak of a kind."""
-    return f"docs/errors.md#{kind}"
+def doc_link(verdict: Verdict) -> str:
+    """Return where the documents explain a verdict."""
+    return f"docs/errors.md#{verdict.topic or verdict.kind}"
