@@ -18,6 +18,7 @@ from sealgate.core.attempts import (
     conclude,
 )
 from sealgate.core.outcome import Conclusion
+from sealgate.core.venues.replies import Means, Verdict, Whose
 from sealgate.errors import REASONS
 
 DONE, REFUSED, NOT_SENT, UNKNOWN = (
@@ -36,8 +37,8 @@ def failed(fate: FailureKind, *, is_read: bool, resends: int = 0, left_s: float 
 
 
 def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
-    is_read, has_resynced = choices["is_read"], choices.get("has_resynced", False)
-    return after_reply(judged(status, body), is_read=is_read, replay=Replay.ALL, has_resynced=has_resynced)
+    is_read, resends = choices["is_read"], ("timestamp",) if choices.get("has_resynced", False) else ()
+    return after_reply(judged(status, body), is_read=is_read, replay=Replay.ALL, resends=resends)
 
 
 def test_the_words_that_configuration_log_and_metrics_use() -> None:
@@ -187,22 +188,34 @@ def test_a_whole_reply_passes_on(status: int, read: Conclusion, order: Conclusio
         pytest.param(Replay.NONE, False, Deliver(REFUSED), id="none, order"),
     ],
 )
-@pytest.mark.parametrize("has_resynced", [False, True])
+@pytest.mark.parametrize("resends", [(), ("timestamp",)])
 def test_a_429_goes_again_as_configured(
-    replay: Replay, verdict: Deliver | Again, *, is_read: bool, has_resynced: bool
+    replay: Replay, verdict: Deliver | Again, resends: tuple[str, ...], *, is_read: bool
 ) -> None:
-    got = after_reply(judged(429, TIMESTAMP), is_read=is_read, replay=replay, has_resynced=has_resynced)
+    got = after_reply(judged(429, TIMESTAMP), is_read=is_read, replay=replay, resends=resends)
     assert got == verdict
 
 
 @pytest.mark.parametrize("is_read", [pytest.param(True, id="read"), pytest.param(False, id="order")])
 @pytest.mark.parametrize("replay", Replay)
 def test_a_refused_timestamp_goes_again_once(replay: Replay, *, is_read: bool) -> None:
-    def verdict(*, has_resynced: bool) -> Deliver | Again:
-        return after_reply(judged(401, TIMESTAMP), is_read=is_read, replay=replay, has_resynced=has_resynced)
+    def verdict(*resends: str) -> Deliver | Again:
+        return after_reply(judged(401, TIMESTAMP), is_read=is_read, replay=replay, resends=resends)
 
-    assert verdict(has_resynced=False) == Again("timestamp", REFUSED, 0.0)
-    assert verdict(has_resynced=True) == Deliver(REFUSED)
+    assert verdict() == verdict("rate_limited", "nonce") == Again("timestamp", REFUSED, 0.0)
+    assert verdict("timestamp") == Deliver(REFUSED)
+
+
+@pytest.mark.parametrize("is_read", [pytest.param(True, id="read"), pytest.param(False, id="order")])
+@pytest.mark.parametrize("replay", Replay)
+def test_a_refused_nonce_goes_again_once(replay: Replay, *, is_read: bool) -> None:
+    refused = Verdict(Means.NONCE, "nonce_invalid", Whose.SETUP, "")
+
+    def verdict(*resends: str) -> Deliver | Again:
+        return after_reply(refused, is_read=is_read, replay=replay, resends=resends)
+
+    assert verdict() == verdict("rate_limited", "timestamp") == Again("nonce", REFUSED, 0.0)
+    assert verdict("nonce") == Deliver(REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +250,7 @@ def test_only_the_words_of_the_specification_mean_the_timestamp(
 def test_an_order_goes_again_only_where_the_exchange_refused_it(
     status: int, body: bytes, replay: Replay
 ) -> None:
-    verdict = after_reply(judged(status, body), is_read=False, replay=replay, has_resynced=False)
+    verdict = after_reply(judged(status, body), is_read=False, replay=replay, resends=())
     if isinstance(verdict, Again):
         assert status in {401, 429}
         assert verdict.conclusion is REFUSED

@@ -114,7 +114,7 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
         (200, {"error": ["EAPI:Rate limit exceeded"]}, Means.LIMITED),
         (200, {"error": ["EOrder:Rate limit exceeded"]}, Means.LIMITED),
         (200, {"error": ["EGeneral:Temporary lockout"]}, Means.BANNED),
-        (200, {"error": ["EAPI:Invalid nonce"]}, Means.TIMESTAMP),
+        (200, {"error": ["EAPI:Invalid nonce"]}, Means.NONCE),
         (200, {"error": ["EAPI:Invalid signature"]}, Means.SIGNATURE),
         (200, {"error": ["EAPI:Invalid key"]}, Means.KEY),
         (200, {"error": ["EGeneral:Permission denied"]}, Means.PERMISSION),

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs
 import pytest
 from structlog.testing import capture_logs
 
-from rig.station import running_station
-from rig.upstream import Act, Received, Upstream, running_upstream, say, say_and_reset
-from rig.wire import reply
+from rig.station import Station, running_station
+from rig.upstream import Act, Received, Upstream, Wire, hold_until, running_upstream, say, say_and_reset
+from rig.wire import OK, let_pass, reply
 from sealgate.gateway.journal.file import connect, prepare
 
 CLOCK = {"path": "/v1/trade/time", "field": ""}
@@ -54,6 +54,91 @@ async def test_nonces_rise_with_every_request_also_where_many_come_at_once() -> 
 
 def nonces(upstream: Upstream) -> list[int]:
     return [int(parse_qs(one.body.decode())["nonce"][0]) for one in upstream.received]
+
+
+class Busy:
+    """Answers after a while, and counts how many requests it has at a time."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    def __call__(self, request: Received) -> Act:
+        del request
+
+        async def act(wire: Wire) -> None:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await let_pass(0.01)
+            self.now -= 1
+            await wire.write(OK)
+
+        return act
+
+
+ASKED = {
+    "where nonces must rise": ("kraken", post("/0/private/AddOrder", b"pair=XBTUSD&volume=1"), True),
+    "where each needs to be new only": ("deribit", get("/api/v2/private/get_positions"), False),
+    "where there are none": ("binance", post("/api/v3/order", b"symbol=BTCUSDT"), False),
+    "where it is not signed": ("kraken", get("/0/public/Ticker?pair=XBTUSD"), False),
+}
+
+
+@pytest.mark.parametrize(("venue", "asked", "is_serial"), ASKED.values(), ids=ASKED)
+async def test_no_request_overtakes_another_whose_nonce_is_lower(
+    venue: str, asked: bytes, *, is_serial: bool
+) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at(venue)) as station:
+        upstream.script = busy = Busy()
+        replies = await asyncio.gather(*(station.ask(asked) for _ in range(8)))
+        assert {reply.status for reply in replies} == {200}
+        assert (busy.most == 1) is is_serial
+        if is_serial:
+            assert nonces(upstream) == sorted(nonces(upstream))
+
+
+async def test_a_cancel_is_the_next_where_requests_go_one_at_a_time() -> None:
+    answer = asyncio.Event()
+    cancel = post("/0/private/CancelOrder", b"txid=O1")
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        upstream.answers.append(hold_until(answer, say(OK)))
+        asked = [asyncio.create_task(station.ask(ORDER)) for _ in range(3)]
+        await upstream.until_received(1)
+        await station.until(lambda: waiting(station) == 2)
+        asked.append(asyncio.create_task(station.ask(cancel)))
+        await station.until(lambda: waiting(station) == 3)
+        answer.set()
+        await asyncio.gather(*asked)
+        paths = [one.target.rpartition(b"/")[2] for one in upstream.received]
+        assert paths == [b"AddOrder", b"CancelOrder", b"AddOrder", b"AddOrder"]
+
+
+def waiting(station: Station) -> int:
+    return sum(station.gateway.tree.live_keys["main"].turnstile.status().waiting.values())
+
+
+async def test_after_a_lost_reply_the_next_request_goes() -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        upstream.answers.append(say_and_reset(b""))
+        first, second = await asyncio.gather(station.ask(ORDER), station.ask(ORDER))
+        assert {first.outcome, second.outcome} == {"unknown", "done"}
+        assert len(upstream.received) == 2
+
+
+INVALID_NONCE = reply(b"200 OK", b'{"error": ["EAPI:Invalid nonce"]}')
+
+
+@pytest.mark.parametrize(
+    ("refused", "outcome", "attempts"), [(1, "done", 2), (2, "refused", 2)], ids=["once", "twice"]
+)
+async def test_an_order_refused_for_its_nonce_is_sent_once_more_with_a_higher_one(
+    refused: int, outcome: str, attempts: int
+) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        upstream.answers.extend([say(INVALID_NONCE)] * refused)
+        asked = await station.ask(ORDER)
+        assert (asked.outcome, asked.text("X-Gateway-Attempts")) == (outcome, str(attempts))
+        first, second = nonces(upstream)
+        assert second > first
 
 
 async def test_a_nonce_is_above_those_before_a_restart() -> None:

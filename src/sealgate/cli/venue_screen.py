@@ -99,6 +99,7 @@ def show_json(venue: Venue) -> dict[str, object]:
         "replaced_headers": [name for name, _ in venue.signing.headers],
         "cut_parameters": _strips(venue),
         "nonce": venue.signing.nonce,
+        "nonces_rise": venue.signing.nonces_rise,
         "examples": [asdict(example) for example in examples(venue)],
         "clock": {"path": venue.clock_path, "field": venue.clock_field},
         "limits": asdict(venue.limits),
@@ -134,7 +135,8 @@ def _rows(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     yield "key needs", [", ".join(key_needs(venue))]
     yield "signature", [_signature(venue), *_keyed(venue)]
     if signing.nonce != "none":
-        yield "nonce", [_NONCES_SAID[signing.nonce]]
+        order = ["requests of one key go one at a time, each after the reply to the one before"]
+        yield "nonce", [_NONCES_SAID[signing.nonce], *(order if signing.nonces_rise else ())]
     yield "dummies", list(_dummies(venue))
     for example in examples(venue):
         yield example.request.split()[0], [*_example(example), ""]

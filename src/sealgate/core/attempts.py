@@ -4,7 +4,7 @@ The rule behind it: an order is sent again only where the exchange said that it 
 byte of it left. When in doubt the outcome is `unknown`, and nothing is sent again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
@@ -84,10 +84,11 @@ class GiveUp:
 
 RATE_LIMITED = "rate_limited"  # the reason of a resend after a refusal for the limit
 TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
+NONCE = "nonce"  # the reason of a resend with a nonce that is above the one that was refused
 RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
 
-_DONE, _TIMESTAMP, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.UNKNOWN
+_DONE, _TIMESTAMP, _NONCE, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.NONCE, Means.UNKNOWN
 _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
@@ -115,12 +116,16 @@ def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s:
     return GiveUp(slug, sentence(told), conclusion)
 
 
-def after_reply(verdict: Verdict, *, is_read: bool, replay: Replay, has_resynced: bool) -> Deliver | Again:
-    """Decide after a whole reply. `has_resynced`: it was refused for its timestamp once before."""
+def after_reply(
+    verdict: Verdict, *, is_read: bool, replay: Replay, resends: Collection[str]
+) -> Deliver | Again:
+    """Decide after a whole reply; `resends` are the reasons of those that were. Each stamp is mended once."""
     if verdict.is_limited and _may_replay(replay, is_read=is_read):
         return Again(RATE_LIMITED, Conclusion.REFUSED)
-    if verdict.means is _TIMESTAMP and not has_resynced:
+    if verdict.means is _TIMESTAMP and TIMESTAMP not in resends:
         return Again(TIMESTAMP, Conclusion.REFUSED)
+    if verdict.means is _NONCE and NONCE not in resends:
+        return Again(NONCE, Conclusion.REFUSED)
     return _DELIVER[conclude(verdict, is_read=is_read)]
 
 

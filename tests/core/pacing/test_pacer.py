@@ -514,3 +514,64 @@ def test_where_no_limit_is_published_any_more_what_was_learned_holds() -> None:
     desk.pacer.believe([*desk.pacer.limits, Limit(7.0, 60.0)])
     desk.pacer.adopt(PacerSettings())
     assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(7.0, 60.0)]
+
+
+class Serial(Desk):
+    """A pacer where all claims are of one serial, unless they say otherwise."""
+
+    def claim(
+        self,
+        lane: Lane = Lane.ORDER,
+        *,
+        give_up_at: float = 1e12,
+        bot: str = "a",
+        serial: str = "k",
+    ) -> Claim:
+        claim = super().claim(lane, give_up_at=give_up_at, bot=bot)
+        claim.serial = serial
+        return claim
+
+
+def test_of_one_serial_the_next_goes_when_the_one_before_is_over() -> None:
+    desk = Serial()
+    first = desk.claim()
+    assert desk.pacer.goes_at_once(first, 0.0)
+    assert not desk.pacer.goes_at_once(desk.claim(), 0.0)
+    assert desk.pacer.goes_at_once(desk.claim(serial=""), 0.0)
+    second, third, fourth = desk.enter(0.0, 3)
+    assert desk.go(0.0) == []
+    assert desk.pacer.release(0.0).look_again_at == pytest.approx(1e12)
+    desk.answer(1.0, [first])
+    assert desk.go(1.0) == [second]
+    assert desk.go(1.0) == []
+    desk.answer(1.5, [second], LOST)
+    assert desk.go(1.5) == [third]
+    desk.pacer.leave(third)
+    assert desk.go(1.5) == [fourth]
+
+
+def test_who_waits_for_a_reply_alone_is_not_paced_behind_it() -> None:
+    desk = Serial(Quota(10, 10))
+    now = 0.0
+    under_way = desk.claim()
+    assert desk.pacer.goes_at_once(under_way, now)
+    waiting = desk.enter(now, 4)
+    for claim in waiting:
+        assert desk.go(now) == []
+        now += 0.1
+        desk.answer(now, [under_way])
+        assert desk.go(now) == [claim]
+        under_way = claim
+
+
+def test_who_waits_for_a_reply_keeps_no_other_serial_and_the_pace_stays() -> None:
+    desk = Serial(Quota(2, 1))
+    first, other = desk.claim(), desk.claim(serial="other")
+    assert desk.pacer.goes_at_once(first, 0.0)
+    held = desk.claim(Lane.CANCEL)
+    assert desk.pacer.enter(held, 0.0) is None
+    assert desk.pacer.enter(other, 0.0) is None
+    assert desk.go(0.0) == [other]
+    desk.answer(0.1, [first])
+    assert desk.go(0.1) == []
+    assert desk.go(1.2) == [held]

@@ -439,3 +439,26 @@ def test_the_lead_takes_them_over_without_a_bound_of_its_line(pacer: MemberPacer
     pacer.adopt(PacerSettings(1, (Quota(20, 1),)))
     assert [limit.n for limit in pacer.lead.pacer.limits] == [20.0]
     assert pacer.lead.pacer.settings.queue > 1_000_000
+
+
+def test_of_one_serial_one_is_under_way_whatever_the_lead_grants(pacer: MemberPacer) -> None:
+    lanes = {"a": Lane.ORDER, "b": Lane.ORDER, "c": Lane.CANCEL}
+    a, b, c = (Claim(name, "bot", lane, 1000.0, serial="k") for name, lane in lanes.items())
+    for one in (a, b):
+        assert pacer.enter(one, 0.0) is None
+    assert granted(pacer, "a", "b") == [a]
+    assert pacer.enter(c, 0.0) is None
+    assert granted(pacer, "c") == []
+    pacer.answered(a, 0.1, ACCEPTED)
+    assert list(pacer.release(0.1).go) == [c]
+    pacer.leave(c)
+    assert list(pacer.release(0.1).go) == [b]
+
+
+def test_a_credit_lets_none_overtake_another_of_its_serial(pacer: MemberPacer) -> None:
+    pacer.take_grant(Grant(credits=["c1", "c2"]), 0.0)
+    a, b = (Claim(name, "bot", Lane.ORDER, 1000.0, serial="k") for name in "ab")
+    assert pacer.goes_at_once(a, 0.0)
+    assert not pacer.goes_at_once(b, 0.0)
+    pacer.answered(a, 0.1, ACCEPTED)
+    assert pacer.goes_at_once(b, 0.1)

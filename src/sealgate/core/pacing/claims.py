@@ -12,7 +12,10 @@ from sealgate.core.routes import Lane
 
 @dataclass(slots=True)
 class Claim:
-    """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once."""
+    """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once.
+
+    Of those with one `serial` a single one is under way at a time; "" is none.
+    """
 
     id: str
     bot: str
@@ -22,6 +25,7 @@ class Claim:
     cost: float = 1.0
     is_read: bool = False
     is_again: bool = False
+    serial: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,7 @@ class Pacer:
         self._line = Line()
         self._envelope = Envelope(settings.known)
         self._sent: dict[str, float] = {}
+        self._serials: set[str] = set()  # those of which a request is under way
         self._paced: set[bool] = set()  # classes of which somebody had to wait, and somebody still waits
         self._scout = ""
         self._scout_until = -math.inf
@@ -63,7 +64,7 @@ class Pacer:
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
         """Let a claim go where nobody waits and there is room: then it need not stand in line."""
-        if self._line or now > claim.give_up_at:
+        if self._line or now > claim.give_up_at or claim.serial in self._serials:
             return False
         self._paced.clear()
         if self._ready_at(claim, now) > now:
@@ -95,7 +96,7 @@ class Pacer:
         if claim in self._line:
             self._line.remove(claim)
         elif claim.id in self._sent:
-            sent_at = self._sent.pop(claim.id)
+            sent_at = self._is_over(claim)
             self._envelope.untook(claim, sent_at)
             self._take_scout_back(claim)
 
@@ -136,11 +137,15 @@ class Pacer:
         if claim in self._line:
             self._line.take(claim, now, is_probing=False)
         self._envelope.took(claim, now, is_paced=False)
-        self._sent[claim.id] = now
+        self._is_under_way(claim, now)
+
+    def must_wait_for_serial(self, claim: Claim) -> bool:
+        """Whether another request is under way that this one must not overtake."""
+        return claim.serial in self._serials
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from what came back for a claim that was let go."""
-        sent_at = self._sent.pop(claim.id)
+        sent_at = self._is_over(claim)
         is_scout = self._take_scout_back(claim)
         if reply.fate is _ACCEPTED:
             self._envelope.accepted(claim, sent_at, now, is_scout=is_scout)
@@ -156,7 +161,7 @@ class Pacer:
 
         A 429 pauses here at once.
         """
-        sent_at = self._sent.pop(claim.id)
+        sent_at = self._is_over(claim)
         self._take_scout_back(claim)
         if reply.fate is Fate.LIMITED:
             self._ban = reply.ban
@@ -244,9 +249,13 @@ class Pacer:
         """Return who may go now, or when somebody may; one waits behind another of its class."""
         again_at: float | None = None
         waiting: set[bool] = set()
+        behind: set[bool] = set()  # classes of those that wait for another's reply alone
         for claim in self._line.heads():
             kind = self._class(claim)
             if kind in waiting:
+                continue
+            if claim.serial in self._serials:
+                behind.add(kind)
                 continue
             at = self._ready_at(claim, now)
             if at > now and kind not in self._paced:
@@ -256,7 +265,7 @@ class Pacer:
                 return claim, None
             waiting.add(kind)
             again_at = at if again_at is None else min(at, again_at)
-        self._paced &= waiting
+        self._paced &= waiting | behind
         return None, again_at
 
     def _is_paced(self, claim: Claim) -> bool:
@@ -279,9 +288,19 @@ class Pacer:
 
     def _note(self, claim: Claim, now: float) -> None:
         self._envelope.took(claim, now, is_paced=self._is_paced(claim))
-        self._sent[claim.id] = now
+        self._is_under_way(claim, now)
         if self._envelope.needs_scout:
             self._scout, self._scout_until = claim.id, now + _SCOUT_S
+
+    def _is_under_way(self, claim: Claim, now: float) -> None:
+        self._sent[claim.id] = now
+        if claim.serial:
+            self._serials.add(claim.serial)
+
+    def _is_over(self, claim: Claim) -> float:
+        """Let the next of its serial go; return when it was sent."""
+        self._serials.discard(claim.serial)
+        return self._sent.pop(claim.id)
 
     def _take_scout_back(self, claim: Claim) -> bool:
         """Return whether this is the scout; if so, nobody waits for it any longer."""

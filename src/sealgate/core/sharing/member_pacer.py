@@ -17,6 +17,7 @@ from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Releas
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
 from sealgate.core.pacing.status import LimitStatus, PacerStatus
+from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import SharedLimit, shares
 from sealgate.core.sharing.notes import Declined, Grant, Over
 from sealgate.core.sharing.outbox import Outbox
@@ -111,6 +112,8 @@ class MemberPacer:
         if not self.is_shared:
             return self.own.goes_at_once(claim, now)
         if self.own.depth or now > claim.give_up_at or self.own.is_paused(now):
+            return False
+        if self.own.must_wait_for_serial(claim):
             return False
         name = self._place(claim, now)
         if name is None:
@@ -234,16 +237,21 @@ class MemberPacer:
         if self._granted and now < self.paused_until <= now + _SOON_S:
             return [], self.paused_until
         granted, self._granted = self._granted, []
-        claims = [claim for name in granted if (claim := self._asked.pop(name, None)) is not None]
+        claims = [claim for name in granted if (claim := self._asked.get(name)) is not None]
         if self.is_paused(now):  # it was granted before the pause was known: ask once more
             for claim in claims:
                 self.outbox.gone(claim.id)
-                self._asked[claim.id] = claim
                 self.outbox.waits(claim, now)
             return [], None
-        for claim in claims:
+        go: list[Claim] = []
+        for claim in sorted(claims, key=_goes_behind_cancels):
+            if self.own.must_wait_for_serial(claim):  # it keeps its grant
+                self._granted.append(claim.id)
+                continue
+            del self._asked[claim.id]
             self._let_go(claim, claim.id, now)
-        return claims, None
+            go.append(claim)
+        return go, None
 
     def _let_go(self, claim: Claim, name: str, now: float) -> None:
         self.own.let_go(claim, now)
@@ -285,6 +293,10 @@ class MemberPacer:
         self._declined.clear()
         self._credits.clear()
         self._names.clear()
+
+
+def _goes_behind_cancels(claim: Claim) -> bool:
+    return claim.lane is not Lane.CANCEL
 
 
 def _as_a_part(limit: LimitStatus) -> LimitStatus:

@@ -109,7 +109,7 @@ def write_note(note: Note, member: str, epoch: int, now: float) -> str:
         note.gone,
         [(name, now - at) for name, at in note.sent],
         [_over(one, now) for one in note.over],
-        [astuple(replace(claim, give_up_at=claim.give_up_at - now)) for claim in note.waits],
+        [_claim(claim, now) for claim in note.waits],
         note.wants,
     ]
     return _compact({"from": member, "epoch": epoch, "note": content})
@@ -164,6 +164,12 @@ def read_beat(raw: str | bytes, now: float) -> SharedLimit:
 
 def _compact(message: dict[str, Any]) -> str:
     return json.dumps(message, separators=(",", ":"))
+
+
+def _claim(claim: Claim, now: float) -> list[Any]:
+    """Return all but the serial: only whoever sends it must keep the order."""
+    values = astuple(replace(claim, give_up_at=claim.give_up_at - now))
+    return list(values[:-1])
 
 
 def _over(over: Over, now: float) -> list[Any]:

@@ -39,6 +39,8 @@ _FINGERPRINT = b"sealgate: fingerprint of a secret"
 
 DIGESTS = ("sha256", "sha384", "sha512")
 NONCES = ("none", "ms", "us", "uuid")
+# What the exchange takes: "rising" ones alone, or each that it has not seen yet.
+NONCE_ORDERS = ("rising", "any")
 
 _ENCODERS: dict[str, Callable[[bytes], bytes]] = {
     "hex": binascii.hexlify,
@@ -87,7 +89,17 @@ _KINDS = (_EMPTY, _FORM, _JSON)
 _CASES = (*METHODS, *_KINDS, _BODY, _ANY)
 
 _TEXTS = ("message", "query", "query_end", "form", "form_end")
-_KEYS = ("digest", "secret", "encoding", "timestamp", "expires_s", "nonce", "recv_window", *_TEXTS)
+_KEYS = (
+    "digest",
+    "secret",
+    "encoding",
+    "timestamp",
+    "expires_s",
+    "nonce",
+    "nonce_order",
+    "recv_window",
+    *_TEXTS,
+)
 _TABLES = ("sorts_query", "strips", "drops", "headers", "parts")
 
 # What a header may end a filtered text with: a bot's bytes must not begin a line of their own there.
@@ -124,6 +136,7 @@ class Scheme:
     timestamp: str
     expires_s: int
     nonce: str
+    nonce_order: str
     recv_window: str
     message: Choice
     query: Choice
@@ -135,6 +148,11 @@ class Scheme:
     drops: tuple[str, ...]
     headers: tuple[tuple[str, Template], ...]
     parts: tuple[Part, ...]
+
+    @property
+    def nonces_rise(self) -> bool:
+        """Whether a request is refused that arrives behind another with a higher nonce."""
+        return self.nonce in _PER_MS and self.nonce_order == "rising"
 
     def needs(self, name: str) -> bool:
         """Ask whether a key must have a value of this name: passphrase or uid."""
@@ -176,6 +194,7 @@ def read_scheme(table: Table) -> Scheme:
         timestamp=table.text("timestamp", "ms", _STAMPS),
         expires_s=table.integer("expires_s"),
         nonce=table.text("nonce", "none", NONCES),
+        nonce_order=table.text("nonce_order", "rising", NONCE_ORDERS),
         recv_window=table.checked("recv_window", _DIGITS, "number of milliseconds", ""),
         sorts_query=table.flag("sorts_query"),
         strips=frozenset(name.encode("ascii") for name in table.texts("strips")),

@@ -74,7 +74,8 @@ def _live_keys(
         place = nonces_place(config, alias)
         stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique, place)))
         watch = KeyWatch(alias, under_way, host)
-        live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, watch)
+        serial = place if config.venue.signing.nonces_rise else ""
+        live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, watch, serial)
     return live_keys
 
 

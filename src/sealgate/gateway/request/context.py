@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from sealgate.core.admission import Ticket
-from sealgate.core.attempts import RATE_LIMITED
+from sealgate.core.attempts import NONCE, RATE_LIMITED
 from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.core.pacing.claims import Claim
 from sealgate.errors import Refusal
@@ -133,10 +133,10 @@ class RequestContext(Outcome):
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
 
-    def claim(self, ticket: Ticket) -> Claim:
+    def claim(self, ticket: Ticket, serial: str = "") -> Claim:
         """Return what stands in line for it."""
         bot, route = ticket.bot, ticket.route
-        is_again = RATE_LIMITED in self.resends
+        is_again = RATE_LIMITED in self.resends or NONCE in self.resends
         return Claim(
             self.own_id,
             bot.name,
@@ -146,6 +146,7 @@ class RequestContext(Outcome):
             route.cost,
             ticket.is_read,
             is_again,
+            serial,
         )
 
     def has_resynced(self, step_s: float | None) -> None:

@@ -66,7 +66,7 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
         answer.verdict,
         is_read=ticket.is_read,
         replay=replay,
-        has_resynced=TIMESTAMP in context.resends,
+        resends=context.resends,
     )
 
 

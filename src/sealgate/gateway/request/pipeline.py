@@ -163,25 +163,26 @@ class Pipeline:
         """Return the turn of a request that need not wait. Raises Refusal `halted`."""
         self._halting.check(ticket)
         now, turnstile, is_clock_good = self._host.now(), self.tree.open_turnstile, True
+        serial = ""
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile = live_key.turnstile
+            turnstile, serial = live_key.turnstile, live_key.serial_of(ticket.route.auth)
             is_clock_good = self.tree.clock.is_good_for(live_key.key.recv_window_ms, now)
         if context.resends or not is_clock_good:
             return None
-        return turnstile.pass_at_once(context.claim(ticket), now)
+        return turnstile.pass_at_once(context.claim(ticket, serial), now)
 
     async def _wait(self, ticket: Ticket, context: RequestContext) -> Turn:
         """Wait for what a resend waits for, for the clock, and in line."""
         context.enter(QUEUE, self._host.now())
-        turnstile = self.tree.open_turnstile
+        turnstile, serial = self.tree.open_turnstile, ""
         if context.resends:
             await self._wait_for_resend(context)
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile = live_key.turnstile
+            turnstile, serial = live_key.turnstile, live_key.serial_of(ticket.route.auth)
             await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
-        claim = context.claim(ticket)
+        claim = context.claim(ticket, serial)
         turn = turnstile.pass_at_once(claim, self._host.now()) or await turnstile.pass_through(claim)
         context.enter(OWN, self._host.now())
         return turn
@@ -297,6 +298,7 @@ class Pipeline:
         return self._host.now() - since
 
     def _sealed(self, ticket: Ticket, body: bytes, context: RequestContext) -> bytes:
+        """Take the nonce and make the bytes; nothing may be waited for between this and the first byte."""
         live_key, timestamp_ms = self.tree.live_keys[ticket.key], context.timestamp_ms
         stamp = timestamp_ms, live_key.nonces.take(timestamp_ms)
         return sealed_request(self.tree.upstream.head, ticket, live_key.key, stamp, body)

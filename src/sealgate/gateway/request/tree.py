@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sealgate.config import Config
 from sealgate.core.admission import Rules
 from sealgate.core.attempts import Replay
+from sealgate.core.routes import Auth
 from sealgate.core.stamps import Stamps
 from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.clock.keeper import ClockKeeper
@@ -30,7 +31,8 @@ class RequestLimits:
 class LiveKey:
     """A key in use: the turnstile before it, its timestamps, and who watches what the exchange says of it.
 
-    Its nonces are those of all who use the same key at the exchange.
+    Its nonces are those of all who use the same key at the exchange. With a `serial` its signed requests go
+    one at a time, so that none overtakes another with a smaller nonce.
     """
 
     key: SigningKey
@@ -38,6 +40,11 @@ class LiveKey:
     stamps: Stamps
     nonces: Nonces
     watch: KeyWatch
+    serial: str = ""
+
+    def serial_of(self, auth: Auth) -> str:
+        """Return the serial of a request; "" where it carries no nonce, or may overtake others."""
+        return self.serial if auth is Auth.SIGNED else ""
 
 
 @dataclass(frozen=True, slots=True)
