@@ -1,6 +1,6 @@
 # The first stage installs from the lock and compiles; the second has the result and no compiler, no lock, no sources.
 # It is the same Python on the same Debian with a C compiler.
-FROM python:3.13.11-bookworm AS build
+FROM python:3.13.11-trixie AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 # Without pip inside: what runs later has no need to install anything. The owner of /state below is handed on to a
@@ -17,7 +17,7 @@ COPY src src
 RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=true PYTHONPATH=/build/tools \
     pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation .
 
-FROM python:3.13.11-slim-bookworm
+FROM python:3.13.11-slim-trixie
 # The root may be read-only: nothing is written but /var/lib/sealgate and /tmp.
 ENV PATH=/opt/sealgate/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 COPY --from=build /opt/sealgate /opt/sealgate
@@ -27,6 +27,7 @@ WORKDIR /etc/sealgate
 # A number, so that Kubernetes can see that it is not root.
 USER 10001:10001
 EXPOSE 8787 8788
-HEALTHCHECK --interval=10s --timeout=6s --start-period=15s CMD ["/opt/sealgate/bin/sealgate", "healthcheck"]
+# Whether it runs: an exchange that is away is no reason to restart it.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=15s CMD ["/opt/sealgate/bin/sealgate", "healthcheck", "--live"]
 ENTRYPOINT ["/opt/sealgate/bin/sealgate"]
 CMD ["serve"]

@@ -25,10 +25,10 @@ ENVIRON = {
 Told = tuple[int, str, str]
 
 
-async def healthcheck(admin: str, **environ: str) -> Told:
+async def healthcheck(admin: str, *options: str, **environ: str) -> Told:
     """Return exit code, stdout and stderr; it runs in a thread, as what it asks runs here."""
     env = ENVIRON | {"SEALGATE_ADMIN__TCP": admin} | environ
-    result = await asyncio.to_thread(CliRunner().invoke, main, ["healthcheck"], env=env)
+    result = await asyncio.to_thread(CliRunner().invoke, main, ["healthcheck", *options], env=env)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -91,6 +91,18 @@ async def test_reasons_why_it_is_not_ready(admin: Answers) -> None:
     admin.status = status("shutting down", "clock not synced: no sample yet")
     told = "sealgate: not ready: shutting down\nsealgate: not ready: clock not synced: no sample yet\n"
     assert await healthcheck(admin.address) == (1, "", told)
+
+
+async def test_a_gateway_that_cannot_sign_runs_all_the_same(admin: Answers) -> None:
+    """So a container whose exchange is away is not restarted for it."""
+    admin.status = status("clock not synced: no sample yet")
+    assert await healthcheck(admin.address, "--live") == (0, "healthy\n", "")
+
+
+async def test_a_gateway_that_does_not_run_is_not_healthy() -> None:
+    code, out, err = await healthcheck("127.0.0.1:9", "--live")
+    assert (code, out) == (1, "")
+    assert "no gateway answers at 127.0.0.1:9: connection refused" in err
 
 
 async def test_somebody_else_at_the_address(admin: Answers) -> None:

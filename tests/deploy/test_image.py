@@ -32,7 +32,7 @@ def test_the_linter_finds_nothing() -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "rule"),
     [
-        ("python:3.13.11-slim-bookworm", "python:latest", "DL3007"),
+        ("python:3.13.11-slim-trixie", "python:latest", "DL3007"),
         ('CMD ["serve"]', "CMD serve", "DL3025"),
         ("WORKDIR /build", "WORKDIR build", "DL3000"),
         ("COPY src src", "ADD src src", "DL3020"),
@@ -59,7 +59,7 @@ def test_programs_are_started_without_a_shell() -> None:
     [entry], [command], [health] = (named(name, FINAL) for name in ("ENTRYPOINT", "CMD", "HEALTHCHECK"))
     assert entry.words == ["/opt/sealgate/bin/sealgate"]
     assert command.words == ["serve"]
-    assert health.text == 'CMD ["/opt/sealgate/bin/sealgate", "healthcheck"]'
+    assert health.text == 'CMD ["/opt/sealgate/bin/sealgate", "healthcheck", "--live"]'
 
 
 def test_the_last_stage_has_only_the_environment_and_an_empty_folder() -> None:

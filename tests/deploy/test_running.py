@@ -90,7 +90,7 @@ async def test_compose_from_its_files_to_an_order(image: Image, tmp_path: Path) 
         environ = {"SEALGATE_KEYS__MAIN__API_KEY": told["api_key"]}
         async with gateway.running([*image.entrypoint, *image.command], environ) as program:
             await program.line('"ready"')
-            assert gateway.ended(image.health, environ).stdout == "ready\n"
+            assert gateway.ended(image.health, environ).stdout == "healthy\n"
             # Another container calls it by its name in the network.
             bot = {"Authorization": f"Bearer {TOKEN}", "Host": "gateway:8787"}
             async with client(headers=bot) as session:

@@ -1,4 +1,4 @@
-"""`sealgate healthcheck`: asks the running gateway whether it is ready, as containers want to know."""
+"""`sealgate healthcheck`: asks the running gateway whether it is ready, or only whether it runs."""
 
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -19,30 +19,32 @@ _TIMEOUT_S = 5.0
 
 @click.command("healthcheck")
 @config_option
-def command(config_file: Path | None) -> None:
+@click.option("--live", is_flag=True, help="Ask only whether it runs, as a check that restarts it should.")
+def command(config_file: Path | None, *, live: bool) -> None:
     """Exit with 0 if the running gateway is ready, else with 1 and the reasons on stderr.
 
-    It asks /-/ready at admin.tcp of the configuration that the gateway runs with, or at the default address
-    where there is none.
+    It asks /-/ready, or with --live /-/healthy, at admin.tcp of the configuration that the gateway runs with,
+    or at the default address where there is none.
     """
-    reasons = _reasons(*admin_address(config_file))
+    word = "healthy" if live else "ready"
+    reasons = _reasons(*admin_address(config_file), f"/-/{word}")
     for reason in reasons:
         click.echo(f"sealgate: {reason}", err=True)
     if reasons:
         raise click.exceptions.Exit(1)
-    click.echo("ready")
+    click.echo(word)
 
 
-def _reasons(address: "Address", host_name: str) -> list[str]:
-    """Return why the gateway is not ready, nothing if it is."""
+def _reasons(address: "Address", host_name: str, path: str) -> list[str]:
+    """Return why the answer is not yes, nothing if it is."""
     try:
-        status, text = _ask(address, host_name)
+        status, text = _ask(address, host_name, path)
     except (OSError, HTTPException) as error:
         return [f"no gateway answers at {address}: {_cause(error)}"]
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         return text.splitlines()
-    is_ready = status == HTTPStatus.OK
-    return [] if is_ready else [f"{address} answers {status} to /-/ready; is it the gateway's admin.tcp?"]
+    is_yes = status == HTTPStatus.OK
+    return [] if is_yes else [f"{address} answers {status} to {path}; is it the gateway's admin.tcp?"]
 
 
 def _cause(error: OSError | HTTPException) -> str:
@@ -54,10 +56,10 @@ def _cause(error: OSError | HTTPException) -> str:
     return f"{plain_cause(error)}; start it with `sealgate serve`"
 
 
-def _ask(address: "Address", host_name: str) -> tuple[int, str]:
+def _ask(address: "Address", host_name: str, path: str) -> tuple[int, str]:
     connection = HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
     try:
-        connection.request("GET", "/-/ready", headers={"Host": host_name})
+        connection.request("GET", path, headers={"Host": host_name})
         reply = connection.getresponse()
         return reply.status, reply.read().decode(errors="replace")
     finally:
