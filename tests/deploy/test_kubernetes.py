@@ -93,6 +93,32 @@ def test_the_monitor_and_the_policy_mean_the_gateway() -> None:
     assert [allowed["port"] for allowed in ingress["ports"]] == [port["containerPort"]]
 
 
+def test_names_are_asked_of_every_kind_of_cluster_dns() -> None:
+    """Of pods of kube-dns, of the node's own cache, which is no pod's address, and of OpenShift's pods."""
+    [policy] = documents((FOLDER / "sidecar/networkpolicy.yaml").read_text())
+    names, _ = policy["spec"]["egress"]
+    spaces = {
+        peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+        for peer in names["to"]
+        if "namespaceSelector" in peer
+    }
+    assert spaces == {"kube-system", "openshift-dns"}
+    assert {"ipBlock": {"cidr": "169.254.20.10/32"}} in names["to"]
+    assert {(one["protocol"], one["port"]) for one in names["ports"]} == {
+        (protocol, port) for protocol in ("UDP", "TCP") for port in (53, 5353)
+    }
+
+
+def test_an_operator_that_looks_for_its_release_finds_the_monitor() -> None:
+    [monitor] = documents((FOLDER / "sidecar/podmonitor.yaml").read_text())
+    assert "release" in monitor["metadata"]["labels"]
+
+
+def test_a_second_start_finds_the_journal_as_the_gateway_left_it() -> None:
+    """The kubelet would else add write permission for the group, with which the gateway refuses it."""
+    assert POD["securityContext"]["fsGroupChangePolicy"] == "OnRootMismatch"
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> Config:
     text = (FOLDER / "example/sealgate.toml").read_text()

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 
 from rig.container import Container, container, free_ports
 from rig.image import Image
+from rig.ports import free_port
 from rig.program import running_program
 from rig.schemas import DEPLOY, documents
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -144,6 +146,31 @@ async def test_kubernetes_from_its_files_to_an_order(image: Image, tmp_path: Pat
             async with running_program(start=("-u", bot_file), environ={"GATEWAY": url}) as bot:
                 assert "BTC" in await bot.line("done ")
     assert pod.path("/var/lib/sealgate/gateway/journal.db").exists()
+
+
+async def test_the_example_bot_outlives_a_gateway_that_is_away_and_one_that_refuses() -> None:
+    port = free_port()
+    replies = iter([503, 200])
+
+    async def symbols(_: web.Request) -> web.Response:
+        code = next(replies, 200)
+        outcome = "done" if code == 200 else "not_sent"
+        return web.Response(status=code, text=f"reply {code}", headers={"X-Gateway-Outcome": outcome})
+
+    app = web.Application()
+    app.router.add_get("/v1/trade/symbols/list", symbols)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    environ = {"GATEWAY": f"http://127.0.0.1:{port}", "EVERY_S": "0.05"}
+    bot_file = str(KUBERNETES / "example/bot.py")
+    try:
+        async with running_program(start=("-u", bot_file), environ=environ) as bot:
+            await bot.line("no reply: ")
+            await web.TCPSite(runner, "127.0.0.1", port).start()
+            assert await bot.line("not_sent") == "not_sent 503 reply 503"
+            assert await bot.line("done") == "done reply 200"
+    finally:
+        await runner.cleanup()
 
 
 # systemd.
