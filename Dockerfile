@@ -8,10 +8,10 @@ WORKDIR /build
 RUN python -m venv --without-pip /opt/sealgate && mkdir /state
 # The locks before the sources, so that a change of the sources does not install everything again. The compiler, mypyc,
 # reads the types of all that is imported, but is no part of the environment.
-COPY deploy/requirements.txt deploy/requirements-dev.txt deploy/
+COPY deploy/requirements.txt deploy/requirements-compile.txt deploy/
 RUN pip --python /opt/sealgate/bin/python install --require-hashes -r deploy/requirements.txt \
     && pip --python /opt/sealgate/bin/python install --target tools \
-        --require-hashes --constraint deploy/requirements-dev.txt mypy setuptools
+        --require-hashes -r deploy/requirements-compile.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=true PYTHONPATH=/build/tools \
