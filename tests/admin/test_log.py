@@ -14,6 +14,7 @@ import structlog
 
 from rig.outcome import ANSWERED, changed
 from sealgate.admin.log import RequestLog, configure_log
+from sealgate.core.outcome import Outcome
 from sealgate.core.routes import Lane
 
 WALL_S = 1_800_000_000.25  # epoch seconds
@@ -101,6 +102,20 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
     }
     assert second["reason"] == "outside_prefix"
     assert "bot" not in second
+
+
+@pytest.mark.parametrize("style", ["json", "console"])
+@pytest.mark.parametrize("outcome", [DONE, ANSWERED, REFUSED], ids=["resent", "plain", "refused"])
+def test_a_line_has_the_trace_of_its_request(
+    style: str, outcome: Outcome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None for one without."""
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    log = log_as("info", style)
+    log([changed(outcome, trace_id=trace_id), outcome])
+    traced, plain = capsys.readouterr().err.splitlines()
+    assert trace_id in (json.loads(traced)["trace_id"] if style == "json" else traced)
+    assert "trace_id" not in plain
 
 
 def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from sealgate.core.admission import (
     guard,
     identify,
     request_id,
+    trace_id,
 )
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.routes import METHODS, Auth, Permission, RouteTable
@@ -199,6 +200,27 @@ def test_the_request_id_of_a_bot(text: str, *, taken: bool) -> None:
 
 def test_no_request_id() -> None:
     assert request_id(head_of({})) is None
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (f"00-{TRACE}-00f067aa0ba902b7-01", TRACE),
+        (f"00-{TRACE.upper()}-00f067aa0ba902b7-01", None),
+        (f"00-{TRACE}-{'0' * 16}-01", None),
+        (f"00-{TRACE}", None),
+        ("", None),
+    ],
+)
+def test_the_trace_of_a_request(text: str, found: str | None) -> None:
+    assert trace_id(head_of({"traceparent": text})) == found
+
+
+def test_no_trace() -> None:
+    assert trace_id(head_of({})) is None
 
 
 def basic(name: str, token: str) -> str:

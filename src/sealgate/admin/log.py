@@ -177,6 +177,8 @@ def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
         "upstream_ms": _ms(outcome.upstream_s),
         "added_ms": _ms(outcome.added_s),
     }
+    if outcome.trace_id:
+        event["trace_id"] = outcome.trace_id
     if _is_rare(outcome):
         event.update(redact(None, level, _rare(outcome)))  # the rest is ours word for word
     return event if outcome.key is not None else {n: value for n, value in event.items() if value is not None}
@@ -190,6 +192,7 @@ def _plain_json(outcome: Outcome, timestamp: str, level: str, key: str) -> str:
     labels = _labels_json(
         (outcome.bot, key, outcome.method, outcome.route, outcome.status, outcome.conclusion)
     )
+    trace = f', "trace_id": "{outcome.trace_id}"' if outcome.trace_id else ""  # of hexadecimal digits
     return _LINE % (
         timestamp,
         level,
@@ -199,13 +202,14 @@ def _plain_json(outcome: Outcome, timestamp: str, level: str, key: str) -> str:
         *divmod(round(outcome.queue_s * 1e6), 1000),
         *divmod(round(outcome.upstream_s * 1e6), 1000),
         *divmod(round(outcome.added_s * 1e6), 1000),
+        trace,
     )
 
 
 _LINE = (
     '{"timestamp": "%s", "level": "%s", "event": "request", "id": %s, %s, '
     # Of whole microseconds: to write a float takes four times as long, 3 % of a request when compiled.
-    '"attempts": %d, "queue_ms": %d.%03d, "upstream_ms": %d.%03d, "added_ms": %d.%03d}'
+    '"attempts": %d, "queue_ms": %d.%03d, "upstream_ms": %d.%03d, "added_ms": %d.%03d%s}'
 )
 _LABELS = ("bot", "key", "method", "route", "status", "outcome")
 

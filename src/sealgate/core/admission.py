@@ -20,6 +20,8 @@ from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# Version, trace, span, flags, and what later versions may add. All zeros are no id.
+_TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth sending
@@ -28,7 +30,7 @@ _LONGEST_PART = 15  # of a name that is told: a longer one may be a token that w
 _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
 # They change nothing of who may send what; `TicketMemory.find` looks at them.
-_OF_ONE_REQUEST = (b"idempotency-key", b"x-gateway-request-id")
+_OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +152,12 @@ def request_id(head: Head) -> str | None:
     """Return the bot's own id for the request, None where it sent none that can be taken over."""
     text = head.text(b"x-gateway-request-id")
     return text if text is not None and _REQUEST_ID.fullmatch(text) else None
+
+
+def trace_id(head: Head) -> str | None:
+    """Return the id of the request's trace (W3C Trace Context), None where it names none."""
+    named = _TRACE.fullmatch(head.text(b"traceparent") or "")
+    return named[1] if named else None
 
 
 def authenticate(

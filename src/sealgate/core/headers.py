@@ -47,6 +47,7 @@ _READ = frozenset(
         b"content-type",
         b"max-forwards",
         b"referer",  # of a program it is its name, by which exchanges count
+        b"traceparent",
         b"user-agent",
     }
 )
@@ -57,8 +58,8 @@ _PLAIN = bytes(
 )
 _FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _ACCEPT_ENCODING = b"accept-encoding"
-# RFC 9110 section 5.3: several lines are one list.
-_LISTS = frozenset({b"connection", b"upgrade", _ACCEPT_ENCODING})
+# RFC 9110 section 5.3: several lines are one list. Several traceparents are none, and no reason to refuse.
+_LISTS = frozenset({b"connection", b"traceparent", b"upgrade", _ACCEPT_ENCODING})
 _HOP_BY_HOP = frozenset(
     {
         b"connection",

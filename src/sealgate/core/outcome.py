@@ -48,7 +48,8 @@ class Outcome:
     """Everything the readers may want to know of one request. Times are `now`, durations are seconds.
 
     The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger;
-    `key` is None where the request was refused before a key was chosen. `reason` is the slug of the gateway's
+    `key` is None where the request was refused before a key was chosen. `trace_id` is that of the bot's
+    traceparent. `reason` is the slug of the gateway's
     own answer, None for the upstream's. `has_hung_up` says that the bot did not wait for the reply. `resends`
     holds one reason for each time it was sent again, `upstream_errors` are all errors that its attempts met.
     `added_s` is the gateway's own share of the time: neither waiting by design nor the upstream's nor the
@@ -75,6 +76,7 @@ class Outcome:
         "started",
         "status",
         "total_s",
+        "trace_id",
         "upstream_errors",
         "upstream_s",
     )
@@ -84,6 +86,7 @@ class Outcome:
         self.method = method
         self.started = started
         self.bot: str | None = None
+        self.trace_id: str | None = None
         self.key: str | None = None
         self.route = "other"
         self.lane: Lane | None = None

@@ -479,6 +479,44 @@ async def test_a_known_bot_is_held_to_what_it_may(upstream: Upstream, raw: bytes
     assert upstream.received == []
 
 
+# The trace of which a request is a part.
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+TRACES = {
+    "of today": ([f"00-{TRACE}-00f067aa0ba902b7-01"], TRACE),
+    "of a later version": ([f"cc-{TRACE}-00f067aa0ba902b7-01-more"], TRACE),
+    "of a version that never comes": ([f"ff-{TRACE}-00f067aa0ba902b7-01"], None),
+    "all zeros": ([f"00-{'0' * 32}-00f067aa0ba902b7-01"], None),
+    "something else": (['"><script>'], None),
+    "two of them": ([f"00-{TRACE}-00f067aa0ba902b7-01"] * 2, None),
+}
+
+
+@pytest.mark.parametrize(("fields", "trace_id"), TRACES.values(), ids=TRACES)
+async def test_a_trace_passes_on_and_is_known_by_its_id(
+    station: Station, fields: list[str], trace_id: str | None
+) -> None:
+    lines = [f"traceparent: {field}".encode() for field in fields]
+    assert (await station.ask(request(GET, b"/v1/trade/x", *lines))).status == 200
+    received = await station.upstream.until_received(1)
+    sent = [value.decode() for name, value in received.fields if name.lower() == b"traceparent"]
+    assert sent == fields
+    assert (await station.outcomes.until(1)).trace_id == trace_id
+
+
+async def test_each_request_has_its_own_trace(station: Station) -> None:
+    """Also one that is like an earlier one in all else."""
+    ids = [f"{number:032x}" for number in (1, 2, 1)]
+    async with station.bot() as bot:
+        for number in ids:
+            await bot.ask(
+                request(GET, b"/v1/trade/x", f"traceparent: 00-{number}-00f067aa0ba902b7-01".encode())
+            )
+        await bot.ask(request(GET, b"/v1/trade/x"))
+    assert (await station.outcomes.until(4)).trace_id is None
+    assert [outcome.trace_id for outcome in station.outcomes.all[:3]] == ids
+
+
 # The bot's own id for a request.
 
 IDS = {

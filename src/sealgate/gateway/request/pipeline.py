@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
+_NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
 
@@ -119,6 +120,7 @@ class Pipeline:
         fields = rules.headers.sort(head.fields)
         own_id = admission.request_id(fields)
         context.request_id = own_id or context.request_id
+        context.trace_id = admission.trace_id(fields)
         asked = admission.asked_by(fields, head.method, head.target, head.version, peer)
         if (ticket := self._tickets.find(asked, fields)) is None:
             bot = admission.authenticate(fields, head.method, head.version, rules, peer)
@@ -126,7 +128,7 @@ class Pipeline:
             ticket = admission.authorise(bot, head.method, head.target, fields, rules)
             self._tickets.put(asked, ticket)
         context.bot = ticket.bot.name
-        if b"idempotency-key" not in fields.kept:  # such a head does not come again
+        if fields.kept.keys().isdisjoint(_NEVER_AGAIN):
             head.memo = _Admitted(self, peer, own_id, ticket)
             self.heads.put(head)
         return ticket
