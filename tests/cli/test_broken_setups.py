@@ -223,7 +223,12 @@ OFFLINE: dict[str, Case] = {
     "secret that is not hex": Case(
         has(SIGNING__SECRET_IS="base64"),
         "fail  keys.main",
-        ("the secret is not base64, as the venue's signing.secret says",),
+        ("the secret is not base64; correct the secret or signing.secret_is",),
+    ),
+    "secret that the venue's file decodes": Case(
+        has(VENUE="btcturk"),
+        "fail  keys.main",
+        ("not base64; copy it again, complete and as the exchange shows it: BtcTurk decodes it",),
     ),
     "session that others can read": Case(
         writes("main.session", SESSION, 0o644), "fail  keys.main", ("main.session: is open to others",)
@@ -312,7 +317,7 @@ SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
         Case(
             lambda _: None,
             "fail  keys.main",
-            ("the secret is another key's", "find [signing] with: sealgate discover --key main"),
+            ("the secret belongs to another key", "find [signing] with: sealgate discover --key main"),
         ),
     ),
     "mistyped API key": (

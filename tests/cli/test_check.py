@@ -60,7 +60,12 @@ async def test_an_exchange_that_closes_idle_connections_earlier_than_the_gateway
 
 async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
-        setup.has(VENUE="phemex")
+        file = tmp_path / "mine.toml"
+        file.write_text(
+            'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "{target}{body}"\n'
+            '[signing.headers]\nSIGN = "{signature}"\n'
+        )
+        setup.has(VENUE=str(file))
         dated = formatdate(usegmt=True).encode()
         setup.answers(lambda _: say(reply(b"404 Not Found", b"{}", b"Date: " + dated)))
         result = await setup.check()
@@ -198,7 +203,7 @@ async def test_explain_shows_sources_and_all_causes(tmp_path: Path) -> None:
         result = await setup.check("--explain")
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["base_url", f'"{setup.environ["SEALGATE_BASE_URL"]}"', "SEALGATE_BASE_URL"] in lines
-    assert "1. likely: the secret is another key's" in result.stdout
+    assert "1. likely: the secret belongs to another key" in result.stdout
     assert "2. possible: [signing] is not what the exchange takes" in result.stdout
     assert result.stdout.index("1. likely") < result.stdout.index("SEALGATE_BASE_URL")
     assert "1 fail" in result.stdout.splitlines()[-1]

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,7 +54,22 @@ async def test_another_venue_leaves_nothing_to_find_out() -> None:
         assert upstream.connections == 0
     assert result.exit_code == 2
     [line] = result.stderr.splitlines()
-    assert "your venue's file says how bybit is signed (sealgate venues show bybit)" in line
+    assert "the file of bybit states how requests are signed (sealgate venues show bybit)" in line
+
+
+async def test_a_read_that_the_configuration_has_by_post_is_sent_by_post(tmp_path: Path) -> None:
+    file = tmp_path / "sealgate.toml"
+    async with running_upstream() as upstream:
+        upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
+        file.write_text(
+            f'base_url = "{upstream.base_url}"\n[keys.main]\napi_key = "k"\nsecret = "env:EXCHANGE_SECRET"\n'
+            '[[routes]]\nmatch = "POST /v1/trade/orders/query"\nneeds = "read"\n'
+        )
+        environ = {"SEALGATE_CONFIG": str(file), "EXCHANGE_SECRET": "a secret of some length"}
+        result = await discover("--path", "/v1/trade/orders/query", environ=environ)
+        sent = {(one.method, one.target) for one in upstream.received}
+    assert sent == {(b"POST", b"/v1/trade/orders/query")}
+    assert " x POST /v1/trade/orders/query  signed another way each time" in result.stderr
 
 
 async def test_json_is_one_document() -> None:
@@ -181,7 +197,7 @@ async def test_nothing_is_sent_where_nobody_agrees() -> None:
     async with running_sandbox() as sandbox:
         result = await ended_command("discover", environ=environ_of(sandbox))
         assert result.exit_code == 2
-        assert "nobody can be asked here; give --yes" in result.stderr
+        assert "there is no terminal to ask on; pass --yes" in result.stderr
         assert sandbox.exchange.journal._last == 0
 
 

@@ -38,7 +38,7 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
         SIGNATURE,
         facts(),
         Weight.LIKELY,
-        "the secret is another key's",
+        "the secret belongs to another key",
         "keys.main.secret",
     ),
     "scheme set by hand": (
@@ -46,7 +46,7 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
         SIGNATURE,
         facts(scheme_is_default=False),
         Weight.LIKELY,
-        "the secret is another key's",
+        "the secret belongs to another key",
         "keys.main.secret",
     ),
     "scheme never set, and no key is accepted": (
@@ -70,7 +70,7 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
         SIGNATURE,
         facts(others=Others(("alt",))),
         Weight.LIKELY,
-        "the secret is another key's, or was replaced",
+        "the secret belongs to another key, or was replaced",
         "keys.main.secret",
     ),
     "two of three are refused": (
@@ -239,7 +239,14 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
     "another user": (403, "Address mismatch", facts(), Weight.PROVEN, "another user's address", "--path"),
     "403 of nobody known": (403, "No.", facts(), Weight.LIKELY, "a firewall", "look at the reply"),
     "no such path": (404, "Not found", facts(), Weight.LIKELY, "the prefix is wrong", "upstream.prefix"),
-    "401 of nobody known": (401, "No.", facts(), Weight.POSSIBLE, "do not list it", "Read the reply"),
+    "401 of nobody known": (
+        401,
+        "No.",
+        facts(),
+        Weight.POSSIBLE,
+        "no rule of the venue's file",
+        "Read the reply",
+    ),
     "body refused": (422, "Validation error", facts(), Weight.PROVEN, "its reply says why", "Correct"),
     "not traded": (
         403,
@@ -274,7 +281,7 @@ def evidence(said: str, known: Facts) -> dict[str, str]:
     return {cause.text: cause.evidence for cause in causes_of(reply(401, body(said)), known)}
 
 
-SECRET = "the secret is another key's, or was replaced"
+SECRET = "the secret belongs to another key, or was replaced"
 SCHEME = "[signing] is not what the exchange takes"
 PREFIX = "upstream.prefix is not what the exchange leaves out of the signature"
 
@@ -300,6 +307,27 @@ def test_all_causes_of_a_signature_that_nothing_else_explains(
         (weights[1], SCHEME, seen),
         (Weight.POSSIBLE, PREFIX, ""),
     ]
+
+
+def test_where_the_venues_file_says_how_it_is_signed_only_the_keys_own_settings_are_blamed() -> None:
+    known = facts(venue="okx", wants=("passphrase",))
+    causes = causes_of(reply(401, body(SIGNATURE)), known)
+    assert [(cause.weight, cause.text) for cause in causes] == [
+        (Weight.LIKELY, SECRET),
+        (Weight.POSSIBLE, "the passphrase belongs to another key"),
+    ]
+    assert not any("[signing]" in cause.fix or "discover" in cause.fix for cause in causes)
+    assert "keys.main.passphrase" in causes[1].fix
+    [first, *_, last] = causes_of(
+        reply(401, body(SIGNATURE)), facts(venue="okx", scheme_is_default=False, others=Others(("alt",)))
+    )
+    assert (first.text, first.weight) == (SECRET, Weight.LIKELY)
+    assert last.fix == "take [signing] out: the file of okx says how it is signed"
+
+
+def test_the_headers_of_a_venue_are_those_of_its_file() -> None:
+    [dropped] = causes_of(reply(401, body("Missing API key auth headers")), facts(venue="okx"))
+    assert dropped.text == "a proxy before the exchange drops them"
 
 
 def test_headers_may_also_be_dropped_on_the_way() -> None:
@@ -333,7 +361,7 @@ def test_a_large_skew_is_told_to_a_tenth_of_a_second() -> None:
 def test_what_speaks_against_a_cause_puts_it_last() -> None:
     causes = blamed("a", "b", causes_of(reply(401, body(SIGNATURE)), facts(others=Others(("alt",))))).causes
     assert causes[-1].weight is Weight.UNLIKELY
-    assert causes[-1].evidence == "the same [signing] serves alt"
+    assert causes[-1].evidence == "others are signed the same way and accepted: alt"
 
 
 def test_a_smaller_window_is_told_beside_the_clock() -> None:

@@ -351,3 +351,11 @@ def test_a_configured_cost_replaces_the_usual_one() -> None:
 def test_a_read_by_post_waits_with_reads() -> None:
     table = RouteTable([RouteRow("POST", "/balance", needs=READ)])
     assert table.find("POST", "/balance") == Route("/balance", READ, SIGNED, Lane.READ)
+
+
+def test_a_read_is_asked_for_by_post_where_only_that_is_named() -> None:
+    rows = [RouteRow(method, path, needs=Permission.READ) for method, path in (("POST", "/a"), ("*", "/b"))]
+    rows.append(RouteRow("POST", "/auth/r/**", needs=Permission.READ))
+    table = RouteTable(rows, [CustomRoute("POST", "/mine", needs=Permission.READ)])
+    methods = {path: table.method_of_read(path) for path in ("/a", "/b", "/c", "/auth/r/wallets", "/mine")}
+    assert methods == {"/a": "POST", "/b": "GET", "/c": "GET", "/auth/r/wallets": "POST", "/mine": "POST"}

@@ -115,10 +115,36 @@ _OF_ANOTHER_FILE = {"mexc-contract": ("/api/v3/", "/open/"), "bitrue-futures": (
 
 
 @pytest.fixture(scope="session")
-def grave_calls() -> dict[str, list[Call]]:
+def every_call() -> dict[str, list[Call]]:
+    """Return what ccxt knows of each venue."""
+    return calls_of(name for name in VENUES if name not in GONE)
+
+
+@pytest.fixture(scope="session")
+def grave_calls(every_call: dict[str, list[Call]]) -> dict[str, list[Call]]:
     """Return what makes, changes or lists API keys, or withdraws, of each venue that ccxt knows."""
-    names = [name for name in VENUES if name not in GONE]
-    return {name: [call for call in calls if is_grave(name, call)] for name, calls in calls_of(names).items()}
+    return {name: [call for call in calls if is_grave(name, call)] for name, calls in every_call.items()}
+
+
+# Its reads are POSTs with a JSON body, which a read of the gateway's own does not have.
+_WITHOUT_A_READ = {"cex"}
+
+
+def test_the_read_that_checks_a_key_is_one_that_ccxt_signs(every_call: dict[str, list[Call]]) -> None:
+    """`sealgate check` and the gateway send it, by the method that the exchange has for it."""
+    venues = {name: venue_of(FOLDER / f"{name}.toml") for name in VENUES}
+    assert {name for name, venue in venues.items() if not venue.signed_read} == _WITHOUT_A_READ
+    unknown = []
+    for name in sorted(set(every_call) - _WITHOUT_A_READ):
+        venue = venues[name]
+        path = venue.signed_read.partition("?")[0].rstrip("/")
+        method = RouteTable(venue.routes).method_of_read(path.removeprefix(venue.prefix))
+        route = RouteTable(venue.routes).find(method, path.removeprefix(venue.prefix))
+        if (route.needs, route.auth) != (Permission.READ, Auth.SIGNED) or not any(
+            (call.method, call.path) == (method, path) for call in every_call[name]
+        ):
+            unknown.append((name, method, path))
+    assert unknown == []
 
 
 def is_grave(name: str, call: Call) -> bool:

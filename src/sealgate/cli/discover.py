@@ -41,20 +41,21 @@ _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one t
 def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **errand: Any) -> None:
     """Find out how the exchange wants requests signed, and print the settings to paste.
 
-    It says what it will send, and asks. It sends GET alone, 25 at most, and stops at the first
-    signature that is accepted. TARGET is a path as it goes on the wire, prefix included; a query in it is
-    used for the question whether the query is signed.
+    It shows what it will send, and asks first. It sends only reads, 25 at most, and stops at the first
+    signature that is accepted. TARGET is the path as sent, with the prefix; a query in it is used to find out
+    whether the query is signed. A read that a route of the configuration names as a POST is sent as one.
 
-    It is for the default venue, whose documents leave this open; the file of another one says it.
+    This is for the default venue, whose documents leave the scheme open. For every other venue its file
+    states the scheme: see `sealgate venues show NAME`.
     """
     from sealgate.cli import discovery_words as words
     from sealgate.config import load_config
-    from sealgate.config.venues import DEFAULT_VENUE
+    from sealgate.config.venues import is_scheme_open
     from sealgate.gateway.direct.discovery import Discovery
     from sealgate.gateway.host.host import Host
 
     config = load_config(config_file)
-    if config.venue.name != DEFAULT_VENUE:
+    if not is_scheme_open(config.venue):
         leave_with_error(_known_already(config))
     chosen = _errand(config, **errand)
     discovery = Discovery(config, chosen, os.environ, Host())
@@ -75,33 +76,35 @@ def _known_already(config: "Config") -> str:
 
     venue = venue_text(config.venue)
     return (
-        f"nothing to find out: your venue's file says how {venue} is signed (sealgate venues show {venue}); "
-        "if signatures are refused, look at the key: sealgate check"
+        f"nothing to find out: the file of {venue} states how requests are signed "
+        f"(sealgate venues show {venue}); if signatures are refused, check the key: sealgate check"
     )
 
 
 def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
-    from sealgate.core.routes import Auth, RouteTable
+    from sealgate.core.routes import Auth
     from sealgate.gateway.direct.discovery import Errand
+    from sealgate.gateway.life.rules import method_of_read, route_table
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or config.venue.signed_read, prefix)
-    if RouteTable(config.venue.routes).find("GET", chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
+    method = method_of_read(config, chosen)
+    if route_table(config).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
         leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
-    return Errand(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s)
+    return Errand(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
 
 
 def _agree(*, is_agreed: bool) -> None:
     if is_agreed:
         return
     if not sys.stdin.isatty():
-        leave_with_error("nobody can be asked here; give --yes to send them")
+        leave_with_error("there is no terminal to ask on; pass --yes to send them")
     if not click.confirm("Send them?", err=True):
         leave("nothing was sent")
 
 
 def _search(config: "Config", discovery: "Discovery") -> "Search":
-    """Send what is to be sent, and tell each answer as it comes."""
+    """Send the reads, and print each answer as it arrives."""
     from sealgate.cli.discovery_words import Search, line
     from sealgate.cli.loop import run
     from sealgate.core.schemes import Heard, SearchEnd

@@ -74,13 +74,13 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
     """Return what will be sent."""
     key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
     rows = (
-        (1, config.clock.path, "unsigned, for the clock"),
-        (plan.most_ways, errand.path, "signed another way each time"),
-        (len(SignedTarget), errand.target(has_query=True), "is the query signed?"),
-        (MOST_AGAIN, errand.path, "again, after a 429 or a fault"),
+        (1, f"GET {config.clock.path}", "unsigned, for the clock"),
+        (plan.most_ways, f"{errand.method} {errand.path}", "signed another way each time"),
+        (len(SignedTarget), f"{errand.method} {errand.target(has_query=True)}", "is the query signed?"),
+        (MOST_AGAIN, f"{errand.method} {errand.path}", "again, after a 429 or a fault"),
     )
-    width = max(len(path) for _, path, _ in rows)
-    lines = [f"  {most:>2} x GET {path:<{width}}  {why}" for most, path, why in rows]
+    width = max(len(read) for _, read, _ in rows)
+    lines = [f"  {most:>2} x {read:<{width}}  {why}" for most, read, why in rows]
     most_reads = 1 + plan.most_reads
     return "\n".join(
         [

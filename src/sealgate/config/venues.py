@@ -39,6 +39,11 @@ def default_venue() -> Venue:
     return built_in_venue(DEFAULT_VENUE)
 
 
+def is_scheme_open(venue: Venue) -> bool:
+    """Whether the exchange's documents leave open how it is signed, so that `discover` may find it out."""
+    return venue.name == DEFAULT_VENUE
+
+
 def venue_text(venue: Venue) -> str:
     """Return how a configuration names a venue."""
     return venue.file if "/" in venue.file else venue.name

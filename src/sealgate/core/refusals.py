@@ -44,6 +44,8 @@ class Facts:
     be read and this host's clock was signed with. `record` is what the exchange's list says of the key, None
     where it has no session; `is_listed` False where it was read and lacks the key. `is_to_trade`: bots may
     trade with it. `scheme_is_default`: nobody has set `[signing]`. `path` is what was read, by `method`.
+    `venue` names the file that says how requests are signed, "" where that is for the user to find out;
+    `wants` are the settings that a key there must have besides its secret.
     """
 
     alias: str
@@ -61,6 +63,8 @@ class Facts:
     path: str
     method: str = "GET"
     others: Others = field(default_factory=Others)
+    venue: str = ""
+    wants: tuple[str, ...] = ()
 
 
 Causes = Iterator[Cause]
@@ -85,7 +89,8 @@ def _row(verdict: Verdict) -> Cause:
 def _headers(_reply: WholeReply, facts: Facts) -> Causes:
     sent = f"they were sent as {facts.header_prefix}APIKEY and so on"
     fix = "set signing.header_prefix as the exchange documents it"
-    yield Cause(Weight.LIKELY, "the headers have another name at this exchange", fix, sent)
+    if not facts.venue:
+        yield Cause(Weight.LIKELY, "the headers have another name at this exchange", fix, sent)
     yield Cause(Weight.POSSIBLE, "a proxy before the exchange drops them", "connect without it")
 
 
@@ -112,22 +117,48 @@ def _signature(_reply: WholeReply, facts: Facts) -> Causes:
     yield from _stored_wrongly(facts)
     others, alias = facts.others, facts.alias
     fix = f"store the secret of this API key where keys.{alias}.secret points"
+    seen = f"others are signed the same way and accepted: {', '.join(others.accepted)}"
     if others.signature_refused and others.accepted:
         names = ", ".join((alias, *others.signature_refused))
-        seen = f"refused are {names}, and the same [signing] serves {', '.join(others.accepted)}"
         yield Cause(Weight.LIKELY, f"the secrets of {names} are swapped", fix, seen)
     if others.accepted:
-        seen = f"the same [signing] serves {', '.join(others.accepted)}"
-        yield Cause(Weight.LIKELY, "the secret is another key's, or was replaced", fix, seen)
-        yield Cause(Weight.UNLIKELY, "[signing] is not what the exchange takes", _discover(facts), seen)
-        return
-    seen = "no key is accepted" if others.signature_refused else ""
+        yield Cause(Weight.LIKELY, _OTHER_SECRET, fix, seen)
+    if facts.venue:
+        yield from _known_scheme(facts, fix)
+    elif others.accepted:
+        yield Cause(Weight.UNLIKELY, _OTHER_SCHEME, _discover(facts), seen)
+    else:
+        yield from _open_scheme(facts, fix)
+
+
+_OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
+_OTHER_SCHEME = "[signing] is not what the exchange takes"
+
+
+def _known_scheme(facts: Facts, fix: str) -> Causes:
+    """Where the venue's file says how it is signed, only the key's own settings can be wrong."""
+    alias = facts.alias
+    if not facts.others.accepted:
+        yield Cause(Weight.LIKELY, _OTHER_SECRET, fix)
+    for name in facts.wants:
+        yield Cause(
+            Weight.POSSIBLE,
+            f"the {name} belongs to another key",
+            f"compare keys.{alias}.{name} with the key's",
+        )
+    if not facts.scheme_is_default:
+        changed = f"take [signing] out: the file of {facts.venue} says how it is signed"
+        yield Cause(Weight.POSSIBLE, "the [signing] settings replace what the venue's file says", changed)
+
+
+def _open_scheme(facts: Facts, fix: str) -> Causes:
+    seen = "no key is accepted" if facts.others.signature_refused else ""
     # The defaults are what most exchanges take; a secret is copied by hand.
     scheme, secret = (Weight.LIKELY, Weight.POSSIBLE) if seen else (Weight.POSSIBLE, Weight.LIKELY)
     default = "it is at its defaults" if facts.scheme_is_default else "it was set by hand"
     either = f"{fix}; if it is the right one, find [signing] with: {_command(facts)}"
-    yield Cause(secret, "the secret is another key's, or was replaced", either)
-    yield Cause(scheme, "[signing] is not what the exchange takes", _discover(facts), seen or default)
+    yield Cause(secret, _OTHER_SECRET, either)
+    yield Cause(scheme, _OTHER_SCHEME, _discover(facts), seen or default)
     prefix = "upstream.prefix is not what the exchange leaves out of the signature"
     yield Cause(Weight.POSSIBLE, prefix, "compare it with the exchange's documents")
 
@@ -225,7 +256,7 @@ def _nowhere(_reply: WholeReply, _facts: Facts) -> Causes:
 
 
 def _unlisted(reply: WholeReply, _facts: Facts) -> Causes:
-    yield Cause(Weight.POSSIBLE, "the exchange's documents do not list it", reply.verdict.advice)
+    yield Cause(Weight.POSSIBLE, "no rule of the venue's file lists it", reply.verdict.advice)
 
 
 _EXPLAIN: dict[str, Callable[[WholeReply, Facts], Causes]] = {

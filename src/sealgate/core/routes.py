@@ -57,6 +57,7 @@ class Route:
         return self.needs is Permission.READ or self.auth is Auth.SESSION
 
 
+_OTHER = "other"  # the template of a path that no row names
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = frozenset({"GET", "HEAD"})
 
@@ -121,6 +122,12 @@ class RouteTable:
     def find(self, method: str, path: str) -> Route:
         """Return the route of a method and a path relative to the prefix ("/order/cancel")."""
         return self._found(method, path)
+
+    def method_of_read(self, path: str) -> str:
+        """Return the method of a read that the gateway or a command sends: some exchanges have only POST."""
+        is_post = self.find("POST", path).needs is Permission.READ
+        is_get = self.find("GET", path).template != _OTHER
+        return "POST" if is_post and not is_get else "GET"
 
     def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
@@ -213,7 +220,7 @@ def _route(method: str, row: RouteRow) -> Route:
 
 
 def _other(method: str) -> Route:
-    return _route(method, RouteRow(method, "other"))
+    return _route(method, RouteRow(method, _OTHER))
 
 
 def _lane(method: str, template: str) -> Lane:

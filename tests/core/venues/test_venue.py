@@ -355,12 +355,6 @@ def test_what_is_signed_of_a_request_and_what_it_says_of_the_key() -> None:
     assert sealer(venue).signature(b"m") == sealer(venue).signature(b"m")
 
 
-def test_a_read_is_asked_for_as_the_file_has_it() -> None:
-    rest = '[[routes]]\nmatch = ["POST /a", "* /b"]\nneeds = "read"\n'
-    venue = mine(rest=rest)
-    assert [venue.method_of_read(path) for path in ("/a", "/b", "/c")] == ["POST", "GET", "GET"]
-
-
 def test_the_rest_of_a_file_is_read() -> None:
     venue = mine(
         rest="""
@@ -373,7 +367,7 @@ known = ["1200/60s", "10/1s"]
 counters = [{ header = "X-USED", window_s = 60, most = 1200 },
   { header = "X-LEFT", counts = "left", window_s = 1, most_header = "X-MOST", resets_header = "X-RESET" }]
 [reads]
-signed = "/me"
+signed = "/me?type=SPOT"
 [[routes]]
 match = ["GET /a/**", "* /b/{id}"]
 needs = "trade"
@@ -387,7 +381,7 @@ auth = "open"
     assert (venue.clock_path, venue.clock_field, venue.signed_read, venue.key_list) == (
         "/time",
         "/data/0/ts",
-        "/me",
+        "/me?type=SPOT",
         "",
     )
     assert venue.limits.scope is Scope.ADDRESS

@@ -11,6 +11,7 @@ from http import HTTPStatus
 from sealgate.cli.checking.local import Known
 from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
+from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.error_words import error_words
@@ -29,6 +30,7 @@ from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.sealing import bearer_line
+from sealgate.gateway.life.rules import method_of_read
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -67,7 +69,7 @@ class Exchange:
         self._config = config
         self._upstream = upstream
         self._target = target
-        self._method = "GET" if target is None else config.venue.method_of_read(target.path)
+        self._method = "GET" if target is None else method_of_read(config, target)
         self._host = host
         self._clock = CommandClock(config.clock.field, host)
         self._listed: dict[str, Listed] = {}
@@ -233,4 +235,6 @@ class Exchange:
             header_prefix=config.venue.header_prefix,
             method=self._method,
             path=target.path,
+            venue="" if is_scheme_open(config.venue) else venue_text(config.venue),
+            wants=tuple(name for name in ("passphrase", "uid") if config.venue.signing.needs(name)),
         )

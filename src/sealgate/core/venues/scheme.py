@@ -567,7 +567,7 @@ def _mac(scheme: Scheme, secret: bytearray) -> Mac:
     try:
         key = _HMAC_KEYS[scheme.secret](secret)
     except binascii.Error:
-        raise ValueError(f"the secret is not {scheme.secret}, as the venue's signing.secret says") from None
+        raise ValueError(f"the secret is not {scheme.secret}") from None
     if scheme.secret == _APPENDED:
         own = bytes(secret)  # a hash cannot be prepared for what comes last: this one stays in memory
         return lambda message: hashlib.new(scheme.digest, message + own).digest()

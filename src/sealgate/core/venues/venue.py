@@ -24,6 +24,7 @@ _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?")
 _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?")
+_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?")
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
 _FIELD = re.compile(r"[A-Za-z0-9\-]+")
@@ -89,12 +90,6 @@ class Venue:
     def unsigned_routes(self) -> frozenset[str]:
         """Return the templates of routes that say nothing of a key's secret when they are answered."""
         return frozenset(row.template for row in self.routes if row.auth is not Auth.SIGNED)
-
-    def method_of_read(self, path: str) -> str:
-        """How a read is asked for, its path with the prefix: some venues have nothing but POST."""
-        path = path.removeprefix(self.prefix)
-        methods = {row.method for row in self.routes if row.template == path and row.needs is Permission.READ}
-        return "POST" if "POST" in methods and "GET" not in methods else "GET"
 
     @property
     def recv_window_ms(self) -> int:
@@ -196,7 +191,7 @@ def read_venue(file: str, text: str) -> Venue:
         clock_path=clock.checked("path", _PATH, "path", ""),
         clock_field=clock.checked("field", POINTER, "JSON pointer: it is such as /data/0/ts", ""),
         limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
-        signed_read=reads.checked("signed", _PATH, "path", ""),
+        signed_read=reads.checked("signed", _READ, "path", ""),
         key_list=reads.checked("keys", _PATH, "path", ""),
         routes=(*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix)),
         replies=Judge(read_rules(whole.tables("replies", REPLY_KEYS)), _words_at(whole)),

@@ -1,6 +1,6 @@
 """Finds out which signature scheme the exchange accepts: the shell around core/schemes.py.
 
-It sends nothing but GET: one for the exchange's time, then signed ones, with a pause before each.
+It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
 """
 
 import itertools
@@ -49,6 +49,7 @@ class Errand:
     path: str
     query: str
     spacing_s: float
+    method: str = "GET"
 
     def target(self, *, has_query: bool) -> str:
         """Return the request target."""
@@ -113,9 +114,9 @@ class Discovery:
         sent = self._host.now()
         # Some milliseconds back where the signature of now could be read in another encoding, too.
         stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
-        tries = (sealer.sign(stamp, b"", "GET", target, body) for stamp in stamps)
+        tries = (sealer.sign(stamp, b"", self._errand.method, target, body) for stamp in stamps)
         signed = next(one for one in tries if tells_encoding(probe.way.encoding, _signature(one)))
-        answer = await read(upstream, signed[1], signed[0])
+        answer = await read(upstream, signed[1], signed[0], method=self._errand.method)
         if isinstance(answer, Failure):
             verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
             return Heard(probe, verdict, answer.detail)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.config.redis_url import check_redis_url, is_redis_url
+from sealgate.config.venues import is_scheme_open
 from sealgate.core.schemes import Encoding, SecretIs, SignedTarget, Way
 from sealgate.core.venues.venue import KeyMaterial, Venue
 from sealgate.gateway.keys.key import Secret, SigningKey
@@ -71,10 +72,16 @@ def _key(
     try:
         sealer = venue.sealer(material, str(config.base_url))
     except ValueError as error:
-        raise SecretError(key.secret, str(error), "correct the secret or signing.secret_is") from None
+        raise SecretError(key.secret, str(error), _fix_of_form(config)) from None
     is_set = key.recv_window_ms != venue.recv_window_ms and venue.signing.needs("timestamp")
     has_fence = venue.states_window or is_set
     return SigningKey(alias, key.api_key, key.recv_window_ms, sealer, session, has_fence)
+
+
+def _fix_of_form(config: Config) -> str:
+    if is_scheme_open(config.venue) or config.signing.secret_is is not None:
+        return "correct the secret or signing.secret_is"
+    return f"copy it again, complete and as the exchange shows it: {config.venue.title} decodes it"
 
 
 def build_candidates(

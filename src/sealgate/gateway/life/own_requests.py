@@ -45,9 +45,10 @@ async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, host: Host
 
 
 def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
-    rules, venue = pipeline.tree.rules, pipeline.tree.config.venue
+    rules = pipeline.tree.rules
     target = parse_target(path, rules.prefix)
-    method = venue.method_of_read(target.path)
-    route = replace(rules.routes.find(method, target.path[len(rules.prefix) :]), lane=lane)
+    inner = target.path[len(rules.prefix) :]
+    method = rules.routes.method_of_read(inner)
+    route = replace(rules.routes.find(method, inner), lane=lane)
     bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
     return Ticket(bot, alias, route, method, target, Head({}, b""), None)

@@ -4,6 +4,7 @@ from sealgate.config import Config
 from sealgate.core.admission import Bot, Rules
 from sealgate.core.headers import HeaderRules
 from sealgate.core.routes import CustomRoute, Lane, Permission, RouteTable
+from sealgate.core.target import Target
 from sealgate.gateway.keys.roster import Roster
 
 _LOCAL_MAY = frozenset({Permission.READ, Permission.TRADE})
@@ -19,14 +20,15 @@ def build_rules(config: Config, roster: Roster) -> Rules:
         named=roster.named,
         local_users=roster.local_users,
         local=None if config.bots else Bot("local", tuple(config.keys), _LOCAL_MAY),
-        routes=RouteTable(config.venue.routes, _custom_routes(config)),
+        routes=route_table(config),
         headers=HeaderRules(config.venue.own_headers, reads_replies=config.venue.replies.looks_into_done),
         max_body=config.listen.max_body,
     )
 
 
-def _custom_routes(config: Config) -> list[CustomRoute]:
-    return [
+def route_table(config: Config) -> RouteTable:
+    """Return the routes of the venue's file, with those of the configuration."""
+    custom = [
         CustomRoute(
             route.method,
             route.path.removeprefix(config.upstream.prefix),
@@ -36,3 +38,9 @@ def _custom_routes(config: Config) -> list[CustomRoute]:
         )
         for route in config.routes
     ]
+    return RouteTable(config.venue.routes, custom)
+
+
+def method_of_read(config: Config, target: Target) -> str:
+    """Return how a command asks for a read."""
+    return route_table(config).method_of_read(target.path.removeprefix(config.upstream.prefix))

@@ -5,6 +5,7 @@ What the exchange refuses is an error; where it cannot be reached, or its answer
 
 from collections.abc import Awaitable, Callable, Hashable
 
+from sealgate.config.venues import is_scheme_open
 from sealgate.core.key_health import KeyVerdict, judge_key, key_fault
 from sealgate.core.key_records import find_record
 from sealgate.core.routes import Lane
@@ -53,12 +54,14 @@ class Trial:
 
     async def _try_key(self, alias: str) -> str | None:
         """Send a signed read; return why it says nothing of the key, None where that is good."""
-        path = self._new.tree.config.venue.signed_read
+        venue = self._new.tree.config.venue
+        path = venue.signed_read
         if not path:
             return f"keys.{alias} could not be tried: the venue's file names no read in reads.signed"
         answer = await ask(self._new, alias, path, Lane.CANCEL, self._host)
         cause = key_fault(answer.verdict) or "the signature is refused"
-        fix = f"correct keys.{alias}.api_key, its secret or [signing]"
+        rest = ", its secret or [signing]" if is_scheme_open(venue) else " or its secret"
+        fix = f"correct keys.{alias}.api_key{rest}"
         return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
     async def _try_session(self, alias: str) -> str | None:
