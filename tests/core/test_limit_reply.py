@@ -61,7 +61,7 @@ def test_a_ban_lasts_as_long_as_its_words_or_the_header_say() -> None:
 
 THEN = 1_790_000_015.0
 USED = Counter("X-Used", "used", 60.0, 6000.0, "", "")
-LEFT = Counter("X-Left", "left", 10.0, 0.0, "X-Most", "X-Reset")
+LEFT = Counter("X-Left", "left", 10.0, 0.0, "X-Most", "X-Reset", "epoch_s")
 ASKED = replace(USED, most=0.0, most_header="X-Most")
 
 
@@ -76,7 +76,22 @@ ASKED = replace(USED, most=0.0, most_header="X-Most")
         (ASKED, [(b"X-Used", b"1")], []),
         (ASKED, [(b"X-Used", b"1"), (b"X-Most", b"3")], [(2.0, 60.0 - THEN % 60.0)]),
         (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4))], [(3.0, 4.0)]),
-        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN * 1000 + 4000))], [(3.0, 4.0)]),
+        (
+            replace(LEFT, resets="epoch_ms"),
+            [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN * 1000 + 4000))],
+            [(3.0, 4.0)],
+        ),
+        (
+            LEFT,
+            [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN * 1000 + 4000))],
+            [(3.0, 10.0 - THEN % 10.0)],
+        ),
+        (replace(LEFT, resets="in_s"), [(b"X-Left", b"3"), (b"X-Reset", b"7")], [(3.0, 7.0)]),
+        (replace(LEFT, resets="in_s"), [(b"X-Left", b"3"), (b"X-Reset", b"70")], [(3.0, 10.0)]),
+        (replace(LEFT, resets="in_ms"), [(b"X-Left", b"3"), (b"X-Reset", b"7000")], [(3.0, 7.0)]),
+        (replace(LEFT, resets="in_ms"), [(b"X-Left", b"3")], [(3.0, 10.0 - THEN % 10.0)]),
+        (LEFT, [(b"X-Left", b"9"), (b"X-Most", b"5")], [(5.0, 10.0 - THEN % 10.0)]),
+        (LEFT, [(b"X-Left", b"9"), (b"X-Most", b"50")], [(9.0, 10.0 - THEN % 10.0)]),
         (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN - 4))], [(3.0, 0.0)]),
         (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4000))], [(3.0, 10.0)]),
         (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"14000")], [(3.0, 10.0 - THEN % 10.0)]),

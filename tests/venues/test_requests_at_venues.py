@@ -347,3 +347,22 @@ async def test_a_limit_that_replies_count_is_not_run_into() -> None:
         assert first.status == 200
         assert {second.status, third.status} & {429, 504}
         assert third.outcome == "not_sent"
+
+
+async def test_a_countdown_to_the_reset_is_waited_for() -> None:
+    spent = reply(
+        b"200 OK",
+        b'{"code":"200000"}',
+        *(b"gw-ratelimit-limit: 4000", b"gw-ratelimit-remaining: 0", b"gw-ratelimit-reset: 400"),
+    )
+    passphrase = {"keys": {"main": KEY | {"passphrase": "env:SECRET"}}}
+    async with (
+        running_upstream() as upstream,
+        running_station(upstream, ENVIRON, **at("kucoin", **passphrase)) as station,
+    ):
+        upstream.answers.append(say(spent))
+        for _ in range(2):
+            asked = await station.ask(get("/api/v1/accounts", "X-Gateway-Deadline-Ms: 9000"))
+            assert asked.status == 200
+        first, second = upstream.received
+        assert second.at - first.at > 0.3

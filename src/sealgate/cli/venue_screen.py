@@ -268,7 +268,7 @@ def _limits(venue: Venue) -> Iterator[str]:
 
 
 def _counter(counter: Counter) -> str:
-    most = counter.most_header or f"{counter.most:g}"
+    most = counter.most_header or (f"{counter.most:g}" if counter.most else "the limit")
     return f"what is {counter.counts} of {most} per {counter.window_s:g} s"
 
 

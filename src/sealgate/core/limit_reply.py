@@ -8,7 +8,7 @@ from sealgate.core.error_words import in_one_line
 from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.core.pacing.stated import Quota, parse_quota_fields
 from sealgate.core.retry_after import parse_retry_after
-from sealgate.core.server_time import epoch_seconds, stated_time
+from sealgate.core.server_time import is_plausible, stated_time
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.core.venues.venue import Counter
 
@@ -33,14 +33,23 @@ def counted(
         most = counter.most or _number(texts, counter.most_header)
         if count is None or (counter.counts == "used" and most is None):
             continue
-        left = count if counter.counts == "left" else max(0.0, (most or 0.0) - count)
-        resets = _number(texts, counter.resets_header)
-        ends = None if resets is None else epoch_seconds(resets)
-        reset_s = counter.window_s - server_now % counter.window_s
-        if ends is not None:
-            reset_s = min(max(0.0, ends - server_now), counter.window_s)
-        quotas.append(Quota(math.inf, left=left, reset_s=reset_s))
+        whole = math.inf if most is None else most
+        left = min(count, whole) if counter.counts == "left" else max(0.0, whole - count)
+        reset_s = _reset_s(counter, _number(texts, counter.resets_header), server_now)
+        quotas.append(Quota(math.inf, left=left, reset_s=reset_s, name=counter.header.lower()))
     return tuple(quotas)
+
+
+def _reset_s(counter: Counter, stated: float | None, server_now: float) -> float:
+    """Return the seconds until a count begins anew; it is stated as `Counter.resets` says."""
+    seconds = None
+    if stated is not None:
+        seconds = stated / 1000 if counter.resets.endswith("_ms") else stated
+        if counter.resets.startswith("epoch"):
+            seconds = seconds - server_now if is_plausible(seconds) else None
+    if seconds is None:
+        return counter.window_s - server_now % counter.window_s
+    return min(max(0.0, seconds), counter.window_s)
 
 
 def _number(texts: Mapping[bytes, bytes], header: str) -> float | None:

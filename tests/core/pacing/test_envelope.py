@@ -122,6 +122,35 @@ def test_what_a_reply_says_is_left_holds_until_its_reset() -> None:
     assert envelope.ready_at(ORDER, 12.0, is_paced=False) == 12.0
 
 
+def test_each_count_holds_until_its_own_reset_and_the_tightest_decides() -> None:
+    envelope = Envelope()
+    per_second, per_day = (
+        Quota(math.inf, left=left, reset_s=reset_s, name=name)
+        for left, reset_s, name in ((2.0, 1.0, "second"), (1.0, 500.0, "day"))
+    )
+    envelope.stated((per_second, per_day), 0.0)
+    envelope.took(ORDER, 0.0, is_paced=False)
+    assert envelope.ready_at(ORDER, 0.0, is_paced=False) == 500.0
+    envelope.accepted(ORDER, 0.0, 0.1, is_scout=False)
+    assert envelope.spent_s(0.1) == pytest.approx(499.9)
+    envelope.stated((replace(per_second, left=9.0),), 0.1)
+    assert envelope.ready_at(ORDER, 0.1, is_paced=False) == 500.0, "another count said more"
+    envelope.stated((replace(per_day, left=3.0),), 0.2)
+    assert envelope.ready_at(ORDER, 0.2, is_paced=False) == 0.2
+    envelope.stated((replace(per_second, left=0.0),), 0.3)
+    assert envelope.ready_at(ORDER, 0.3, is_paced=False) == pytest.approx(1.3)
+    assert envelope.spent_s(2.0) == 0.0
+
+
+def test_of_counts_without_end_those_that_leave_least_are_kept() -> None:
+    envelope = Envelope()
+    for number in range(20):
+        left = float(abs(number - 5))
+        envelope.stated((Quota(math.inf, left=left, reset_s=10.0 + number, name=str(number)),), 0.0)
+    assert envelope.spent_s(0.0) == 15.0
+    assert len(envelope._counts) == 8
+
+
 @pytest.mark.parametrize("quota", [Quota(math.inf, left=0.0), Quota(math.inf, reset_s=10.0)])
 def test_half_of_what_is_left_says_nothing(quota: Quota) -> None:
     envelope = Envelope()

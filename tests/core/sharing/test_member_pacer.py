@@ -462,3 +462,9 @@ def test_a_credit_lets_none_overtake_another_of_its_serial(pacer: MemberPacer) -
     assert not pacer.goes_at_once(b, 0.0)
     pacer.answered(a, 0.1, ACCEPTED)
     assert pacer.goes_at_once(b, 0.1)
+
+
+def test_what_is_granted_twice_goes_once(pacer: MemberPacer) -> None:
+    (a,) = waiting(pacer, "a")
+    assert granted(pacer, "a", "a") == [a]
+    assert granted(pacer, "a") == []

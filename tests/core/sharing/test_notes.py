@@ -37,6 +37,7 @@ quotas = st.builds(
     st.just(math.inf) | positive,
     st.none() | numbers,
     st.none() | numbers,
+    names | st.just(""),
 )
 replies = st.builds(
     LimitReply,
@@ -88,8 +89,8 @@ OVER: list[Any] = ["1", "accepted", None, 1.0, [], 0.5, 0.1]
         pytest.param([], [[CLAIM[0], None, *CLAIM[2:]]], id="no bot"),
         pytest.param([], [CLAIM[:5]], id="too short"),
         pytest.param([], [[*CLAIM[:3], 10**400, *CLAIM[4:]]], id="too far"),
-        pytest.param([[*OVER[:4], [[0, 1.0, None, None]], *OVER[5:]]], [], id="a quota of nothing"),
-        pytest.param([[*OVER[:4], [[1, 0, None, None]], *OVER[5:]]], [], id="a quota in no time"),
+        pytest.param([[*OVER[:4], [[0, 1.0, None, None, ""]], *OVER[5:]]], [], id="a quota of nothing"),
+        pytest.param([[*OVER[:4], [[1, 0, None, None, ""]], *OVER[5:]]], [], id="a quota in no time"),
     ],
 )
 def test_a_note_that_makes_no_sense_is_none(over: list[Any], waits: list[Any]) -> None:

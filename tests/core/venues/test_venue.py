@@ -365,7 +365,8 @@ field = "/data/0/ts"
 scope = "address"
 known = ["1200/60s", "10/1s"]
 counters = [{ header = "X-USED", window_s = 60, most = 1200 },
-  { header = "X-LEFT", counts = "left", window_s = 1, most_header = "X-MOST", resets_header = "X-RESET" }]
+  { header = "X-LEFT", counts = "left", most_header = "X-MOST", resets_header = "X-RESET", resets = "in_ms" },
+  { header = "X-REST", counts = "left" }]
 [reads]
 signed = "/me?type=SPOT"
 [[routes]]
@@ -386,14 +387,11 @@ auth = "open"
     )
     assert venue.limits.scope is Scope.ADDRESS
     assert venue.limits.known == ("1200/60s", "10/1s")
-    first, second = venue.limits.counters
+    first, second, third = venue.limits.counters
     assert (first.header, first.counts, first.window_s, first.most) == ("X-USED", "used", 60.0, 1200.0)
-    assert (second.counts, second.most, second.most_header, second.resets_header) == (
-        "left",
-        0.0,
-        "X-MOST",
-        "X-RESET",
-    )
+    assert (second.counts, second.most, second.most_header) == ("left", 0.0, "X-MOST")
+    assert (second.resets_header, second.resets) == ("X-RESET", "in_ms")
+    assert (third.most, third.most_header, third.resets) == (0.0, "", "")
     of_the_clock, subtree, each, open_route = venue.routes
     assert (of_the_clock.method, of_the_clock.template, of_the_clock.auth) == ("GET", "/time", Auth.OPEN)
     assert (subtree.method, subtree.template, subtree.needs, subtree.lane, subtree.cost) == (
@@ -469,6 +467,22 @@ auth = "open"
         (
             LEAST + '[[limits.counters]]\nheader = "X"',
             "5: a counter has most, or most_header where replies say it",
+        ),
+        (
+            LEAST + '[[limits.counters]]\nheader = "X"\nmost = 5\nmost_header = "Y"',
+            "7: a counter has most, or most_header where replies say it",
+        ),
+        (
+            LEAST + '[[limits.counters]]\nheader = "X"\nmost = 5\nresets = "in_s"',
+            "8: resets goes with resets_header",
+        ),
+        (
+            LEAST + '[[limits.counters]]\nheader = "X"\nmost = 5\nresets_header = "Y"',
+            "5: resets is missing",
+        ),
+        (
+            LEAST + '[[limits.counters]]\nheader = "X"\nmost = 5\nresets_header = "Y"\nresets = "epoch"',
+            "9: resets = 'epoch' is unknown; did you mean epoch_s?",
         ),
         (LEAST + '[[limits.counters]]\nheader = "X"\nmost = 0', "7: most must be a number above 0"),
         (LEAST + '[[limits.counters]]\nheader = "X"\nmost = true', "7: most must be a number above 0"),

@@ -31,7 +31,18 @@ _HORIZON_S = 3600.0  # the longest window that is learned
 _FULL = 0.9  # of a window in use: with less, another limit holds the rate and nothing is tried of this one
 _PROBED_S = 2.0  # a step on the rate of a bucket, whose window is but its burst, is counted over
 _MOST_STATED = 8  # windows that header fields may publish, those of the configuration included
+_MOST_COUNTS = 8  # of what is left that replies may keep, those that leave least
 _SCOPE = attrgetter("scope")
+
+
+class _Count:
+    """One count of the upstream: what it leaves until then, as its latest reply said."""
+
+    __slots__ = ("left", "until")
+
+    def __init__(self, left: float, until: float) -> None:
+        self.left = left
+        self.until = until
 
 
 class Envelope:
@@ -49,7 +60,7 @@ class Envelope:
         self._recent: deque[Episode] = deque(maxlen=KEPT)
         self._episode: Episode | None = None
         self._lies = 0
-        self._left, self._left_until = math.inf, -math.inf  # what a reply's header fields left
+        self._counts: dict[str, _Count] = {}  # what replies' header fields left, by the name of the count
 
     def publish(self, known: tuple[Quota, ...]) -> None:
         """Go by other published limits from now on; without any, by what was learned."""
@@ -75,7 +86,10 @@ class Envelope:
         """Return when the claim may go; infinity where that depends on a reply."""
         if not self.in_flight.has_room():
             return math.inf
-        at = max(now, self._left_until) if self._left < claim.cost else now
+        at = now
+        for count in self._counts.values():
+            if count.left < claim.cost:
+                at = max(at, count.until)
         return max(at, self.room_at(claim, now, is_paced=is_paced))
 
     def room_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
@@ -90,14 +104,17 @@ class Envelope:
 
     def spent_s(self, now: float) -> float:
         """Return for how long nothing is left, as a reply said; 0 while one under way may say otherwise."""
-        is_spent = self._left < 1.0 and not self.in_flight
-        return max(0.0, self._left_until - now) if is_spent else 0.0
+        if self.in_flight:
+            return 0.0
+        ends = (count.until - now for count in self._counts.values() if count.left < 1.0)
+        return max(0.0, *ends, 0.0)
 
     def took(self, claim: Claim, now: float, *, is_paced: bool) -> None:
         """Hear that the claim goes now."""
         self.log.add(now, claim.cost, is_read=claim.is_read)
         self.in_flight.sent(claim.id, now)
-        self._left -= claim.cost
+        for count in self._counts.values():
+            count.left -= claim.cost
         if not is_paced:
             for limit in self._counting(claim):
                 limit.goes_at_once(now)
@@ -189,12 +206,15 @@ class Envelope:
         for quota in quotas:
             if quota.window_s < math.inf:
                 self._take_published(quota)
-        # Of several that say what is left, the least counts.
+        counts = {name: count for name, count in self._counts.items() if count.until > now}
+        # Of several of one name, the least counts.
         for quota in sorted(quotas, key=_left_of, reverse=True):
             if quota.left is not None and quota.reset_s is not None:
                 # Of what is under way nobody knows whether it was sent before or after this was said: after.
-                self._left = quota.left - len(self.in_flight)
-                self._left_until = now + quota.reset_s
+                counts[quota.name] = _Count(quota.left - len(self.in_flight), now + quota.reset_s)
+        while len(counts) > _MOST_COUNTS:
+            del counts[max(counts, key=lambda name: counts[name].left)]
+        self._counts = counts
 
     def _take_published(self, quota: Quota) -> None:
         if any((one.most, one.window) == (quota.n, quota.window_s) for one in self.limits):

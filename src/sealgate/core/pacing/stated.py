@@ -16,17 +16,22 @@ from sealgate.core.server_time import epoch_seconds
 _PARAMETER = re.compile(r";\s*([a-z]+)\s*=\s*(\d+)")
 _DIGITS = 9  # of a count or a number of seconds; more cannot be meant
 _LONGEST_S = 86_400.0 * 31  # a quota for a month is the longest that there is
+_LONGEST_NAME = 64
 _OLD = ("ratelimit-", "x-ratelimit-")
 
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """`n` per `window_s`; of it `left` until `reset_s` from now. What is not said is infinite or None."""
+    """`n` per `window_s`; of it `left` until `reset_s` from now. What is not said is infinite or None.
+
+    `name` tells apart what the upstream counts: of each count what was said last holds.
+    """
 
     n: float
     window_s: float = math.inf
     left: float | None = None
     reset_s: float | None = None
+    name: str = ""
 
 
 def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Quota, ...]:
@@ -37,10 +42,10 @@ def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Qu
         for one in policies
         if one.get("q") and 0 < one.get("w", 0) <= _LONGEST_S
     ]
-    states = [_parameters(item) for item in _items(fields.get("ratelimit"))]
+    states = [(item.partition(";")[0], _parameters(item)) for item in _items(fields.get("ratelimit"))]
     quotas += [
-        _left(float(one["r"]), float(one["t"]))
-        for one in states
+        _left(float(one["r"]), float(one["t"]), policy)
+        for policy, one in states
         if "r" in one and one.get("t", math.inf) <= _LONGEST_S
     ]
     for prefix in _OLD:
@@ -54,11 +59,11 @@ def _old(fields: Mapping[str, str], prefix: str, server_now: float) -> list[Quot
         return []
     ends = epoch_seconds(reset)
     reset_s = reset if ends is None else ends - server_now
-    return [_left(left, reset_s)] if reset_s <= _LONGEST_S else []
+    return [_left(left, reset_s, prefix)] if reset_s <= _LONGEST_S else []
 
 
-def _left(left: float, reset_s: float) -> Quota:
-    return Quota(math.inf, left=left, reset_s=max(0.0, reset_s))
+def _left(left: float, reset_s: float, name: str) -> Quota:
+    return Quota(math.inf, left=left, reset_s=max(0.0, reset_s), name=name.strip()[:_LONGEST_NAME])
 
 
 def _items(value: str | None) -> list[str]:

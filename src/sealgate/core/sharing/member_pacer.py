@@ -236,7 +236,7 @@ class MemberPacer:
         """Take out of the queue what the lead let go; return it, and when to look again."""
         if self._granted and now < self.paused_until <= now + _SOON_S:
             return [], self.paused_until
-        granted, self._granted = self._granted, []
+        granted, self._granted = dict.fromkeys(self._granted), []
         claims = [claim for name in granted if (claim := self._asked.get(name)) is not None]
         if self.is_paused(now):  # it was granted before the pause was known: ask once more
             for claim in claims:

@@ -179,10 +179,10 @@ def _over(over: Over, now: float) -> list[Any]:
     return [over.name, reply.fate, reply.retry_after_s, reply.resolution_s, quotas, *ages_s]
 
 
-def _quota(quota: Quota) -> list[float | None]:
+def _quota(quota: Quota) -> list[float | str | None]:
     """Return it with None for what is infinite, which JSON does not have."""
     values = (quota.n, quota.window_s, quota.left, quota.reset_s)
-    return [None if value == math.inf else value for value in values]
+    return [*(None if value == math.inf else value for value in values), quota.name]
 
 
 def _read_over(values: Any, now: float) -> Over:
@@ -208,13 +208,14 @@ def _read_claim(values: Any, now: float) -> Claim:
 
 
 def _read_quota(values: Any) -> Quota:
-    n, window_s, left, reset_s = values
+    n, window_s, left, reset_s, name = values
     infinity = math.inf
     return Quota(
         infinity if n is None else positive(n),
         infinity if window_s is None else positive(window_s),
         _maybe(left),
         _maybe(reset_s),
+        text(name),
     )
 
 

@@ -39,11 +39,16 @@ class Scope(StrEnum):
     ADDRESS = "address"
 
 
+# When a count begins anew: at a time, or in so long.
+RESETS = ("epoch_s", "epoch_ms", "in_s", "in_ms")
+
+
 @dataclass(frozen=True, slots=True)
 class Counter:
     """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
 
-    With `per_route` it speaks of the path that was asked alone, and not of the whole limit.
+    `resets` is how `resets_header` is to be read, one of RESETS. With `per_route` it speaks of the path that
+    was asked alone, and not of the whole limit.
     """
 
     header: str
@@ -52,6 +57,7 @@ class Counter:
     most: float
     most_header: str
     resets_header: str
+    resets: str = ""
     per_route: bool = False
 
 
@@ -209,7 +215,7 @@ def _limits(table: Table) -> LimitRules:
     for known in table.texts("known"):
         if not _LIMIT.fullmatch(known):
             raise table.error("known", f"{known!r} in known is no limit such as 1200/60s")
-    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "per_route")
+    keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets", "per_route")
     rows = table.tables("counters", keys)
     return LimitRules(
         Scope(table.text("scope", Scope.KEY, list(Scope))), tuple(map(_counter, rows)), table.texts("known")
@@ -218,15 +224,22 @@ def _limits(table: Table) -> LimitRules:
 
 def _counter(row: Table) -> Counter:
     most_header = row.checked("most_header", _FIELD, "name of a header", "")
-    if bool(most_header) == ("most" in row.data):
+    resets_header = row.checked("resets_header", _FIELD, "name of a header", "")
+    counts = row.text("counts", "used", ("used", "left"))
+    if most_header and "most" in row.data:
+        raise row.error("most", "a counter has most, or most_header where replies say it")
+    if counts == "used" and not most_header and "most" not in row.data:
         raise row.error(None, "a counter has most, or most_header where replies say it")
+    if "resets" in row.data and not resets_header:
+        raise row.error("resets", "resets goes with resets_header")
     return Counter(
         header=row.checked("header", _FIELD, "name of a header"),
-        counts=row.text("counts", "used", ("used", "left")),
+        counts=counts,
         window_s=row.number("window_s", 1.0),
-        most=0.0 if most_header else row.number("most", 1.0),
+        most=row.number("most", 1.0) if "most" in row.data else 0.0,
         most_header=most_header,
-        resets_header=row.checked("resets_header", _FIELD, "name of a header", ""),
+        resets_header=resets_header,
+        resets=row.text("resets", choices=RESETS) if resets_header else "",
         per_route=row.flag("per_route"),
     )
 
