@@ -1,4 +1,6 @@
-"""Compiles the modules that every request goes through, where a wheel is built with this hook switched on.
+"""What a build adds: the README as an index shows it, and, where a wheel is to have them, compiled modules.
+
+The hook that compiles takes the modules that every request goes through, where it is switched on.
 
 mypyc makes C of the same source that runs without it, from the types that mypy checks. What inherits from a
 class of aiohttp or prometheus-client stays as it is. The build needs a C compiler and Python's headers, and
@@ -6,12 +8,14 @@ mypy, setuptools and all that sealgate imports in its environment.
 """
 
 import contextlib
+import re
 from os import environ
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # Globs below src/sealgate; a class that inherits from a compiled one has to be compiled with it.
 COMPILED = (
@@ -69,6 +73,29 @@ COMPILED = (
     "admin/recent.py",
     "admin/traffic.py",
 )
+
+
+# A picture, or a link, to a file of this project.
+_OURS = re.compile(r"(!?)(\[[^\[\]]*\])\((?!\w+:|#)([^()\s]+)\)")
+
+
+class ReadmeHook(MetadataHookInterface):
+    """Makes the README's links absolute: an index has the text, but no files beside it."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Add the README."""
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {
+            "content-type": "text/markdown",
+            "text": absolute_links(text, metadata["urls"]["Source"]),
+        }
+
+
+def absolute_links(text: str, project: str) -> str:
+    """Return a Markdown text whose links to files lead to the project's address."""
+    return _OURS.sub(
+        lambda found: f"{found[1]}{found[2]}({project}/{'raw' if found[1] else 'blob'}/main/{found[3]})", text
+    )
 
 
 class CompileHook(BuildHookInterface[Any]):

@@ -197,6 +197,19 @@ def test_the_installed_program_is_the_command_line() -> None:
     assert script.load() is main
 
 
+def check_readme(text: str) -> None:
+    """Check the page that an index shows: what it links to is there, at the project's own address."""
+    project = PROJECT["project"]["urls"]["Source"]
+    links = [link for link in re.findall(r"\]\(([^()\s]+)\)", text) if not link.startswith("#")]
+    ours = [link.removeprefix(project) for link in links if link.startswith(project)]
+    assert len(ours) > 20
+    assert [link for link in links if "://" not in link] == []
+    assert all(re.match(r"/(blob|raw)/main/", link) for link in ours)
+    assert {link for link in ours if link.endswith(".png")} == {"/raw/main/docs/observing-1280-light.png"}
+    files = [link.split("/", 3)[3].partition("#")[0] for link in ours]
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
 def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
@@ -206,8 +219,14 @@ def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
         names = set(archive.namelist())
         info = f"sealgate-{sealgate.__version__}.dist-info"
         assert "sealgate = sealgate.cli:main" in archive.read(f"{info}/entry_points.txt").decode()
-        assert "License-Expression: MIT" in archive.read(f"{info}/METADATA").decode()
-    assert f"{info}/licenses/LICENSE" in names
+        metadata = archive.read(f"{info}/METADATA").decode()
+    assert "License-Expression: MIT" in metadata
+    # Ours, and that of the plots of the live page.
+    assert {name for name in names if name.startswith(f"{info}/licenses/")} == {
+        f"{info}/licenses/LICENSE",
+        f"{info}/licenses/src/sealgate/admin/page/vendor/LICENSE",
+    }
+    check_readme(metadata.partition("\n\n")[2])
     files = (file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix != ".pyc")
     assert {str(file.relative_to(ROOT / "src")) for file in files} <= names
 

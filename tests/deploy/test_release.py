@@ -1,5 +1,6 @@
 """What a release is: a version, a changelog that says what is in it, and a wheel that passes the tests."""
 
+import json
 import os
 import re
 import subprocess
@@ -80,6 +81,34 @@ def test_no_release_without_its_section(tmp_path: Path) -> None:
         "give [Unreleased] that name, or try it out with --rehearse\n"
     )
     assert not (tmp_path / "dist").exists()
+
+
+def test_no_release_as_long_as_the_project_s_address_is_an_example(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/release").write_text((ROOT / "scripts/release").read_text())
+    for name, text in (("scripts/venv", ""), (".venv/bin/sealgate", "echo sealgate 9.8.7")):
+        program = tmp_path / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [9.8.7] - 2026-11-21\n")
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    command = ["sh", str(tmp_path / "scripts/release")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "[project.urls] of pyproject.toml is still the example" in done.stderr
+
+
+def test_the_list_of_parts_has_all_that_the_lock_has_and_the_plots() -> None:
+    done = subprocess.run([ROOT / "scripts/sbom", "9.8.7"], capture_output=True, text=True, check=True)
+    document = json.loads(done.stdout)
+    assert document["metadata"]["component"]["purl"] == "pkg:pypi/sealgate@9.8.7"
+    parts = {part["name"]: part["version"] for part in document["components"]}
+    locked = re.findall(
+        r"^([\w.-]+)==([^ ;\\]+)", (ROOT / "deploy/requirements.txt").read_text(), re.MULTILINE
+    )
+    assert dict(locked).items() <= parts.items()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", parts["uplot"])
 
 
 # Run in the image's environment: what it lacks for tests is found last, so that all it has is its own.

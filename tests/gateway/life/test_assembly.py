@@ -1,6 +1,7 @@
 """A tree after another: what stays, what starts anew, and what cannot be made."""
 
 import contextlib
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -100,7 +101,10 @@ async def test_where_the_account_is_counted_its_keys_share_one_limit() -> None:
 
 
 async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says where it belongs, and names no package of ours, which an index may have from somebody else."""
     monkeypatch.setattr(redis_extra, "is_installed", lambda: False)
-    with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or take it out$"):
+    with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or take it out$") as told:
         async with one_after_the_other(URL, limits={"redis": "redis://localhost/0"}):
             pass
+    assert sys.prefix in str(told.value)
+    assert "sealgate" not in str(told.value).replace(sys.prefix, "")

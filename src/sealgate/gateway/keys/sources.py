@@ -7,6 +7,7 @@ place. The environment and the keyring have only strings to give, which is why f
 No error here repeats what was read.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 
 from sealgate.config.references import parse_reference, split_entry
@@ -44,7 +45,7 @@ def _read_keyring(text: str, _environ: Mapping[str, str]) -> bytearray:
     try:
         import keyring  # noqa: PLC0415 - an extra that may not be installed
     except ImportError:
-        fix = "install sealgate with its extra keyring, or use another source"
+        fix = f"install keyring, 25 or later, into {sys.prefix}, or use another source"
         raise SecretError(reference, "the package keyring is not installed", fix) from None
     service, name = split_entry(text)
     try:
