@@ -26,6 +26,7 @@ from sealgate.core.key_health import MANY_MISMATCHES
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
+from sealgate.gateway.journal.lock import Lock
 from sealgate.gateway.journal.nonces import NoncesTable
 
 SIGNED_READ = b"/v1/trade/symbols/list"
@@ -109,6 +110,32 @@ async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> N
     NoncesTable(file).raise_to("https://exchange.example ak-public-1 ms", ahead)
     [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
     assert "the nonces of main are reserved up to 7" in line
+
+
+async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    ahead = int((Host().wall() + 5) * 1000)
+    sent: list[int] = []
+    async with raw_setup(tmp_path) as setup:
+        assert setup.upstream is not None
+        setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="", JOURNAL__FILE=str(file))
+        setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+        table = NoncesTable(file)
+        place = f"{setup.upstream.base_url} ak-public-1 ms"
+        table.raise_to(place, ahead)
+        setup.answers(kraken)
+        for _ in range(2):
+            result = await setup.check()
+            assert lines_of(result.stdout, "ok  nonces") == []
+        lock = Lock(file)
+        [line] = lines_of((await setup.check()).stdout, "ok  nonces")
+        lock.release()
+        sent = [int(one.body.partition(b"=")[2]) for one in setup.upstream.received if one.body]
+        assert table.raise_to(place, 0) == sent[1] == ahead + 2
+    assert sent[0] == ahead + 1
+    assert sent[2] < ahead
+    assert "a gateway holds the journal, so the nonce is the time" in line
 
 
 def kraken(request: Received) -> Act:

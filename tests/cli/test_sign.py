@@ -1,5 +1,6 @@
 import asyncio
 import json
+import re
 import shlex
 import shutil
 import subprocess
@@ -14,6 +15,10 @@ from rig import oracle
 from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream
 from sealgate.cli import main
+from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal.file import prepare
+from sealgate.gateway.journal.lock import Lock
+from sealgate.gateway.journal.nonces import NoncesTable
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -238,3 +243,34 @@ def test_wrong_usage(arguments: list[str]) -> None:
     result = sign(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Error: " in result.stderr
+
+
+def test_a_nonce_is_above_those_of_the_gateway_unless_that_runs(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    prepare(file)
+    ahead = int((Host().wall() + 5) * 1000)
+    environ = {
+        "SEALGATE_VENUE": "kraken",
+        "SEALGATE_BASE_URL": "https://exchange.example",
+        "SEALGATE_JOURNAL__FILE": str(file),
+        "EXCHANGE_SECRET": "c2VjcmV0IG9mIGEga2V5",
+    }
+    place = "https://exchange.example ak-public-1 ms"
+    NoncesTable(file).raise_to(place, ahead)
+    asked = ("POST", "/0/private/Balance")
+
+    def nonce(result: Result) -> int:
+        found = re.search(r"nonce=(\d+)", result.stdout)
+        assert found, result.output
+        return int(found[1])
+
+    assert nonce(sign(*asked, **environ)) == ahead + 1
+    lock = Lock(file)
+    beside = sign(*asked, **environ)
+    lock.release()
+    assert nonce(beside) < ahead
+    assert "a gateway holds the journal, so the nonce is the time" in beside.stderr
+    file.write_bytes(b"no journal")
+    damaged = sign(*asked, **environ)
+    assert nonce(damaged) < ahead
+    assert "the nonce is the time: " in damaged.stderr

@@ -1,5 +1,6 @@
 """The search for the signature scheme, against made-up exchanges that answer without sockets."""
 
+import gzip
 import itertools
 import statistics
 from collections.abc import Callable
@@ -281,4 +282,7 @@ def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
     ],
 )
 def test_what_a_reply_says(status: int, body: bytes, verdict: Verdict) -> None:
-    assert judge_signature(status, body, default_venue().replies) is verdict
+    judge = default_venue().replies
+    assert judge_signature(status, judge.judge(status, body), judge) is verdict
+    packed = gzip.compress(body)
+    assert judge_signature(status, judge.judge(status, packed, b"gzip"), judge) is verdict

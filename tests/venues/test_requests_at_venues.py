@@ -289,6 +289,44 @@ async def test_a_route_proves_itself_as_the_venues_file_says(target: str, proof:
         assert b"dummy" not in received.raw
 
 
+RPC = b'{"jsonrpc": "2.0", "id": 1, "method": "private/buy", "params": {"amount": 1}}'
+BY_POST = [f"/api/v2{path}" for path in ("", "/private/get_positions", "/public/get_time", "/private/cancel")]
+
+
+@pytest.mark.parametrize("path", BY_POST)
+async def test_a_bot_that_only_reads_sends_no_json_rpc(path: str) -> None:
+    venue = at("deribit", bots={"reader": {"token": "env:TOKEN", "may": ["read"]}})
+    environ = ENVIRON | {"TOKEN": "t0"}
+    rpc = post(path, RPC, "application/json").replace(b"\r\n", b"\r\nAuthorization: Bearer t0\r\n", 1)
+    async with running_upstream() as upstream, running_station(upstream, environ, **venue) as station:
+        assert (await station.ask(rpc)).reason == "bot_forbidden"
+        by_get = await station.ask(
+            rpc.replace(b"POST " + path.encode(), b"GET /api/v2/private/get_positions")
+        )
+        assert (by_get.reason, by_get.outcome) == ("bad_request", "not_sent")
+        assert upstream.received == []
+
+
+@pytest.mark.parametrize("path", BY_POST)
+async def test_json_rpc_goes_as_an_order_whatever_its_path_says(path: str) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("deribit")) as station:
+        assert (await station.ask(post(path, RPC, "application/json"))).outcome == "done"
+        assert (await station.outcomes.until(1)).lane == "order"
+
+
+async def test_an_order_whose_reply_is_longer_than_any_error_is_in_doubt() -> None:
+    paged = b'{"retCode": 0}' + b" " * 100_000
+    keys = {"keys": {"main": KEY}}
+    async with (
+        running_upstream() as upstream,
+        running_station(upstream, ENVIRON, **at("bybit", **keys)) as station,
+    ):
+        upstream.otherwise = say(reply(b"200 OK", paged))
+        order = await station.ask(post("/v5/order/create", b"{}", "application/json"))
+        read = await station.ask(get("/v5/order/history"))
+        assert (order.outcome, order.body, read.outcome) == ("unknown", paged, "done")
+
+
 async def test_orders_that_go_by_get_are_orders() -> None:
     venue = at("deribit", bots={"reader": {"token": "env:TOKEN", "may": ["read"]}})
     environ = ENVIRON | {"TOKEN": "t0"}

@@ -63,8 +63,10 @@ def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) 
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
     window_s = config.keys[signed.alias].recv_window_ms / 1000
+    nonce = f"; {signed.nonce_words}" if signed.nonce_words else ""
     click.echo(
-        f"sealgate: nothing was sent; the timestamp is by {clock}, and holds for {window_s:g} s", err=True
+        f"sealgate: nothing was sent; the timestamp is by {clock}, and holds for {window_s:g} s{nonce}",
+        err=True,
     )
 
 

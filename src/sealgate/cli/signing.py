@@ -11,8 +11,10 @@ from sealgate.core.venues.scheme import Nonces
 from sealgate.core.venues.templates import names_in
 from sealgate.core.venues.venue import Venue
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal.nonces import nonce_of_command
 from sealgate.gateway.keys.key import headers_in
 from sealgate.gateway.keys.parts import build_key
+from sealgate.gateway.life.memory import nonces_place
 
 HIDDEN = "(hidden)"
 
@@ -33,7 +35,8 @@ class Signed:
     """A signed request: the headers to add, and the exact bytes that the signature is over.
 
     `url` and `body` are as they are sent, with what the venue's file adds. `fingerprint` is the secret's, as
-    the scheme uses it. Headers with the key's passphrase in them have HIDDEN instead.
+    the scheme uses it. `nonce_words` say what its nonce goes by where that is not the journal. Headers with
+    the key's passphrase in them have HIDDEN instead.
     """
 
     alias: str
@@ -47,6 +50,7 @@ class Signed:
     fingerprint: str
     has_other_target: bool
     has_other_body: bool
+    nonce_words: str
 
     @property
     def is_json(self) -> bool:
@@ -72,7 +76,9 @@ def sign_request(config: Config, asked: Request) -> Signed:
     body = asked.body_file.read_bytes() if asked.body_file else b""
     timestamp_ms = int(Host().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
     key, host = build_key(config, alias, os.environ), Host()
-    stamp = timestamp_ms, Nonces(config.venue.signing.nonce, host.unique).take(timestamp_ms)
+    nonces = Nonces(config.venue.signing.nonce, host.unique, nonces_place(config, alias))
+    nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
+    stamp = timestamp_ms, nonce
     signed = key.sealer.sign(*stamp, asked.method, target, body)
     return Signed(
         alias=alias,
@@ -86,4 +92,5 @@ def sign_request(config: Config, asked: Request) -> Signed:
         fingerprint=key.sealer.fingerprint(),
         has_other_target=signed[1] != target.raw,
         has_other_body=signed[2] != body,
+        nonce_words=nonce_words,
     )

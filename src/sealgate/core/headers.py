@@ -56,7 +56,7 @@ _PLAIN = bytes(
     ord(chr(octet).lower()) if chr(octet).isascii() and chr(octet).isalnum() else ord("-")
     for octet in range(256)
 )
-_FRAMING = frozenset({b"content-length", b"transfer-encoding"})
+FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _ACCEPT_ENCODING = b"accept-encoding"
 # RFC 9110 section 5.3: several lines are one list. Several traceparents are none, and no reason to refuse.
 _LISTS = frozenset({b"connection", b"traceparent", b"upgrade", _ACCEPT_ENCODING})
@@ -154,7 +154,7 @@ class HeaderRules:
         Raises Refusal where one server takes it for the body's framing, and the next does not.
         """
         canonical = _canonical(name)
-        if canonical in _FRAMING and canonical != name.lower():
+        if canonical in FRAMING and canonical != name.lower():
             raise Refusal(
                 "bad_request",
                 f"The header {canonical.decode('ascii')} is spelled another way: write it with -.",

@@ -50,6 +50,7 @@ class Route:
     auth: Auth
     lane: Lane
     cost: float = 1.0
+    is_bodiless: bool = False  # whether a body is refused, as it might ask for something else
 
     @cached_property
     def is_read(self) -> bool:
@@ -74,6 +75,7 @@ class RouteRow:
     needs: Permission | None = None
     lane: Lane | None = None
     cost: float = 1.0
+    is_bodiless: bool = False
 
 
 @dataclass(slots=True)
@@ -216,7 +218,7 @@ def _route(method: str, row: RouteRow) -> Route:
         lane = Lane.READ
     if row.lane is None and lane is Lane.READ and needs is Permission.TRADE:
         lane = Lane.ORDER
-    return Route(row.template, needs, row.auth, lane, row.cost)
+    return Route(row.template, needs, row.auth, lane, row.cost, row.is_bodiless)
 
 
 def _other(method: str) -> Route:

@@ -19,6 +19,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from sealgate.core.venues.replies import Judge
+from sealgate.core.venues.replies import Verdict as ReplyVerdict
 
 _LONGEST_PAUSE_S = 60.0
 _PAUSE_S = 10.0  # after a 429 that states none
@@ -141,15 +142,15 @@ _BY_KIND = {
 }
 
 
-def judge_signature(status: int, body: bytes, judge: Judge) -> Verdict:
-    """Return what a reply to a signed read says, by the venue's rules."""
+def judge_signature(status: int, reply: ReplyVerdict, judge: Judge) -> Verdict:
+    """Return what the verdict on a reply to a signed read says of the signature."""
     if status < HTTPStatus.MULTIPLE_CHOICES:
         return Verdict.ACCEPTED
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return Verdict.TROUBLE
     # spec.md gives no status for "Invalid signature" and "Invalid timestamp", so the words count under any.
-    for assumed in (status, HTTPStatus.UNAUTHORIZED):
-        verdict = _BY_KIND.get(judge.judge(assumed, body).kind)
+    for assumed in (reply, judge.judge_words(HTTPStatus.UNAUTHORIZED, reply.words)):
+        verdict = _BY_KIND.get(assumed.kind)
         if verdict is not None:
             return verdict
     return Verdict.REFUSED if status == HTTPStatus.UNAUTHORIZED else Verdict.PASSED

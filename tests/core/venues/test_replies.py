@@ -279,3 +279,43 @@ def test_a_broken_rule_is_refused_with_its_line(rule: str, error: str) -> None:
     with pytest.raises(VenueError) as raised:
         judge_of(f"[[replies]]\n{rule}\n")
     assert str(raised.value).startswith(f"mine.toml:{error}")
+
+
+@pytest.mark.parametrize(
+    ("rules", "body", "means"),
+    [
+        (RULES, b'{"code":"50011"}' + b" " * LONGEST_DONE, Means.LIMITED),
+        (RULES, b'{"code":"0"}' + b" " * LONGEST_DONE, Means.DONE),
+        (RULES, b'{"code":"0"}' + b" " * LONGEST_ERROR, Means.UNKNOWN),
+        (RULES, b"<html>", Means.UNKNOWN),
+        (RULES, b"", Means.DONE),
+        (STATED, b'{"code":"0"}' + b" " * LONGEST_DONE, Means.DONE),
+        (STATED, b'{"code":"504"}' + b" " * LONGEST_DONE, Means.REFUSED),
+        (STATED, b"x" * (LONGEST_ERROR + 1), Means.UNKNOWN),
+        ('[[replies]]\nstatus = [400]\nat = "/a"\nis = ["1"]\nkind = "x"', b"<html>", Means.DONE),
+    ],
+    ids=str,
+)
+def test_the_reply_to_an_order_is_looked_into_as_far_as_errors_are_long(
+    rules: str, body: bytes, means: Means
+) -> None:
+    assert judge_of(rules).judge(200, body, is_order=True).means is means
+
+
+def test_an_error_that_names_an_order_may_have_executed() -> None:
+    judge = read_venue("mine.toml", 'order_ids = "/ids/*"\n' + LEAST + RULES).replies
+    for body, means in (
+        (b'{"code": "50011", "ids": []}', Means.LIMITED),
+        (b'{"code": "50011", "ids": ["a"]}', Means.UNKNOWN),
+        (b'{"code": "0", "ids": ["a"]}', Means.DONE),
+    ):
+        assert judge.judge(200, body).means is means
+    with pytest.raises(VenueError, match="'ids' in order_ids is no JSON pointer"):
+        read_venue("mine.toml", 'order_ids = "ids"\n' + LEAST)
+
+
+def test_words_can_be_judged_under_another_status() -> None:
+    judge = read_venue("mine.toml", 'words = "/detail"\n' + LEAST + RULES).replies
+    assert judge.judge_words(400, "outside the window").means is Means.TIMESTAMP
+    assert judge.judge_words(400, "else").means is Means.REFUSED
+    assert judge.judge_words(200, "outside the window").means is Means.DONE

@@ -55,8 +55,10 @@ class Connection(UpstreamConnection):
     def is_alive(self) -> bool:
         return self._is_alive
 
-    async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer:
-        del timeout_s, is_head
+    async def exchange(
+        self, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
+    ) -> Answer:
+        del timeout_s, is_head, is_order
         self.ends.append(data.split(b" ", 1)[0].decode())
         return self._reply
 

@@ -4,7 +4,7 @@ Only reads are sent, one after the other: three for the time, one without a sign
 has no time), one for each session token and each key. A 429 ends it, as the limit belongs to the bots.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 
@@ -15,7 +15,7 @@ from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
 from sealgate.core.error_words import error_words
-from sealgate.core.findings import Finding, Level, fail, warn
+from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts, WholeReply
@@ -28,8 +28,10 @@ from sealgate.core.vetting import nothing_there, vet_clock, vet_keep_alive, vet_
 from sealgate.gateway.direct.clock import CommandClock
 from sealgate.gateway.direct.read import read
 from sealgate.gateway.host.host import Host
+from sealgate.gateway.journal.nonces import nonce_of_command
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.sealing import bearer_line
+from sealgate.gateway.life.memory import nonces_place
 from sealgate.gateway.life.rules import method_of_read
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
@@ -75,6 +77,7 @@ class Exchange:
         self._listed: dict[str, Listed] = {}
         self._is_time_missing = False
         self._keep_alive_s: float | None = None  # the shortest that is announced
+        self._nonce_words: dict[str, None] = {}
         self.accepted: set[str] = set()
 
     async def examine(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
@@ -97,12 +100,18 @@ class Exchange:
             if finding.level is Level.OK:
                 self.accepted.add(made.facts.alias)
             yield finding
-        for alias in known if self._target is None else ():
-            yield warn(f"keys.{alias}", _NO_READ, "name a GET that needs a key: --path /…")
+        for finding in self._notes(known):
+            yield finding
         if (idle := vet_keep_alive(self._keep_alive_s, self._config.upstream.keep_alive)) is not None:
             yield idle
         if end is not None:
             yield end
+
+    def _notes(self, known: Mapping[str, Known]) -> Iterator[Finding]:
+        for words in self._nonce_words:
+            yield ok("nonces", words)
+        for alias in known if self._target is None else ():
+            yield warn(f"keys.{alias}", _NO_READ, "name a GET that needs a key: --path /…")
 
     async def _ask(
         self, target: str, lines: bytes = b"", body: bytes = b"", method: str = "GET"
@@ -210,7 +219,10 @@ class Exchange:
     async def _read(self, known: Known, target: Target) -> Read:
         key, sent = known.key, self._host.now()
         timestamp_ms = self._clock.timestamp_ms(sent)
-        nonce = Nonces(key.sealer.scheme.nonce, self._host.unique).take(timestamp_ms)
+        nonces = Nonces(key.sealer.scheme.nonce, self._host.unique, nonces_place(self._config, key.alias))
+        nonce, words = nonce_of_command(self._config.journal.file, nonces, timestamp_ms)
+        if words:
+            self._nonce_words[words] = None
         answer = await self._ask(*key.sign_read(timestamp_ms, nonce, self._method, target), self._method)
         facts = self._facts(known, target, timestamp_ms, round((self._host.now() - sent) * 1000))
         if isinstance(answer, Failure):

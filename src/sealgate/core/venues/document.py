@@ -9,6 +9,7 @@ from sealgate.core.venues.templates import TemplateError, nearest
 
 Path = tuple[str | int, ...]
 
+FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
 _HEADER = re.compile(r"\s*\[(\[)?\s*([\w.\-]+)\s*\]")
 _KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w\-]+))\s*=""")
 _AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")

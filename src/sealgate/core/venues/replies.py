@@ -217,11 +217,13 @@ def _rule(table: Table) -> Rule:
 class Judge:
     """Classifies replies by rules; the first that matches decides, and where none does the status alone.
 
-    `words_at` are the JSON pointers of where an error says in words what is wrong.
+    `words_at` are the JSON pointers of where an error says in words what is wrong, `order_ids` those of where
+    a reply names orders that it made: an error that names one may have executed.
     """
 
     rules: tuple[Rule, ...] = ()
     words_at: tuple[str, ...] = ()
+    order_ids: tuple[str, ...] = ()
 
     @cached_property
     def _by_status(self) -> dict[int, tuple[Rule, ...]]:
@@ -242,20 +244,46 @@ class Judge:
             found = self._by_status[status] = tuple(rule for rule in self.rules if rule.is_for(status))
         return found
 
-    def judge(self, status: int, body: bytes, coding: bytes | None = None) -> Verdict:
-        """Classify a whole reply; `coding` is what its Content-Encoding says. Nothing is read for nothing."""
+    def judge(
+        self, status: int, body: bytes, coding: bytes | None = None, *, is_order: bool = False
+    ) -> Verdict:
+        """Classify a whole reply; `coding` is what its Content-Encoding says. Nothing is read for nothing.
+
+        What is longer than errors are is judged by its status: a read's is data. That of an order is looked
+        into as far as any error is long; where its words then cannot be read, it may have executed.
+        """
         rules = self._rules_for(status)
         if not rules and status < BAD_REQUEST:
             return _DONE
-        reading = _Reading(status, body, coding)
+        reading = _Reading(status, body, coding, is_order=is_order)
         for rule in rules:
             text = rule.match(reading.texts(rule.at) if rule.at else ())
             if text is not None:
+                if rule.means is not _MEANS_DONE and self._names_order(reading):
+                    return self._worded(_UNKNOWN, _NOTHING, reading)
                 return self._worded(rule.verdict, _found(rule, text), reading)
-        # Where the exchange says "done" in so many words, a page of somebody else's does not mean that.
-        if self._states_done and OK <= status < BAD_REQUEST and not reading.is_long:
+        if OK <= status < BAD_REQUEST and self._is_unsaid(reading, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reading)
         return self._worded(by_status(status), _NOTHING, reading)
+
+    def judge_words(self, status: int, words: str) -> Verdict:
+        """Classify an error's words, as in a verdict, as if they had come with another status."""
+        for rule in self._rules_for(status):
+            if rule.at in self.words_at and rule.match((words,)) is not None:
+                return rule.verdict
+        return by_status(status)
+
+    def _names_order(self, reading: "_Reading") -> bool:
+        return any(reading.texts(at) for at in self.order_ids)
+
+    def _is_unsaid(self, reading: "_Reading", *, is_order: bool) -> bool:
+        """Whether a reply's status says "done", and its words, which decide at this venue, do not.
+
+        Where the exchange says "done" in so many words, a page of somebody else's does not mean that.
+        """
+        if not is_order:
+            return self._states_done and not reading.is_long
+        return self._states_done or (self.looks_into_done and reading.is_dark)
 
     def _worded(self, verdict: Verdict, found: Mapping[str, str], reading: "_Reading") -> Verdict:
         if verdict.means is _MEANS_DONE:
@@ -301,8 +329,8 @@ _parse = json.JSONDecoder(strict=False).decode
 class _Reading:
     """A short body's JSON, parsed once and only where a rule looks at it."""
 
-    def __init__(self, status: int, body: bytes, coding: bytes | None) -> None:
-        self._longest = LONGEST_DONE if status < BAD_REQUEST else LONGEST_ERROR
+    def __init__(self, status: int, body: bytes, coding: bytes | None, *, is_order: bool) -> None:
+        self._longest = LONGEST_DONE if status < BAD_REQUEST and not is_order else LONGEST_ERROR
         self._body = body
         self._coding = coding
         self._texts: dict[str, tuple[str, ...]] = {}
@@ -311,6 +339,11 @@ class _Reading:
     def is_long(self) -> bool:
         """Whether it is longer than errors are."""
         return len(self._body) > self._longest
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether something came, and it cannot be read as JSON."""
+        return bool(self._body) and self._document is None
 
     @cached_property
     def _document(self) -> object:

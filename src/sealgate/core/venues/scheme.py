@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from sealgate.core.routes import METHODS
 from sealgate.core.target import Target
-from sealgate.core.venues.document import Table
+from sealgate.core.venues.document import FIELD_NAME, Table
 from sealgate.core.venues.templates import (
     Mac,
     Ref,
@@ -106,7 +106,6 @@ _TABLES = ("sorts_query", "strips", "drops", "headers", "parts")
 _SAFE_IN_HEADERS = frozenset({"base64", "pct", "sha512"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PARAMETER = re.compile(r"[\w.\-]+")
-_FIELD = re.compile(r"[A-Za-z0-9_\-]+")
 _DROPPED = re.compile(r"[A-Za-z0-9_\-]+\*?")
 _DIGITS = re.compile(r"[1-9]\d*")
 
@@ -171,7 +170,7 @@ def read_scheme(table: Table) -> Scheme:
     header_table = table.table("headers")
     headers = []
     for name in header_table.data:
-        if not _FIELD.fullmatch(name):
+        if not FIELD_NAME.fullmatch(name):
             raise header_table.error(name, f"{name!r} is no name of a header")
         text = _template(header_table, name, header_table.text(name), names)
         _check_header(header_table, name, text, {_BODY, *part_table.data})

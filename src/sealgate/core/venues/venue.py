@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 from sealgate.core.json_pointer import POINTER
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
-from sealgate.core.venues.document import Document, Table, VenueError
+from sealgate.core.venues.document import FIELD_NAME, Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
 from sealgate.core.venues.templates import Ref, Template, names_in
 
 __all__ = ["KeyMaterial", "Sealer", "Venue", "VenueError", "read_venue"]
 
-_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words")
+_KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words", "order_ids")
 _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?")
@@ -27,7 +27,6 @@ _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?")
 _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?")
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
-_FIELD = re.compile(r"[A-Za-z0-9\-]+")
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 
 
@@ -200,15 +199,19 @@ def read_venue(file: str, text: str) -> Venue:
         signed_read=reads.checked("signed", _READ, "path", ""),
         key_list=reads.checked("keys", _PATH, "path", ""),
         routes=(*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix)),
-        replies=Judge(read_rules(whole.tables("replies", REPLY_KEYS)), _words_at(whole)),
+        replies=Judge(
+            read_rules(whole.tables("replies", REPLY_KEYS)),
+            _pointers(whole, "words"),
+            _pointers(whole, "order_ids"),
+        ),
     )
 
 
-def _words_at(whole: Table) -> tuple[str, ...]:
-    for at in whole.texts("words"):
+def _pointers(whole: Table, key: str) -> tuple[str, ...]:
+    for at in whole.texts(key):
         if not POINTER.fullmatch(at):
-            raise whole.error("words", f"{at!r} in words is no JSON pointer: it is such as /msg")
-    return whole.texts("words")
+            raise whole.error(key, f"{at!r} in {key} is no JSON pointer: it is such as /msg")
+    return whole.texts(key)
 
 
 def _limits(table: Table) -> LimitRules:
@@ -223,8 +226,8 @@ def _limits(table: Table) -> LimitRules:
 
 
 def _counter(row: Table) -> Counter:
-    most_header = row.checked("most_header", _FIELD, "name of a header", "")
-    resets_header = row.checked("resets_header", _FIELD, "name of a header", "")
+    most_header = row.checked("most_header", FIELD_NAME, "name of a header", "")
+    resets_header = row.checked("resets_header", FIELD_NAME, "name of a header", "")
     counts = row.text("counts", "used", ("used", "left"))
     if most_header and "most" in row.data:
         raise row.error("most", "a counter has most, or most_header where replies say it")
@@ -233,7 +236,7 @@ def _counter(row: Table) -> Counter:
     if "resets" in row.data and not resets_header:
         raise row.error("resets", "resets goes with resets_header")
     return Counter(
-        header=row.checked("header", _FIELD, "name of a header"),
+        header=row.checked("header", FIELD_NAME, "name of a header"),
         counts=counts,
         window_s=row.number("window_s", 1.0),
         most=row.number("most", 1.0) if "most" in row.data else 0.0,
@@ -251,7 +254,7 @@ def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
         yield RouteRow("GET", path[len(prefix) :], Auth.OPEN)
 
 
-_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost")
+_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless")
 
 
 def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
@@ -274,4 +277,5 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                 Permission(needs) if needs else None,
                 Lane(lane) if lane else None,
                 row.number("cost", 1.0),
+                row.flag("bodiless"),
             )

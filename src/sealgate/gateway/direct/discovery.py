@@ -99,7 +99,7 @@ class Discovery:
         answer = await read(upstream, self._config.clock.path)
         if isinstance(answer, Failure):
             return SearchEnd(End.UNREACHABLE, answer.detail)
-        if judge_signature(answer.status, answer.body, upstream.judge) is Verdict.LIMITED:
+        if judge_signature(answer.status, answer.verdict, upstream.judge) is Verdict.LIMITED:
             return SearchEnd(End.LIMITED, self._words(answer))
         try:
             self._clock.take(answer, sent)
@@ -120,7 +120,7 @@ class Discovery:
         if isinstance(answer, Failure):
             verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
             return Heard(probe, verdict, answer.detail)
-        verdict = judge_signature(answer.status, answer.body, upstream.judge)
+        verdict = judge_signature(answer.status, answer.verdict, upstream.judge)
         if verdict is Verdict.CLOCK:
             self._clock.refused(answer.verdict, sent)
         limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
 
+from sealgate.core.headers import FRAMING
 from sealgate.gateway.http.memory import Fields, Head, HeadMemory
 
 MOST_HEAD_BYTES: Final = 64 * 1024
@@ -28,8 +29,7 @@ _WHOLE: Final = frozenset({2, 3})  # events of a message that came at once: head
 _CONTINUE: Final = 100
 _SWITCHING: Final = 101
 _OK: Final = 200
-_FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
-_FRAMING_LENGTHS: Final = frozenset(map(len, _FRAMING))
+_FRAMING_LENGTHS: Final = frozenset(map(len, FRAMING))
 _UNPRINTABLE: Final = re.compile(rb"[^\t\x20-\x7e\x80-\xff]")
 _VERSIONS: Final = {"0.9": (0, 9), "1.0": (1, 0), "1.1": (1, 1), "2.0": (2, 0)}
 _HTTP_11: Final = (1, 1)
@@ -194,7 +194,7 @@ class _Parser:
             self._refuse(_TOO_LARGE, is_too_large=True)
         value = value.rstrip(b" \t")
         self._fields.append((name, value))
-        if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in _FRAMING:
+        if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in FRAMING:
             if lower == b"content-length":
                 self._length = value
             else:

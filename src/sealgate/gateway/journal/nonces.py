@@ -15,7 +15,8 @@ import structlog
 
 from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.journal.file import connect, told
+from sealgate.gateway.journal.file import JournalError, connect, told
+from sealgate.gateway.journal.lock import is_in_use
 from sealgate.gateway.journal.writer import HANGS_AFTER_S
 
 _AGAIN_S = 1.0
@@ -49,6 +50,28 @@ def read_marks(database: sqlite3.Connection) -> dict[str, int]:
     if database.execute("SELECT 1 FROM sqlite_master WHERE name = 'nonces'").fetchone() is None:
         return {}
     return dict(database.execute("SELECT place, until FROM nonces"))
+
+
+def nonce_of_command(file: Path | None, nonces: Nonces, now_ms: int) -> tuple[bytes, str]:
+    """Return a nonce for a request of a command, and in words why it does not go by the mark, if so.
+
+    It is above the mark, which it moves, so that the next start goes above it. While a gateway holds the
+    journal its nonces follow the time, below the mark: one above that would make the exchange refuse them.
+    """
+    words = ""
+    if nonces.is_number and file is not None and file.exists():
+        try:
+            if is_in_use(file):
+                words = "a gateway holds the journal, so the nonce is the time: its own go on above that"
+            else:
+                table = NoncesTable(file)
+                nonces.reserved(table.raise_to(nonces.place, 0), 0)
+                nonce = nonces.take(now_ms)
+                table.raise_to(nonces.place, int(nonce))
+                return nonce, ""
+        except (JournalError, OSError) as error:
+            words = f"the nonce is the time: {error}"
+    return nonces.take(now_ms), words
 
 
 class NoncesKeeper:

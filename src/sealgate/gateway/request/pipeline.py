@@ -77,6 +77,8 @@ class Pipeline:
             body = whole_body(request, self.tree.rules.max_body)
         else:
             body = await self._read(ticket, request, context)
+        if body and ticket.route.is_bodiless:
+            raise Refusal("bad_request", "At this exchange such a request has no body.")
         if (known := self._recall(ticket, body, context)) is not None:
             return known
         self._check_standing(ticket)
@@ -251,7 +253,9 @@ class Pipeline:
             return _give_up(connection, context)
         turn.goes(now)
         context.sends(now)
-        attempt = await connection.exchange(data, timeout_s, is_head=ticket.method == "HEAD")
+        attempt = await connection.exchange(
+            data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
+        )
         if isinstance(attempt, Failure) and attempt.is_unsent:
             context.sent_nothing()
         return attempt

@@ -128,7 +128,9 @@ class UpstreamConnection(Flow):
         now = Host.now()
         self.life.closed(self.life.idle_s(now), now)
 
-    async def exchange(self, data: bytes, timeout_s: float, *, is_head: bool) -> Answer | Failure:
+    async def exchange(
+        self, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
+    ) -> Answer | Failure:
         """Send a request, once, and return its reply; a failure that is unsent, where nothing of it left.
 
         All of it, the remainder of a large reply included, takes at most `timeout_s`.
@@ -143,7 +145,7 @@ class UpstreamConnection(Flow):
             content = self._content
             fields = _sorted(message)
             body = content.take() if content.is_whole else await read_held(content)
-            verdict = self._owner.judge.judge(message.status, body, fields.content_coding)
+            verdict = self._owner.judge.judge(message.status, body, fields.content_coding, is_order=is_order)
         except TimeoutError:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
         except TRANSPORT_ERRORS as error:
