@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
+from sealgate.core.order_terms import OrderShape, PriceShape
+
 
 class Auth(StrEnum):
     """How a request proves itself to the upstream."""
@@ -43,7 +45,11 @@ class Lane(StrEnum):
 
 @dataclass(frozen=True)
 class Route:
-    """One row. `template` is relative to the prefix and names the route in metrics and log."""
+    """One row. `template` is relative to the prefix and names the route in metrics and log.
+
+    `order` says where its orders have what a policy asks for, `prices` where its replies have prices.
+    `is_cancel`: the venue's file names it, and it can do nothing but cancel. The lane alone says less.
+    """
 
     template: str
     needs: Permission
@@ -51,6 +57,9 @@ class Route:
     lane: Lane
     cost: float = 1.0
     is_bodiless: bool = False  # whether a body is refused, as it might ask for something else
+    order: OrderShape | None = field(default=None, compare=False)
+    prices: PriceShape | None = field(default=None, compare=False)
+    is_cancel: bool = field(default=False, compare=False)
 
     @cached_property
     def is_read(self) -> bool:
@@ -76,6 +85,8 @@ class RouteRow:
     lane: Lane | None = None
     cost: float = 1.0
     is_bodiless: bool = False
+    order: OrderShape | None = None
+    prices: PriceShape | None = None
 
 
 @dataclass(slots=True)
@@ -207,8 +218,9 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     """Apply a row of the configuration; how a route is authenticated stays the exchange's own."""
     needs = row.needs or standing.needs
     is_demoted = row.needs is Permission.READ and standing.lane is Lane.ORDER
-    by_need = Lane.READ if is_demoted else standing.lane
-    return replace(standing, needs=needs, lane=row.lane or by_need, cost=row.cost or standing.cost)
+    lane = row.lane or (Lane.READ if is_demoted else standing.lane)
+    is_cancel = standing.is_cancel and lane is Lane.CANCEL
+    return replace(standing, needs=needs, lane=lane, cost=row.cost or standing.cost, is_cancel=is_cancel)
 
 
 def _route(method: str, row: RouteRow) -> Route:
@@ -218,7 +230,18 @@ def _route(method: str, row: RouteRow) -> Route:
         lane = Lane.READ
     if row.lane is None and lane is Lane.READ and needs is Permission.TRADE:
         lane = Lane.ORDER
-    return Route(row.template, needs, row.auth, lane, row.cost, row.is_bodiless)
+    is_cancel = lane is Lane.CANCEL and needs is Permission.TRADE and row.template != _OTHER
+    return Route(
+        row.template,
+        needs,
+        row.auth,
+        lane,
+        row.cost,
+        row.is_bodiless,
+        row.order,
+        row.prices,
+        is_cancel,
+    )
 
 
 def _other(method: str) -> Route:

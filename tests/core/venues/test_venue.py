@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sealgate.core import venues
+from sealgate.core.order_terms import OrderShape, PriceShape
 from sealgate.core.routes import Auth, Lane, Permission
 from sealgate.core.target import parse_target
 from sealgate.core.venues.scheme import Nonces, Sealer, next_nonce
@@ -401,6 +402,41 @@ auth = "open"
     assert (open_route.auth, open_route.needs, open_route.lane) == (Auth.OPEN, None, None)
 
 
+ROUTE = '[[routes]]\nmatch = "POST /a"\n'
+
+
+def test_a_route_says_where_its_orders_and_prices_are() -> None:
+    text = """
+[[routes]]
+match = "POST /order"
+[routes.order]
+in = "parameters"
+each = "/a~1b/orders"
+symbol = "/s"
+size = "/q/n"
+kind = "/k"
+limit = ["LIMIT"]
+never = "/quote"
+contracts = true
+[[routes]]
+match = "GET /prices"
+prices = { each = "", symbol = "/s", price = "/p" }
+"""
+    order, prices = read_venue("mine.toml", LEAST + text).routes
+    assert order.order == OrderShape(
+        is_json=False,
+        each=("a/b", "orders"),
+        symbol=("s",),
+        size=("q", "n"),
+        kind=("k",),
+        limit=frozenset({"LIMIT"}),
+        never=(("quote",),),
+        in_contracts=True,
+    )
+    assert prices.prices == PriceShape(("s",), ("p",), ())
+    assert (order.prices, prices.order) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("text", "error"),
     [
@@ -496,6 +532,15 @@ auth = "open"
             LEAST + '[[routes]]\nmatch = "GET /a"\nlane = "fast"',
             "7: lane = 'fast' is unknown; it may be , cancel, order, read",
         ),
+        (
+            LEAST + ROUTE + 'order = { symbol = "s" }',
+            "7: symbol = 's' is no JSON pointer: it is such as /symbol",
+        ),
+        (LEAST + ROUTE + 'order = { never = ["s"] }', "7: 's' in never is no JSON pointer"),
+        (LEAST + ROUTE + 'order = { kind = "/k" }', "7: kind and limit go together"),
+        (LEAST + ROUTE + 'order = { in = "xml" }', "7: in = 'xml' is unknown; it may be json, parameters"),
+        (LEAST + ROUTE + "order = { sise = 1 }", "7: unknown key sise; did you mean size?"),
+        (LEAST + ROUTE + 'prices = { symbol = "/s" }', "7: price is missing"),
     ],
 )
 def test_a_broken_file_is_refused_in_one_line_with_its_place(text: str, error: str) -> None:

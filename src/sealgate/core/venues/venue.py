@@ -11,6 +11,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from sealgate.core.json_pointer import POINTER
+from sealgate.core.order_terms import OrderShape, Path, PriceShape, steps
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
 from sealgate.core.venues.document import FIELD_NAME, Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
@@ -254,7 +255,50 @@ def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
         yield RouteRow("GET", path[len(prefix) :], Auth.OPEN)
 
 
-_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless")
+_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
+_ORDER_PLACES = ("symbol", "size", "price", "reduce_only", "kind")
+_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, "limit", "never", "contracts")
+_IN = ("json", "parameters")
+_PLACE = "JSON pointer: it is such as /symbol"
+
+
+def _order_shape(row: Table) -> OrderShape | None:
+    if "order" not in row.data:
+        return None
+    table = row.table("order", _ORDER_KEYS)
+    limit, never = table.texts("limit"), table.texts("never")
+    if bool(limit) != ("kind" in table.data):
+        raise table.error(None, "kind and limit go together: which kinds of orders have a price")
+    for place in never:
+        if not POINTER.fullmatch(place):
+            raise table.error("never", f"{place!r} in never is no {_PLACE}")
+    return OrderShape(
+        is_json=table.text("in", "json", _IN) == "json",
+        each=_rows_at(table),
+        limit=frozenset(limit),
+        never=tuple(map(steps, never)),
+        in_contracts=table.flag("contracts"),
+        **{name: _steps_at(table, name) for name in _ORDER_PLACES},
+    )
+
+
+def _price_shape(row: Table) -> PriceShape | None:
+    if "prices" not in row.data:
+        return None
+    table = row.table("prices", ("each", "symbol", "price"))
+    symbol, price = (steps(table.checked(name, POINTER, _PLACE)) for name in ("symbol", "price"))
+    return PriceShape(symbol, price, _rows_at(table))
+
+
+def _rows_at(table: Table) -> Path | None:
+    """Return where a list stands; "" is the whole document."""
+    if "each" not in table.data:
+        return None
+    return steps(table.checked("each", POINTER, _PLACE, ""))
+
+
+def _steps_at(table: Table, name: str) -> Path | None:
+    return steps(table.checked(name, POINTER, _PLACE)) if name in table.data else None
 
 
 def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
@@ -278,4 +322,6 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                 Lane(lane) if lane else None,
                 row.number("cost", 1.0),
                 row.flag("bodiless"),
+                _order_shape(row),
+                _price_shape(row),
             )

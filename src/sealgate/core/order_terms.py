@@ -1,0 +1,243 @@
+"""What an order says: symbol, size, price, reduce-only, read from its untouched body or query.
+
+Where two servers could read an order differently it cannot be read: repeated keys, other encodings, numbers
+spelled otherwise than in JSON, parameters beside a JSON body. Nothing here is repaired, and nothing is sent
+from what was read: the bytes that came are the bytes that go.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+from urllib.parse import unquote_plus
+
+Path = tuple[str, ...]  # the steps of a JSON pointer; a parameter's is its name alone
+
+_JSON_TYPES = frozenset({b"", b"application/json", b"application/json;charset=utf-8"})
+_FORM_TYPES = frozenset(
+    {b"", b"application/x-www-form-urlencoded", b"application/x-www-form-urlencoded;charset=utf-8"}
+)
+# Servers mangle names, see core/headers.py; this one is passed on.
+_ENCODED = re.compile(rb"(?im)^content[^a-z0-9]encoding\s*:")
+# JSON's grammar (RFC 8259 section 6), in ASCII, and no longer than any exchange takes.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,4})?")
+_NAME = re.compile(r"[A-Za-z0-9_]+")
+_FORM = re.compile(rb"[!-:<-~]*")  # printable ASCII without the semicolon, at which some servers cut
+
+
+class UnreadableError(ValueError):
+    """An order that cannot be read; the message says why in one clause."""
+
+
+class _Literal(str):
+    """A number of a JSON document, with every digit that was sent."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OrderShape:
+    """Where the orders of a route have what a policy asks for; None: nowhere.
+
+    `is_json`: in a JSON body, else in query and form together. `each` leads to a list of orders, None where
+    the request is one. A price counts only where `kind` has one of `limit`, if there is a `kind`: elsewhere
+    it is a market order, whatever price it carries. An order that has one of `never` is of another kind than
+    these pointers are for. `in_contracts`: sizes are numbers of contracts, so size x price is no notional.
+    """
+
+    is_json: bool = True
+    each: Path | None = None
+    symbol: Path | None = None
+    size: Path | None = None
+    price: Path | None = None
+    reduce_only: Path | None = None
+    kind: Path | None = None
+    limit: frozenset[str] = frozenset()
+    never: tuple[Path, ...] = ()
+    in_contracts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PriceShape:
+    """Where the replies of a route have prices: in each of a list; with `each` None in the reply itself."""
+
+    symbol: Path
+    price: Path
+    each: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTerms:
+    """One order as it was sent: absolute values; None where it does not say. `price` None: at the market."""
+
+    symbol: str | None
+    size: Decimal | None
+    price: Decimal | None
+    reduces: bool
+
+
+def read_orders(
+    shape: OrderShape, query: str | None, body: bytes, content_type: bytes | None, fields: bytes
+) -> list[OrderTerms]:
+    """Return the orders of a request, at least one; `fields` are its header lines.
+
+    Raises UnreadableError.
+    """
+    if _ENCODED.search(fields):
+        raise UnreadableError("the body has a Content-Encoding")
+    kind = b"" if content_type is None else content_type.lower().replace(b" ", b"").replace(b'"', b"")
+    if kind not in (_JSON_TYPES if shape.is_json else _FORM_TYPES):
+        raise UnreadableError(f"the Content-Type is not {'JSON' if shape.is_json else 'a form'} in UTF-8")
+    if shape.is_json:
+        if query is not None:
+            raise UnreadableError("there is a query beside the body")
+        document = _json(body)
+    else:
+        document = _parameters(query, body)
+    return [_read(order, shape) for order in _each(document, shape.each)]
+
+
+def read_prices(shape: PriceShape, body: bytes) -> dict[str, Decimal]:
+    """Return the prices of a reply by symbol, as many as can be read."""
+    prices: dict[str, Decimal] = {}
+    try:
+        rows = _each(_json(body), shape.each)
+    except UnreadableError:
+        return prices
+    for row in rows:
+        try:
+            symbol, price = _symbol(row, shape.symbol), _number(row, shape.price)
+        except UnreadableError:
+            continue
+        if symbol and price:
+            prices[symbol] = price
+    return prices
+
+
+def _each(document: object, path: Path | None) -> list[Any]:
+    if path is None:
+        return [document]
+    rows = document
+    for step in path:
+        rows = _member(rows, step)
+    if not isinstance(rows, list) or not rows:
+        raise UnreadableError("there is no list where the venue's file says")
+    return rows
+
+
+def _read(order: object, shape: OrderShape) -> OrderTerms:
+    for never in shape.never:
+        if _at(order, never) is not None:
+            raise UnreadableError(f"it has {'/'.join(never)}, which makes it another kind of order")
+    price = _number(order, shape.price)
+    if shape.kind is not None and _at(order, shape.kind) not in shape.limit:
+        price = None
+    return OrderTerms(
+        _symbol(order, shape.symbol),
+        _number(order, shape.size),
+        price or None,  # where it is zero, some exchanges take it for a market order
+        shape.reduce_only is not None
+        and _at(order, shape.reduce_only) in ((True,) if shape.is_json else ("true",)),
+    )
+
+
+def _at(order: object, path: Path | None) -> object:
+    if path is None:
+        return None
+    for step in path:
+        order = _member(order, step)
+        if order is None:
+            return None
+    # A list or a table is equal to no text, and has no hash to be looked up by.
+    if isinstance(order, list | dict):
+        raise UnreadableError(f"{'/'.join(path)} is a list or a table")
+    return order
+
+
+def _member(document: object, name: str) -> object:
+    if not isinstance(document, dict):
+        raise UnreadableError(f"there is no table that could have {name}")
+    return document.get(name)
+
+
+def _symbol(order: object, path: Path | None) -> str | None:
+    found = _at(order, path)
+    if found is None or type(found) is str:
+        return found
+    raise UnreadableError("the symbol is no text")
+
+
+def _number(order: object, path: Path | None) -> Decimal | None:
+    found = _at(order, path)
+    if found is None:
+        return None
+    if not isinstance(found, str) or (number := _decimal(found)) is None:
+        raise UnreadableError(f"{'/'.join(path or ())} is no number as JSON writes them")
+    return number
+
+
+@lru_cache(maxsize=512)
+def _decimal(text: str) -> Decimal | None:
+    """Return the absolute value of a number as JSON writes it, exactly; None for any other text."""
+    return Decimal(text).copy_abs() if len(text) <= _LONGEST and _NUMBER.fullmatch(text) else None
+
+
+_LONGEST = 88  # characters that `_NUMBER` may match
+
+
+def _json(body: bytes) -> object:
+    try:
+        return _DECODER.decode(body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        cause = str(error) if isinstance(error, UnreadableError) else "the body is no JSON in UTF-8"
+        raise UnreadableError(cause) from None
+
+
+def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a document. Keys that differ in case alone are one to some servers."""
+    if len({key.casefold() for key, _ in pairs}) != len(pairs):
+        raise UnreadableError("a key comes twice")
+    return dict(pairs)
+
+
+def _constant(name: str) -> object:
+    raise UnreadableError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_table, parse_int=_Literal, parse_float=_Literal, parse_constant=_constant
+)
+
+
+def _parameters(query: str | None, body: bytes) -> Mapping[str, str]:
+    """Return the parameters of query and form, each of which is there once."""
+    if not _FORM.fullmatch(body):
+        raise UnreadableError("the body is no plain form")
+    parameters: dict[str, str] = {}
+    seen: set[str] = set()
+    for text in (query, body.decode("ascii")):
+        for name, value in _pairs(text) if text else ():
+            if (folded := name.casefold()) in seen:
+                raise UnreadableError("a parameter comes twice")
+            seen.add(folded)
+            parameters[name] = value
+    return parameters
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    for pair in text.split("&"):
+        name, mark, value = pair.partition("=")
+        if not mark or not _NAME.fullmatch(name):
+            raise UnreadableError("a parameter is not NAME=VALUE with a plain name")
+        try:
+            yield name, unquote_plus(value, errors="strict")
+        except UnicodeDecodeError:
+            raise UnreadableError("a parameter is not UTF-8") from None
+
+
+def steps(pointer: str) -> Path:
+    """Return the steps of a JSON pointer; "" has none."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])

@@ -1,0 +1,241 @@
+"""What the orders of a bot may be: hard limits that no fault of the bot can lift.
+
+An order passes only where it was read whole and every rule of the policy says so. Amounts are decimals,
+compared exactly and by absolute value. What a policy has let pass counts for any 60 s and any 24 h.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal, InvalidOperation
+from typing import NamedTuple
+
+from sealgate.core.order_terms import OrderShape, OrderTerms
+from sealgate.core.routes import Route
+
+MINUTE_S, DAY_S = 60.0, 86400.0
+_EXACT = Context(prec=400, traps=[InvalidOperation])  # size x price has at most 160 digits
+
+Amounts = Decimal | Mapping[str, Decimal]  # one for all symbols, or by symbol
+
+
+class PolicyError(Exception):
+    """An order that may not pass. `rule` is the setting's name, `body` or `route`; `str()` says why."""
+
+    def __init__(self, rule: str, why: str) -> None:
+        super().__init__(why)
+        self.rule = rule
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings of `[bots.NAME.policy]`; None: no such rule."""
+
+    symbols: frozenset[str] | None = None
+    max_size: Amounts | None = None
+    max_notional: Decimal | None = None
+    max_orders_per_minute: int | None = None
+    max_orders_per_day: int | None = None
+    reduce_only: bool = False
+    observe: bool = False
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The settings that refuse something."""
+        return tuple(name for name in RULES if getattr(self, name))
+
+    def lacks(self, shape: OrderShape | None) -> str | None:
+        """Return the setting that cannot be judged where orders have this shape, None if all can.
+
+        It is `route` where there is no shape.
+        """
+        if shape is None:
+            return "route"
+        by_symbol = isinstance(self.max_size, Mapping)
+        needed = {
+            "symbols": self.symbols is not None and shape.symbol is None,
+            "max_size": self.max_size is not None
+            and (shape.size is None or (by_symbol and shape.symbol is None)),
+            "max_notional": self.max_notional is not None and (shape.size is None or shape.in_contracts),
+            "reduce_only": self.reduce_only and shape.reduce_only is None,
+        }
+        return next((rule for rule, is_lacking in needed.items() if is_lacking), None)
+
+
+RULES = (
+    "symbols",
+    "max_size",
+    "max_notional",
+    "max_orders_per_minute",
+    "max_orders_per_day",
+    "reduce_only",
+)
+ALWAYS = ("body", "route")  # rules that every policy has
+
+
+def is_judged(route: Route) -> bool:
+    """Ask whether a policy speaks of a route: of all but reads, and cancels that the venue's file names."""
+    return not route.is_read and not route.is_cancel
+
+
+LastPrice = Callable[[str], Decimal | None]  # of a symbol
+
+
+def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> None:
+    """Raise PolicyError unless each order may pass; how many there were is for `Spent`."""
+    for order in orders:
+        for check in _CHECKS:
+            check(policy, order, last_price)
+
+
+def _symbols(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
+    if policy.symbols is not None and order.symbol not in policy.symbols:
+        raise PolicyError("symbols", "the symbol is not one of them")
+
+
+def _max_size(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
+    most = policy.max_size
+    if most is None:
+        return
+    if isinstance(most, Mapping):
+        most = most.get(order.symbol or "")
+        if most is None:
+            raise PolicyError("max_size", "it has no size for this symbol")
+    if _size(order) > most:
+        raise PolicyError("max_size", f"the size is above {most:f}")
+
+
+def _max_notional(policy: Policy, order: OrderTerms, last_price: LastPrice) -> None:
+    most = policy.max_notional
+    if most is None:
+        return
+    price = order.price
+    if price is None and (price := last_price(order.symbol or "")) is None:
+        raise PolicyError("max_notional", "no price was seen yet by which a market order could be measured")
+    if _EXACT.multiply(_size(order), price) > most:
+        raise PolicyError("max_notional", f"size x price is above {most:f}")
+
+
+def _size(order: OrderTerms) -> Decimal:
+    """Return the size; without one, or with zero, some exchanges take it for all that there is."""
+    if not order.size:
+        raise PolicyError("body", "the order has no size")
+    return order.size
+
+
+def _reduce_only(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
+    if policy.reduce_only and not order.reduces:
+        raise PolicyError("reduce_only", "the order does not say that it only reduces a position")
+
+
+_CHECKS = (_symbols, _max_size, _max_notional, _reduce_only)
+
+
+class Passed(NamedTuple):
+    """So many orders that were let pass at `at`."""
+
+    at: float
+    orders: int
+
+
+_EXACT_ENTRIES = 4000  # beyond these, orders within 1/2000 of the span count as of the latest of them
+_COARSE = 2000
+
+
+@dataclass(slots=True)
+class _Entry:
+    first: float
+    last: float
+    orders: int
+
+
+class _Window:
+    """What passed within a span of time."""
+
+    def __init__(self, span_s: float) -> None:
+        self._span_s = span_s
+        self._entries: deque[_Entry] = deque()
+        self._orders = 0
+
+    def count(self, now: float) -> int:
+        """Return how many orders passed within the span."""
+        entries = self._entries
+        while entries and entries[0].last <= now - self._span_s:
+            self._orders -= entries.popleft().orders
+        return self._orders
+
+    def add(self, at: float, orders: int) -> None:
+        """Take orders in; `at` is the latest so far."""
+        entries = self._entries
+        self._orders += orders
+        if len(entries) >= _EXACT_ENTRIES and at - entries[-1].first < self._span_s / _COARSE:
+            entries[-1].last = at
+            entries[-1].orders += orders
+        else:
+            entries.append(_Entry(at, at, orders))
+
+    def take_back(self, at: float, orders: int) -> None:
+        """Forget orders that were taken in at `at`; they are among the latest."""
+        for entry in reversed(self._entries):
+            if entry.first <= at:
+                taken = min(orders, entry.orders) if at <= entry.last else 0
+                entry.orders -= taken
+                self._orders -= taken
+                return
+
+
+class Spent:
+    """What a bot has used of its policy, and how often which rule refused it; it outlives the policy."""
+
+    def __init__(self) -> None:
+        self._minute, self._day = _Window(MINUTE_S), _Window(DAY_S)
+        self.refusals: Counter[str] = Counter()
+
+    def spend(self, policy: Policy, orders: int, now: float) -> Passed:
+        """Let so many orders pass, or raise PolicyError; `now` never goes back."""
+        bounds = (
+            (self._minute, policy.max_orders_per_minute, "max_orders_per_minute", "a minute"),
+            (self._day, policy.max_orders_per_day, "max_orders_per_day", "a day"),
+        )
+        for window, most, rule, span in bounds:
+            if most is not None and window.count(now) + orders > most:
+                raise PolicyError(rule, f"{window.count(now)} of {most} orders passed within {span}")
+        passed = Passed(now, orders)
+        self.restore((passed,))
+        return passed
+
+    def restore(self, earlier: Iterable[Passed]) -> None:
+        """Take in what passed, the oldest first."""
+        for passed in earlier:
+            self._minute.add(passed.at, passed.orders)
+            self._day.add(passed.at, passed.orders)
+
+    def take_back(self, passed: Passed) -> None:
+        """Count orders no more that were never sent."""
+        self._minute.take_back(passed.at, passed.orders)
+        self._day.take_back(passed.at, passed.orders)
+
+    def within_a_minute(self, now: float) -> int:
+        """Return how many orders passed within the last minute."""
+        return self._minute.count(now)
+
+
+def words(policy: Policy) -> str:
+    """Say what a bot may order, in one sentence."""
+    may = "reduce-only orders" if policy.reduce_only else "orders"
+    parts = [f"{may} in {_listed(policy.symbols)}" if policy.symbols else f"{may} in any symbol"]
+    if isinstance(policy.max_size, Mapping):
+        parts.append(f"of at most {_listed(f'{most:f} {name}' for name, most in policy.max_size.items())}")
+    elif policy.max_size is not None:
+        parts.append(f"of at most {policy.max_size:f}")
+    if policy.max_notional is not None:
+        parts.append(f"worth at most {policy.max_notional:f}")
+    rates = {"minute": policy.max_orders_per_minute, "day": policy.max_orders_per_day}
+    parts += [f"at most {most} a {span}" for span, most in rates.items() if most is not None]
+    told = ", ".join(parts)
+    return f"would be held to {told}; nothing is refused (observe)" if policy.observe else f"may send {told}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    *others, last = sorted(names)
+    return f"{', '.join(others)} and {last}" if others else last

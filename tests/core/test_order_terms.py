@@ -1,0 +1,183 @@
+"""What is read of an order, and what is not because two servers could read it differently."""
+
+from decimal import Decimal
+
+import pytest
+
+from sealgate.core.order_terms import (
+    OrderShape,
+    OrderTerms,
+    PriceShape,
+    UnreadableError,
+    read_orders,
+    read_prices,
+    steps,
+)
+
+FLAT = OrderShape(symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
+FORM = OrderShape(False, symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
+BATCH = OrderShape(each=("orders",), symbol=("symbol",), size=("size",))
+MARKET = OrderShape(size=("size",), price=("price",), kind=("type",), limit=frozenset({"limit"}))
+JSON_TYPE = b"application/json"
+
+
+def read(
+    shape: OrderShape,
+    body: bytes,
+    query: str | None = None,
+    content_type: bytes | None = None,
+    fields: bytes = b"",
+) -> list[OrderTerms]:
+    return read_orders(shape, query, body, content_type, fields)
+
+
+def test_an_order_is_read_with_absolute_amounts() -> None:
+    body = b'{"symbol": "BTC", "size": "-0.50", "price": 6.6e4, "reduceOnly": true, "more": [{"a": 1}]}'
+    assert read(FLAT, body) == [OrderTerms("BTC", Decimal("0.50"), Decimal(66000), reduces=True)]
+
+
+def test_what_an_order_does_not_say_is_none() -> None:
+    nothing = OrderTerms(None, None, None, reduces=False)
+    assert read(FLAT, b"{}") == read(FLAT, b'{"size": null, "price": 0}') == [nothing]
+
+
+def test_an_order_is_read_from_query_and_form_together() -> None:
+    terms = OrderTerms("BTC/USD", Decimal("0.1"), Decimal(5), reduces=True)
+    text = "symbol=BTC%2FUSD&size=0.1"
+    assert read(FORM, b"price=5&reduceOnly=true", text) == [terms]
+    assert read(FORM, text.encode() + b"&price=5&reduceOnly=true") == [terms]
+
+
+def test_each_order_of_a_batch_is_read() -> None:
+    body = b'{"orders": [{"symbol": "BTC", "size": 1}, {"symbol": "ETH", "size": 2}]}'
+    assert [(terms.symbol, terms.size) for terms in read(BATCH, body)] == [
+        ("BTC", Decimal(1)),
+        ("ETH", Decimal(2)),
+    ]
+    alone = OrderShape(each=(), symbol=("symbol",))
+    assert [terms.symbol for terms in read(alone, b'[{"symbol": "BTC"}]')] == ["BTC"]
+
+
+@pytest.mark.parametrize("body", [b'{"orders": []}', b'{"orders": {}}', b"{}", b"[]", b'{"orders": [1]}'])
+def test_a_batch_without_orders_is_not_read(body: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        read(BATCH, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "price"),
+    [
+        (b'{"size": 1, "price": 5, "type": "limit"}', Decimal(5)),
+        (b'{"size": 1, "price": 5, "type": "market"}', None),
+        (b'{"size": 1, "price": 5}', None),
+        (b'{"size": 1, "price": 5, "type": true}', None),
+    ],
+)
+def test_a_price_counts_only_for_the_kinds_of_orders_that_have_one(
+    body: bytes, price: Decimal | None
+) -> None:
+    (terms,) = read(MARKET, body)
+    assert terms.price == price
+
+
+@pytest.mark.parametrize("truth", [b'"true"', b"1", b"false", b"null", b'"yes"'])
+def test_only_a_true_of_json_reduces(truth: bytes) -> None:
+    (terms,) = read(FLAT, b'{"reduceOnly": %b}' % truth)
+    assert not terms.reduces
+
+
+def test_what_makes_it_another_kind_of_order_is_not_read() -> None:
+    shape = OrderShape(size=("size",), never=(("quote", "size"),))
+    assert read(shape, b'{"size": 1, "quote": {}}')[0].size == 1
+    with pytest.raises(UnreadableError, match="quote/size"):
+        read(shape, b'{"size": 1, "quote": {"size": 9}}')
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "no JSON"),
+        (b"[1", "no JSON"),
+        (b"\xef\xbb\xbf{}", "no JSON"),
+        (b'{"a": "\xff"}', "no JSON"),
+        (b"[" * 100_000, "no JSON"),
+        (b'{"size": NaN}', "NaN"),
+        (b'{"size": 1, "size": 1}', "twice"),
+        (b'{"a": [{"b": 1, "B": 2}]}', "twice"),
+        ('{"size": 1, "\u017fize": 2}'.encode(), "twice"),
+        (b'"size"', "no table"),
+        (b'{"size": [1]}', "list"),
+        (b'{"size": true}', "no number"),
+        (b'{"size": "01"}', "no number"),
+        (b'{"size": "' + b"1" * 89 + b'"}', "no number"),
+        ('{"size": "\u0661"}'.encode(), "no number"),
+        (b'{"symbol": 1}', "no text"),
+    ],
+)
+def test_a_body_that_has_two_readings_is_not_read(body: bytes, why: str) -> None:
+    with pytest.raises(UnreadableError, match=why):
+        read(FLAT, body)
+
+
+@pytest.mark.parametrize(
+    ("query", "body"),
+    [
+        ("size=1&size=1", b""),
+        ("size=1&SIZE=2", b""),
+        ("size=1", b"size=1"),
+        ("size", b""),
+        ("size[]=1", b""),
+        ("%73ize=1", b""),
+        ("size=1&", b""),
+        ("symbol=%ff", b""),
+        (None, b"size=1;size=2"),
+        (None, b"size=1\n"),
+        (None, b"size=\xc3\xa9"),
+        (None, b'{"size": 1}'),
+        ("size=1+", b""),
+    ],
+)
+def test_parameters_that_have_two_readings_are_not_read(query: str | None, body: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        read(FORM, body, query)
+
+
+@pytest.mark.parametrize("content_type", [None, JSON_TYPE, b"Application/JSON; charset=UTF-8"])
+def test_json_is_read_as_json(content_type: bytes | None) -> None:
+    assert read(FLAT, b"{}", content_type=content_type)
+
+
+@pytest.mark.parametrize(
+    "content_type", [b"text/plain", b"application/json; charset=utf-16", b"application/x-www-form-urlencoded"]
+)
+def test_what_is_said_to_be_something_else_is_not_read(content_type: bytes) -> None:
+    with pytest.raises(UnreadableError, match="Content-Type"):
+        read(FLAT, b"{}", content_type=content_type)
+    with pytest.raises(UnreadableError, match="Content-Type"):
+        read(FORM, b"size=1", content_type=JSON_TYPE)
+
+
+@pytest.mark.parametrize("line", [b"Content-Encoding: gzip", b"content_encoding : br", b"CONTENT.ENCODING:"])
+def test_what_is_packed_is_not_read(line: bytes) -> None:
+    with pytest.raises(UnreadableError, match="Content-Encoding"):
+        read(FLAT, b"{}", fields=b"Accept: */*\r\n" + line + b"\r\n")
+    assert read(FLAT, b"{}", fields=b"Accept-Encoding: gzip\r\n")
+
+
+def test_a_query_beside_a_json_body_is_not_read() -> None:
+    with pytest.raises(UnreadableError, match="query"):
+        read(FLAT, b"{}", "size=9")
+
+
+def test_the_prices_of_a_reply_are_read_as_far_as_they_can_be() -> None:
+    shape = PriceShape(("symbol",), ("mark",), ("rows",))
+    rows = '{"symbol": "BTC", "mark": "5"}, {"symbol": 1}, {"symbol": "ETH"}, {"symbol": "X", "mark": 0}'
+    body = f'{{"rows": [{rows}]}}'.encode()
+    assert read_prices(shape, body) == {"BTC": Decimal(5)}
+    assert read_prices(shape, b"no JSON") == {}
+    assert read_prices(PriceShape(("s",), ("p",)), b'{"s": "BTC", "p": 6}') == {"BTC": Decimal(6)}
+
+
+def test_the_steps_of_a_pointer() -> None:
+    assert steps("/a~1b/c~0d") == ("a/b", "c~d")
+    assert steps("") == ()

@@ -1,0 +1,203 @@
+"""What a policy lets pass, by setting, and what it counts."""
+
+from decimal import Decimal
+
+import pytest
+
+from sealgate.core.order_terms import OrderShape, OrderTerms
+from sealgate.core.policy import (
+    DAY_S,
+    MINUTE_S,
+    Passed,
+    Policy,
+    PolicyError,
+    Spent,
+    is_judged,
+    judge,
+    words,
+)
+from sealgate.core.routes import CustomRoute, Lane, Permission, RouteRow, RouteTable
+
+D = Decimal
+PRICES = {"BTC": D(60000)}
+
+
+def order(symbol: str | None = "BTC", size: str | None = "0.1", price: str | None = "100") -> OrderTerms:
+    return OrderTerms(
+        symbol, None if size is None else D(size), None if price is None else D(price), reduces=False
+    )
+
+
+def rule_of(policy: Policy, *orders: OrderTerms) -> str | None:
+    try:
+        judge(policy, orders or (order(),), PRICES.get)
+    except PolicyError as error:
+        return error.rule
+    return None
+
+
+@pytest.mark.parametrize(
+    ("policy", "terms", "rule"),
+    [
+        (Policy(symbols=frozenset({"BTC"})), order(), None),
+        (Policy(symbols=frozenset({"BTC"})), order("btc"), "symbols"),
+        (Policy(symbols=frozenset({"BTC"})), order(None), "symbols"),
+        (Policy(max_size=D("0.1")), order(), None),
+        (Policy(max_size=D("0.1")), order(size="0.10000000000000000000000000001"), "max_size"),
+        (Policy(max_size=D("0.1")), order(size=None), "body"),
+        (Policy(max_size=D("0.1")), order(size="0"), "body"),
+        (Policy(max_size={"BTC": D("0.1")}), order(), None),
+        (Policy(max_size={"BTC": D("0.1")}), order("ETH", "0.01"), "max_size"),
+        (Policy(max_size={"BTC": D("0.1")}), order(None), "max_size"),
+        (Policy(max_notional=D(10)), order(), None),
+        (Policy(max_notional=D(10)), order(price="100.0000000000000000000000000000000001"), "max_notional"),
+        (Policy(max_notional=D(6000)), order(price=None), None),
+        (Policy(max_notional=D(5999)), order(price=None), "max_notional"),
+        (Policy(max_notional=D(5999)), order("ETH", price=None), "max_notional"),
+        (Policy(max_notional=D(5999)), order(None, price=None), "max_notional"),
+        (Policy(reduce_only=True), order(), "reduce_only"),
+        (Policy(reduce_only=True), OrderTerms(None, None, None, reduces=True), None),
+        (Policy(), order(None, None, None), None),
+    ],
+)
+def test_each_setting_refuses_what_it_says(policy: Policy, terms: OrderTerms, rule: str | None) -> None:
+    assert rule_of(policy, terms) == rule
+
+
+def test_one_bad_order_of_a_batch_is_enough() -> None:
+    assert rule_of(Policy(max_size=D(1)), order(), order(size="2"), order()) == "max_size"
+
+
+FULL = OrderShape(symbol=("s",), size=("q",), price=("p",), reduce_only=("r",))
+NOTHING = OrderShape()
+
+
+@pytest.mark.parametrize(
+    ("policy", "shape", "rule"),
+    [
+        (Policy(max_orders_per_day=1), None, "route"),
+        (Policy(max_orders_per_day=1), NOTHING, None),
+        (Policy(symbols=frozenset({"BTC"})), NOTHING, "symbols"),
+        (Policy(max_size=D(1)), NOTHING, "max_size"),
+        (Policy(max_size={"BTC": D(1)}), OrderShape(size=("q",)), "max_size"),
+        (Policy(max_size=D(1)), OrderShape(size=("q",)), None),
+        (Policy(max_notional=D(1)), NOTHING, "max_notional"),
+        (Policy(max_notional=D(1)), OrderShape(size=("q",), in_contracts=True), "max_notional"),
+        (Policy(reduce_only=True), NOTHING, "reduce_only"),
+        (Policy(frozenset({"BTC"}), {"BTC": D(1)}, D(1), 1, 1, reduce_only=True), FULL, None),
+    ],
+)
+def test_what_a_policy_cannot_judge_is_known_before(
+    policy: Policy, shape: OrderShape | None, rule: str | None
+) -> None:
+    assert policy.lacks(shape) == rule
+
+
+def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
+    rows = (
+        RouteRow("POST", "/order/cancel"),
+        RouteRow("POST", "/order"),
+        RouteRow("DELETE", "/keys", needs=Permission.KEYS),
+    )
+    custom = (
+        CustomRoute("POST", "/query", needs=Permission.READ),
+        CustomRoute("DELETE", "/order/{id}", lane=Lane.CANCEL),
+        CustomRoute("POST", "/order/cancel", cost=2.0),
+    )
+    table = RouteTable(rows, custom)
+    judged = {
+        asked: is_judged(table.find(*asked.split()))
+        for asked in (
+            *("GET /order", "POST /query", "POST /order/cancel"),
+            *(
+                "POST /order",
+                "POST /orders",
+                "POST /x/cancel",
+                "DELETE /order/1",
+                "DELETE /x",
+                "DELETE /keys",
+            ),
+        )
+    }
+    assert [asked for asked, is_so in judged.items() if not is_so] == [
+        "GET /order",
+        "POST /query",
+        "POST /order/cancel",
+    ]
+    assert not is_judged(RouteTable(rows).find("POST", "/order/cancel"))
+    demoted = RouteTable(rows, (CustomRoute("POST", "/order/cancel", lane=Lane.ORDER),))
+    assert is_judged(demoted.find("POST", "/order/cancel"))
+
+
+MINUTE, DAY = Policy(max_orders_per_minute=3), Policy(max_orders_per_day=3)
+
+
+@pytest.mark.parametrize(("policy", "span_s"), [(MINUTE, MINUTE_S), (DAY, DAY_S)])
+def test_so_many_orders_pass_within_any_span(policy: Policy, span_s: float) -> None:
+    spent = Spent()
+    for at in (0.0, 10.0, 20.0):
+        spent.spend(policy, 1, at)
+    with pytest.raises(PolicyError, match="3 of 3 orders") as refused:
+        spent.spend(policy, 1, span_s - 0.001)
+    assert refused.value.rule == policy.rules[0]
+    spent.spend(policy, 1, span_s)
+    with pytest.raises(PolicyError):
+        spent.spend(policy, 1, span_s + 9)
+
+
+def test_a_batch_counts_each_of_its_orders() -> None:
+    spent = Spent()
+    spent.spend(MINUTE, 2, 0.0)
+    with pytest.raises(PolicyError):
+        spent.spend(MINUTE, 2, 1.0)
+    spent.spend(MINUTE, 1, 1.0)
+
+
+def test_what_was_never_sent_counts_no_more() -> None:
+    spent = Spent()
+    kept, sent = spent.spend(DAY, 1, 0.0), spent.spend(DAY, 2, 1.0)
+    spent.take_back(kept)
+    spent.take_back(Passed(0.5, 1))  # of nothing
+    with pytest.raises(PolicyError, match="2 of 3"):
+        spent.spend(DAY, 2, 2.0)
+    spent.take_back(sent)
+    spent.take_back(Passed(-1.0, 1))
+    spent.spend(DAY, 3, 3.0)
+
+
+def test_what_passed_before_a_restart_counts() -> None:
+    spent = Spent()
+    spent.restore([Passed(-DAY_S + 1, 2), Passed(-5.0, 1)])
+    with pytest.raises(PolicyError):
+        spent.spend(DAY, 1, 0.0)
+    spent.spend(DAY, 2, 1.0)
+
+
+def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
+    spent, policy, times = Spent(), Policy(max_orders_per_minute=10**9), list[float]()
+    now = 0.0
+    for step in range(30_000):
+        now += 0.004 if step % 7 else 0.02
+        spent.spend(policy, 1, now)
+        times.append(now)
+        if not step % 500:
+            exact = sum(at > now - MINUTE_S for at in times)
+            assert exact <= spent.within_a_minute(now) <= exact + 10
+
+
+def test_a_policy_in_a_sentence() -> None:
+    policy = Policy(frozenset({"ETH", "BTC"}), D("0.5"), D("1E+4"), 60, 2000, reduce_only=True)
+    assert policy.rules == (
+        *("symbols", "max_size", "max_notional"),
+        *("max_orders_per_minute", "max_orders_per_day", "reduce_only"),
+    )
+    assert words(policy) == (
+        "may send reduce-only orders in BTC and ETH, of at most 0.5, worth at most 10000, "
+        "at most 60 a minute, at most 2000 a day"
+    )
+    observed = Policy(max_size={"SOL": D(5), "ETH": D(2), "BTC": D(1)}, observe=True)
+    assert words(observed) == (
+        "would be held to orders in any symbol, of at most 1 BTC, 2 ETH and 5 SOL; "
+        "nothing is refused (observe)"
+    )
+    assert words(Policy(frozenset({"BTC"}))) == "may send orders in BTC"

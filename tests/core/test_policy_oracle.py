@@ -1,0 +1,108 @@
+"""10,000 orders against an oracle of the policy that shares nothing with it: none passes that may not."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from random import Random  # noqa: TID251 - by a seed that Hypothesis draws
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rig.odd_orders import NUMBERS, OddOrder, json_order, parameter_order
+from rig.policy_oracle import Limits, may_pass_json, may_pass_parameters
+from sealgate.core.order_terms import OrderShape, UnreadableError, read_orders
+from sealgate.core.policy import Amounts, Policy, PolicyError, judge
+
+JSON = OrderShape(symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduce_only",))
+PARAMETERS = OrderShape(False, None, JSON.symbol, JSON.size, JSON.price, JSON.reduce_only)
+PRICES = {"BTC": Decimal(60000), "ETH": Decimal("0.5")}
+
+
+def amounts(limit: Fraction | Mapping[str, Fraction]) -> Amounts:
+    if isinstance(limit, Fraction):
+        return Decimal(limit.numerator) / Decimal(limit.denominator)
+    return {name: Decimal(one.numerator) / Decimal(one.denominator) for name, one in limit.items()}
+
+
+HALF, MOST = Fraction(1, 2), Fraction(10000)
+
+
+def limits_of(random: Random) -> Limits:
+    return Limits(
+        symbols=random.choice((None, frozenset({"BTC", "ETH"}))),
+        max_size=random.choice((None, HALF, {"BTC": HALF, "ETH": Fraction(100)})),
+        max_notional=random.choice((None, None, MOST, HALF)),
+        reduce_only=not random.randrange(4),
+        prices={name: Fraction(price) for name, price in PRICES.items()},
+    )
+
+
+def policy_of(limit: Limits) -> Policy:
+    return Policy(
+        symbols=limit.symbols,
+        max_size=None if limit.max_size is None else amounts(limit.max_size),
+        max_notional=None if limit.max_notional is None else Decimal(str(float(limit.max_notional))),
+        reduce_only=limit.reduce_only,
+    )
+
+
+def passes(policy: Policy, shape: OrderShape, order: OddOrder) -> bool:
+    content_type = None if order.content_type is None else order.content_type.encode()
+    before = bytes(order.body)
+    try:
+        judge(policy, read_orders(shape, order.query, order.body, content_type, b""), PRICES.get)
+    except (UnreadableError, PolicyError):
+        return False
+    assert order.body == before
+    return True
+
+
+AT_ONCE = 25
+seeds = st.integers(0, 2**64)
+
+
+@settings(max_examples=280)
+@given(seeds)
+def test_no_order_in_a_json_body_passes_that_may_not(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(AT_ONCE):
+        limit, order = limits_of(random), json_order(random)
+        if passes(policy_of(limit), JSON, order):
+            assert may_pass_json(limit, order.body, order.query, order.content_type), (limit, order)
+
+
+@settings(max_examples=120)
+@given(seeds)
+def test_no_order_in_a_query_or_a_form_passes_that_may_not(seed: int) -> None:
+    random = Random(seed)
+    for _ in range(AT_ONCE):
+        limit, order = limits_of(random), parameter_order(random)
+        if passes(policy_of(limit), PARAMETERS, order):
+            assert may_pass_parameters(limit, order.body, order.query), (limit, order)
+
+
+def test_many_of_the_generated_orders_pass() -> None:
+    """Else the two above would hold nothing."""
+    random = Random(1)
+    for make, shape in ((json_order, JSON), (parameter_order, PARAMETERS)):
+        passed = sum(passes(policy_of(limits_of(random)), shape, make(random)) for _ in range(500))
+        assert 50 <= passed <= 250
+
+
+plain_numbers = st.decimals(-1000, 1000, allow_nan=False, places=6).map(str) | st.sampled_from(NUMBERS[:10])
+
+
+@given(
+    st.randoms(use_true_random=True),
+    st.sampled_from(("BTC", "ETH", "DOGE")),
+    plain_numbers,
+    plain_numbers,
+    st.booleans(),
+)
+def test_every_ordinary_order_passes_that_may(
+    random: Random, symbol: str, size: str, price: str, reduces: bool
+) -> None:
+    limit, truth = limits_of(random), "true" if reduces else "false"
+    body = f'{{"symbol": "{symbol}", "size": "{size}", "price": {price}, "reduce_only": {truth}}}'.encode()
+    order = OddOrder(body, None, "application/json")
+    assert passes(policy_of(limit), JSON, order) == may_pass_json(limit, body, None, None)
