@@ -10,6 +10,7 @@ STATUSES = {
     "ambiguous_target": 400,
     "bot_unauthenticated": 401,
     "bot_forbidden": 403,
+    "policy_refused": 403,
     "app_only": 403,
     "browser_refused": 403,
     "outside_prefix": 404,

@@ -42,6 +42,12 @@ REASONS: dict[str, Reason] = {
         "Not allowed for this bot",
         "Ask for what this bot may do, or extend its configuration.",
     ),
+    "policy_refused": Reason(
+        403,
+        _BOT,
+        "Against the bot's policy",
+        "Send what the bot's policy allows; who runs the gateway may change `[bots.NAME.policy]`.",
+    ),
     "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this in its mobile app only."),
     "browser_refused": Reason(
         403, _BOT, "Browsers are refused", "Call from a program; web pages must not reach this address."

@@ -37,6 +37,10 @@ CONSISTENT: dict[str, Tree] = {
         "bots": {"a": {"uid": 1}, "b": {"uid": 2, **BOT}, "c": BOT},
     },
     "both on a free port": {"keys": ONE, "listen": {"tcp": "127.0.0.1:0"}, "admin": {"tcp": "127.0.0.1:0"}},
+    "a bot with a policy": {
+        "keys": ONE,
+        "bots": {"a": {**BOT, "policy": {"symbols": ["BTC"], "observe": True}}},
+    },
     "no admin address": {"keys": ONE, "admin": {"tcp": ""}},
     "a route inside": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "lane": "order"}]},
     "a route that only costs more": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "cost": 5}]},
@@ -59,6 +63,11 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
         {"keys": ONE, "listen": {"unix": "/run/x.sock", "unix_group": "0"}},
         "listen.unix_group",
         'has no effect; set listen.unix_mode to "0660"',
+    ),
+    "a policy that only observes": (
+        {"keys": ONE, "bots": {"a": {**BOT, "policy": {"observe": True}}}},
+        "bots.a.policy.observe",
+        "has no effect; add a rule, such as symbols",
     ),
     "a group without a socket": (
         {"keys": ONE, "listen": {"unix_mode": "0660", "unix_group": "0"}},

@@ -1,6 +1,10 @@
+from decimal import Decimal
+
 import pytest
 
 from sealgate.config.quantities import (
+    parse_amount,
+    parse_amounts,
     parse_count,
     parse_seconds,
     parse_seconds_or_zero,
@@ -40,6 +44,30 @@ def test_weights(value: object, weight: float) -> None:
 def test_what_is_no_weight(value: object) -> None:
     with pytest.raises(ValueError, match="is not a weight"):
         parse_weight(value)
+
+
+@pytest.mark.parametrize(("value", "amount"), [("0.50", "0.50"), ("10000", "10000"), (5, "5")])
+def test_amounts_are_decimals(value: object, amount: str) -> None:
+    assert parse_amount(value) == parse_amounts(value) == Decimal(amount)
+    assert parse_amounts({"BTC": value}) == {"BTC": Decimal(amount)}
+
+
+def test_amounts_by_symbol_as_text() -> None:
+    assert parse_amounts('{"BTC": "0.5", "ETH": 10}') == {"BTC": Decimal("0.5"), "ETH": Decimal(10)}
+
+
+@pytest.mark.parametrize("value", [0.5, 0, "0", "0.0", "1e3", "-1", "+1", "", "x", True, None, "\u0661", [1]])
+@pytest.mark.parametrize("parse", [parse_amount, parse_amounts, lambda value: parse_amounts({"BTC": value})])
+def test_what_is_no_amount(parse: type, value: object) -> None:
+    with pytest.raises(ValueError, match=r'is not an amount above 0; write it as text, as in "0\.5"'):
+        parse(value)
+
+
+def test_what_is_no_table_of_amounts() -> None:
+    with pytest.raises(ValueError, match="has no symbol"):
+        parse_amounts({})
+    with pytest.raises(ValueError, match="is none; check quotes"):
+        parse_amounts('{"BTC": }')
 
 
 @pytest.mark.parametrize(("value", "count"), [(1, 1), ("32", 32), (5000.0, 5000)])

@@ -24,6 +24,7 @@ from sealgate.core.admission import (
     trace_id,
 )
 from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.policy import Policy, PolicyMemory
 from sealgate.core.routes import METHODS, Auth, Permission, RouteTable
 from sealgate.errors import Refusal
 
@@ -41,7 +42,32 @@ RULES = Rules(
     headers=HeaderRules(default_venue().own_headers),
     max_body=1000,
 )
+POLICIES = PolicyMemory()
+GUARD = POLICIES.guard("grid", Policy(symbols=frozenset({"BTC"})), "https://x")
+GUARDED = replace(RULES, policies=POLICIES, guards={"grid": GUARD}, prices=POLICIES.prices["https://x"])
 Fields = dict[str, str]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_guarded", "teaches"),
+    [
+        ("POST", "/order", True, False),
+        ("POST", "/anything", True, False),
+        ("DELETE", "/order/1", True, False),
+        ("POST", "/order/cancel", False, False),
+        ("GET", "/spot/symbols", False, False),
+        ("GET", "/symbols/list", False, True),
+    ],
+)
+def test_only_what_a_policy_speaks_of_is_looked_at(
+    method: str, path: str, is_guarded: bool, teaches: bool
+) -> None:
+    """Chosen once, when a head is admitted; another bot and other rules have nothing to look at."""
+    ticket = authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), GUARDED)
+    assert (ticket.checks is not None) == (is_guarded or teaches)
+    if ticket.checks is not None:
+        assert (ticket.checks.guard is GUARD, ticket.checks.watcher is not None) == (is_guarded, teaches)
+    assert authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), RULES).checks is None
 
 
 def head_of(fields: Fields) -> Head:

@@ -4,19 +4,26 @@ from decimal import Decimal
 
 import pytest
 
-from sealgate.core.order_terms import OrderShape, OrderTerms
+from sealgate.core.headers import Head
+from sealgate.core.order_terms import OrderShape, OrderTerms, PriceShape
 from sealgate.core.policy import (
     DAY_S,
     MINUTE_S,
+    Guard,
     Passed,
     Policy,
     PolicyError,
+    PolicyMemory,
     Spent,
+    Watcher,
     is_judged,
     judge,
     words,
 )
-from sealgate.core.routes import CustomRoute, Lane, Permission, RouteRow, RouteTable
+from sealgate.core.routes import CustomRoute, Lane, Permission, Route, RouteRow, RouteTable
+from sealgate.core.status import policy_status
+from sealgate.core.target import parse_target
+from sealgate.errors import Refusal
 
 D = Decimal
 PRICES = {"BTC": D(60000)}
@@ -201,3 +208,66 @@ def test_a_policy_in_a_sentence() -> None:
         "nothing is refused (observe)"
     )
     assert words(Policy(frozenset({"BTC"}))) == "may send orders in BTC"
+
+
+TARGET = parse_target("/v1/trade/order", "/v1/trade")
+ROUTE = RouteTable(
+    (RouteRow("POST", "/order", order=OrderShape(symbol=("s",), size=("q",), price=("p",))),)
+).find("POST", "/order")
+OTHER = RouteTable(()).find("POST", "/order")
+
+
+def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> Passed | None:
+    return guard.admit(route, TARGET, head or Head({}, b""), body, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "body", "route", "detail"),
+    [
+        (Policy(max_size=D(1)), b'{"q": 2}', ROUTE, "policy.max_size: the size is above 1."),
+        (Policy(max_size=D(1)), b"{", ROUTE, "policy.body: the order cannot be judged: the body is no JSON"),
+        (Policy(max_size=D(1)), b"{}", OTHER, "policy.route: the venue's file does not say"),
+        (Policy(reduce_only=True), b"{}", ROUTE, "policy.reduce_only: it cannot be judged"),
+    ],
+)
+def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, detail: str) -> None:
+    guard = PolicyMemory().guard("grid", policy, "https://x")
+    with pytest.raises(Refusal) as refused:
+        admitted(guard, body, route)
+    assert (refused.value.slug, refused.value.reason.status) == ("policy_refused", 403)
+    assert refused.value.detail.startswith(detail)
+    rule = detail.partition(":")[0].removeprefix("policy.")
+    assert guard.spent.refusals[rule] == 1
+
+
+def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:
+    guard = PolicyMemory().guard("grid", Policy(max_size=D(1), observe=True), "https://x")
+    assert admitted(guard, b'{"q": 2}') is None
+    assert admitted(guard, b'{"q": 1}') == (0.0, 1)
+    (status,) = policy_status({"grid": guard})
+    assert (status.bot, status.is_observing) == ("grid", True)
+    assert status.refusals == {"max_size": 1, "body": 0, "route": 0}
+
+
+def test_a_new_policy_of_a_bot_goes_on_counting() -> None:
+    memory = PolicyMemory()
+    admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://x"), b"{}")
+    with pytest.raises(Refusal):
+        admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://y"), b"{}")
+
+
+def test_prices_are_those_of_the_exchange_that_said_them() -> None:
+    memory = PolicyMemory()
+    policy = Policy(max_notional=D(10))
+    guard, other = (memory.guard("grid", policy, exchange) for exchange in ("https://x", "https://y"))
+    watcher = Watcher(PriceShape(("s",), ("p",)), memory.prices["https://x"])
+    watcher.learn(b'{"s": "BTC", "p": "5"}' + b" " * 200_000)
+    with pytest.raises(Refusal, match="no price"):
+        admitted(guard, b'{"s": "BTC", "q": 1}')
+    watcher.learn(b'{"s": "BTC", "p": "5"}')
+    assert admitted(guard, b'{"s": "BTC", "q": 2}')
+    with pytest.raises(Refusal, match="no price"):
+        admitted(other, b'{"s": "BTC", "q": 1}')
+    for number in range(10_001):
+        watcher.learn(b'{"s": "S%d", "p": 1}' % number)
+    assert len(memory.prices["https://x"]) == 10_000

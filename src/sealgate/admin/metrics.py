@@ -98,6 +98,13 @@ class _StatusGauges(Collector):
         yield _counter("callback_errors", "Exceptions in the gateway that nobody awaited", (), failed)
         yield from _clock_gauges(status)
         yield from _key_gauges(status)
+        refused: Values = {
+            (policy.bot, rule): float(count)
+            for policy in status.policies
+            for rule, count in policy.refusals.items()
+        }
+        text = "Orders that a policy refused, or would have refused if it did not observe"
+        yield _counter("policy_refusals", text, ("bot", "rule"), refused)
         halts: Values = {(halt.bot or "", halt.key or ""): 1.0 for halt in status.halts}
         yield _gauge("halted", "1 for each halt of orders; an empty label means all", ("bot", "key"), halts)
 

@@ -120,6 +120,12 @@ def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
             )
 
 
+def _policies_say_something(config: Config) -> Iterator[Problem]:
+    for name, bot in config.bots.items():
+        if bot.policy.observe and not bot.policy.is_set:
+            yield Problem(("bots", name, "policy", "observe"), "has no effect; add a rule, such as symbols")
+
+
 def _unknown_keys(config: Config, path: SettingPath, aliases: tuple[str, ...]) -> Iterator[Problem]:
     for alias in aliases:
         if alias not in config.keys:
@@ -153,5 +159,6 @@ _CHECKS = (
     _bots_prove_themselves,
     _local_bot_has_one_key,
     _bots_know_their_keys,
+    _policies_say_something,
     _routes_are_inside,
 )

@@ -45,7 +45,7 @@ def effective(loaded: Loaded) -> list[Effective]:
 
 def _leaves(node: object, path: SettingPath) -> Iterator[tuple[SettingPath, object]]:
     inner = _inner(node)
-    if inner is None:
+    if inner is None or (isinstance(node, Mapping) and _setting_at(path)):
         yield path, node
         return
     for name, value in inner:

@@ -26,6 +26,14 @@ def parse_aliases(value: object) -> tuple[str, ...]:
     return tuple(parse_name(alias) for alias in _strings(value))
 
 
+def parse_symbols(value: object) -> tuple[str, ...]:
+    """Parse symbols as the exchange writes them, letter by letter."""
+    symbols = _strings(value)
+    if not all(symbol and symbol.isprintable() for symbol in symbols):
+        raise ValueError("holds what is no symbol")
+    return symbols
+
+
 def parse_permissions(value: object) -> frozenset[str]:
     """Parse what a bot may do."""
     chosen = frozenset(_strings(value))

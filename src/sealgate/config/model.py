@@ -5,6 +5,7 @@ that need more than one value are in consistency.py.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, Never
@@ -31,7 +32,13 @@ from sealgate.config.files import (
     parse_socket,
 )
 from sealgate.config.known_limits import KnownLimit, parse_known_limits
-from sealgate.config.lists import parse_aliases, parse_hosts, parse_list, parse_permissions
+from sealgate.config.lists import (
+    parse_aliases,
+    parse_hosts,
+    parse_list,
+    parse_permissions,
+    parse_symbols,
+)
 from sealgate.config.names import (
     parse_api_key,
     parse_header_prefix,
@@ -44,6 +51,8 @@ from sealgate.config.names import (
     split_match,
 )
 from sealgate.config.quantities import (
+    parse_amount,
+    parse_amounts,
     parse_count,
     parse_seconds,
     parse_seconds_or_zero,
@@ -173,6 +182,23 @@ class Key(_Table):
     account: Name | None = None
 
 
+class Policy(_Table):
+    """What a bot's orders may be; None: no such rule. `max_size` is one amount, or a table by symbol."""
+
+    symbols: Annotated[tuple[str, ...], PlainValidator(parse_symbols)] = ()
+    max_size: Annotated[Decimal | Mapping[str, Decimal] | None, PlainValidator(parse_amounts)] = None
+    max_notional: Annotated[Decimal | None, PlainValidator(parse_amount)] = None
+    max_orders_per_minute: Count | None = None
+    max_orders_per_day: Count | None = None
+    reduce_only: bool = False
+    observe: bool = False
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any rule."""
+        return any(getattr(self, name) for name in type(self).model_fields if name != "observe")
+
+
 class Bot(_Table):
     """A client: what it proves itself by, its keys as written (see `Config.keys_of`), its permissions."""
 
@@ -182,6 +208,7 @@ class Bot(_Table):
     keys: Annotated[tuple[str, ...], PlainValidator(parse_aliases)] = ()
     may: Permissions = frozenset({"read", "trade"})
     weight: Weight = 1.0
+    policy: Policy = Policy()
 
 
 class Route(_Table):

@@ -1,9 +1,14 @@
 """Quantities: seconds, sizes in bytes and counts, from numbers or text (the environment has only text)."""
 
+import json
 import math
 import re
+from collections.abc import Mapping
+from decimal import Decimal
+from types import MappingProxyType
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
+_AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
 _HEAVIEST = 100  # a share so large would leave the others next to nothing
 _NOBODY_AT_ALL = 2**32 - 1  # chown(2) means "unchanged" by it
 _OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace
@@ -69,6 +74,29 @@ def parse_size(value: object) -> int:
     if size == 0:
         raise ValueError('is not a size above 0; write bytes, or a unit as in "512 KiB" or "1 MB"')
     return size
+
+
+def parse_amount(value: object) -> Decimal:
+    """Parse a decimal amount above 0: text, or a whole number. A float is not what was written."""
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
+    if not _AMOUNT.fullmatch(text) or not (amount := Decimal(text)):
+        raise ValueError('is not an amount above 0; write it as text, as in "0.5"')
+    return amount
+
+
+def parse_amounts(value: object) -> Decimal | Mapping[str, Decimal]:
+    """Parse one amount for all symbols, or a table of amounts by symbol."""
+    table = value
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            table = json.loads(value)
+        except ValueError:
+            raise ValueError("begins like a JSON table but is none; check quotes and commas") from None
+    if not isinstance(table, Mapping):
+        return parse_amount(table)
+    if not table:
+        raise ValueError('has no symbol; write one amount, or a table such as { BTC = "0.5" }')
+    return MappingProxyType({str(symbol): parse_amount(amount) for symbol, amount in table.items()})
 
 
 def _number(value: object) -> float:

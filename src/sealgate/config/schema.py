@@ -20,7 +20,7 @@ from sealgate.config.files import (
     parse_socket,
 )
 from sealgate.config.known_limits import parse_known_limits
-from sealgate.config.lists import PERMISSIONS, parse_aliases, parse_hosts, parse_permissions
+from sealgate.config.lists import PERMISSIONS, parse_aliases, parse_hosts, parse_permissions, parse_symbols
 from sealgate.config.manual import MANUAL
 from sealgate.config.names import (
     parse_api_key,
@@ -34,6 +34,8 @@ from sealgate.config.names import (
 )
 from sealgate.config.paths import SettingPath
 from sealgate.config.quantities import (
+    parse_amount,
+    parse_amounts,
     parse_count,
     parse_seconds,
     parse_seconds_or_zero,
@@ -65,6 +67,7 @@ def _list(member: Schema, **more: object) -> Schema:
 _PATH = _text("^(/[A-Za-z0-9._~-]+)*$")
 _POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
+_AMOUNT: Schema = {"anyOf": [_text(r"^[0-9]{1,40}(\.[0-9]{1,40})?$"), _COUNT]}
 
 # Each parser, and what it takes.
 _FORMS: dict[Callable[..., object] | None, Schema] = {
@@ -81,6 +84,9 @@ _FORMS: dict[Callable[..., object] | None, Schema] = {
     parse_seconds: _POSITIVE,
     parse_seconds_or_zero: {"type": "number", "minimum": 0},
     parse_count: _COUNT,
+    parse_amount: _AMOUNT,
+    parse_amounts: {"anyOf": [*_AMOUNT["anyOf"], {"type": "object", "additionalProperties": _AMOUNT}]},
+    parse_symbols: _list(_TEXT, minItems=1),
     parse_weight: {**_POSITIVE, "maximum": 100},
     parse_uid: {"type": "integer", "minimum": 0},
     parse_pem_file: _TEXT,

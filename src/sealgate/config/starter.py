@@ -48,11 +48,21 @@ _EXAMPLES: dict[str, object] = {
     "bots.*.uid": 1001,
     "bots.*.key": "main",
     "bots.*.keys": ["main", "alt"],
+    "bots.*.policy.symbols": ["BTC", "ETH"],
+    "bots.*.policy.max_size": "0.5",
+    "bots.*.policy.max_notional": "10000",
+    "bots.*.policy.max_orders_per_minute": 60,
+    "bots.*.policy.max_orders_per_day": 2000,
     "routes.*.needs": "read",
     "routes.*.lane": "read",
     "routes.*.cost": 1,
 }
-_HEADERS = {"keys.*": "[keys.main]", "bots.*": "[bots.grid]", "routes.*": "[[routes]]"}
+_HEADERS = {
+    "keys.*": "[keys.main]",
+    "bots.*": "[bots.grid]",
+    "bots.*.policy": "[bots.grid.policy]",
+    "routes.*": "[[routes]]",
+}
 
 
 def starter_text(venue: Venue | None = None, venue_name: str = "") -> str:

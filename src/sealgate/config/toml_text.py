@@ -1,6 +1,7 @@
 """Values as they are written in TOML, from what the parsers made of them."""
 
 import json
+from collections.abc import Mapping
 
 from sealgate.config.quantities import parse_size
 from sealgate.config.settings import Setting
@@ -16,6 +17,8 @@ def plain_value(setting: Setting, value: object) -> object:
         return _size(value)
     if isinstance(value, bool | int | float):
         return value
+    if isinstance(value, Mapping):
+        return {name: str(member) for name, member in value.items()}
     if isinstance(value, frozenset):
         return sorted(map(str, value))
     if isinstance(value, tuple):
@@ -25,6 +28,8 @@ def plain_value(setting: Setting, value: object) -> object:
 
 def toml_text(value: object) -> str:
     """Return a plain value as TOML writes it. JSON's form of each is TOML's, too."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(name)} = {toml_text(one)}' for name, one in value.items())} }}"
     if isinstance(value, list):
         return f"[{', '.join(map(toml_text, value))}]"
     return json.dumps(value, ensure_ascii=False)

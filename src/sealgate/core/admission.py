@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.host_name import host_name
+from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, Watcher, is_judged
 from sealgate.core.replays import parse_key
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, parse_target
@@ -65,7 +66,7 @@ class Rules:
 
     `hosts` are lower-case. `bots` maps the SHA-256 of a token to its bot, `users` a uid, `named` a name.
     Without bots everybody is `local`; on the Unix socket only `local_users` are (None: whoever its mode
-    lets in).
+    lets in). `guards` are the policies by bot, `prices` what replies teach for them, None: nothing.
     """
 
     prefix: str
@@ -78,13 +79,16 @@ class Rules:
     users: Mapping[int, Bot] = field(default_factory=dict)
     named: Mapping[str, Bot] = field(default_factory=dict)
     local_users: frozenset[int] | None = None
+    policies: PolicyMemory = field(default_factory=PolicyMemory)
+    guards: Mapping[str, Guard] = field(default_factory=dict)
+    prices: Prices | None = None
 
 
 @dataclass(slots=True, eq=False)
 class Ticket:
     """An admitted request: everything the rest of the pipeline needs but the body. Nobody changes it.
 
-    `is_read` says whether sending it twice changes nothing.
+    `is_read` says whether sending it twice changes nothing; `checks` are None for most requests.
     """
 
     bot: Bot
@@ -94,6 +98,7 @@ class Ticket:
     target: Target
     head: Head
     deadline_s: float | None
+    checks: Checks | None = None
     is_read: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,7 +130,16 @@ class TicketMemory:
             return None
         if (key := head.text(b"idempotency-key")) is not None:
             parse_key(key)
-        return Ticket(known.bot, known.key, known.route, known.method, known.target, head, known.deadline_s)
+        return Ticket(
+            known.bot,
+            known.key,
+            known.route,
+            known.method,
+            known.target,
+            head,
+            known.deadline_s,
+            known.checks,
+        )
 
     def put(self, asked: Asked, ticket: Ticket) -> None:
         """Keep a ticket, unless its head is large: such are rare, and would cost memory."""
@@ -327,7 +341,17 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
         raise Refusal("app_only", "The exchange allows this call in its mobile app only.")
     if route.needs not in bot.may:
         raise Refusal("bot_forbidden", f"The bot {bot.name} may not {route.needs.value}.")
-    return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head))
+    checks = _checks(bot, route, rules)
+    return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
+
+
+def _checks(bot: Bot, route: Route, rules: Rules) -> Checks | None:
+    """Return what this request is looked at for, None where that is nothing."""
+    guard = rules.guards.get(bot.name) if is_judged(route) else None
+    watcher = None
+    if rules.prices is not None and route.prices is not None and route.is_read:
+        watcher = Watcher(route.prices, rules.prices)
+    return None if guard is None and watcher is None else Checks(guard, watcher)
 
 
 def _choose_key(bot: Bot, head: Head) -> str:

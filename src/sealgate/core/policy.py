@@ -6,12 +6,22 @@ compared exactly and by absolute value. What a policy has let pass counts for an
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Context, Decimal, InvalidOperation
 from typing import NamedTuple
 
-from sealgate.core.order_terms import OrderShape, OrderTerms
+from sealgate.core.headers import Head
+from sealgate.core.order_terms import (
+    OrderShape,
+    OrderTerms,
+    PriceShape,
+    UnreadableError,
+    read_orders,
+    read_prices,
+)
 from sealgate.core.routes import Route
+from sealgate.core.target import Target
+from sealgate.errors import Refusal
 
 MINUTE_S, DAY_S = 60.0, 86400.0
 _EXACT = Context(prec=400, traps=[InvalidOperation])  # size x price has at most 160 digits
@@ -239,3 +249,87 @@ def words(policy: Policy) -> str:
 def _listed(names: Iterable[str]) -> str:
     *others, last = sorted(names)
     return f"{', '.join(others)} and {last}" if others else last
+
+
+Prices = dict[str, Decimal]  # by symbol, as the exchange's replies had them last
+
+
+class Guard:
+    """A bot's policy in force; `spent` and `prices` outlive it."""
+
+    def __init__(self, policy: Policy, spent: Spent, prices: Prices) -> None:
+        self.policy = policy
+        self.spent = spent
+        self._prices = prices
+
+    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed | None:
+        """Let a request pass, or raise Refusal `policy_refused`.
+
+        Return what it used of the policy; None where it only passes because the policy observes.
+        """
+        try:
+            return self._judge(route, target, head, body, now)
+        except PolicyError as error:
+            self.spent.refusals[error.rule] += 1
+            if self.policy.observe:
+                return None
+            raise Refusal("policy_refused", f"policy.{error.rule}: {error}.") from None
+
+    def _judge(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed:
+        policy, shape = self.policy, route.order
+        if shape is None:
+            raise PolicyError("route", "the venue's file does not say what orders of this route look like")
+        if (lacking := policy.lacks(shape)) is not None:
+            raise PolicyError(lacking, "it cannot be judged, as the orders of this route do not say it")
+        try:
+            orders = read_orders(shape, target.query, body, head.kept.get(b"content-type"), head.passed)
+        except UnreadableError as error:
+            raise PolicyError("body", f"the order cannot be judged: {error}") from None
+        judge(policy, orders, self._prices.get)
+        return self.spent.spend(policy, len(orders), now)
+
+
+class Watcher:
+    """Learns prices from the replies of a route."""
+
+    def __init__(self, shape: PriceShape, prices: Prices) -> None:
+        self._shape = shape
+        self._prices = prices
+
+    def learn(self, body: bytes) -> None:
+        """Take in a whole reply that says that all is well."""
+        if len(body) <= _LONGEST_PRICES:
+            self._prices.update(read_prices(self._shape, body))
+            while len(self._prices) > _MOST_PRICES:
+                del self._prices[next(iter(self._prices))]
+
+
+_LONGEST_PRICES = 128 * 1024  # bytes, which take about a millisecond
+_MOST_PRICES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What is looked at beyond the rules of all, for the few requests that ask for it.
+
+    `valid_ms` is how long after its head was read an order may be executed, 0: as long as its timestamp says.
+    """
+
+    guard: Guard | None = None
+    watcher: Watcher | None = None
+    valid_ms: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class PolicyMemory:
+    """What outlives a reload: what each bot has used of its policy, and the prices of each exchange."""
+
+    spent: dict[str, Spent] = field(default_factory=dict)
+    prices: dict[str, Prices] = field(default_factory=dict)
+
+    def guard(self, bot: str, policy: Policy, exchange: str) -> Guard:
+        """Put a bot's policy in force."""
+        spent = self.spent.setdefault(bot, Spent())
+        for rule in (*policy.rules, *ALWAYS):
+            spent.refusals.setdefault(rule, 0)  # so that a metric shows the first one as a step
+        return Guard(policy, spent, self.prices.setdefault(exchange, {}))

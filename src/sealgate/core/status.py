@@ -8,6 +8,7 @@ from sealgate.core.halts import Halt, Halts
 from sealgate.core.key_health import KeyHealth
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
+from sealgate.core.policy import Guard, words
 from sealgate.core.routes import Lane
 
 
@@ -118,6 +119,24 @@ def _halt_status(halt: Halt) -> HaltStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class PolicyStatus:
+    """A bot's policy in words, and how often which of its rules refused an order, or would have."""
+
+    bot: str
+    words: str
+    is_observing: bool
+    refusals: Mapping[str, int]
+
+
+def policy_status(guards: Mapping[str, Guard]) -> tuple[PolicyStatus, ...]:
+    """Return the policies as their readers want them."""
+    return tuple(
+        PolicyStatus(bot, words(guard.policy), guard.policy.observe, dict(guard.spent.refusals))
+        for bot, guard in guards.items()
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
 
@@ -140,3 +159,4 @@ class Status:
     reloads: Mapping[str, int] = field(default_factory=dict)
     addresses: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0
+    policies: tuple[PolicyStatus, ...] = ()

@@ -17,6 +17,7 @@ from sealgate.gateway.journal import JournalError, LimitsTable, orders
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.lock import Lock, is_in_use
 from sealgate.gateway.journal.rows import sent_row, settled_row
+from sealgate.gateway.journal.tables import VERSION
 
 
 def mode(file: Path) -> int:
@@ -46,7 +47,7 @@ def test_it_is_readable_by_its_owner_only(file: Path) -> None:
 def test_a_file_of_version_1_is_taken_over(file: Path) -> None:
     make_version_1(file)
     prepare(file)
-    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (5, 2)
+    assert (value(file, "user_version"), value(file, "auto_vacuum")) == (VERSION, 2)
     assert LimitsTable(file).learned("s", 1.0) == []
     prepare(file)
 
@@ -58,7 +59,7 @@ def test_the_orders_of_a_file_of_an_earlier_version_stay(file: Path) -> None:
         database.execute("ALTER TABLE orders DROP COLUMN sent_body")
         database.execute("PRAGMA user_version = 4")
     prepare(file)
-    assert value(file, "user_version") == 5
+    assert value(file, "user_version") == VERSION
     with closing(connect(file)) as database:
         (doubt,) = orders.in_doubt(database, orders.ALL)
         assert (doubt.id, doubt.terms_words) == (ORDER.id, "")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sealgate.config import Address, Config
 from sealgate.core.findings import Finding, Level, fail, ok, warn
+from sealgate.core.policy import words
 from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
 from sealgate.gateway.doors.admin_socket import check_admin
@@ -24,6 +25,7 @@ from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.keys.parts import key_with
 from sealgate.gateway.keys.roster import read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
+from sealgate.gateway.life.rules import CLOSED_FIX, closed_routes, policies
 from sealgate.gateway.upstream.slots import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
@@ -116,6 +118,16 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
         who = "1 bot configured; its" if count == 1 else f"{count} bots configured; their"
         yield ok("bots", f"{who} credentials are readable")
         yield from _short_tokens(config, environ)
+
+
+def look_at_policies(config: Config) -> Iterator[Finding]:
+    """Yield what each bot may order, and which routes that closes to it."""
+    for bot, policy in policies(config).items():
+        area = f"bots.{bot}.policy"
+        yield ok(area, f"{bot} {words(policy)}")
+        if closed := list(closed_routes(config, policy)):
+            told = f"closes {', '.join(closed)} and every route that the venue's file does not name"
+            yield warn(area, told, CLOSED_FIX)
 
 
 def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

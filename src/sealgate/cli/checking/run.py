@@ -127,6 +127,7 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     learned: dict[str, Snapshot] = {}
     yield from local.read_keys(config, environ, turn.known)
     yield from local.read_tokens(config, environ)
+    yield from local.look_at_policies(config)
     yield from local.look_at_certificate(config)
     yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
     yield from look_at_reach(config)

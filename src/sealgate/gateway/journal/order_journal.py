@@ -1,6 +1,7 @@
 """The orders as the pipeline uses them: `intent` before the first byte, `ended` when all is over."""
 
 import asyncio
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import structlog
 
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.endings import Ending
+from sealgate.core.policy import Passed
 from sealgate.core.replays import Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
@@ -50,6 +52,10 @@ class OrderJournal:
         """Return what the file had of Idempotency-Keys, for `Replays.restore`; once, as it may be much."""
         kept, self._kept = self._kept, []
         return kept
+
+    def recall_passed(self) -> dict[str, list[Passed]]:
+        """Return by bot what was sent under its policy, by the clock of `now`."""
+        return self._passed
 
     async def intent(self, order: Order) -> bool:
         """Write an order that is about to be sent; say whether it may be.
@@ -104,9 +110,19 @@ class OrderJournal:
             orders.recover(database)
             ledger.read_doubts(database)
             self._ages = Ages(self._host.wall(), self._host.now(), orders.newest_s(database))
+            self._passed = self._read_passed(database)
             _tell(ledger.in_doubt, ledger.doubts)
             since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
             return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, self._wall_ms()))
+
+    def _read_passed(self, database: sqlite3.Connection) -> dict[str, list[Passed]]:
+        """Read them as of the end of their second, so that they count too long rather than too short."""
+        now = self._host.now()
+        wall = self._ages.judged_at(self._host.wall(), now)
+        found: dict[str, list[Passed]] = {}
+        for bot, at_s, count in orders.passed(database):
+            found.setdefault(bot, []).append(Passed(now - max(0.0, wall - at_s - 1), count))
+        return found
 
 
 def _tell(count: int, doubts: tuple[Doubt, ...]) -> None:

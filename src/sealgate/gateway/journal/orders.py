@@ -91,6 +91,11 @@ def newest_s(database: sqlite3.Connection) -> float | None:
     return None if newest_ms is None else newest_ms / 1000
 
 
+def passed(database: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
+    """Return (bot, epoch second, orders) of what was sent under policies, the oldest first."""
+    yield from database.execute("SELECT bot, at_s, orders FROM counted ORDER BY at_s")
+
+
 def count_in_doubt(database: sqlite3.Connection) -> int:
     """Return how many orders are in doubt."""
     (count,) = database.execute(_DOUBTS_COUNT).fetchone()

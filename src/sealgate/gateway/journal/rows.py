@@ -30,7 +30,8 @@ class Order(NamedTuple):
 
     `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
     core/replays.py, None without an Idempotency-Key. `sent_ms` is by this host's clock, `timestamp_ms` and
-    `fence_ms` are by the exchange's. `sent_body` is None where it was too large.
+    `fence_ms` are by the exchange's. `counted` is how many orders it is to its bot's policy, 0 without one.
+    `sent_body` is None where it was too large.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Order(NamedTuple):
     fence_ms: int
     attempts: int
     sent_ms: int
+    counted: int = 0
     sent_body: bytes | None = None
 
 

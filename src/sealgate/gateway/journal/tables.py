@@ -1,6 +1,6 @@
 """The tables of the journal, as `prepare` makes them."""
 
-VERSION = 5  # 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent
+VERSION = 6  # 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies
 
 # The columns of `orders`: first those of `Order`, in its order, then how it ended.
 ORDERS = {
@@ -18,6 +18,7 @@ ORDERS = {
     "fence_ms": "INTEGER NOT NULL",
     "attempts": "INTEGER NOT NULL",
     "sent_ms": "INTEGER NOT NULL",
+    "counted": "INTEGER NOT NULL DEFAULT 0",
     "sent_body": "BLOB",
     "state": "TEXT NOT NULL",
     "status": "INTEGER",
@@ -33,6 +34,19 @@ SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END
 _HALTS = "bot TEXT, key TEXT, since_ms INTEGER NOT NULL"
 _HALTED_BY = ("uid INTEGER", "pid INTEGER", "reason TEXT NOT NULL DEFAULT ''")
 
+# How many orders each bot sent under a policy, by second. A trigger counts them, so that an order is in the
+# file and counted in one transaction, and once: a resend updates its row.
+_COUNTED = """
+CREATE TABLE IF NOT EXISTS counted (
+    bot TEXT, at_s INTEGER, orders INTEGER NOT NULL, PRIMARY KEY (bot, at_s)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN
+    DELETE FROM counted WHERE bot = NEW.bot AND at_s < NEW.sent_ms / 1000 - 86400;
+    INSERT INTO counted VALUES (NEW.bot, NEW.sent_ms / 1000, NEW.counted)
+        ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
+END;
+"""
+
 SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS nonces (place TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
@@ -40,7 +54,10 @@ CREATE TABLE IF NOT EXISTS halts ({", ".join((_HALTS, *_HALTED_BY))}) STRICT;
 CREATE TABLE IF NOT EXISTS orders ({", ".join(map(" ".join, ORDERS.items()))}) STRICT;
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE {IN_DOUBT};
 CREATE INDEX IF NOT EXISTS orders_settled ON orders ({SHELF}, bot) WHERE {SETTLED};
-"""
+{_COUNTED}"""
 
 # What later versions added to tables of earlier ones.
-ADDED = {"halts": _HALTED_BY, "orders": (f"sent_body {ORDERS['sent_body']}",)}
+ADDED = {
+    "halts": _HALTED_BY,
+    "orders": tuple(f"{name} {ORDERS[name]}" for name in ("sent_body", "counted")),
+}

@@ -42,7 +42,7 @@ def build_tree(
     live_keys = _live_keys(config, parts, host, under_way, old)
     return Tree(
         config=config,
-        rules=build_rules(config, parts.roster),
+        rules=build_rules(config, parts.roster, None if old is None else old.rules.policies),
         limits=RequestLimits(
             max_wait_s=config.limits.max_wait,
             total_timeout_s=config.upstream.total_timeout,

@@ -11,7 +11,7 @@ from sealgate import __version__
 from sealgate.config import Address, Config
 from sealgate.config.load import addresses_of
 from sealgate.core.halts import UNKNOWN, Origin, Scope
-from sealgate.core.status import KeyStatus, Status, halt_status, key_status
+from sealgate.core.status import KeyStatus, Status, halt_status, key_status, policy_status
 from sealgate.gateway.bots.peer import peer_of
 from sealgate.gateway.bots.server import BotServer
 from sealgate.gateway.doors.opening import Doors, open_doors
@@ -94,6 +94,7 @@ class Gateway:
             reloads=dict(self.reloader.results),
             addresses=addresses_of(self.config.listen, self.config.admin),
             callback_errors=self.site.background.callback_errors,
+            policies=policy_status(self.tree.rules.guards),
         )
 
     def _keys(self) -> tuple[KeyStatus, ...]:

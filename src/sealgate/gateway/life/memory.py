@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sealgate.config import Config
 from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.policy import PolicyMemory, Spent
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.host.host import Host
@@ -29,8 +30,11 @@ from sealgate.gateway.request.under_way import UnderWay
 _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 
 
-def build_books(config: Config, host: Host) -> Bookkeeping:
-    """Open the journal, if there is one, and take up what it kept. Raises JournalError."""
+def build_books(config: Config, host: Host, policies: PolicyMemory | None = None) -> Bookkeeping:
+    """Open the journal, if there is one, and take up what it kept. Raises JournalError.
+
+    `policies` take up how many orders each bot sent within the last day.
+    """
     journal = config.journal
     replays = Replays(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
     if journal.file is None:
@@ -38,6 +42,9 @@ def build_books(config: Config, host: Host) -> Bookkeeping:
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
     order_journal = OrderJournal(journal.file, keeping, host)
     replays.restore(order_journal.recall(), host.now())
+    spent = {} if policies is None else policies.spent
+    for bot, passed in order_journal.recall_passed().items():
+        spent.setdefault(bot, Spent()).restore(passed)
     return Bookkeeping(replays, order_journal, host, NoncesKeeper(NoncesTable(journal.file), host))
 
 

@@ -21,6 +21,7 @@ from sealgate.gateway.keys.watch import SecretWatch
 from sealgate.gateway.life.assembly import build_tree, pacing_of
 from sealgate.gateway.life.fixed_settings import waiting_for_restart, with_fixed
 from sealgate.gateway.life.memory import restore, subjects
+from sealgate.gateway.life.rules import tell_policies
 from sealgate.gateway.life.site import Site
 from sealgate.gateway.life.trial import Trial, TrialError
 from sealgate.gateway.request.handler import Handler
@@ -137,6 +138,7 @@ class Reloader:
         if self._site.keeper is not None:
             self._site.keeper.follow(subjects(new.tree))
         self._handler.pipeline = new
+        tell_policies(new.tree.config, new.tree.rules.guards)
         pacing = pacing_of(new.tree.config)
         for turnstile in new.tree.turnstiles():
             turnstile.adopt(pacing)

@@ -12,6 +12,7 @@ from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.life.key_care import KeyCare
 from sealgate.gateway.life.memory import build_books, build_halting, build_keeper
+from sealgate.gateway.life.rules import tell_policies
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.pipeline import Pipeline
@@ -69,7 +70,8 @@ def build_site(
     under_way = UnderWay()
     tree = build_tree(config, read_parts(config, environ), host, under_way)
     ends.push_async_callback(tree.upstream.close)
-    books = build_books(config, host)
+    tell_policies(config, tree.rules.guards)
+    books = build_books(config, host, tree.rules.policies)
     ends.push_async_callback(books.close)
     keeper = build_keeper(config, tree, host)
     if keeper is not None:

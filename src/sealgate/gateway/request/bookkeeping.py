@@ -93,6 +93,7 @@ class Bookkeeping:
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
             sent_ms=int(self._host.wall() * 1000),
+            counted=context.orders,
             sent_body=kept_body(body),
         )
         if not await self._journal.intent(context.order):

@@ -37,7 +37,8 @@ class RequestContext(Outcome):
     and reply. `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may
     conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
     a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
-    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal. `watch` is what looks
+    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `orders` how many it
+    is to its bot's policy. `watch` is what looks
     after the key that it goes with. `needs_new_connection`: the idle one that it had
     got too old, or was closed. `is_limited`: the latest reply refused it for the limit.
     """
@@ -60,6 +61,7 @@ class RequestContext(Outcome):
         "needs_new_connection",
         "not_before",
         "order",
+        "orders",
         "own_id",
         "refusal",
         "sent_at",
@@ -74,7 +76,7 @@ class RequestContext(Outcome):
         self.ticket: Ticket | None = None
         self.watch: object = None
         self.give_up_at = self.ends_at = self.not_before = self.sent_at = 0.0
-        self.timestamp_ms = self.fence_ms = 0
+        self.timestamp_ms = self.fence_ms = self.orders = 0
         self.is_read = self.is_over = self.is_under_way = self.is_limited = False
         self.needs_new_connection = False
         self.may_be_stopped = True

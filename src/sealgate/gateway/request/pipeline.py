@@ -9,7 +9,10 @@ import structlog
 from sealgate.core import admission
 from sealgate.core.admission import Peer, Ticket, TicketMemory
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
+from sealgate.core.outcome import Conclusion
+from sealgate.core.policy import Checks
 from sealgate.core.routes import Auth, Lane
+from sealgate.core.venues.replies import Means
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.body import read_body, whole_body
 from sealgate.gateway.host.host import Host
@@ -33,6 +36,7 @@ log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
+_NOT_SENT, _DONE = Conclusion.NOT_SENT, Means.DONE
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
 
@@ -81,8 +85,28 @@ class Pipeline:
             raise Refusal("bad_request", "At this exchange such a request has no body.")
         if (known := self._recall(ticket, body, context)) is not None:
             return known
+        if ticket.checks is not None:
+            return passed_on(await self._deliver_checked(ticket, ticket.checks, body, context))
         self._check_standing(ticket)
         return passed_on(await self.deliver(ticket, body, context))
+
+    async def _deliver_checked(
+        self, ticket: Ticket, checks: Checks, body: bytes, context: RequestContext
+    ) -> Answer:
+        """Hold it against its bot's policy first. What is not sent after all does not count."""
+        guard, passed = checks.guard, None
+        if guard is not None:
+            passed = guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
+        try:
+            context.orders = 0 if passed is None else passed.orders
+            self._check_standing(ticket)
+            answer = await self.deliver(ticket, body, context)
+        finally:
+            if guard is not None and passed is not None and context.conclusion is _NOT_SENT:
+                guard.spent.take_back(passed)
+        if checks.watcher is not None and answer.remainder is None and answer.verdict.means is _DONE:
+            checks.watcher.learn(answer.body)
+        return answer
 
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""

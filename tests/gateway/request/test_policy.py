@@ -1,0 +1,189 @@
+"""A bot's policy on real sockets: what passes is what came, what does not is never sent."""
+
+import json
+from pathlib import Path
+from random import Random  # noqa: TID251 - seeded
+from typing import Any
+
+import pytest
+import structlog
+
+from rig.acts import say, say_and_close
+from rig.bot import Reply, request, told
+from rig.odd_orders import json_order
+from rig.policy_oracle import Limits, fraction, may_pass_json
+from rig.station import ENVIRON, Station, running_station
+from rig.upstream import Upstream
+from rig.wire import reply
+from sealgate.core.halts import Scope
+from sealgate.gateway.life.reload import ReloadError
+
+TOKENS = {**ENVIRON, "GRID": "token-of-grid", "FREE": "token-of-free"}
+GRID, FREE = (b"Authorization: Bearer " + TOKENS[name].encode() for name in ("GRID", "FREE"))
+ORDER, MODIFY = b"/v1/trade/order", b"/v1/trade/order/modify"
+REFUSED = (403, "not_sent", "policy_refused")
+
+
+def running(upstream: Upstream, /, journal: Path | None = None, **policy: Any) -> Any:
+    bots = {"grid": {"token": "env:GRID", "policy": policy}, "free": {"token": "env:FREE"}}
+    tables: dict[str, Any] = {} if journal is None else {"journal": {"file": str(journal)}}
+    return running_station(upstream, TOKENS, bots=bots, **tables)
+
+
+def order(
+    symbol: str = "BTC", size: str = "0.1", *fields: bytes, target: bytes = ORDER, **more: Any
+) -> bytes:
+    body = json.dumps({"symbol": symbol, "side": "buy", "size": size, "price": "100", **more}).encode()
+    return request(b"POST", target, GRID, b"Content-Type: application/json", *fields, body=body)
+
+
+def rules(station: Station) -> dict[str, int]:
+    (policy,) = station.gateway.status().policies
+    assert policy.bot == "grid"
+    return {rule: count for rule, count in policy.refusals.items() if count}
+
+
+def why(answer: Reply) -> str:
+    assert told(answer) == REFUSED
+    return str(answer.document()["detail"])
+
+
+async def test_an_order_within_the_policy_passes_and_another_does_not(upstream: Upstream) -> None:
+    async with running(upstream, symbols=["BTC"], max_size="0.5") as station:
+        assert (await station.ask(order())).status == 200
+        assert why(await station.ask(order("DOGE"))).startswith("policy.symbols: ")
+        assert why(await station.ask(order(size="0.51"))).startswith("policy.max_size: ")
+        assert [told(await station.ask(order(size="5e-1"))), len(upstream.received)] == [
+            (200, "done", None),
+            2,
+        ]
+        assert rules(station) == {"symbols": 1, "max_size": 1}
+        assert station.outcomes.all[1].reason == "policy_refused"
+
+
+async def test_the_bytes_that_pass_are_the_bytes_that_came(upstream: Upstream) -> None:
+    """A few hundred of the orders that tests/core/test_policy_oracle.py decides by the thousand."""
+    limits = Limits(symbols=frozenset({"BTC", "ETH"}), max_size=fraction("0.5"))
+    random, passed = Random(24), 0
+    async with running(upstream, symbols=["BTC", "ETH"], max_size="0.5") as station, station.bot() as bot:
+        for _ in range(300):
+            odd = json_order(random)
+            target = ORDER + (b"" if odd.query is None else b"?" + odd.query.encode())
+            fields = [] if odd.content_type is None else [b"Content-Type: " + odd.content_type.encode()]
+            answer = await bot.ask(request(b"POST", target, GRID, *fields, body=odd.body))
+            if answer.status == 403:
+                assert told(answer) == REFUSED
+                continue
+            passed += 1
+            assert may_pass_json(limits, odd.body, odd.query, odd.content_type)
+            assert (upstream.received[-1].body, upstream.received[-1].target) == (odd.body, target)
+    assert 20 <= passed == len(upstream.received)
+
+
+async def test_what_cannot_be_judged_is_refused_and_reads_and_named_cancels_pass(upstream: Upstream) -> None:
+    async with running(upstream, symbols=["BTC"]) as station:
+        for method, path in ((b"POST", b"/leverage"), (b"DELETE", b"/order/7"), (b"POST", b"/orders/cancel")):
+            asked = request(method, b"/v1/trade" + path, GRID, body=b"{}")
+            assert why(await station.ask(asked)).startswith("policy.route: ")
+        assert why(await station.ask(order(target=MODIFY))).startswith("policy.symbols: ")
+        for asked in (b"GET /user/0xabc/openOrders", b"POST /order/cancel"):
+            method, _, path = asked.partition(b" ")
+            passes = request(method, b"/v1/trade" + path, GRID, body=b"{}" if method == b"POST" else b"")
+            assert (await station.ask(passes)).status == 200
+        assert rules(station) == {"route": 3, "symbols": 1}
+
+
+async def test_a_packed_body_is_refused(upstream: Upstream) -> None:
+    async with running(upstream, symbols=["BTC"]) as station:
+        assert "Content-Encoding" in why(await station.ask(order("BTC", "1", b"Content-Encoding: identity")))
+
+
+async def test_a_bot_without_a_policy_may_order_what_it_likes(upstream: Upstream) -> None:
+    async with running(upstream, symbols=["BTC"]) as station:
+        answer = await station.ask(request(b"POST", ORDER, FREE, body=b"not even JSON"))
+        assert told(answer) == (200, "done", None)
+
+
+async def test_orders_are_counted_and_resends_and_unsent_ones_are_not(upstream: Upstream) -> None:
+    async with running(upstream, max_orders_per_minute=3) as station:
+        limited = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.01")
+        upstream.answers.append(say(limited))
+        assert (await station.ask(order())).attempts == 2
+        await station.gateway.halt(Scope())
+        for _ in range(5):
+            assert (await station.ask(order())).reason == "halted"
+        await station.gateway.resume(Scope())
+        again = order("BTC", "0.1", b"Idempotency-Key: k1")
+        first, second = await station.ask(again), await station.ask(again)
+        assert (first.status, second.text("X-Gateway-Replayed")) == (200, "true")
+        assert (await station.ask(order())).status == 200
+        assert "3 of 3 orders" in why(await station.ask(order()))
+
+
+async def test_an_order_in_doubt_counts(upstream: Upstream) -> None:
+    upstream.answers.append(say_and_close(b""))
+    async with running(upstream, max_orders_per_day=1) as station:
+        assert (await station.ask(order())).outcome == "unknown"
+        assert why(await station.ask(order())).startswith("policy.max_orders_per_day: ")
+
+
+async def test_a_restart_with_a_journal_and_a_reload_forget_nothing(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    file = tmp_path / "journal.db"
+    async with running(upstream, file, max_orders_per_day=3) as station:
+        await station.ask(order())
+        await station.ask(order())
+        assert await station.gateway.reloader.reload("the test") == ()
+    async with running(upstream, file, max_orders_per_day=3) as station:
+        assert (await station.ask(order())).status == 200
+        assert "3 of 3 orders" in why(await station.ask(order()))
+        await station.gateway.reloader.reload("the test")
+        assert "3 of 3 orders" in why(await station.ask(order()))
+        assert rules(station) == {"max_orders_per_day": 2}
+
+
+async def test_a_market_order_is_measured_by_the_last_price_that_the_exchange_said(
+    upstream: Upstream,
+) -> None:
+    symbols = request(b"GET", b"/v1/trade/symbols/list", FREE)
+    prices = reply(b"200 OK", b'{"symbols": [{"symbol": "BTC", "mark_price": "50000"}]}')
+    async with running(upstream, max_notional="10000") as station:
+        assert "no price" in why(await station.ask(order(price=None)))
+        upstream.answers.append(say(reply(b"400 Bad Request", prices.partition(b"\r\n\r\n")[2])))
+        await station.ask(symbols)
+        assert "no price" in why(await station.ask(order(price=None)))
+        upstream.answers.append(say(prices))
+        await station.ask(symbols)
+        assert (await station.ask(order(price=None))).status == 200
+        assert "above 10000" in why(await station.ask(order(size="0.3", price=None)))
+        assert (await station.ask(order(size="0.3", price="30000"))).status == 200
+
+
+async def test_a_policy_that_observes_counts_and_refuses_nothing(upstream: Upstream) -> None:
+    async with running(upstream, symbols=["BTC"], observe=True) as station:
+        for asked in (order("DOGE"), order(target=b"/v1/trade/leverage"), order()):
+            assert (await station.ask(asked)).status == 200
+        assert rules(station) == {"symbols": 1, "route": 1}
+        assert "nothing is refused" in station.gateway.status().policies[0].words
+
+
+async def test_the_start_says_what_a_bot_may_and_which_routes_that_closes(upstream: Upstream) -> None:
+    with structlog.testing.capture_logs() as lines:
+        async with running(upstream, symbols=["BTC"], reduce_only=True):
+            pass
+    (may,) = (line for line in lines if line["event"] == "policy")
+    assert may["policy"] == "may send reduce-only orders in BTC"
+    (closed,) = (line for line in lines if line["event"] == "policy_closes_routes")
+    assert closed["routes"] == ("POST /v1/trade/order (reduce_only), POST /v1/trade/order/modify (symbols)")
+
+
+async def test_a_reload_that_fails_leaves_the_policy(upstream: Upstream) -> None:
+    def broken() -> Any:
+        raise ReloadError("no such file")
+
+    async with running(upstream, symbols=["BTC"]) as station:
+        station.gateway.reloader._load = broken
+        with pytest.raises(ReloadError):
+            await station.gateway.reloader.reload("the test")
+        assert told(await station.ask(order("DOGE"))) == REFUSED
