@@ -1,0 +1,79 @@
+"""A bot that places an order and knows afterwards what became of it, whatever went wrong on the way.
+
+    python examples/careful_bot.py http://127.0.0.1:8787 [ADDRESS_OF_THE_ACCOUNT]
+
+It needs Python alone, a gateway with `journal.file`, and an exchange whose orders look as those of `sealgate
+sandbox` do. Your own exchange's differ in `ORDER` and `look_up`; when to ask again and when to stop do not.
+"""
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+
+ORDER = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}
+TOO_MANY = 429
+TIMEOUT_S = 45  # longer than the gateway may take
+
+
+def ask(url, body=None, key=None):
+    """Return status, outcome, wait in seconds, and text of a reply; None for a gateway that gives none."""
+    request = urllib.request.Request(url, method="POST" if body else "GET")
+    if body:
+        request.data = json.dumps(body).encode()
+        request.add_header("Content-Type", "application/json")
+        request.add_header("Idempotency-Key", key)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
+            return reply.status, reply.headers["X-Gateway-Outcome"], 0, reply.read().decode()
+    except urllib.error.HTTPError as reply:
+        # Retry-After may be fractional at some exchanges, and a date at others.
+        stated = reply.headers["Retry-After"] or "1"
+        wait_s = float(stated) if stated.replace(".", "", 1).isdigit() else 1
+        return reply.status, reply.headers["X-Gateway-Outcome"], wait_s, reply.read().decode()
+    except OSError:
+        return None
+
+
+def place(gateway, order, tries=10, pause=time.sleep):
+    """Place an order at most once. Return its outcome and the last reply's text.
+
+    The key stays the same: where a reply was lost between gateway and bot, the second one is the first once
+    more, and nothing is sent. An outcome `unknown` is final here: the order is to be looked up, and only then
+    may another one go, with another key.
+    """
+    key = str(uuid.uuid4())
+    outcome, text = "unknown", "no reply"
+    for number in range(tries):
+        reply = ask(f"{gateway}/v1/trade/order", order, key)
+        if reply is None:  # the gateway restarts: with a journal it knows the key afterwards
+            outcome, text = "unknown", "no reply"
+            pause(min(2**number, 30))
+            continue
+        status, outcome, wait_s, text = reply
+        if outcome == "refused" and status == TOO_MANY:  # the exchange did not execute it; the key is spent
+            key = str(uuid.uuid4())
+        elif outcome != "not_sent":
+            break
+        pause(max(wait_s, min(2**number, 30)))
+    return outcome, text
+
+
+def look_up(gateway, address):
+    """Return the open orders of an account."""
+    reply = ask(f"{gateway}/v1/trade/user/{address}/openOrders")
+    return None if reply is None or reply[1] != "done" else json.loads(reply[3])["orders"]
+
+
+def main(gateway, address=None):
+    """Place the order, and say what became of it."""
+    outcome, text = place(gateway, ORDER)
+    print(outcome, text)
+    if outcome == "unknown" and address:
+        print("open orders:", look_up(gateway, address))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
