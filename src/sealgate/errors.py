@@ -48,7 +48,7 @@ REASONS: dict[str, Reason] = {
         "Against the bot's policy",
         "Send what the bot's policy allows; who runs the gateway may change `[bots.NAME.policy]`.",
     ),
-    "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this in its mobile app only."),
+    "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this only in its mobile app."),
     "browser_refused": Reason(
         403, _BOT, "Browsers are refused", "Call from a program; web pages must not reach this address."
     ),
@@ -99,7 +99,7 @@ REASONS: dict[str, Reason] = {
         503,
         _GATEWAY,
         "Key disabled",
-        "Look at the key in the exchange's app; it is tried again by itself, and at once after a reload.",
+        "Look at the key in the exchange's app; it is retried automatically, and at once after a reload.",
     ),
     "queue_full": Reason(
         503,

@@ -175,7 +175,7 @@ OFFLINE: dict[str, Case] = {
     "the secret itself": Case(
         has(KEYS__MAIN__SECRET="hunter2-hunter2"),
         "fail  configuration",
-        ("SEALGATE_KEYS__MAIN__SECRET: is no reference to a secret",),
+        ("SEALGATE_KEYS__MAIN__SECRET: is not a reference to a secret",),
         2,
     ),
     "no such file": Case(
@@ -266,7 +266,7 @@ OFFLINE: dict[str, Case] = {
         socket_in_the_way, "fail  listen.unix", ("something else is there; remove it",)
     ),
     "key of another certificate": Case(
-        certificates_that_differ, "fail  listen.tls_cert", ("does not belong to the certificate",)
+        certificates_that_differ, "fail  listen.tls_cert", ("does not match the certificate",)
     ),
     "damaged journal": Case(damaged_journal, "fail  journal", ("damaged; move it away",)),
     "journal that is none": Case(no_journal, "fail  journal", ("file is not a database; name another file",)),
@@ -601,7 +601,7 @@ async def test_one_session_token_is_used_once(tmp_path: Path) -> None:
         assert setup.upstream is not None
         lists = [one for one in setup.upstream.received if one.target.endswith(b"api-keys")]
         assert len(lists) == 1
-    words = ("the token is good, but its user has no such key",)
+    words = ("the token is valid, but its user has no such key",)
     assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main.session", (), 0))
     assert_told(result.output, result.exit_code, Case(three_keys, "warn  keys.alt.session", words, 0))
 

@@ -168,7 +168,7 @@ async def test_without_any_configuration(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     result = await Setup(tmp_path).check()
     told = f"not found: no sealgate.toml in {tmp_path}, and no variable that begins with SEALGATE_"
-    fix = "run this where the gateway's variables are set, or write a file with `sealgate config init`"
+    fix = "run this where the gateway's variables are set, or create a file with `sealgate config init`"
     assert result.exit_code == 2
     assert lines_of(result.stdout, "fail  configuration") == [f"fail  configuration      {told}; {fix}"]
 

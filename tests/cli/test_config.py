@@ -79,7 +79,7 @@ def test_init_for_an_unknown_venue_names_the_nearest(tmp_path: Path) -> None:
     result = config("init", "--venue", "okxx")
     assert (result.exit_code, result.stderr) == (
         2,
-        "sealgate: error: 'okxx' is no venue; did you mean okx?\n",
+        "sealgate: error: 'okxx' is not a venue; did you mean okx?\n",
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -38,7 +38,7 @@ async def test_the_settings_are_printed_to_paste() -> None:
         assert "put this into sealgate.toml, it changes encoding, target" in result.stderr
         pasted = {f"SIGNING__{name.upper()}": value for name, value in table["signing"].items()}
         again = await discover(environ=environ_of(sandbox, **pasted))
-        assert "the configuration has it so already" in again.stderr
+        assert "the configuration already says so" in again.stderr
 
 
 async def test_another_venue_leaves_nothing_to_find_out() -> None:
@@ -149,7 +149,7 @@ async def test_a_clock_that_cannot_be_right() -> None:
         _, second = (int(one.head.value(b"X-SERVICE-TIMESTAMP") or 0) for one in upstream.received)
     assert 0 <= second - 1_790_000_000_000 < 60_000
     assert (result.exit_code, result.stdout) == (1, "")
-    told = "sealgate: the exchange refuses the timestamp, though it is by its own time (401 Timestamp outside"
+    told = "sealgate: the exchange refuses the timestamp, although it follows the exchange's own time (401 "
     assert result.stderr.splitlines()[-1].startswith(told)
 
 

@@ -153,8 +153,8 @@ async def test_trouble_is_told_in_plain_words(
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("", "is off, so nobody can be asked; give it an address"),
-        ("127.0.0.1:0", "has port 0, which is another one at each start; give it a fixed port"),
+        ("", "is off, so there is nothing to ask; give it an address"),
+        ("127.0.0.1:0", "has port 0, which means a new port at each start; give it a fixed one"),
     ],
 )
 async def test_an_address_that_nobody_can_ask(address: str, told: str) -> None:

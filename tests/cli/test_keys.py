@@ -206,7 +206,7 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
     ),
     "no session": (
         *({}, {"SEALGATE_KEYS__MAIN__SESSION": ""}, ["list"], 2),
-        "SEALGATE_KEYS__MAIN__SESSION: is no reference",
+        "SEALGATE_KEYS__MAIN__SESSION: is not a reference",
     ),
     "session not there": (
         {},

@@ -88,7 +88,7 @@ async def test_nobody_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("setting", "words"),
-    [("", "admin.tcp is off"), ("127.0.0.1:0", "give it a fixed port, or use --admin HOST:PORT")],
+    [("", "admin.tcp is off"), ("127.0.0.1:0", "give it a fixed one, or use --admin HOST:PORT")],
 )
 async def test_an_address_that_says_nothing(setting: str, words: str, tmp_path: Path) -> None:
     settings = environ("http://127.0.0.1:9", ADMIN__TCP=setting)
@@ -193,7 +193,7 @@ def test_all_that_can_be_seen(width: int) -> None:
     for text in (
         "Sealgate not ready",
         "18.2 asked/s, 12.5 sent/s",
-        "Sent nothing in the last ten seconds: maker",
+        "Idle for ten seconds: maker",
         "added p99 0.31 ms, upstream p99 -",
         "clock +1500 ms ± 4.0 ms",
         "2 orders in doubt",

@@ -86,7 +86,7 @@ def test_where_no_rule_reads_replies_it_warns() -> None:
 def test_an_unknown_name_is_answered_with_the_nearest(name: str, meant: str) -> None:
     result = run("show", name)
     assert result.exit_code == 2
-    assert result.stderr == f"sealgate: error: {name!r} is no venue; did you mean {meant}?\n"
+    assert result.stderr == f"sealgate: error: {name!r} is not a venue; did you mean {meant}?\n"
 
 
 def test_a_name_like_no_other_is_answered_with_where_they_are_listed() -> None:

@@ -102,7 +102,7 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a bot that anybody could be": (
         {"keys": ONE, "bots": {"a": {}}},
         "bots.a",
-        "has nothing to prove itself by; add token, or uid for listen.unix",
+        "has no way to authenticate; add token, or uid for listen.unix",
     ),
     "a user without a socket": (
         {"keys": ONE, "bots": {"a": {"uid": 1}}},
@@ -138,12 +138,12 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "unknown key": (
         {"keys": ONE, "bots": {"a": {**BOT, "key": "alt"}}},
         "bots.a.key",
-        "names alt, which is no key",
+        "names alt, which is not a key",
     ),
     "unknown key among keys": (
         {"keys": ONE, "bots": {"a": {**BOT, "keys": ["main", "alt"]}}},
         "bots.a.keys",
-        "names alt, which is no key",
+        "names alt, which is not a key",
     ),
     "a route outside": (
         {"keys": ONE, "routes": [{"match": "GET /v1/tradex", "lane": "read"}]},

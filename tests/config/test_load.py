@@ -194,7 +194,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     ),
     "mode of a socket": (
         "[listen]\nunix_mode = '0666'",
-        "FILE: listen.unix_mode: is none of the choices; write '0600' or '0660'",
+        "FILE: listen.unix_mode: is not one of the choices; write '0600' or '0660'",
     ),
     "bad value": (
         "[clock]\ninterval = 0",
@@ -202,7 +202,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     ),
     "bad choice": (
         "[limits]\nreplay_429 = 'some'",
-        "FILE: limits.replay_429: is none of the choices; write 'all', 'reads' or 'none'",
+        "FILE: limits.replay_429: is not one of the choices; write 'all', 'reads' or 'none'",
     ),
     "bad truth value": (
         "[clock]\nrequired = 'x'",
@@ -216,17 +216,17 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     ),
     "bad name": ("[bots.'a b']\ntoken = 'env:X'", 'FILE: bots."a b": is not a usable name'),
     "missing member": ("[keys.a]\napi_key = 'x'", "FILE: keys.a.secret: missing; write it in the file"),
-    "bot without a proof": ("[bots.a]\nkey = 'main'", "FILE: bots.a: has nothing to prove itself by"),
+    "bot without a proof": ("[bots.a]\nkey = 'main'", "FILE: bots.a: has no way to authenticate"),
     "missing member of a row": (
         "[[routes]]\nlane = 'read'",
         "FILE: routes[0].match: missing; write it in the file",
     ),
     "row of routes": ("[[routes]]\nmatch = 'x'", "FILE: routes[0].match: is not METHOD and path"),
     "routes as text": ("routes = ['x']", "FILE: routes[0]: is not a table"),
-    "inline secret": ("[bots.a]\ntoken = 'hunter2'", "FILE: bots.a.token: is no reference to a secret"),
+    "inline secret": ("[bots.a]\ntoken = 'hunter2'", "FILE: bots.a.token: is not a reference to a secret"),
     "inline secret in a file of keys": (
         "[keys.b]\napi_key = 'x'\nsecret = 'hunter2'",
-        "FILE: keys.b.secret: is no reference",
+        "FILE: keys.b.secret: is not a reference",
     ),
 }
 
@@ -267,7 +267,7 @@ def test_a_problem_across_tables_is_told_by_the_strongest_source(tmp_path: Path)
     environ = {**ONE_KEY, "SEALGATE_LISTEN__TCP": "0.0.0.0:80"}
     text = "[listen]\ntcp = '127.0.0.1:1'\n[bots.a]\ntoken = 'env:T'\nkey = 'alt'"
     assert lines_of(text, environ, tmp_path / "x.toml") == [
-        "FILE: bots.a.key: names alt, which is no key; write one of main"
+        "FILE: bots.a.key: names alt, which is not a key; write one of main"
     ]
     [line] = lines_of("[listen]\ntcp = '127.0.0.1:1'", environ, tmp_path / "x.toml")
     assert line.startswith("SEALGATE_LISTEN__TCP: is reachable from other machines; add [bots.NAME]")

@@ -115,7 +115,7 @@ def test_users(value: object, uid: int) -> None:
 
 @pytest.mark.parametrize("value", [-1, 1.5, "root", True, "", 2**32 - 1, 1e99, "inf"])
 def test_what_is_no_user(value: object) -> None:
-    with pytest.raises(ValueError, match="is no user's number; "):
+    with pytest.raises(ValueError, match="is not a user's number; "):
         parse_uid(value)
 
 

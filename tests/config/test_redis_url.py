@@ -24,19 +24,19 @@ def test_is_taken_as_it_stands(text: str) -> None:
 @pytest.mark.parametrize(
     ("value", "cause"),
     [
-        (5, "neither a URL of a Redis nor a reference"),
+        (5, "neither a Redis URL nor a reference"),
         ("redis://127.0.0.1 :6379", "is not a URL"),
-        ("127.0.0.1:6379", "neither a URL of a Redis nor a reference"),
-        ("http://127.0.0.1:6379", "neither a URL of a Redis nor a reference"),
+        ("127.0.0.1:6379", "neither a Redis URL nor a reference"),
+        ("http://127.0.0.1:6379", "neither a Redis URL nor a reference"),
         ("redis://", "has no host"),
-        ("redis://127.0.0.1:99999", "is not a URL of a Redis"),
+        ("redis://127.0.0.1:99999", "is not a Redis URL"),
         ("unix://", "names no socket"),
         ("redis://:hunter2@127.0.0.1:6379", "holds a password; put the whole URL into a file"),
         ("redis://bot:hunter2@127.0.0.1:6379", "holds a password"),
         ("unix:///run/redis.sock?db=1&password=hunter2", "holds a password"),
-        ("rediss://[::1:6379", "is not a URL of a Redis"),
+        ("rediss://[::1:6379", "is not a Redis URL"),
         ("redis://127.0.0.1/\n", "is not a URL"),
-        ("cmd:'hunter2", "neither a URL of a Redis nor a reference"),
+        ("cmd:'hunter2", "neither a Redis URL nor a reference"),
     ],
 )
 def test_says_what_is_wrong_and_repeats_nothing(value: object, cause: str) -> None:

@@ -26,14 +26,14 @@ def test_references(reference: str) -> None:
 @pytest.mark.parametrize(
     ("value", "cause"),
     [
-        ("s3cr3t-canary", "is no reference to a secret"),
-        ("s3cr3t:canary", "is no reference to a secret"),
-        ("FILE:/s3cr3t", "is no reference to a secret"),
-        ("", "is no reference to a secret"),
-        ("s3cr3t" * 1000, "is no reference to a secret; put"),
-        ("~s3cr3t", "is no reference to a secret; put"),
-        ("s3cr3t\n", "is no reference to a secret; put"),
-        (7, "is no reference to a secret"),
+        ("s3cr3t-canary", "is not a reference to a secret"),
+        ("s3cr3t:canary", "is not a reference to a secret"),
+        ("FILE:/s3cr3t", "is not a reference to a secret"),
+        ("", "is not a reference to a secret"),
+        ("s3cr3t" * 1000, "is not a reference to a secret; put"),
+        ("~s3cr3t", "is not a reference to a secret; put"),
+        ("s3cr3t\n", "is not a reference to a secret; put"),
+        (7, "is not a reference to a secret"),
         ("systemd:", "names no credential"),
         ("systemd:../s3cr3t", "names no credential"),
         ("systemd:..", "names no credential"),
@@ -43,7 +43,7 @@ def test_references(reference: str) -> None:
         ("keyring:/s3cr3t", "names no entry"),
         ("keyring:s3cr3t/", "names no entry"),
         ("keyring:s3cr3t/\n", "names no entry"),
-        ("file:~s3cr3t/x", "begins with a ~ that stands for no home"),
+        ("file:~s3cr3t/x", "begins with a ~ that names no home"),
         ("file:", "names no file"),
         ("file:/s3cr3t\0", "names no file"),
         ("env:", "names no variable"),
@@ -63,7 +63,9 @@ def test_refuses_and_does_not_echo(value: object, cause: str) -> None:
 def test_the_name_of_a_file_lacks_its_scheme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "main.secret").touch()
-    with pytest.raises(ValueError, match=r'but a file\'s name; write "file:main\.secret"$'):
+    with pytest.raises(
+        ValueError, match=r'a file\'s name, not a reference to a secret; write "file:main\.secret"$'
+    ):
         parse_reference("main.secret")
 
 

@@ -102,11 +102,11 @@ def test_what_the_venue_says_is_shown_as_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("venue", "told"),
     [
-        ("'okxx'", "'okxx' is no venue; did you mean okx?"),
-        ("'Binance'", "'Binance' is no venue; did you mean binance?"),
-        ("'qqqq'", "'qqqq' is no venue; `sealgate venues` lists them"),
-        ("''", 'is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"'),
-        ("5", 'is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"'),
+        ("'okxx'", "'okxx' is not a venue; did you mean okx?"),
+        ("'Binance'", "'Binance' is not a venue; did you mean binance?"),
+        ("'qqqq'", "'qqqq' is not a venue; `sealgate venues` lists them"),
+        ("''", 'is not a venue; write a name that `sealgate venues` lists, or "./mine.toml"'),
+        ("5", 'is not a venue; write a name that `sealgate venues` lists, or "./mine.toml"'),
         (
             "'FOLDER/none.toml'",
             "FOLDER/none.toml cannot be read: No such file or directory; correct the path",

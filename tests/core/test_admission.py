@@ -271,7 +271,7 @@ def test_a_token_names_its_bot(authorization: str, bot: Bot) -> None:
 
 UNKNOWN = "No bot has this token."
 NO_TOKEN = "The Authorization header has no token: "
-WRONG_NAME = "The token is right, the name before it is not its bot's: "
+WRONG_NAME = "The token is valid, but the name before it is another bot's: "
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ def test_without_a_header_it_is_a_stranger() -> None:
 @pytest.mark.parametrize("authorization", ["Bearer grid-token", basic("grid", "grid-token"), "Bearer wrong"])
 def test_a_certificate_of_another_bot_does_not_tell_whether_a_token_is_right(authorization: str) -> None:
     told = stranger(head_of({"Authorization": authorization}), Peer(name="watch"))
-    assert told == "The token is not that of the bot in the client certificate."
+    assert told == "The token does not belong to the bot in the client certificate."
 
 
 @given(
@@ -430,7 +430,7 @@ def test_a_bot_gets_what_it_may(bot: Bot, call: str, auth: Auth) -> None:
 def test_a_bot_does_not_get_what_it_may_not(bot: Bot, call: str, lacks: str) -> None:
     answer = refusal(bot, call)
     assert answer.slug == "bot_forbidden"
-    assert answer.detail == f"The bot {bot.name} may not {lacks}."
+    assert answer.detail == f"The bot {bot.name} lacks the permission {lacks}."
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "rate_limited",
             WORKED._replace(is_foreign_use=True),
-            "about 20 per 1 s; someone else seems to use this key, too",
+            "about 20 per 1 s; someone else seems to use this key too",
         ),
         ("off_tick", WORKED, ""),
     ],

@@ -158,7 +158,7 @@ def test_nothing_new_where_all_are_under_way() -> None:
     replays = Replays(ReplayBounds(2, 1000, 60.0))
     for number in (1, 2):
         replays.begin(name(number), CONTENT, 0.0)
-    told = "2 requests with an Idempotency-Key are under way, the most that are allowed."
+    told = "2 requests with an Idempotency-Key are under way, which is the maximum."
     assert replays.begin(name(3), CONTENT, 0.0) == Declined("queue_full", told, NOT_SENT, 0)
     replays.finish(name(1), Ending(NOT_SENT), 0.0)
     assert replays.begin(name(3), CONTENT, 0.0) == Fresh()

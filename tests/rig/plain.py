@@ -155,7 +155,8 @@ def running_gateway(
         gateway.line("ready")
         yield gateway
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE_S) == 0
+        said, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, (process.returncode, said)
     finally:
         overdue.cancel()
         process.kill()

@@ -30,7 +30,7 @@ class Metrics:
         self._traffic = Traffic()
         self._registry.register(TrafficMetrics(self._traffic))
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
-        self._retries = self._counter("retries", "Requests sent once more", "key", "reason")
+        self._retries = self._counter("retries", "Requests sent again", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
         self._errors = self._counter("upstream_errors", "Errors of the upstream, by kind", "key", "kind")
         self._paused = Histogram(
@@ -90,12 +90,12 @@ class _StatusGauges(Collector):
         yield _gauge("build_info", "The running version", ("version",), {(status.version,): 1.0})
         yield _plain("inflight", "Requests under way", status.inflight)
         yield _plain("connections", "Open connections of bots", status.connections)
-        yield _plain("orders_in_doubt", "Orders sent whose end is not known", status.journal.in_doubt)
+        yield _plain("orders_in_doubt", "Orders sent whose outcome is unknown", status.journal.in_doubt)
         yield _plain("journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble))
         reloads: Values = {(result,): float(count) for result, count in status.reloads.items()}
-        yield _counter("reloads", "Reloads of the configuration, by how they ended", ("result",), reloads)
+        yield _counter("reloads", "Reloads of the configuration, by result", ("result",), reloads)
         failed: Values = {(): float(status.callback_errors)}
-        yield _counter("callback_errors", "Exceptions in the gateway that nobody awaited", (), failed)
+        yield _counter("callback_errors", "Exceptions in background tasks of the gateway", (), failed)
         yield from _clock_gauges(status)
         yield from _key_gauges(status)
         refused: Values = {
@@ -116,11 +116,11 @@ def _clock_gauges(status: Status) -> Iterator[Metric]:
     clock = status.clock
     steps: Values = {(): float(clock.steps)}
     refusals: Values = {(): float(clock.refusals)}
-    yield _counter("clock_steps", "Jumps of a clock that were noticed", (), steps)
+    yield _counter("clock_steps", "Clock jumps noticed", (), steps)
     yield _counter("clock_refusals", "Requests refused by the upstream for their timestamp", (), refusals)
     if clock.offset_s is not None and clock.error_s is not None and clock.age_s is not None:
         yield _plain("clock_offset_seconds", "Upstream's clock minus this host's wall clock", clock.offset_s)
-        yield _plain("clock_error_seconds", "How far off the offset can be at most", clock.error_s)
+        yield _plain("clock_error_seconds", "Largest possible error of the offset", clock.error_s)
         yield _plain("clock_age_seconds", "Time since the last sample of the upstream's clock", clock.age_s)
 
 
@@ -137,8 +137,10 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
     ends: Values = {(key.alias,): key.expires_at for key in status.keys if key.expires_at is not None}
     yield _gauge("key_active", "0 while the exchange does not take a key", ("key",), active)
     yield _gauge("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
-    yield _gauge("pause_seconds", "What is left of a key's pause", ("key",), pauses)
-    yield _gauge("limit_spent_seconds", "For how long the exchange says nothing is left", ("key",), spent)
+    yield _gauge("pause_seconds", "Seconds left of a key's pause", ("key",), pauses)
+    yield _gauge(
+        "limit_spent_seconds", "Seconds for which the exchange says its limit is used up", ("key",), spent
+    )
     yield _gauge("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
     yield _gauge("limit_requests", "Requests per window that the limit allows", ("key", "window"), heights)
     yield _gauge("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)

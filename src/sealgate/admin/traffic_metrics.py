@@ -19,9 +19,7 @@ class TrafficMetrics(Collector):
         """Write them."""
         labels = ("bot", "key", "route", "method", "status")
         requests = CounterMetricFamily("sealgate_requests", "Requests of known bots", labels=labels)
-        outcomes = CounterMetricFamily(
-            "sealgate_outcomes", "What bots could conclude", labels=("bot", "outcome")
-        )
+        outcomes = CounterMetricFamily("sealgate_outcomes", "Requests by outcome", labels=("bot", "outcome"))
         counts: Counter[tuple[str, ...]] = Counter()
         concluded: Counter[tuple[str, str]] = Counter()
         for (bot, key, route, method, status, conclusion), count in self._traffic.rows().items():
@@ -32,14 +30,14 @@ class TrafficMetrics(Collector):
         for pair, count in concluded.items():
             outcomes.add_metric(pair, count)
         sent = CounterMetricFamily(
-            "sealgate_sent", "Requests sent to the exchange, each resend too", labels=("bot", "key", "lane")
+            "sealgate_sent", "Requests sent to the exchange, resends included", labels=("bot", "key", "lane")
         )
         for (bot, key, lane), count in self._traffic.sent().items():
             sent.add_metric((bot, key, lane.value), count)
         yield requests
         yield sent
         yield outcomes
-        yield _durations("added_latency", "Time that the gateway itself takes", {(): self._traffic.added})
+        yield _durations("added_latency", "Time spent in the gateway itself", {(): self._traffic.added})
         queued: dict[tuple[str, ...], Durations] = {
             (key, lane.value): one for (key, lane), one in self._traffic.queued().items()
         }

@@ -12,9 +12,11 @@ from sealgate.cli.frame import config_option
 @config_option
 @click.option("--offline", "is_offline", is_flag=True, help="Stop before the network.")
 @click.option(
-    "--path", metavar="PATH", help="What is read with each key.  [default: /symbols/list behind the prefix]"
+    "--path", metavar="PATH", help="What to read with each key.  [default: /symbols/list under the prefix]"
 )
-@click.option("--explain", is_flag=True, help="Show all causes by rank, then where each setting comes from.")
+@click.option(
+    "--explain", is_flag=True, help="Show all causes, most likely first, then where each setting comes from."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     config_file: Path | None, path: str | None, *, is_offline: bool, explain: bool, as_json: bool

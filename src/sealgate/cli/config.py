@@ -6,11 +6,11 @@ from sealgate.cli.frame import Program
 
 _COMMANDS = {
     "init": ("sealgate.cli.config_init", "Write a commented starter file."),
-    "show": ("sealgate.cli.config_show", "Show every setting as it holds, and where it comes from."),
+    "show": ("sealgate.cli.config_show", "Show every setting's value and where it comes from."),
     "schema": ("sealgate.cli.config_schema", "Print the JSON Schema of the file, for editors."),
 }
 
 
 @click.group("config", cls=Program, table=_COMMANDS)
 def command() -> None:
-    """Write a starter file, show what holds, print the schema."""
+    """Write a starter file, show the values in effect, print the schema."""

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from sealgate.config.load import OwnGateway
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
-_NO_GATEWAY = "what listens there is no gateway; see admin.unix"
+_NO_GATEWAY = "what listens there is not a gateway; see admin.unix"
 _QUESTIONS = {
     "halt": "Halt its orders?",
-    "resume": "Let its orders go again?",
+    "resume": "Release its orders?",
     "reload": "Reload it?",
 }
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
@@ -141,7 +141,7 @@ def _agreed(action: str, places: Places, *, is_agreed: bool) -> Places:
         name = _name(path, found, connection.process)
     if not is_agreed and not sys.stdin.isatty():
         leave_with_error(
-            f"no configuration says which gateway is meant, and nobody can be asked here; {name}; "
+            f"no configuration says which gateway is meant, and there is no terminal to ask on; {name}; "
             "give --yes if it is the one"
         )
     click.echo(f"sealgate: no configuration says which gateway is meant; {name}", err=True)

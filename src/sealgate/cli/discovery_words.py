@@ -36,14 +36,14 @@ ENDS: dict[End, str] = {
         "compare keys.{alias}.api_key with the app: a revoked key never comes back"
     ),
     End.HEADERS_UNKNOWN: (
-        "the exchange does not find the signature's headers ({words}); "
-        "set signing.header_prefix as it documents them, now it is {header_prefix}"
+        "the exchange cannot find the signature's headers ({words}); "
+        "set signing.header_prefix to what it documents; it is {header_prefix} now"
     ),
     End.SESSION_WANTED: (
         "{path} wants a session token and no signature ({words}); choose a read that is signed with --path"
     ),
     End.CLOCK: (
-        "the exchange refuses the timestamp, though it is by its own time ({words}); "
+        "the exchange refuses the timestamp, although it follows the exchange's own time ({words}); "
         "check clock.path and clock.field, and what the exchange has as the key's recv_window"
     ),
     End.LIMITED: (
@@ -87,8 +87,8 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
             f"It will send at most {most_reads} reads, one every {errand.spacing_s:g} s,",
             f"to {config.base_url}, with {key}:",
             *lines,
-            "They change nothing, and end with the first signature that is accepted.",
-            "Each one that is refused is a failed sign-in at the exchange.",
+            "They change nothing, and stop at the first signature that is accepted.",
+            "Each refused one counts as a failed sign-in at the exchange.",
         ]
     )
 
@@ -153,7 +153,7 @@ def _change(config: Config, search: Search) -> str:
     }
     names = ", ".join(name for name, value in settings.items() if configured[name] != value)
     if not names:
-        return "the configuration has it so already"
+        return "the configuration already says so"
     return f"put this into sealgate.toml, it changes {names}"
 
 

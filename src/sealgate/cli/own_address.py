@@ -28,9 +28,9 @@ def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Addre
 
     admin = load_admin(config_file, os.environ)
     if admin.tcp is None:
-        leave_with_error("admin.tcp is off, so nobody can be asked; give it an address")
+        leave_with_error("admin.tcp is off, so there is nothing to ask; give it an address")
     if admin.tcp.port == 0:
         leave_with_error(
-            f"admin.tcp has port 0, which is another one at each start; give it a fixed port{other_way}"
+            f"admin.tcp has port 0, which means a new port at each start; give it a fixed one{other_way}"
         )
     return admin.tcp, admin.hosts[0]

@@ -48,7 +48,7 @@ def _parts(picture: Picture) -> Iterator[RenderableType]:
             yield _bots(key)
     if picture["idle_bots"]:
         yield Text()
-        yield Text(f"Sent nothing in the last ten seconds: {', '.join(picture['idle_bots'])}", style="dim")
+        yield Text(f"Idle for ten seconds: {', '.join(picture['idle_bots'])}", style="dim")
     yield Text()
     yield from _wrong(picture)
 

@@ -93,7 +93,7 @@ def _bots_prove_themselves(config: Config) -> Iterator[Problem]:
     owners: dict[int, str] = {}
     for name, bot in config.bots.items():
         if bot.token is None and bot.uid is None and not config.listen.client_ca:
-            yield Problem(("bots", name), "has nothing to prove itself by; add token, or uid for listen.unix")
+            yield Problem(("bots", name), "has no way to authenticate; add token, or uid for listen.unix")
         if bot.uid is None:
             continue
         if config.listen.unix is None:
@@ -129,7 +129,7 @@ def _policies_say_something(config: Config) -> Iterator[Problem]:
 def _unknown_keys(config: Config, path: SettingPath, aliases: tuple[str, ...]) -> Iterator[Problem]:
     for alias in aliases:
         if alias not in config.keys:
-            yield Problem(path, f"names {alias}, which is no key; write one of {_aliases(config)}")
+            yield Problem(path, f"names {alias}, which is not a key; write one of {_aliases(config)}")
 
 
 def _routes_are_inside(config: Config) -> Iterator[Problem]:

@@ -22,7 +22,7 @@ def expand_home(path: str) -> str:
         return path
     expanded = os.path.expanduser(path) if path.startswith("~/") else path  # noqa: PTH111 - text is wanted
     if expanded.startswith("~"):
-        raise ValueError("begins with a ~ that stands for no home here; write the whole path")
+        raise ValueError("begins with a ~ that names no home directory here; write the whole path")
     return expanded
 
 
@@ -68,7 +68,9 @@ def parse_socket(value: object) -> Path | None:
     if path is None or not str(path).isprintable() or not path.name:
         raise ValueError('is not the path of a socket; write "/run/sealgate/bots.sock"')
     if len(os.fsencode(path)) > SOCKET_PATH_BYTES:
-        raise ValueError(f"is longer than the {SOCKET_PATH_BYTES} bytes of a socket's path; choose a shorter")
+        raise ValueError(
+            f"is longer than a socket's path may be ({SOCKET_PATH_BYTES} bytes); choose a shorter one"
+        )
     return path
 
 
@@ -86,7 +88,7 @@ def parse_group(value: object) -> int | None:
     except KeyError:
         pass
     if isinstance(value, bool) or not str(value).isdecimal():
-        raise ValueError("is no group of this machine; name one that exists, or write its number")
+        raise ValueError("is not a group on this machine; name one that exists, or write its number")
     return int(str(value))
 
 

@@ -38,7 +38,7 @@ def parse_permissions(value: object) -> frozenset[str]:
     """Parse what a bot may do."""
     chosen = frozenset(_strings(value))
     if not chosen <= set(PERMISSIONS):
-        raise ValueError(f"holds an unknown permission; choose of {', '.join(PERMISSIONS)}")
+        raise ValueError(f"has an unknown permission; choose from {', '.join(PERMISSIONS)}")
     return chosen
 
 
@@ -55,4 +55,4 @@ def _from_text(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
-        raise ValueError("begins like a JSON array but is none; check quotes and commas") from None
+        raise ValueError("begins like a JSON array but is not one; check quotes and commas") from None

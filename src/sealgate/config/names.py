@@ -52,7 +52,7 @@ def parse_header_prefix(value: object) -> str:
 def parse_api_key(value: object) -> str:
     """Check an API key, which travels as a header's value."""
     if not isinstance(value, str) or _API_KEY.fullmatch(value) is None:
-        raise ValueError("is not an API key; it has 1 to 512 printable ASCII characters and no space")
+        raise ValueError("is not an API key; use 1 to 512 printable ASCII characters without spaces")
     return value
 
 
@@ -60,7 +60,7 @@ def parse_key_uid(value: object) -> str:
     """Check what a venue wants beside a key: a memo, the number of an account. "" is none."""
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or _UID.fullmatch(text) is None:
-        raise ValueError("is no account's id or memo; it has at most 512 printable ASCII characters")
+        raise ValueError("is not an account's id or memo; use at most 512 printable ASCII characters")
     return text
 
 

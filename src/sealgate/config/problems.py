@@ -66,7 +66,7 @@ def _same(text: str) -> Callable[[Mapping[str, Any]], str]:
 
 
 _TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "literal_error": lambda context: f"is none of the choices; write {context['expected']}",
+    "literal_error": lambda context: f"is not one of the choices; write {context['expected']}",
     "value_error": lambda context: str(context["error"]),
     "bool_parsing": _same("is not a truth value; write true or false"),
     "bool_type": _same("is not a truth value; write true or false"),

@@ -60,7 +60,7 @@ def parse_uid(value: object) -> int:
     """Parse a user's number."""
     uid = _number(value)
     if not 0 <= uid < _NOBODY_AT_ALL or uid != int(uid):
-        raise ValueError("is no user's number; write what `id -u NAME` prints")
+        raise ValueError("is not a user's number; write what `id -u NAME` prints")
     if uid == _OVERFLOW:
         raise ValueError(f"is {_OVERFLOW}, as all users of other containers appear; give the bot a user here")
     return int(uid)

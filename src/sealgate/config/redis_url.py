@@ -19,7 +19,7 @@ def parse_redis(value: object) -> str:
         try:
             return parse_reference(value)
         except ValueError:
-            raise ValueError(f"is neither a URL of a Redis nor a reference to one; {_FORM}") from None
+            raise ValueError(f"is neither a Redis URL nor a reference to one; {_FORM}") from None
     if not value.isascii() or not value.isprintable() or " " in value:
         raise ValueError(f"is not a URL; {_FORM}")
     check_redis_url(value)
@@ -47,7 +47,7 @@ def check_redis_url(url: str) -> None:
     except ValueError:
         is_fine = False
     if not is_fine or not is_redis_url(url):
-        raise ValueError(f"is not a URL of a Redis; {_FORM}")
+        raise ValueError(f"is not a Redis URL; {_FORM}")
     if parts.scheme == "unix" and parts.path in {"", "/"}:
         raise ValueError('names no socket; write "unix:///run/redis/redis.sock"')
     if parts.scheme != "unix" and not parts.hostname:

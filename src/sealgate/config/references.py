@@ -22,8 +22,8 @@ def parse_reference(value: object) -> str:
     scheme, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
     if not colon or scheme not in _CHECKS:
         if isinstance(value, str) and _is_file(value):
-            raise ValueError(f'is no reference to a secret, but a file\'s name; write "file:{value}"')
-        raise ValueError(f"is no reference to a secret; put the secret elsewhere and write {_FORMS}")
+            raise ValueError(f'is a file\'s name, not a reference to a secret; write "file:{value}"')
+        raise ValueError(f"is not a reference to a secret; put the secret elsewhere and write {_FORMS}")
     return f"{scheme}:{_CHECKS[scheme](rest)}"
 
 

@@ -65,14 +65,14 @@ def parse_venue(value: object) -> Venue:
     if isinstance(value, Venue):
         return value
     if not isinstance(value, str) or not value or not value.isprintable():
-        raise ValueError('is no venue; write a name, as `sealgate venues` lists them, or "./mine.toml"')
+        raise ValueError('is not a venue; write a name that `sealgate venues` lists, or "./mine.toml"')
     if is_file(value):
         return _read(value if "/" in value else f"./{value}")
     names = venue_names()
     if value not in names:
         close = get_close_matches(value.lower(), names, n=1)
         hint = f"did you mean {close[0]}?" if close else "`sealgate venues` lists them"
-        raise ValueError(f"{value!r} is no venue; {hint}")
+        raise ValueError(f"{value!r} is not a venue; {hint}")
     return built_in_venue(value)
 
 

@@ -191,7 +191,7 @@ def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> No
         if value is not None:
             check(value.decode("latin-1"), rules)
     if version not in _HTTP_1:
-        raise Refusal("bad_request", "Only HTTP/1.1 and HTTP/1.0 are spoken here.")
+        raise Refusal("bad_request", "This gateway speaks only HTTP/1.1 and HTTP/1.0.")
     if method not in METHODS:
         raise Refusal("method_refused", "This method is not forwarded.")
 
@@ -238,9 +238,9 @@ def _check_coding(value: str, _: Rules) -> None:
     """RFC 9112 section 6.1: an unknown coding before the last, chunked, is 501; section 6.3: all else 400."""
     *before, last = (coding.strip().lower() for coding in value.split(","))
     if last != "chunked" or "chunked" in before or "" in before:
-        raise Refusal("bad_request", "Transfer-Encoding leaves open where the body ends.")
+        raise Refusal("bad_request", "Transfer-Encoding does not say where the body ends.")
     if before:
-        raise Refusal("coding_refused", "The only transfer coding spoken here is chunked.")
+        raise Refusal("coding_refused", "The only transfer coding supported is chunked.")
 
 
 def _check_length(value: str, rules: Rules) -> None:
@@ -283,7 +283,7 @@ def identify(head: Head, rules: Rules, peer: Peer = _ANYBODY) -> Bot:
         bot, missing = rules.named.get(peer.name), "No bot has the name in the client certificate."
     else:
         bot = None if peer.uid is None else rules.users.get(peer.uid)
-        missing = "No token was sent, and nothing else tells which bot this is."
+        missing = "No token was sent, and nothing else identifies the bot."
     if bot is None:
         raise _stranger(missing)
     return bot
@@ -308,12 +308,12 @@ def _by_token(authorization: str, rules: Rules, peer: Peer) -> Bot:
         raise _stranger("The Authorization header has no token: send Bearer TOKEN, or Basic with NAME:TOKEN.")
     bot = rules.bots.get(hashlib.sha256(token).digest())
     if peer.name is not None and (bot is None or bot.name != peer.name):
-        raise _stranger("The token is not that of the bot in the client certificate.")
+        raise _stranger("The token does not belong to the bot in the client certificate.")
     if bot is None:
         raise _stranger("No bot has this token.")
     if name not in (None, bot.name):
         raise _stranger(
-            "The token is right, the name before it is not its bot's: correct it, or send Bearer TOKEN."
+            "The token is valid, but the name before it is another bot's: correct it, or send Bearer TOKEN."
         )
     return bot
 
@@ -338,9 +338,9 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
     target = parse_target(raw_target, rules.prefix)
     route = rules.routes.find(method, target.path[len(rules.prefix) :])
     if route.auth is Auth.APP_ONLY:
-        raise Refusal("app_only", "The exchange allows this call in its mobile app only.")
+        raise Refusal("app_only", "The exchange allows this call only in its mobile app.")
     if route.needs not in bot.may:
-        raise Refusal("bot_forbidden", f"The bot {bot.name} may not {route.needs.value}.")
+        raise Refusal("bot_forbidden", f"The bot {bot.name} lacks the permission {route.needs.value}.")
     checks = _checks(bot, route, rules)
     return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
 

@@ -68,7 +68,7 @@ def _clock(known: Known, verb: str = "is") -> str:
 
 def _limit(known: Known) -> str:
     if known.is_foreign_use:
-        return f"{known.limit}; someone else seems to use this key, too"
+        return f"{known.limit}; someone else seems to use this key too"
     return known.limit
 
 

@@ -197,7 +197,7 @@ class _Shelf:
 
     def _enter(self, key: str, content: str) -> Fresh | Declined:
         if len(self) >= self._bounds.most_count and not self._settled:
-            told = f"{len(self)} requests with an Idempotency-Key are under way, the most that are allowed."
+            told = f"{len(self)} requests with an Idempotency-Key are under way, which is the maximum."
             return Declined("queue_full", told, Conclusion.NOT_SENT)
         self._under_way[key] = _UnderWay(content)
         self._drop_most()

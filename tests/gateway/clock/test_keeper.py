@@ -123,7 +123,7 @@ async def test_what_stays_as_it_is_is_not_told_again() -> None:
         ("clock_trouble", "the reply was cut short"),
         ("clock_synced", None),
     ]
-    assert kept.logs[1]["meanwhile"] == "signing goes on by what is known"
+    assert kept.logs[1]["meanwhile"] == "signing goes on with what is known"
 
 
 TROUBLES = {
@@ -134,7 +134,7 @@ TROUBLES = {
     "bytes that are no UTF-8": (answer(200, b'{"serverTime": "\xff"}'), f"{PATH}: "),
     "a fault of ours": (
         RuntimeError("out of cheese"),
-        "a reply of the exchange could not be taken in",
+        "a reply of the exchange could not be processed",
     ),
 }
 

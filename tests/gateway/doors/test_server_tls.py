@@ -64,7 +64,7 @@ def test_the_old_one_stays_until_the_new_one_is_whole(certificates: Certificates
     meanwhile, ((event, cause),) = look(tls)
     assert meanwhile is first
     assert event == "certificate_not_renewed"
-    assert str(cause).startswith(f"the key {certificates.key_file} does not belong to the certificate")
+    assert str(cause).startswith(f"the key {certificates.key_file} does not match the certificate")
     assert look(tls) == (first, []), "it is said once"
     replace(certificates.key_file, key.read_bytes())
     renewed, told = look(tls)

@@ -178,9 +178,7 @@ def trouble(**settings: str) -> str:
 def test_a_key_of_another_certificate(certificates: Certificates) -> None:
     _, other = certificates.write("other", certificates.authority.issue_cert("127.0.0.1"))
     told = trouble(**certificates.settings | {"tls_key": str(other)})
-    assert told.startswith(
-        f"the key {other} does not belong to the certificate {certificates.cert_file}; see "
-    )
+    assert told.startswith(f"the key {other} does not match the certificate {certificates.cert_file}; see ")
 
 
 def test_files_that_are_no_pem(certificates: Certificates) -> None:
@@ -209,4 +207,6 @@ def test_a_key_with_a_password_is_not_asked_for_on_the_terminal(certificates: Ce
     key = pem.load_pem_private_key(certificates.key_file.read_bytes(), None)
     locked = pem.BestAvailableEncryption(b"password")
     certificates.key_file.write_bytes(key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, locked))
-    assert "listen.tls_key: is locked by a password; store it without one" in trouble(**certificates.settings)
+    assert "listen.tls_key: is encrypted with a password; store it without one" in trouble(
+        **certificates.settings
+    )

@@ -155,7 +155,7 @@ def test_two_that_start_at_once(path: Path) -> None:
     path.parent.mkdir(mode=0o700)
     folder = os.open(path.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    assert "another gateway starts there just now; start it again" in refusal(path)
+    assert "another gateway is starting there right now; try again" in refusal(path)
     os.close(folder)
 
 

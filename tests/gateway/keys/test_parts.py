@@ -77,7 +77,9 @@ def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(rea
 @pytest.mark.parametrize("text", ["a\r\nX-Evil: 1", "a\x00b"])
 def test_a_passphrase_that_could_not_be_a_header_is_not_told(text: str) -> None:
     keys = {"main": KEY | {"passphrase": "env:PHRASE"}}
-    with pytest.raises(SecretError, match=r"^env:PHRASE: a passphrase is printable text; store it again$"):
+    with pytest.raises(
+        SecretError, match=r"^env:PHRASE: a passphrase must be printable text; store it again$"
+    ):
         build_key(make_config(URL, venue="okx", keys=keys), "main", ENVIRON | {"PHRASE": text})
 
 
@@ -120,7 +122,7 @@ SESSIONS = {
 
 @pytest.mark.parametrize("text", SESSIONS.values(), ids=SESSIONS)
 def test_a_session_that_could_not_be_a_header_line(text: str) -> None:
-    with pytest.raises(SecretError, match=r"^env:S: a session token is printable ASCII without spaces"):
+    with pytest.raises(SecretError, match=r"^env:S: a session token must be printable ASCII without spaces"):
         read_session("env:S", {"S": text})
 
 
@@ -153,7 +155,7 @@ NO_REDIS = {
 
 @pytest.mark.parametrize("text", NO_REDIS.values(), ids=NO_REDIS)
 def test_what_is_no_redis_is_wiped_and_not_told(read: list[bytearray], text: str) -> None:
-    with pytest.raises(SecretError, match="env:R: there is no URL of a Redis; store ") as refused:
+    with pytest.raises(SecretError, match="env:R: it holds no Redis URL; store ") as refused:
         read_redis("env:R", {"R": text})
     assert "s3cr" not in str(refused.value)
     assert is_wiped(read)

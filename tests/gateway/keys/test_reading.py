@@ -70,10 +70,10 @@ def test_parts_are_put_together_and_nothing_stays_in_their_place(disk: Callable[
 
 REFUSED = {
     "too large": ((b"x" * MAX_BYTES, b"y"), "is larger than 65536 bytes; let it hold only the secret"),
-    "blanks": ((b" ", b"\t"), "holds nothing but blanks; put the secret there"),
+    "blanks": ((b" ", b"\t"), "holds nothing but white space; put the secret there"),
     "a disk that fails on it": (
         (b"ab", OSError(errno.EIO, os.strerror(errno.EIO))),
-        "cannot be read: Input/output error; look after the disk, or name another file",
+        "cannot be read: Input/output error; check the disk, or name another file",
     ),
 }
 

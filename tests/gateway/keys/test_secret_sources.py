@@ -134,7 +134,7 @@ def test_what_is_no_secret_file(tmp_path: Path, secret_file: Path) -> None:
         assert "is empty" in refusal(f"file:{secret_file}")
     for content in (b" ", b"\t \n", b"\n\n"):
         secret_file.write_bytes(content)
-        assert "holds nothing but blanks" in refusal(f"file:{secret_file}")
+        assert "holds nothing but white space" in refusal(f"file:{secret_file}")
 
 
 def test_a_file_that_grows_past_the_limit_while_it_is_read(secret_file: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_variable() -> None:
     [
         ({}, "the variable is not set; set S"),
         ({"S": ""}, "is empty; put the secret there"),
-        ({"S": "  "}, "holds nothing but blanks; put the secret there"),
+        ({"S": "  "}, "holds nothing but white space; put the secret there"),
     ],
 )
 def test_a_variable_that_is_not_there(environ: dict[str, str], told: str) -> None:

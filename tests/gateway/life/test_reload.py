@@ -257,7 +257,7 @@ async def test_a_clock_that_cannot_be_read_is_a_warning_where_the_old_one_could_
     site.upstream.time = say(reply(b"404 Not Found", b""))
     site.tables["clock"] = {"interval": 20.0}
     (warning,) = await site.reload()
-    assert warning.startswith("The server's time is not known: clock not synced: ")
+    assert warning.startswith("The exchange's time is not known: clock not synced: ")
 
 
 @pytest.mark.parametrize(

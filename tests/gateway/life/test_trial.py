@@ -117,8 +117,8 @@ SESSIONS: dict[str, tuple[Answer | Exception, list[str]]] = {
     "no list": (answer(200, b"\xff"), [NOT_LISTED]),
     "another answer": (answer(500), ["keys.main.session: the list of keys was answered 500"]),
     "no time": (
-        Refusal("deadline_exceeded", "The time for this request is over."),
-        ["keys.main.session could not be tried: The time for this request is over."],
+        Refusal("deadline_exceeded", "The deadline of this request has passed."),
+        ["keys.main.session could not be tried: The deadline of this request has passed."],
     ),
 }
 

@@ -197,7 +197,7 @@ async def test_a_journal_that_takes_longer_than_the_request_may() -> None:
     one = ticket("POST /order", (b"X-Gateway-Deadline-Ms", b"5"))
     connection = Connection(OK)
     async with pipeline_to(connection, book=Slow()) as pipeline:
-        with pytest.raises(Refusal, match="deadline_exceeded: The journal did not take it in time"):
+        with pytest.raises(Refusal, match="deadline_exceeded: The journal could not record it in time"):
             await pipeline.deliver(one, b"{}", admitted(one))
     assert connection.ends == ["released"], "it serves the next"
 

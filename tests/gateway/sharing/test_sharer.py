@@ -115,8 +115,8 @@ TROUBLES: dict[str, tuple[Step, str]] = {
     "not there": (GONE, "Redis cannot be reached"),
     "slow": (TimeoutError(), "Redis did not answer within 100 ms"),
     "full": ([FULL], "Redis refuses (OOM command not allowed)"),
-    "of another version": ([MessageError()], "what is kept in Redis makes no sense here"),
-    "a flood": ([TooMuchError()], "more is said in Redis than gateways have to say"),
+    "of another version": ([MessageError()], "what is in Redis makes no sense to this gateway"),
+    "a flood": ([TooMuchError()], "Redis holds more than gateways would write"),
 }
 
 

@@ -283,7 +283,7 @@ async def test_a_reference_to_something_else_is_an_error(upstream: Upstream) -> 
     }
     code, program = await ended_program("serve", environ=environ)
     assert code == 2
-    assert "there is no URL of a Redis" in program.output
+    assert "it holds no Redis URL" in program.output
     assert "hunter2" not in program.output
 
 

@@ -17,15 +17,15 @@ SAID = {
     "no HTTP": (b"SSH-2.0-x\r\n\r\n", "the reply is not HTTP"),
     "interim replies": (
         b"HTTP/1.1 103 Early Hints\r\n\r\n" * 17,
-        "it sent interim replies (1xx) without end",
+        "it sent endless interim replies (1xx)",
     ),
     "another protocol": (
         b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
-        "it switched to another protocol (101), which nobody asked for",
+        "it switched to another protocol (101) unasked",
     ),
     "a length of nineteen digits": (
         b"HTTP/1.1 200 OK\r\nContent-Length: 1%b\r\n\r\n" % (b"0" * 18),
-        "the reply states a length that no body has",
+        "the reply states an impossible length",
     ),
     "another coding": (
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + chunked(b"ab"),

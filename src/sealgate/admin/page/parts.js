@@ -63,7 +63,7 @@ export function keyHead(key) {
   const more = [limit?.words ?? "limit not known yet: it is learned from 429s"];
   if (key.at_a_time !== null) more.push(`at most ${key.at_a_time} at a time`);
   if (key.sharing && !key.sharing.degraded) more.push(key.sharing.replicas > 1 ? `shared by ${key.sharing.replicas} gateways` : "shared, by this gateway alone so far");
-  if (limit?.is_foreign_use) more.push("someone else seems to use this key, too");
+  if (limit?.is_foreign_use) more.push("someone else seems to use this key too");
   return [el("span", "", `Key ${key.alias}`), state, el("span", "dim", more.join("; "))];
 }
 

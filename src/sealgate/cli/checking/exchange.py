@@ -188,7 +188,7 @@ class Exchange:
         self._listed[alias] = Listed(None if key is None else key.record, key is not None)
         if key is None:
             fix = "store the session token of the user whose key it is"
-            return warn(area, "the token is good, but its user has no such key", fix)
+            return warn(area, "the token is valid, but its user has no such key", fix)
         return vet_listed(area, key, bots_may(self._config, alias), self._clock.server_now())
 
     async def _read_keys(self, known: Mapping[str, Known], reads: list[Read]) -> bool:

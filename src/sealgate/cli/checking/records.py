@@ -23,7 +23,9 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
     """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
     file = config.journal.file
     if file is None:
-        yield ok("journal", "none: after a crash nobody knows which orders were in flight (set journal.file)")
+        yield ok(
+            "journal", "none: after a crash nothing tells which orders were in flight (set journal.file)"
+        )
         return
     try:
         yield from _opened(config, file, learned) if file.exists() else _to_be_made(file)

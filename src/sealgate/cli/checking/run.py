@@ -89,7 +89,7 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
 
 def _unconfigured() -> Finding:
     text = f"not found: no {DEFAULT_FILE} in {Path.cwd()}, and no variable that begins with {PREFIX}"
-    fix = "run this where the gateway's variables are set, or write a file with `sealgate config init`"
+    fix = "run this where the gateway's variables are set, or create a file with `sealgate config init`"
     return fail("configuration", text, fix)
 
 

@@ -73,7 +73,7 @@ def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
     for reason in status["not_ready"]:
         yield warn("gateway", f"running, but not ready: {reason}", "see below")
     if status["halts"]:
-        yield warn("gateway", "running, with orders halted", "allow them again: sealgate resume")
+        yield warn("gateway", "running, with orders halted", "release them: sealgate resume")
     degraded = list(_degraded(status))
     yield from degraded
     if not status["not_ready"]:
@@ -122,7 +122,7 @@ def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
     if key["disabled"]:
         yield warn(area, f"disabled in the running gateway: {key['disabled']}", "see below")
     for limit in key["limits"]:
-        foreign = "; someone else seems to be using this key, too" if limit["is_foreign_use"] else ""
+        foreign = "; someone else seems to be using this key too" if limit["is_foreign_use"] else ""
         yield ok("limits", f"{area}: {limit['words']}{foreign}")
     if not key["limits"]:
         yield ok("limits", f"{area}: no limit known yet")

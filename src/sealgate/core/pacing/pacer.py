@@ -320,21 +320,21 @@ class Pacer:
 
 
 def _paused(claim: Claim, pause_s: float, ban: str) -> Refused:
-    detail = "The exchange paused this key for longer than you can wait"
+    detail = "The exchange paused this key for longer than this deadline"
     detail += f'. It says: "{ban}".' if ban else "."
     return Refused(claim, "rate_limited", detail, pause_s)
 
 
 def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Refused:
     enough_ms = math.ceil((wait_s + slot_s) * 10) * 100
-    detail = f"The queue is longer than you can wait; X-Gateway-Deadline-Ms: {enough_ms} would do."
+    detail = f"The queue is longer than this deadline; X-Gateway-Deadline-Ms: {enough_ms} would do."
     return Refused(claim, "deadline_exceeded", detail, wait_s)
 
 
 def _spent(claim: Claim, spent_s: float) -> Refused:
-    detail = "The exchange says that nothing is left of its limit for longer than you can wait."
+    detail = "The exchange says that its limit is used up for longer than this deadline."
     return Refused(claim, "rate_limited", detail, spent_s)
 
 
 def _late(claim: Claim) -> Refused:
-    return Refused(claim, "deadline_exceeded", "The time for this request was over before its turn came.")
+    return Refused(claim, "deadline_exceeded", "The deadline of this request passed before its turn came.")

@@ -60,7 +60,7 @@ class ClockKeeper:
                 except Exception:  # whatever a reply does to us, the next one is asked for
                     log.exception("clock_sample_failed")
                     self._sampling = self._sampling.failed(None)
-                    self._clock.trouble = "a reply of the exchange could not be taken in"
+                    self._clock.trouble = "a reply of the exchange could not be processed"
                 await self._rest()
         finally:
             await self._upstream.close()
@@ -112,7 +112,7 @@ class ClockKeeper:
         seconds = date_in(answer)
         if seconds is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             self._sampling = self._sampling.failed(self._stated_wait(answer))
-            return f"the exchange has no time, and no Date in its answer {answer.status}"
+            return f"the exchange has no time path, and its answer {answer.status} has no Date"
         self._sampling = self._sampling.taken((received - sent) / 2)
         self._field = "Date"
         self._clock.observe(Sample(sent, received, seconds, 1.0))
@@ -133,7 +133,7 @@ class ClockKeeper:
             return
         self._clock.trouble = trouble
         if trouble is not None:
-            meanwhile = "signing goes on by what is known" if self._clock.error_s() is not None else None
+            meanwhile = "signing goes on with what is known" if self._clock.error_s() is not None else None
             log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
             return
         offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms(self._host.now())

@@ -180,7 +180,7 @@ class KeptClock:
                 until = min(give_up_at, self._started + self._needs.grace_s)
             if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._host.now()):
                 continue
-            raise Refusal("clock_unsynced", f"The server's time is not known: {self.not_ready}.")
+            raise Refusal("clock_unsynced", f"The exchange's time is not known: {self.not_ready}.")
 
     async def wait_for_resync(self, give_up_at: float) -> None:
         """Return after the next sample, or when it is worth going on without one."""

@@ -97,10 +97,12 @@ def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
 
 def _refuse_password() -> str:
     """Nobody is there to type one; without this, OpenSSL would ask the terminal."""
-    raise SecretError("listen.tls_key", "is locked by a password", "store it without one, with mode 0600")
+    raise SecretError(
+        "listen.tls_key", "is encrypted with a password", "store it without one, with mode 0600"
+    )
 
 
 def _cause(error: ssl.SSLError, certificate: Path, key: Path) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
-        return f"the key {key} does not belong to the certificate {certificate}"
+        return f"the key {key} does not match the certificate {certificate}"
     return f"{certificate} and {key} are not a certificate and a key in PEM form"

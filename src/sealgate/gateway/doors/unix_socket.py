@@ -87,7 +87,7 @@ def _only_one(path: Path) -> Iterator[None]:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     except BlockingIOError:
-        raise StartError(f"{_cannot(path)}: another gateway starts there just now; start it again") from None
+        raise StartError(f"{_cannot(path)}: another gateway is starting there right now; try again") from None
     finally:
         os.close(folder)
 
@@ -109,7 +109,9 @@ def _is_stale(path: Path, setting: str) -> bool:
             f"{_cannot(path)}: something else is there; remove it, or set {setting} to another path"
         )
     if found.st_uid != os.geteuid():
-        raise StartError(f"{_cannot(path)}: a socket of user {found.st_uid} is there; have it removed")
+        raise StartError(
+            f"{_cannot(path)}: a socket of user {found.st_uid} is there; ask that user to remove it"
+        )
     if (who := _who_listens(path)) is not None:
         cause = f"{who} listens there, most likely another gateway"
         raise StartError(f"{_cannot(path)}: {cause}; stop it, or set {setting} to another path")

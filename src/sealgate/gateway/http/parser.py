@@ -23,7 +23,7 @@ _REPLY_FIELD_BYTES: Final = 32 * 1024
 _LENGTH_DIGITS: Final = 18  # llhttp takes the largest number of more for no length
 _MOST_INTERIM: Final = 16  # 1xx replies to one request
 _TOO_LARGE: Final = "A line or the head is too large."
-_UNASKED: Final = "something came that nobody asked for"
+_UNASKED: Final = "bytes came that nobody asked for"
 _EMPTY_LINE: Final = b"\r\n"  # between messages it is nothing (RFC 9112 section 2.2)
 _WHOLE: Final = frozenset({2, 3})  # events of a message that came at once: head, perhaps a body, its end
 _CONTINUE: Final = 100
@@ -291,7 +291,7 @@ class ReplyParser(_Parser):
     most_fields = 256
     longest_field = _REPLY_FIELD_BYTES
     no_http = "the reply is not HTTP"
-    no_length = "the reply states a length that no body has"
+    no_length = "the reply states an impossible length"
     reports_surplus = True
 
     def __init__(self, memory: HeadMemory[RawReplyHead]) -> None:
@@ -335,14 +335,14 @@ class ReplyParser(_Parser):
     def on_headers_complete(self) -> None:
         status = self._status = self._llhttp.get_status_code()
         if status < _CONTINUE:
-            self._refuse("the reply has a status that is none")
+            self._refuse("the reply has an invalid status")
         if status == _SWITCHING:
-            self._refuse("it switched to another protocol (101), which nobody asked for")
+            self._refuse("it switched to another protocol (101) unasked")
         if status < _OK:
             self._part = _BODY
             self._interim += 1
             if self._interim > _MOST_INTERIM:
-                self._refuse("it sent interim replies (1xx) without end")
+                self._refuse("it sent endless interim replies (1xx)")
             return
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
         head = RawReplyHead(status, phrase, tuple(self._fields))

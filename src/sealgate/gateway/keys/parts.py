@@ -112,7 +112,7 @@ def read_passphrase(reference: str, environ: Mapping[str, str]) -> str:
     """Read what a venue wants beside a secret. Raises SecretError."""
     text = _text(reference, environ, "utf-8")
     if not text or not text.isprintable():
-        raise SecretError(reference, "a passphrase is printable text", "store it again")
+        raise SecretError(reference, "a passphrase must be printable text", "store it again")
     return text
 
 
@@ -120,7 +120,9 @@ def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
     """Read a session token. Raises SecretError."""
     token = _text(reference, environ, "ascii")
     if not token.isprintable() or not token or " " in token:
-        raise SecretError(reference, "a session token is printable ASCII without spaces", "store it again")
+        raise SecretError(
+            reference, "a session token must be printable ASCII without spaces", "store it again"
+        )
     return Secret(token)
 
 
@@ -145,7 +147,7 @@ def read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
         check_redis_url(text)
     except ValueError:
         fix = 'store "redis://:PASSWORD@HOST:PORT/0" there'
-        raise SecretError(setting, "there is no URL of a Redis", fix) from None
+        raise SecretError(setting, "it holds no Redis URL", fix) from None
     finally:
         wipe(url)
     return Secret(text)

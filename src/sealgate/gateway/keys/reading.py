@@ -44,7 +44,7 @@ def read_all(reference: str, descriptor: int) -> bytearray:
                 )
             return checked(reference, bytearray(view[: _end(buffer, length)]))
         except OSError as error:
-            fix = "look after the disk, or name another file"
+            fix = "check the disk, or name another file"
             raise SecretError(reference, f"cannot be read: {error.strerror}", fix) from None
         finally:
             view[:] = bytes(len(view))
@@ -55,7 +55,7 @@ def checked(reference: str, secret: bytearray) -> bytearray:
     if not secret:
         raise SecretError(reference, "is empty", "put the secret there")
     if secret.isspace():
-        raise SecretError(reference, "holds nothing but blanks", "put the secret there")
+        raise SecretError(reference, "holds nothing but white space", "put the secret there")
     return secret
 
 

@@ -97,7 +97,7 @@ class Bookkeeping:
             sent_body=kept_body(body),
         )
         if not await self._journal.intent(context.order):
-            raise Refusal("halted", "The journal cannot be written, and no order is sent without a record.")
+            raise Refusal("halted", "The journal cannot be written, and no order is sent unrecorded.")
 
     def ended(self, context: RequestContext, reply: Reply | None) -> None:
         """Note how a request ended; `reply` is None where there is none to keep. The first call counts."""

@@ -104,13 +104,13 @@ def _found(halts: Halts, ticket: Ticket) -> Halt | None:
 
 def _refusal(halt: Halt) -> Refusal:
     scope = halt.scope
-    detail = f"Orders are halted ({scope.words}). Who runs the gateway may let them go: `{scope.resume}`."
+    detail = f"Orders are halted ({scope.words}). Its operator can release them: `{scope.resume}`."
     return Refusal("halted", detail)
 
 
 def _logged(scope: Scope, origin: Origin) -> dict[str, Any]:
     """Return what the log says of a halt."""
-    return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` lets them go"}
+    return {"scope": scope.words, **asdict(origin), "fix": f"`{scope.resume}` releases them"}
 
 
 def _listed(halts: Halts) -> str | None:

@@ -106,7 +106,7 @@ class Handler:
         except Exception:
             with contextlib.suppress(Exception):  # the log may be what failed
                 log.exception("internal_error", request_id=context.request_id)
-            context.refusal = Refusal("internal_error", "The gateway failed on this request.")
+            context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
         if delay_s:
             await self._host.sleep(delay_s)
         context.enter(OWN, self._host.now())  # whatever it was refused in ends here, the wait in line too

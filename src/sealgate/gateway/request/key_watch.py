@@ -88,7 +88,7 @@ class KeyWatch:
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
         refused = self._under_way.stop(lambda context: refusal if self._is_mine(context) else None)
-        fix = f"{fix_of(fault, self._alias)}; it is tried again by itself"
+        fix = f"{fix_of(fault, self._alias)}; it is retried automatically"
         log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused or None, fix=fix)
 
     def _is_mine(self, context: RequestContext) -> bool:

@@ -324,7 +324,7 @@ class Pipeline:
             async with asyncio.timeout(self._time_left_s(context, since)):
                 await self._books.intent(ticket, body, context)
         except TimeoutError:
-            raise Refusal("deadline_exceeded", "The journal did not take it in time.") from None
+            raise Refusal("deadline_exceeded", "The journal could not record it in time.") from None
         return self._host.now() - since
 
     def _sealed(self, ticket: Ticket, body: bytes, context: RequestContext) -> bytes:
@@ -336,7 +336,7 @@ class Pipeline:
     def _time_left_s(self, context: RequestContext, now: float) -> float:
         time_left_s = context.ends_at - now
         if time_left_s <= 0:
-            raise Refusal("deadline_exceeded", "The time for this request is over.")
+            raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
         return min(self.tree.limits.total_timeout_s, time_left_s)
 
     def _learn(

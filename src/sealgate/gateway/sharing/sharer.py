@@ -71,9 +71,9 @@ class Sharer:
                 except TROUBLE as error:
                     self._failed(words(error))
                 except TooMuchError:
-                    self._failed("more is said in Redis than gateways have to say")
+                    self._failed("Redis holds more than gateways would write")
                 except MessageError:
-                    self._failed("what is kept in Redis makes no sense here")
+                    self._failed("what is in Redis makes no sense to this gateway")
         finally:
             self._seat.failed("the gateway has stopped sharing", self._host.now())
             self._alarm.stop()
@@ -132,8 +132,8 @@ class Sharer:
                 key=self._alias,
                 cause=why,
                 replicas=self._seat.replicas,
-                meanwhile="this gateway uses a careful part of the limit",
-                fix="check limits.redis and the Redis there; it is tried again by itself",
+                meanwhile="this gateway uses a cautious part of the limit",
+                fix="check limits.redis and the Redis there; it is retried automatically",
             )
 
     def _tell_of_success(self, before: SharingStatus) -> None:

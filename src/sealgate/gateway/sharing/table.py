@@ -112,7 +112,7 @@ def words(error: BaseException) -> str:
         return f"Redis did not answer within {TIMEOUT_S * 1000:.0f} ms"
     if isinstance(error, ResponseError):
         said = "".join(str(error).splitlines()[:1])[:100]
-        return f"Redis refuses ({said or 'without a word'})"
+        return f"Redis refuses ({said or 'no reason given'})"
     return "Redis cannot be reached"
 
 
