@@ -404,3 +404,81 @@ async def test_a_countdown_to_the_reset_is_waited_for() -> None:
             assert asked.status == 200
         first, second = upstream.received
         assert second.at - first.at > 0.3
+
+
+BROKEN_MEMBERS = {
+    "the gateway's nonce": b'{"nonce": "1", "symbol": "btcusd"}',
+    "the gateway's path": b'{"request": "/v1/withdraw/btc"}',
+    "escaped": b'{"\\u006eonce": "1"}',
+    "in other letters": b'{"NONCE": "1"}',
+    "its own twice": b'{"symbol": "btcusd", "symbol": "ethusd"}',
+    "no JSON": b'{"symbol": }',
+    "two objects": b'{"symbol": "a"}, {"symbol": "b"}',
+    "an end too many": b'{"symbol": "a"}}',
+    "no number": b'{"amount": NaN}',
+    "no UTF-8": b'{"symbol": "\xff"}',
+    "a list": b'["symbol"]',
+}
+
+
+@pytest.mark.parametrize("body", BROKEN_MEMBERS.values(), ids=BROKEN_MEMBERS)
+async def test_no_member_of_a_body_takes_the_place_of_the_gateways(body: bytes) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("gemini")) as station:
+        order = post("/v1/order/new", body, "application/json")
+        refused = await station.ask(order)
+        assert (refused.reason, refused.outcome) == ("bad_request", "not_sent")
+        taken = await station.ask(post("/v1/order/new", b' {"options": {"nonce": [1]}}', "application/json"))
+        assert taken.outcome == "done"
+        assert len(upstream.received) == 1
+
+
+SPELLINGS = (
+    *(
+        "+nonce",
+        "%20nonce",
+        "%2bnonce",
+        "%252bnonce",
+        "%256eonce",
+        "nonce[]",
+        "nonce%5B%5D",
+        "nonce[a]",
+        "[nonce]",
+    ),
+    *("Nonce", "N%6FNCE", "nonce+", "nonce%09", "?nonce", "nonce.x", "%EF%BD%8Eonce", "n%E2%80%8Bonce"),
+)
+IN_FORMS = (
+    "%00nonce",
+    "nonce%00x",
+    "pair=1;nonce",
+    ";nonce",
+    "\x00nonce",
+    " nonce",
+    "\r\nnonce",
+    "a=1&amp;nonce",
+)
+
+
+@pytest.mark.parametrize("spelled", [*SPELLINGS, *IN_FORMS])
+async def test_a_parameter_that_a_server_might_take_for_the_gateways_is_refused(spelled: str) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
+        form = f"pair=XBTUSD&{spelled}=1&volume=1".encode()
+        asked = [await station.ask(post("/0/private/AddOrder", form))]
+        if spelled in SPELLINGS:
+            asked.append(await station.ask(post(f"/0/private/AddOrder?{spelled}=1", b"pair=XBTUSD")))
+        assert {(one.reason, one.outcome) for one in asked} == {("bad_request", "not_sent")}
+        fine = b"nonces=1&my_nonce=2&pair=nonce&note=a%3Bnonce%3D1"
+        assert (await station.ask(post("/0/private/AddOrder", fine))).outcome == "done"
+        assert len(upstream.received) == 1
+
+
+async def test_what_a_file_adds_is_the_gateways_also_where_it_cuts_nothing_out(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "{query}"\n'
+        'query = "key={api_key}&api.time={timestamp}"\nquery_end = "&sign={signature}"\n'
+    )
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at(str(file))) as station:
+        for name in ("key", "api.time", "api_time", "SIGN", "sign[]"):
+            assert (await station.ask(get(f"/orders?{name}=1"))).reason == "bad_request"
+        assert (await station.ask(get("/orders?keys=1"))).status == 200
+        assert len(upstream.received) == 1

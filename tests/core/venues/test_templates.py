@@ -50,10 +50,33 @@ def test_the_digest_of_a_body_is_in_small_hex_digits() -> None:
     assert rendered("{body|sha512}")[:16] == b"cf83e1357eefb8bd"
 
 
-@pytest.mark.parametrize("body", [b"[1]", b"a=1", b'{"a":1'])
+NO_OBJECTS = [
+    b"[1]",
+    b"a=1",
+    b'{"b":1',
+    b'{"b":}',
+    b'{"b":1}}',
+    b'{"b":1},{"c":2}',
+    b'{"b":"\xff"}',
+    b'{"b":NaN}',
+]
+
+
+@pytest.mark.parametrize("body", [*NO_OBJECTS, b'{"b":' + b"[" * 100_000 + b"}"])
 def test_members_are_taken_from_an_object_alone(body: bytes) -> None:
     with pytest.raises(UnsignableError, match="JSON object"):
         rendered('{{"a":1{body|more}', body=body)
+    with pytest.raises(UnsignableError, match="JSON object"):
+        rendered('[{{"a":1{body|more},{{}}]', body=b"{}")
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"a":2}', b'{"\\u0061":2}', b'{"A":2}', b'{"b":1,"b":2}', b'{"b":1,"B":2}']
+)
+def test_a_member_comes_once(body: bytes) -> None:
+    with pytest.raises(UnsignableError, match="repeats a member, or has one that the gateway sets"):
+        rendered('{{"a":1{body|more}', body=body)
+    assert rendered('{{"a":1{body|more}', body=b'{"b":{"a":1,"a":2}}') == b'{"a":1,"b":{"a":1,"a":2}}'
 
 
 @pytest.mark.parametrize(

@@ -548,3 +548,26 @@ def test_a_broken_file_is_refused_in_one_line_with_its_place(text: str, error: s
         read_venue("mine.toml", text)
     assert str(raised.value).startswith(f"mine.toml:{error}")
     assert "\n" not in str(raised.value)
+
+
+ADDS = (
+    'form = { form = "t={timestamp}{body|lamp}" }\nquery = { GET = "api.key={api_key}" }\nstrips = ["sign"]'
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["t[]", "T", "%74", "+t", "a=1;t", "\x00t", "t%00", "sign+", "[sign]", "api_key"]
+)
+def test_no_spelling_of_the_gateways_own_parameters_is_signed(name: str) -> None:
+    signer = sealer(mine(ADDS))
+    path = parse_target("/a", "")
+    for _ in range(2):
+        with pytest.raises(UnsignableError, match="could be read as one that the gateway sets"):
+            signer.sign(NOW_MS, b"", "POST", path, f"b=1&{name}=5".encode())
+    signer.bare("POST", path, f"b=1&{name}=5".encode())
+    long = "x" * 100
+    for body in (f"t2=1&my.t=5&{long}=1", "{}"):
+        _, _, sent_body, _ = signer.sign(
+            NOW_MS, b"", "DELETE" if body == "{}" else "POST", path, body.encode()
+        )
+        assert sent_body.endswith(body.encode())

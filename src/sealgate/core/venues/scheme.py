@@ -11,6 +11,7 @@ import base64
 import binascii
 import hashlib
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -106,6 +107,7 @@ _TABLES = ("sorts_query", "strips", "drops", "headers", "parts")
 _SAFE_IN_HEADERS = frozenset({"base64", "pct", "sha512"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PARAMETER = re.compile(r"[\w.\-]+")
+_ADDED = re.compile(rb"(?:^|&)([^&=]+)=")
 _DROPPED = re.compile(r"[A-Za-z0-9_\-]+\*?")
 _DIGITS = re.compile(r"[1-9]\d*")
 
@@ -156,6 +158,16 @@ class Scheme:
     def needs(self, name: str) -> bool:
         """Ask whether a key must have a value of this name: passphrase or uid."""
         return any(name in names_in(text) for text in self._texts())
+
+    def own_parameters(self) -> set[bytes]:
+        """Return the names of the parameters that are the gateway's alone: those it cuts out, and adds."""
+        texts = [
+            text
+            for choice in (self.query, self.query_end, self.form, self.form_end)
+            for text in choice.values()
+        ]
+        pieces = [piece for text in texts for piece in text if isinstance(piece, bytes)]
+        return {*self.strips, *(name for piece in pieces for name in _ADDED.findall(piece))}
 
     def _texts(self) -> list[Template]:
         choices = [self.message, self.query, self.query_end, self.form, self.form_end]
@@ -301,6 +313,7 @@ class Sealer:
         self._encode = _ENCODERS[scheme.encoding]
         self._stamp = _stamp(scheme.timestamp, scheme.expires_s * 1000)
         self._cut = len(prefix)
+        self._own = OwnParameters(scheme.own_parameters())
         texts = (key.api_key, key.passphrase, key.uid, key.recv_window or scheme.recv_window)
         for name, text in zip(_KEY_NAMES, texts, strict=False):
             if _CONTROL.search(text):
@@ -383,10 +396,13 @@ class Sealer:
         """
         path = target.path[self._cut :].encode("ascii")
         query = cut_parameters((target.query or "").encode("ascii"), self.scheme.strips)
+        self._own.check(query)
         if not plan.is_signable:
             raise UnsignableError("this venue signs no such body: what it wants stands in a form")
         if plan.form or plan.form_end:
             body = cut_parameters(body, self.scheme.strips)
+        if body and body[0] not in _JSON_BEGINS:
+            self._own.check(body)
         values = [self._stamp(stamp[0]), stamp[1], path, query, b"", body]
         query = plan.query(values) if plan.query else query
         if self.scheme.sorts_query:
@@ -552,6 +568,44 @@ def _found(part: Part, render: Render | None) -> Render:
 def _appending(text: Template | None, own: str) -> Template | None:
     """Put the bot's own before what a file adds, where the file does not say where it stands."""
     return text if text is None or own in names_in(text) else (Ref(own, ("amp",)), *text)
+
+
+_READ_TWICE = 2  # how often a server, and what is behind it, may undo percent escapes
+_MOST_NAMES, _LONGEST_NAME = 1024, 64  # of parameters, that are kept at hand
+# Left out before a name by one server or another, and where it ends: PHP and Rails make lists of name[].
+_NAME_READ = re.compile(r"[\x00-\x20?\[]*([^\x00\[\]]*).*", re.DOTALL)
+
+
+class OwnParameters:
+    """The parameters that are the gateway's alone, whatever way a bot may spell them."""
+
+    def __init__(self, names: Iterable[bytes]) -> None:
+        self._names = {name.decode("ascii").casefold().replace(".", "_") for name in names}
+        self._known: dict[bytes, bool] = {}
+
+    def check(self, query: bytes) -> None:
+        """Raise UnsignableError where a server could read a parameter of a query or form as the gateway's."""
+        if not self._names or not query:
+            return
+        known = self._known
+        for part in query.replace(b";", b"&").split(b"&"):
+            name = part.partition(b"=")[0]
+            is_own = known.get(name)
+            if is_own is None:
+                is_own = self._is_own(name)
+                if len(known) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
+                    known[name] = is_own
+            if is_own:
+                raise UnsignableError("a parameter could be read as one that the gateway sets")
+
+    def _is_own(self, name: bytes) -> bool:
+        for _ in range(_READ_TWICE):
+            name = unquote_to_bytes(name.replace(b"+", b" "))
+        plain = unicodedata.normalize("NFKC", name.replace(b"+", b" ").decode("utf-8", "replace")).casefold()
+        seen = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+        read = _NAME_READ.sub(r"\1", seen, count=1).strip()
+        # PHP writes "_" for a dot or a space; others take what stands before the dot for the name of a group.
+        return bool({read.replace(".", "_").replace(" ", "_"), read.partition(".")[0]} & self._names)
 
 
 def cut_parameters(query: bytes, names: frozenset[bytes]) -> bytes:

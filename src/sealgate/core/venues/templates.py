@@ -101,6 +101,8 @@ def bind(template: Template, constants: Mapping[str, bytes], slots: Mapping[str,
         return lambda _values: fixed
     if any(ref.filters for ref in rest):
         makers = [_maker(slots[ref.name], ref.filters, mac) for ref in rest]
+        if any("more" in ref.filters for ref in rest):
+            return lambda values: _checked_object(layout % tuple([make(values) for make in makers]))
         return lambda values: layout % tuple([make(values) for make in makers])
     pick = itemgetter(*(slots[ref.name] for ref in rest))
     return pick if layout == b"%b" else lambda values: layout % pick(values)
@@ -135,6 +137,34 @@ def _more(body: bytes) -> bytes:
         raise UnsignableError("the body must be a JSON object, as this venue signs its members")
     members = inner[1:].lstrip()
     return members if members == b"}" else b"," + members
+
+
+def _checked_object(text: bytes) -> bytes:
+    """Return an object that a bot's members were put into, if it has one reading.
+
+    Of a member that comes twice some parsers take the first and some the last, and some read names without
+    case; then a bot could have its own in the place of the gateway's.
+    """
+    try:
+        members = json.loads(
+            text.decode("utf-8"),
+            parse_int=str,
+            parse_float=str,
+            parse_constant=_refuse_constant,
+            object_pairs_hook=tuple,
+        )
+    except (ValueError, RecursionError):
+        members = None
+    if not isinstance(members, tuple):
+        raise UnsignableError("the body must be a JSON object in UTF-8, as this venue signs its members")
+    names = [str(name).casefold() for name, _ in members]
+    if len(set(names)) < len(names):
+        raise UnsignableError("the body repeats a member, or has one that the gateway sets")
+    return text
+
+
+def _refuse_constant(name: str) -> str:
+    raise ValueError(name)
 
 
 def _as_form(body: bytes) -> bytes:
