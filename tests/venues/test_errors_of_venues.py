@@ -18,6 +18,11 @@ def venue(name: str) -> Venue:
     return venue_of(FOLDER / f"{name}.toml")
 
 
+def halves(code: int, cancelled: str, placed: str) -> object:
+    """Return how a cancelReplace ended of which not all was done."""
+    return {"code": code, "data": {"cancelResult": cancelled, "newOrderResult": placed}}
+
+
 _CASES: dict[str, list[tuple[int, object, Means]]] = {
     "binance": [
         (200, {"orderId": 1}, Means.DONE),
@@ -32,6 +37,12 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
         (401, {"code": -2015}, Means.PERMISSION),
         (400, {"code": -2010}, Means.REFUSED),
         (503, {"code": -1000}, Means.UNKNOWN),
+        (200, {"cancelResult": "SUCCESS", "newOrderResult": "SUCCESS"}, Means.DONE),
+        (409, halves(-2021, "FAILURE", "SUCCESS"), Means.UNKNOWN),
+        (409, halves(-2021, "SUCCESS", "FAILURE"), Means.UNKNOWN),
+        (429, halves(-1015, "SUCCESS", "FAILURE"), Means.UNKNOWN),
+        (400, halves(-2022, "FAILURE", "NOT_ATTEMPTED"), Means.REFUSED),
+        (400, {"code": -2021, "msg": "Order would immediately trigger."}, Means.REFUSED),
     ],
     "bybit": [
         (200, {"retCode": 0, "result": {}}, Means.DONE),
