@@ -29,8 +29,9 @@ from bench.limits_limiters import (
 )
 from bench.limits_rivals import Aimd, AimdBucket, Botocore, OnlyRetryAfter
 from bench.limits_world import Answer, Bot, Chance, Client, Job, Log, Scenario, World
-from sealgate.core.pacing.pacer import PacerSettings
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.pacing.claims import Claim
+from sealgate.core.pacing.limit import Limit
+from sealgate.core.pacing.sent_log import LimitScope
 
 PLAIN = ("fixed", "from first", "sliding log", "sliding counter", "token bucket", "GCRA")
 KINDS = (*PLAIN, "stacked", "concurrency", "apart", "costs")
@@ -45,11 +46,15 @@ _PROCESSES = 2
 
 @dataclass(frozen=True, slots=True)
 class Height:
-    """How high a limiter is; `parts`: what it grants per second, of reads and orders where they are apart."""
+    """How high a limiter is; `parts`: what it grants per second, of reads and orders where they are apart.
+
+    `known` and `at_a_time` are what somebody who knew the limiter would say of it.
+    """
 
     make: Callable[[Chance], Limiter]
-    known: tuple[Quota, ...]
+    known: tuple[Limit, ...]
     parts: tuple[float, ...]
+    at_a_time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +110,14 @@ def _draw(chance: Chance, name: str) -> Cell:
     trip_s = 2 * (way_s + tail_s) + service_s
     shape = random.Random(chance.random())
     state = shape.getstate()
+    after_n = n
     before = after = _height(kind, n, window, trip_s, shape)
     is_changing = chance.random() < 0.25 and kind != "concurrency"
     if is_changing:
         shape.setstate(state)
-        after = _height(kind, max(1, round(n * _log(chance, 0.3, 3))), window, trip_s, shape)
-    window = max(window, *(quota.window_s for quota in before.known), 0.0) if before.known else window
+        after_n = max(1, round(n * _log(chance, 0.3, 3)))
+        after = _height(kind, after_n, window, trip_s, shape)
+    window = max([window, *(limit.window for limit in before.known)])
     is_banning = chance.random() < 0.1
     ban = chance.randrange(5, 20), _log(chance, 5, 60)
     half_s = max(_WINDOWS * window, _LEAST_S)
@@ -121,7 +128,7 @@ def _draw(chance: Chance, name: str) -> Cell:
     read_share = chance.randrange(3, 8) / 10
     bots = _bots(chance, demand, trip_s, window, read_share)
     # What the bots ask for costs more where costs are hidden.
-    costs = (("order", chance.randrange(2, 6)),) if kind == "costs" else ()
+    costs = (("order", min(chance.randrange(2, 6), n, after_n)),) if kind == "costs" else ()
     mean = 1 + (1 - read_share) * (costs[0][1] - 1) if costs else 1.0
     if costs:
         bots = [_slower(bot, mean) for bot in bots]
@@ -175,19 +182,19 @@ def _log(chance: Chance, low: float, high: float) -> float:
 
 
 def _height(kind: str, n: int, window: float, trip_s: float, shape: Chance) -> Height:
-    rate, one = n / window, (Quota(n, window),)
+    rate, one = n / window, (_limit(n, window),)
     if kind == "token bucket":
         return Height(lambda _: TokenBucket(rate, n), one, (rate,))
     if kind == "GCRA":
         burst = min(n, shape.randrange(1, 11))
-        return Height(lambda _: TokenBucket(rate, burst), (Quota(burst, burst / rate),), (rate,))
+        return Height(lambda _: TokenBucket(rate, burst), (_limit(burst, burst / rate),), (rate,))
     if kind == "concurrency":
-        return Height(lambda _: Concurrency(n), (), (n / trip_s,))
+        return Height(lambda _: Concurrency(n), (), (n / trip_s,), at_a_time=n)
     inner = _window(shape.choice(("fixed", "from first", "sliding log")) if kind not in PLAIN else kind)
     if kind == "stacked":
         times, part = shape.uniform(5, 60), shape.uniform(0.3, 0.9)
         long_n, long_s = max(1, round(n * times * part)), window * times
-        limits = (Quota(n, window), Quota(long_n, long_s))
+        limits = (*one, _limit(long_n, long_s))
         return Height(
             lambda chance: Stacked(inner(chance, n, window), inner(chance, long_n, long_s)),
             limits,
@@ -197,10 +204,14 @@ def _height(kind: str, n: int, window: float, trip_s: float, shape: Chance) -> H
         others = max(1, round(n * _log(shape, 1 / 3, 3)))
         return Height(
             lambda chance: Apart(inner(chance, n, window), inner(chance, others, window)),
-            (),
+            (_limit(n, window, LimitScope.READS), _limit(others, window, LimitScope.OTHERS)),
             (rate, others / window),
         )
-    return Height(lambda chance: inner(chance, n, window), () if kind == "costs" else one, (rate,))
+    return Height(lambda chance: inner(chance, n, window), one, (rate,))
+
+
+def _limit(n: float, window: float, scope: LimitScope = LimitScope.ALL) -> Limit:
+    return Limit(n, window, most=n, scope=scope)
 
 
 def _window(kind: str) -> Callable[[Chance, int, float], Limiter]:
@@ -234,13 +245,16 @@ def _slower(bot: Bot, times: float) -> Bot:
 
 
 class Told(Gateway):
-    """The gateway that is told each limit, and when it changes, by the operator."""
+    """The gateway that is told each limit, what it counts, what a request costs, and when it changes."""
 
     def __init__(self, seed: int, cell: Cell) -> None:
         self._change = cell.scenario.change
-        self._after = PacerSettings(known=cell.after.known)
-        settings = PacerSettings(known=cell.before.known)
-        super().__init__(seed, is_exact=_is_exact(cell), settings=settings, wait_s=cell.wait_s)
+        self._after = cell.after
+        super().__init__(seed, is_exact=_is_exact(cell), wait_s=cell.wait_s)
+        self._tell(cell.before)
+
+    def claim(self, job: Job) -> Claim:
+        return replace(super().claim(job), cost=job.cost)
 
     def enter(self, job: Job, now: float) -> bool:
         self._hear_of_change(now)
@@ -253,7 +267,11 @@ class Told(Gateway):
     def _hear_of_change(self, now: float) -> None:
         if self._change and now >= self._change[0]:
             self._change = None
-            self.pacer.adopt(self._after)
+            self._tell(self._after)
+
+    def _tell(self, height: Height) -> None:
+        self.pacer.believe([replace(limit) for limit in height.known])
+        self.pacer._envelope.in_flight.cap = height.at_a_time
 
 
 def _is_exact(cell: Cell) -> bool:
