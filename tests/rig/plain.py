@@ -127,10 +127,15 @@ class Gateway:
                 return seen
         stdout = self.process.stdout
         assert stdout is not None
-        for text in stdout:
-            self.lines.append(json.loads(text))
-            if self.lines[-1].get("event") == event:
-                return self.lines[-1]
+        overdue = threading.Timer(2 * PATIENCE_S, self.process.kill)  # nothing waits for ever
+        overdue.start()
+        try:
+            for text in stdout:
+                self.lines.append(json.loads(text))
+                if self.lines[-1].get("event") == event:
+                    return self.lines[-1]
+        finally:
+            overdue.cancel()
         raise AssertionError(f"it ended without {event}: {self.lines}")
 
 
@@ -148,8 +153,6 @@ def running_gateway(
         env={**ENVIRON, **(environ or {})},
         text=True,
     )
-    overdue = threading.Timer(2 * PATIENCE_S, process.kill)  # nothing that a test waits for waits for ever
-    overdue.start()
     try:
         gateway = Gateway(process)
         gateway.line("ready")
@@ -158,6 +161,5 @@ def running_gateway(
         said, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0, (process.returncode, said)
     finally:
-        overdue.cancel()
         process.kill()
         process.communicate()
