@@ -49,7 +49,7 @@ def test_init_leaves_what_is_there(tmp_path: Path, make: object) -> None:
     make(file)
     result = config("init", "--config", str(file))
     assert result.exit_code == 2
-    assert result.stderr.startswith(f"sealgate: error: {file} is there already, and was not changed; give")
+    assert result.stderr.startswith(f"sealgate: error: {file} exists already and was not changed; pass")
     assert file.is_symlink() or file.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [file]
 

@@ -90,7 +90,9 @@ def test_what_people_read(tmp_path: Path) -> None:
         f"secret:               main, fingerprint {FINGERPRINT}, used as utf8",
         "signature:            HMAC-SHA256 in hex",
     ]
-    assert result.stderr == "sealgate: nothing was sent; the timestamp is by --timestamp, and holds for 5 s\n"
+    assert (
+        result.stderr == "sealgate: nothing was sent; the timestamp is from --timestamp and valid for 5 s\n"
+    )
 
 
 def test_what_is_left_out_is_told() -> None:

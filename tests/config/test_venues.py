@@ -116,7 +116,7 @@ def test_what_the_venue_says_is_shown_as_its_own(tmp_path: Path) -> None:
             "FOLDER/mine.toml:7: message: unknown name {tiemstamp}; did you mean timestamp?",
         ),
         ("'FOLDER/binary.toml'", "FOLDER/binary.toml is not UTF-8 text; save it as UTF-8"),
-        ("'FOLDER/large.toml'", "FOLDER/large.toml is larger than any venue's file; correct the path"),
+        ("'FOLDER/large.toml'", "FOLDER/large.toml is too large for a venue's file; correct the path"),
         ("'other.toml'", "FOLDER/other.toml cannot be read: No such file or directory; correct the path"),
     ],
 )

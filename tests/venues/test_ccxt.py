@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.core.venues.templates import UnsignableError
+from sealgate.core.venues.templates import UnsignableError, names_in
 from sealgate.core.venues.venue import Venue, VenueError, read_venue
 from sealgate.errors import Refusal
 from venues.calls import GONE, VENUES
@@ -26,6 +26,7 @@ _OTHERS = {
     "timestamp": {"s": "ms", "iso_ms": "ms", "iso_s": "iso_ms"},
     "nonce": {"ms": "us", "uuid": "ms"},
 }
+_NOT_SENT = "# not sent: "  # see test_how_long_a_timestamp_holds_is_what_the_exchange_documents
 _STRING = re.compile(r"""(["'])((?:(?!\1).)*)\1""")
 _KEY = re.compile(r"""["']?([\w\-]+)["']? = (.*)""")
 
@@ -67,6 +68,32 @@ def test_a_wrong_letter_or_digit_is_found(file: Path, cases: dict[str, list[Case
     assert unnoticed == []
 
 
+# What the exchanges' own documents say, in milliseconds, where no request states it.
+_WINDOWS = {
+    "okx": 30_000,
+    "bitget": 30_000,
+    "coinbase": 30_000,
+    "coinbaseexchange": 30_000,
+    "gate": 60_000,
+    "kucoin": 5_000,
+    "bitmart": 60_000,
+}
+
+
+def test_how_long_a_timestamp_holds_is_what_the_exchange_documents() -> None:
+    """It makes the fence of an order in doubt. A bot cannot ask for a longer one there."""
+    stated = {file.stem: venue_of(file) for file in HELD if _NOT_SENT in file.read_text("utf-8")}
+    assert {name: venue.recv_window_ms for name, venue in stated.items()} == _WINDOWS
+    assert all(venue.states_window for venue in stated.values())
+    assert not any("recv_window" in name for venue in stated.values() for name in _templates(venue))
+
+
+def _templates(venue: Venue) -> set[str]:
+    scheme = venue.signing
+    texts = [text for _, text in scheme.headers] + [*scheme.message.values(), *scheme.query.values()]
+    return {name for text in texts for name in names_in(text)}
+
+
 def test_twelve_requests_differ_where_the_digest_is_wrong(cases: dict[str, list[Case]]) -> None:
     file = next(file for file in HELD if file.stem == "okx")
     wrong = read_venue(
@@ -81,7 +108,8 @@ def mutants(text: str) -> Iterator[tuple[str, str]]:
     begin = lines.index("[signing]")
     after = (at for at, line in enumerate(lines) if at > begin and re.match(r"\[(?!signing)", line))
     end = next(after, len(lines))
-    for at in [*range(begin + 1, end), *(at for at, line in enumerate(lines) if line.startswith("prefix"))]:
+    signing = [at for at in range(begin + 1, end) if _NOT_SENT not in lines[at]]
+    for at in [*signing, *(at for at, line in enumerate(lines) if line.startswith("prefix"))]:
         for changed in filter(lines[at].__ne__, _changed(lines[at])):
             yield f"{lines[at]} -> {changed}", "\n".join([*lines[:at], changed, *lines[at + 1 :]]) + "\n"
 

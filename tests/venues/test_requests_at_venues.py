@@ -356,6 +356,12 @@ async def test_a_venue_without_a_time_is_followed_by_its_date_headers() -> None:
 
 
 FENCES = {
+    "a window that the exchange documents": (
+        "okx",
+        "/api/v5/trade/order",
+        {"passphrase": "env:SECRET"},
+        True,
+    ),
     "a window that goes with the request": ("bybit", "/v5/order/create", {}, True),
     "no time in the request": ("kraken", "/0/private/AddOrder", {}, False),
     "a time that nobody says how long it holds": ("woo-v1", "/v1/order", {}, False),

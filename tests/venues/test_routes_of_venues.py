@@ -173,6 +173,36 @@ def test_keys_and_withdrawals_of_each_exchange_are_not_for_bots_that_trade(
     ] == []
 
 
+# By the words that exchanges have for it: money to somebody else or to a bank account, keys and passwords of
+# sub-accounts. What moves between a user's own accounts is the business of a bot that trades.
+_OUTWARD = re.compile(
+    r"/(main_)?keys(/[^/]+)?$|send_?money|send_?coin$|transfer-to$|transfer_to_user|bank_accounts|addbank|otc/bank/"
+    r"|sub_?account_?inner_?transfer/|inner_?transfer/(apply|authorize)|password_for|email_for|revokeByToken"
+    r"|gift_?card/create|red_?packet/create",
+    re.IGNORECASE,
+)
+_READS_OF_BANKS = re.compile(
+    r"^GET .*bank|otc/bank/(list|bank_supp|personal|enterprise)|^GET .*send_money", re.IGNORECASE
+)
+
+
+def test_nothing_that_leads_out_of_a_users_accounts_is_for_bots_that_trade(
+    every_call: dict[str, list[Call]],
+) -> None:
+    outward = [
+        (name, call)
+        for name, calls in every_call.items()
+        for call in calls
+        if _OUTWARD.search(call.path)
+        and not _READS_OF_BANKS.search(f"{call.method} {call.path}")
+        and not call.path.startswith(_OF_ANOTHER_FILE.get(name, ("\0",)))
+    ]
+    assert len(outward) > 20
+    assert [
+        (name, call) for name, call in outward if needs(name, call.method, call.path) is not Permission.KEYS
+    ] == []
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [

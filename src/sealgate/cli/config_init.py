@@ -48,9 +48,7 @@ def command(file: Path, venue_name: str | None, *, force: bool) -> None:
     try:
         _write(file, starter_text(venue, _from(file, venue.file)), is_forced=force)
     except FileExistsError:
-        leave_with_error(
-            f"{file} is there already, and was not changed; give another --config FILE, or --force"
-        )
+        leave_with_error(f"{file} exists already and was not changed; pass another --config FILE, or --force")
     click.echo(f"wrote {file}; next:")
     for step in _steps(file, venue):
         click.echo(f"- {step}")

@@ -62,12 +62,22 @@ def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) 
     else:
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
-    window_s = config.keys[signed.alias].recv_window_ms / 1000
-    nonce = f"; {signed.nonce_words}" if signed.nonce_words else ""
-    click.echo(
-        f"sealgate: nothing was sent; the timestamp is by {clock}, and holds for {window_s:g} s{nonce}",
-        err=True,
-    )
+    click.echo(f"sealgate: nothing was sent; {'; '.join(_age(config, signed, clock))}", err=True)
+
+
+def _age(config: "Config", signed: "Signed", clock: str) -> Iterator[str]:
+    """Yield where timestamp and nonce are from, and how long the exchange accepts them."""
+    venue, window_ms = signed.venue, config.keys[signed.alias].recv_window_ms
+    if venue.signing.needs("timestamp"):
+        if venue.states_window or window_ms != venue.recv_window_ms:
+            yield f"the timestamp is from {clock} and valid for {window_ms / 1000:g} s"
+        else:
+            yield f"the timestamp is from {clock}"
+            yield "the venue's file does not say how long it is valid"
+    if signed.nonce_words:
+        yield signed.nonce_words
+    elif not venue.signing.needs("timestamp"):
+        yield f"the nonce is from {clock}"
 
 
 def _text(signed: "Signed") -> str:

@@ -67,8 +67,8 @@ def list_text(venues: Iterable[Venue]) -> str:
         table.add_row(venue.name, venue.title, venue.tier, _signature(venue), _against(venue))
     return (
         f"{drawn(table)}\n\n"
-        "What one of them wants: sealgate venues show NAME\n"
-        'To use it, write this into sealgate.toml: venue = "NAME"'
+        "Details: sealgate venues show NAME\n"
+        "To start with one: sealgate config init --venue NAME"
     )
 
 
@@ -129,15 +129,15 @@ def key_needs(venue: Venue) -> list[str]:
 
 def _rows(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     signing = venue.signing
-    yield "address", [venue.base_url or "none of its own: set base_url"]
+    yield "address", [venue.base_url or "none: set base_url"]
     if venue.prefix:
-        yield "prefix", [f"{venue.prefix}: what is not under it is refused; it is sent and not signed"]
+        yield "prefix", [f"{venue.prefix}: requests outside it are refused; it is sent but not signed"]
     yield "key needs", [", ".join(key_needs(venue))]
     yield "signature", [_signature(venue), *_keyed(venue)]
     if signing.nonce != "none":
         order = ["requests of one key go one at a time, each after the reply to the one before"]
         yield "nonce", [_NONCES_SAID[signing.nonce], *(order if signing.nonces_rise else ())]
-    yield "dummies", list(_dummies(venue))
+    yield "dummy key", list(_dummies(venue))
     for example in examples(venue):
         yield example.request.split()[0], [*_example(example), ""]
     yield "clock", [_clock(venue)]
@@ -146,7 +146,7 @@ def _rows(venue: Venue) -> Iterator[tuple[str, list[str]]]:
     yield "replies", list(_replies(venue.replies.rules))
     if venue.note:
         yield "note", [venue.note]
-    yield "verified", [f"against {venue.checked}" if venue.checked else "against nothing"]
+    yield "verified", [f"against {venue.checked}" if venue.checked else "no"]
     if venue.docs:
         yield "documents", [venue.docs]
 
@@ -187,11 +187,11 @@ def _strips(venue: Venue) -> list[str]:
 
 
 def _dummies(venue: Venue) -> Iterator[str]:
-    yield "A bot that signs by itself may do so with a key that is made up."
+    yield "A bot that signs its own requests can use a made-up key."
     if headers := [name for name, _ in venue.signing.headers]:
-        yield f"Its headers of these names are replaced: {', '.join(headers)}."
+        yield f"These headers of it are replaced: {', '.join(headers)}."
     if names := _strips(venue):
-        yield f"Its parameters of these names are cut out first: {', '.join(names)}."
+        yield f"These parameters of it are removed first: {', '.join(names)}."
 
 
 def examples(venue: Venue) -> Iterator[Example]:
@@ -235,10 +235,10 @@ def _escaped(message: bytes) -> str:
 
 def _example(example: Example) -> Iterator[str]:
     method, _, rest = example.request.partition(" ")
-    yield f"a bot's {method} {rest}"
-    yield "is signed over"
+    yield f"a bot sends {method} {rest}"
+    yield "the text that is signed"
     yield f"  {example.signed}"
-    yield "and sent as"
+    yield "the gateway sends"
     yield f"  {method} {example.target}"
     for header in example.headers:
         yield f"  {header}"
@@ -250,7 +250,7 @@ def _clock(venue: Venue) -> str:
     if not venue.clock_path:
         return (
             "The file has no path for the time. Set clock.path if the exchange has one; otherwise the clock "
-            "follows the Date header of replies, which is good to half a second."
+            "follows the Date header of replies, which is accurate to half a second."
         )
     field = f", field {venue.clock_field}" if venue.clock_field else "; the field is found by itself"
     return f"GET {venue.clock_path}{field}"
@@ -260,39 +260,39 @@ def _limits(venue: Venue) -> Iterator[str]:
     limits = venue.limits
     yield f"The exchange counts {_SCOPES[limits.scope]}."
     if limits.known:
-        yield f"Published: {', '.join(limits.known)}. The rest is learned from its refusals."
+        yield f"Published: {', '.join(limits.known)}. Other limits are learned from its refusals."
     else:
-        yield "What it allows is learned from its refusals."
+        yield "Its limits are learned from its refusals."
     for counter in limits.counters:
         yield f"{counter.header}: {_counter(counter)}"
 
 
 def _counter(counter: Counter) -> str:
     most = counter.most_header or (f"{counter.most:g}" if counter.most else "the limit")
-    return f"what is {counter.counts} of {most} per {counter.window_s:g} s"
+    return f"{counter.counts} of {most} per {counter.window_s:g} s"
 
 
 def _routes(venue: Venue) -> str:
     counts = {
-        "open": sum(route.auth is Auth.OPEN for route in venue.routes),
+        "unsigned": sum(route.auth is Auth.OPEN for route in venue.routes),
         "cancels": sum(route.lane == "cancel" for route in venue.routes),
         "reads": sum(route.needs is Permission.READ for route in venue.routes),
     }
     said = [f"{count} {name}" for name, count in counts.items() if count]
     text = f"{len(venue.routes)} in the file ({', '.join(said)}). " if said else ""
-    return f"{text}All else goes by its method, and is signed."
+    return f"{text}Everything else is signed, and classified by its method."
 
 
 def _replies(rules: tuple[Rule, ...]) -> Iterator[str]:
     if not rules:
-        yield "No rules: the status alone decides. An error in an HTTP 200 passes for a success."
+        yield "No rules: only the status counts, so an error in an HTTP 200 looks like a success."
         return
     meanings = list(dict.fromkeys(rule.means for rule in rules))
     for means in meanings:
         tests = dict.fromkeys(_test(rule) for rule in rules if rule.means is means)
-        many = f"{len(tests)} errors, which the file lists"
+        many = f"{len(tests)} errors, listed in the file"
         yield f"{means}: {'; '.join(tests) if len(tests) <= _MANY else many}"
-    yield "What no rule names goes by its status."
+    yield "Other replies are judged by their status."
 
 
 def _test(rule: Rule) -> str:

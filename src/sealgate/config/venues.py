@@ -86,7 +86,7 @@ def _read(path: str) -> Venue:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not UTF-8 text; save it as UTF-8") from None
     if len(content) > _MOST_BYTES:
-        raise ValueError(f"{path} is larger than any venue's file; correct the path")
+        raise ValueError(f"{path} is too large for a venue's file; correct the path")
     return read_venue(path, text)
 
 

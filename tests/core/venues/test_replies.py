@@ -243,31 +243,31 @@ def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: st
 @pytest.mark.parametrize(
     ("rule", "error"),
     [
-        ('at = "/a"\nkind = "x"', "6: at goes with is, not, begins or contains"),
-        ('is = ["1"]\nkind = "x"', "6: at goes with is, not, begins or contains"),
-        ('at = "/a"\nis = ["1"]\nnot = ["2"]\nkind = "x"', "8: not stands alone: "),
+        ('at = "/a"\nkind = "x"', "6: at needs is, not, begins or contains, and these need at"),
+        ('is = ["1"]\nkind = "x"', "6: at needs is, not, begins or contains, and these need at"),
+        ('at = "/a"\nis = ["1"]\nnot = ["2"]\nkind = "x"', "8: not cannot be combined with "),
         ('status = [400]\nkind = "lost"', "7: kind = 'lost' is the gateway's own; call it another name"),
         ('kind = "x"', "5: a rule needs status, or at"),
         ("status = [400]", "5: kind is missing"),
-        ('status = [400]\nkind = "Too fast"', "7: kind = 'Too fast' is no slug such as rate_limited"),
+        ('status = [400]\nkind = "Too fast"', "7: kind = 'Too fast' is not a slug such as rate_limited"),
         ('status = ["400"]\nkind = "x"', "6: status must be a list of whole numbers"),
         (
             'status = [400]\nmeans = "limit"\nkind = "x"',
             "7: means = 'limit' is unknown; did you mean limited?",
         ),
-        ('at = "code"\nis = ["1"]\nkind = "x"', "6: at = 'code' is no JSON pointer: it is such as /code"),
-        ('at = "/a~b"\nis = ["1"]\nkind = "x"', "6: at = '/a~b' is no JSON pointer: it is such as /code"),
+        ('at = "code"\nis = ["1"]\nkind = "x"', "6: at = 'code' is not a JSON pointer such as /code"),
+        ('at = "/a~b"\nis = ["1"]\nkind = "x"', "6: at = '/a~b' is not a JSON pointer such as /code"),
         (
             'status = [400, 401]\nkind = "x"\n[[replies]]\nstatus = [401]\nat = "/a"\nis = "1"\nkind = "y"',
-            "9: the rule of x before it takes all its replies",
+            "9: never matches: the rule x before it takes all these replies",
         ),
         (
             'at = "/a"\nbegins = ["51"]\nkind = "x"\n[[replies]]\nat = "/a"\nis = ["7", "510"]\nkind = "y"',
-            "11: '510' is taken by the rule of x before it",
+            "11: '510' never matches: the rule x before it has it already",
         ),
         (
             'at = "/a"\nis = ["0"]\nmeans = "done"\n[[replies]]\nat = "/a"\nis = ["0"]\nkind = "y"',
-            "11: '0' is taken by the rule of done before it",
+            "11: '0' never matches: the rule done before it has it already",
         ),
         (
             'status = [400]\nfinds = { adress = "(1)" }\nkind = "x"',
@@ -310,7 +310,7 @@ def test_an_error_that_names_an_order_may_have_executed() -> None:
         (b'{"code": "0", "ids": ["a"]}', Means.DONE),
     ):
         assert judge.judge(200, body).means is means
-    with pytest.raises(VenueError, match="'ids' in order_ids is no JSON pointer"):
+    with pytest.raises(VenueError, match="'ids' in order_ids is not a JSON pointer"):
         read_venue("mine.toml", 'order_ids = "ids"\n' + LEAST)
 
 

@@ -32,7 +32,7 @@ class Document:
             found = _AT_LINE.search(str(error))
             line = int(found[1]) if found and found[1] else len(self._lines)
             cause = _AT_LINE.sub("", str(error)).strip()
-            raise VenueError(f"{file}:{line}: this is no TOML: {cause}") from None
+            raise VenueError(f"{file}:{line}: not valid TOML: {cause}") from None
 
     @property
     def is_built_in(self) -> bool:
@@ -139,7 +139,7 @@ class Table:
         """Return a text that a pattern must match whole, unless it is the default."""
         value = self.text(key, default)
         if value != default and not pattern.fullmatch(value):
-            raise self.error(key, f"{key} = {value!r} is no {what}")
+            raise self.error(key, f"{key} = {value!r} is not {what}")
         return value
 
     def pattern(self, key: str) -> "re.Pattern[str]":
@@ -147,7 +147,7 @@ class Table:
         try:
             pattern = re.compile(self.text(key), re.IGNORECASE)
         except re.error as error:
-            raise self.error(key, f"{key} is no regular expression: {error}") from None
+            raise self.error(key, f"{key} is not a regular expression: {error}") from None
         if pattern.groups != 1:
             raise self.error(key, f"{key} must have one group, for what is found")
         return pattern

@@ -174,27 +174,35 @@ def _check_reached(rule: Rule, earlier: list[Rule], table: Table) -> None:
         if before.statuses and (not rule.statuses or set(rule.statuses) - set(before.statuses)):
             continue
         if not before.at:
-            raise table.error("status", f"the rule of {before.name} before it takes all its replies")
+            raise table.error(
+                "status", f"never matches: the rule {before.name} before it takes all these replies"
+            )
         taken = sorted(filter(before.is_wanted, rule.exact)) if before.at == rule.at else []
         if taken:
-            raise table.error("is", f"{taken[0]!r} is taken by the rule of {before.name} before it")
+            raise table.error(
+                "is", f"{taken[0]!r} never matches: the rule {before.name} before it has it already"
+            )
 
 
 def _rule(table: Table) -> Rule:
-    at = table.checked("at", POINTER, "JSON pointer: it is such as /code", "")
+    at = table.checked("at", POINTER, "a JSON pointer such as /code", "")
     exact, others = table.texts("is"), table.texts("not")
     begins, contains = table.texts("begins"), table.texts("contains")
     tests = [key for key in ("is", "not", "begins", "contains") if table.data.get(key)]
     if bool(at) != bool(tests):
-        raise table.error(tests[0] if tests else "at", "at goes with is, not, begins or contains")
+        raise table.error(
+            tests[0] if tests else "at", "at needs is, not, begins or contains, and these need at"
+        )
     if others and len(tests) > 1:
-        raise table.error("not", "not stands alone: what it leaves out is refused by rules before it")
+        raise table.error(
+            "not", "not cannot be combined with is, begins or contains; use an earlier rule for those"
+        )
     means = Means(table.text("means", Means.REFUSED, list(Means)))
     finds = table.table("finds", _FINDABLE)
     statuses = table.integers("status")
     if not statuses and not at:
         raise table.error(None, "a rule needs status, or at")
-    kind = table.checked("kind", _SLUG, "slug such as rate_limited", "" if means is Means.DONE else None)
+    kind = table.checked("kind", _SLUG, "a slug such as rate_limited", "" if means is Means.DONE else None)
     if kind in _OWN_KINDS:
         raise table.error("kind", f"kind = {kind!r} is the gateway's own; call it another name")
     whose = Whose(table.text("whose", _WHOSE.get(means, Whose.SETUP), list(Whose)))

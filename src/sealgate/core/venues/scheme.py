@@ -183,7 +183,7 @@ def read_scheme(table: Table) -> Scheme:
     headers = []
     for name in header_table.data:
         if not FIELD_NAME.fullmatch(name):
-            raise header_table.error(name, f"{name!r} is no name of a header")
+            raise header_table.error(name, f"{name!r} is not a header name")
         text = _template(header_table, name, header_table.text(name), names)
         _check_header(header_table, name, text, {_BODY, *part_table.data})
         headers.append((name, text))
@@ -194,10 +194,12 @@ def read_scheme(table: Table) -> Scheme:
         _check_addition(table, key, texts[key], _BODY if key == "form" else "query")
     for name in table.texts("strips"):
         if not _PARAMETER.fullmatch(name):
-            raise table.error("strips", f"{name!r} in strips is no name of a parameter")
+            raise table.error("strips", f"{name!r} in strips is not a parameter name")
     for name in table.texts("drops"):
         if not _DROPPED.fullmatch(name):
-            raise table.error("drops", f"{name!r} in drops is no name of a header, or of many: X-MINE-*")
+            raise table.error(
+                "drops", f"{name!r} in drops is not a header name, or a prefix such as X-MINE-*"
+            )
     return Scheme(
         digest=table.text("digest", "sha256", DIGESTS),
         secret=table.text("secret", "utf8", _HMAC_KEYS),
@@ -206,7 +208,7 @@ def read_scheme(table: Table) -> Scheme:
         expires_s=table.integer("expires_s"),
         nonce=table.text("nonce", "none", NONCES),
         nonce_order=table.text("nonce_order", "rising", NONCE_ORDERS),
-        recv_window=table.checked("recv_window", _DIGITS, "number of milliseconds", ""),
+        recv_window=table.checked("recv_window", _DIGITS, "a number of milliseconds", ""),
         sorts_query=table.flag("sorts_query"),
         strips=frozenset(name.encode("ascii") for name in table.texts("strips")),
         drops=table.texts("drops"),

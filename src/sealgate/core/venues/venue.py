@@ -180,25 +180,25 @@ def read_venue(file: str, text: str) -> Venue:
     """Read and check a venue's file; `file` is its name for messages. Raises VenueError."""
     document = Document(file, text)
     whole = Table(document, (), document.data, (*_KEYS, *_TABLES))
-    prefix = whole.checked("prefix", _PATH, "path such as /v1", "")
+    prefix = whole.checked("prefix", _PATH, "a path such as /v1", "")
     clock = whole.table("clock", ("path", "field"))
     reads = whole.table("reads", ("signed", "keys"))
     return Venue(
         file=file,
-        name=whole.checked("name", _NAME, "name such as my-venue"),
+        name=whole.checked("name", _NAME, "a name such as my-venue"),
         title=whole.text("title"),
-        docs=whole.checked("docs", _LINK, "https address", ""),
-        base_url=whole.checked("base_url", _URL, "https address without a slash at its end", ""),
+        docs=whole.checked("docs", _LINK, "an https address", ""),
+        base_url=whole.checked("base_url", _URL, "an https address without a slash at its end", ""),
         prefix=prefix,
         checked=whole.text("checked", ""),
         tier=whole.text("tier", ""),
         note=whole.text("note", ""),
         signing=read_scheme(whole.table("signing", SIGNING_KEYS)),
-        clock_path=clock.checked("path", _PATH, "path", ""),
-        clock_field=clock.checked("field", POINTER, "JSON pointer: it is such as /data/0/ts", ""),
+        clock_path=clock.checked("path", _PATH, "a path such as /v1/time", ""),
+        clock_field=clock.checked("field", POINTER, "a JSON pointer such as /data/0/ts", ""),
         limits=_limits(whole.table("limits", ("scope", "counters", "known"))),
-        signed_read=reads.checked("signed", _READ, "path", ""),
-        key_list=reads.checked("keys", _PATH, "path", ""),
+        signed_read=reads.checked("signed", _READ, "a path such as /v1/time", ""),
+        key_list=reads.checked("keys", _PATH, "a path such as /v1/time", ""),
         routes=(*_clock_route(clock, prefix), *_routes(whole.tables("routes", _ROUTE_KEYS), prefix)),
         replies=Judge(
             read_rules(whole.tables("replies", REPLY_KEYS)),
@@ -211,14 +211,14 @@ def read_venue(file: str, text: str) -> Venue:
 def _pointers(whole: Table, key: str) -> tuple[str, ...]:
     for at in whole.texts(key):
         if not POINTER.fullmatch(at):
-            raise whole.error(key, f"{at!r} in {key} is no JSON pointer: it is such as /msg")
+            raise whole.error(key, f"{at!r} in {key} is not a JSON pointer such as /msg")
     return whole.texts(key)
 
 
 def _limits(table: Table) -> LimitRules:
     for known in table.texts("known"):
         if not _LIMIT.fullmatch(known):
-            raise table.error("known", f"{known!r} in known is no limit such as 1200/60s")
+            raise table.error("known", f"{known!r} in known is not a limit such as 1200/60s")
     keys = ("header", "counts", "window_s", "most", "most_header", "resets_header", "resets", "per_route")
     rows = table.tables("counters", keys)
     return LimitRules(
@@ -227,17 +227,17 @@ def _limits(table: Table) -> LimitRules:
 
 
 def _counter(row: Table) -> Counter:
-    most_header = row.checked("most_header", FIELD_NAME, "name of a header", "")
-    resets_header = row.checked("resets_header", FIELD_NAME, "name of a header", "")
+    most_header = row.checked("most_header", FIELD_NAME, "the name of a header", "")
+    resets_header = row.checked("resets_header", FIELD_NAME, "the name of a header", "")
     counts = row.text("counts", "used", ("used", "left"))
     if most_header and "most" in row.data:
         raise row.error("most", "a counter has most, or most_header where replies say it")
     if counts == "used" and not most_header and "most" not in row.data:
         raise row.error(None, "a counter has most, or most_header where replies say it")
     if "resets" in row.data and not resets_header:
-        raise row.error("resets", "resets goes with resets_header")
+        raise row.error("resets", "resets needs resets_header")
     return Counter(
-        header=row.checked("header", FIELD_NAME, "name of a header"),
+        header=row.checked("header", FIELD_NAME, "the name of a header"),
         counts=counts,
         window_s=row.number("window_s", 1.0),
         most=row.number("most", 1.0) if "most" in row.data else 0.0,
@@ -309,10 +309,10 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
             method, _, path = match.partition(" ")
             if method not in (*METHODS, "*"):
                 raise row.error(
-                    "match", f"{match!r} begins with no method; they are {', '.join(METHODS)} and *"
+                    "match", f"{match!r} does not begin with a method ({', '.join(METHODS)} or *)"
                 )
             if not _PATH.fullmatch(path) or not path.startswith(f"{prefix}/"):
-                raise row.error("match", f"{match!r} has no path under {prefix}/")
+                raise row.error("match", f"{match!r} is not under the prefix {prefix}/")
             needs, lane = row.text("needs", "", ("", *Permission)), row.text("lane", "", ("", *Lane))
             yield RouteRow(
                 method,
