@@ -34,7 +34,7 @@ def commands() -> list[object]:
         pytest.param(found[1], id=f"{block.name}-{found[1]}")
         for block in BLOCKS
         if block.language in SHELL
-        for found in re.finditer(r"(?:^|; )(sealgate [^;|>)\n]+)", block.text, re.MULTILINE)
+        for found in re.finditer(r"(?:^|; )(sealgate [^;|>)#\n]+)", block.text, re.MULTILINE)
     ]
 
 
@@ -55,7 +55,7 @@ def test_a_command_line_parses(line: str, tmp_path: Path, monkeypatch: pytest.Mo
 def parse(line: str) -> None:
     """Parse a command line as the program does. Raises UsageError, ValueError or IndexError."""
     command: click.Command | None = main
-    words = shlex.split(line)[1:]
+    words = shlex.split(line, comments=True)[1:]
     while isinstance(command, click.Group):
         _, command, words = command.resolve_command(click.Context(command), words)
     assert command is not None
