@@ -534,9 +534,9 @@ prices = { each = "", symbol = "/s", price = "/p" }
         ),
         (
             LEAST + ROUTE + 'order = { symbol = "s" }',
-            "7: symbol = 's' is no JSON pointer: it is such as /symbol",
+            "7: symbol = 's' is not a JSON pointer such as /symbol",
         ),
-        (LEAST + ROUTE + 'order = { never = ["s"] }', "7: 's' in never is no JSON pointer"),
+        (LEAST + ROUTE + 'order = { never = ["s"] }', "7: 's' in never is not a JSON pointer"),
         (LEAST + ROUTE + 'order = { kind = "/k" }', "7: kind and limit go together"),
         (LEAST + ROUTE + 'order = { in = "xml" }', "7: in = 'xml' is unknown; it may be json, parameters"),
         (LEAST + ROUTE + "order = { sise = 1 }", "7: unknown key sise; did you mean size?"),

@@ -259,7 +259,7 @@ _ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "p
 _ORDER_PLACES = ("symbol", "size", "price", "reduce_only", "kind")
 _ORDER_KEYS = ("in", "each", *_ORDER_PLACES, "limit", "never", "contracts")
 _IN = ("json", "parameters")
-_PLACE = "JSON pointer: it is such as /symbol"
+_PLACE = "a JSON pointer such as /symbol"
 
 
 def _order_shape(row: Table) -> OrderShape | None:
@@ -271,7 +271,7 @@ def _order_shape(row: Table) -> OrderShape | None:
         raise table.error(None, "kind and limit go together: which kinds of orders have a price")
     for place in never:
         if not POINTER.fullmatch(place):
-            raise table.error("never", f"{place!r} in never is no {_PLACE}")
+            raise table.error("never", f"{place!r} in never is not {_PLACE}")
     return OrderShape(
         is_json=table.text("in", "json", _IN) == "json",
         each=_rows_at(table),
