@@ -116,6 +116,23 @@ def waiting(station: Station) -> int:
     return sum(station.gateway.tree.live_keys["main"].turnstile.status().waiting.values())
 
 
+async def test_a_key_that_waits_for_its_reply_holds_up_no_other_key() -> None:
+    """Though an exchange that counts by address has them all in one line."""
+    answer = asyncio.Event()
+    order = post("/v2/auth/w/order/submit", b"{}", "application/json")
+    by_other = order.replace(b"Host", b"X-Gateway-Key: other\r\nHost", 1)
+    tables = at("bitfinex", keys={"main": KEY, "other": KEY | {"api_key": "OTHER"}})
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **tables) as station:
+        upstream.answers.append(hold_until(answer, say(OK)))
+        asked = [asyncio.create_task(station.ask(order)) for _ in range(2)]
+        await upstream.until_received(1)
+        await station.until(lambda: waiting(station) == 1)
+        assert (await station.ask(by_other)).outcome == "done"
+        assert waiting(station) == 1
+        answer.set()
+        await asyncio.gather(*asked)
+
+
 async def test_after_a_lost_reply_the_next_request_goes() -> None:
     async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
         upstream.answers.append(say_and_reset(b""))

@@ -575,3 +575,16 @@ def test_who_waits_for_a_reply_keeps_no_other_serial_and_the_pace_stays() -> Non
     desk.answer(0.1, [first])
     assert desk.go(0.1) == []
     assert desk.go(1.2) == [held]
+
+
+def test_who_waits_for_a_reply_holds_up_none_of_another_serial_in_its_lane() -> None:
+    desk = Serial()
+    under_way = desk.claim()
+    assert desk.pacer.goes_at_once(under_way, 0.0)
+    held = desk.enter(0.0, 2)
+    other, open_one = desk.claim(bot="b", serial="other"), desk.claim(serial="")
+    for claim in (other, open_one):
+        assert desk.pacer.enter(claim, 0.0) is None
+        assert desk.go(0.0) == [claim]
+    desk.answer(1.0, [under_way])
+    assert desk.go(1.0) == [held[0]]

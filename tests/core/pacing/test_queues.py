@@ -7,8 +7,8 @@ from sealgate.core.pacing.queues import LaneQueues
 from sealgate.core.routes import Lane
 
 
-def claim(name: str, bot: str = "a", cost: float = 1.0, *, is_again: bool = False) -> Claim:
-    return Claim(name, bot, Lane.ORDER, 1e12, cost=cost, is_again=is_again)
+def claim(name: str, bot: str = "a", cost: float = 1.0, *, is_again: bool = False, serial: str = "") -> Claim:
+    return Claim(name, bot, Lane.ORDER, 1e12, cost=cost, is_again=is_again, serial=serial)
 
 
 def filled(tags: dict[str, float], *claims: Claim) -> LaneQueues:
@@ -66,6 +66,21 @@ def test_a_bot_that_left_is_forgotten_when_it_comes_up() -> None:
     assert queues.head().id == "2"
     queues.add(claim("3"))
     assert queues.head().id == "3"
+
+
+def test_before_one_of_a_busy_serial_goes_the_first_of_another() -> None:
+    waiting = [
+        claim("1", serial="k"),
+        claim("2", "b", serial="k"),
+        claim("3", "b", serial="l"),
+        claim("4", "c"),
+    ]
+    queues = filled({"a": 1.0, "b": 2.0, "c": 3.0}, *waiting)
+    assert [queues.head(busy).id for busy in ((), ("l",), ("k",), ("k", "l"))] == ["1", "1", "3", "4"]
+    queues.remove(waiting[3])
+    assert queues.head(("k", "l")).id == "1"
+    queues.remove(waiting[2])
+    assert queues.head(("k",)).id == "1"
 
 
 def test_what_waits_is_counted_by_bot_and_in_all() -> None:

@@ -15,7 +15,7 @@ in heaps by tag, costs as running totals.
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import count
 
 from sealgate.core.pacing.claims import Claim
@@ -65,11 +65,11 @@ class Line:
         """Return all who stand in line, by the time that they entered."""
         return tuple(self._standing.values())
 
-    def heads(self) -> Iterator[Claim]:
-        """Yield the first of each lane, in the order in which they go."""
+    def heads(self, busy: Collection[str] = ()) -> Iterator[Claim]:
+        """Yield the first of each lane, in the order in which they go; before it, none of a `busy` serial."""
         waiting = [lane for lane in RANKS if self._lanes[lane]]
         waiting.sort(key=lambda lane: self._owed[lane] < _WHOLE)
-        return (self._lanes[lane].head() for lane in waiting)
+        return (self._lanes[lane].head(busy) for lane in waiting)
 
     def take(self, claim: Claim, now: float, *, is_probing: bool) -> None:
         """Let the head go, and account for it."""

@@ -250,7 +250,7 @@ class Pacer:
         again_at: float | None = None
         waiting: set[bool] = set()
         behind: set[bool] = set()  # classes of those that wait for another's reply alone
-        for claim in self._line.heads():
+        for claim in self._line.heads(self._serials):
             kind = self._class(claim)
             if kind in waiting:
                 continue

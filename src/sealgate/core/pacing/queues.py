@@ -5,8 +5,8 @@ up too early and is put right then.
 """
 
 import heapq
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sealgate.core.pacing.claims import Claim
 
@@ -18,6 +18,7 @@ class LaneQueues:
         self._tags = tags
         self._queues: dict[str, OrderedDict[str, Claim]] = {}
         self._costs: defaultdict[str, float] = defaultdict(float)
+        self._serials: defaultdict[str, Counter[str]] = defaultdict(Counter)  # how many of each, by bot
         self._heap: list[tuple[float, str]] = []
         self._heaped: set[str] = set()
         self.cost = 0.0  # of all claims
@@ -37,10 +38,24 @@ class LaneQueues:
         if claim.is_again:
             queue.move_to_end(claim.id, last=False)
         self._costs[claim.bot] += claim.cost
+        self._serials[claim.bot][claim.serial] += 1
         self.cost += claim.cost
 
-    def head(self) -> Claim:
-        """Return the first claim of the bot with the lowest tag; somebody must wait."""
+    def head(self, busy: Collection[str] = ()) -> Claim:
+        """Return the first claim of the bot with the lowest tag; somebody must wait.
+
+        One of a `busy` serial, which waits for a reply, keeps none of another from going before it.
+        """
+        first = self._first()
+        return next(self._free(busy), first) if first.serial in busy else first
+
+    def _free(self, busy: Collection[str]) -> Iterator[Claim]:
+        """Yield the claims of serials that are not busy, in order."""
+        for bot in sorted(self._queues, key=lambda bot: (self._tags[bot], bot)):
+            if not all(serial in busy for serial in self._serials[bot]):
+                yield from (claim for claim in self._queues[bot].values() if claim.serial not in busy)
+
+    def _first(self) -> Claim:
         while True:
             tag, bot = self._heap[0]
             if bot not in self._queues:
@@ -57,8 +72,12 @@ class LaneQueues:
         del queue[claim.id]
         self._costs[claim.bot] -= claim.cost
         self.cost -= claim.cost
+        serials = self._serials[claim.bot]
+        serials[claim.serial] -= 1
+        if not serials[claim.serial]:
+            del serials[claim.serial]
         if not queue:
-            del self._queues[claim.bot], self._costs[claim.bot]
+            del self._queues[claim.bot], self._costs[claim.bot], self._serials[claim.bot]
 
     def cost_of(self, bot: str) -> float:
         """Return the cost of a bot's claims."""
