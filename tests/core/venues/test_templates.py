@@ -80,7 +80,8 @@ def test_a_member_comes_once(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"[1]", b"a=1", b'{"a":{"b":1}}', b'{"a":null}', b'{"a":[1]}', b"5", b'[["a","b"]]']
+    "body",
+    [b"[1]", b"a=1", b'{"a":{"b":1}}', b'{"a":null}', b'{"a":[1]}', b"5", b'{"a":"\\ud800"}', b'[["a","b"]]'],
 )
 def test_a_body_is_signed_as_a_form_where_it_is_flat(body: bytes) -> None:
     with pytest.raises(UnsignableError, match="flat JSON object"):

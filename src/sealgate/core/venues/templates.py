@@ -19,6 +19,7 @@ Values = list[bytes]
 Render = Callable[[Values], bytes]
 Mac = Callable[[bytes], bytes]
 
+_NOT_FLAT = "the body must be a flat JSON object, as this venue signs it as a query"
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
 
 
@@ -176,11 +177,13 @@ def _as_form(body: bytes) -> bytes:
     except (ValueError, RecursionError):
         members = None
     if not isinstance(members, list) or not all(_is_flat(member) for member in members):
-        raise UnsignableError("the body must be a flat JSON object, as this venue signs it as a query")
+        raise UnsignableError(_NOT_FLAT)
     texts = [(name, {True: "true", False: "false"}.get(value, value)) for name, value in members]
-    return "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in texts).encode(
-        "ascii"
-    )
+    try:
+        pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in texts]
+    except UnicodeEncodeError:  # half of a surrogate pair, which is no letter
+        raise UnsignableError(_NOT_FLAT) from None
+    return "&".join(pairs).encode("ascii")
 
 
 def _is_flat(member: object) -> bool:
