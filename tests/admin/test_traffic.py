@@ -24,8 +24,7 @@ BUCKETS: dict[str, tuple[tuple[float, ...], list[float]]] = {
 def test_durations_are_counted_at_each_bound(seconds: tuple[float, ...], counts: list[float]) -> None:
     """As Prometheus has it: a bucket counts what is at most its bound."""
     durations = Durations(BOUNDS)
-    for one in seconds:
-        durations.add(one)
+    durations.add(seconds)
     buckets, sum_s = durations.buckets()
     assert buckets == list(zip(("0.1", "1.0", "+Inf"), counts, strict=True))
     assert sum_s == pytest.approx(sum(seconds))
@@ -33,8 +32,7 @@ def test_durations_are_counted_at_each_bound(seconds: tuple[float, ...], counts:
 
 def taken(*outcomes: Outcome) -> Traffic:
     traffic = Traffic()
-    for outcome in outcomes:
-        traffic.take(outcome, "grid", "main")
+    traffic.take(outcomes)
     return traffic
 
 
@@ -66,8 +64,7 @@ def test_only_what_was_sent_waited_for_the_exchange(outcome: Outcome, counts: tu
 
 
 def test_waits_are_kept_apart_by_key_and_lane() -> None:
-    traffic = taken(ORDER, ORDER, changed(ORDER, lane=Lane.CANCEL))
-    traffic.take(ORDER, "grid", "alt")
+    traffic = taken(ORDER, ORDER, changed(ORDER, lane=Lane.CANCEL), changed(ORDER, key="alt"))
     assert {place: all_of(one) for place, one in traffic.queued().items()} == {
         ("main", Lane.ORDER): 2,
         ("main", Lane.CANCEL): 1,
@@ -79,5 +76,5 @@ def test_who_reads_holds_copies_of_what_grows() -> None:
     """Another thread reads while one adds."""
     traffic = taken(ORDER)
     rows, queued = traffic.rows(), traffic.queued()
-    traffic.take(changed(ORDER, status=500, lane=Lane.CANCEL), "grid", "alt")
+    traffic.take([changed(ORDER, status=500, lane=Lane.CANCEL, key="alt")])
     assert (len(rows), len(queued)) == (1, 1)

@@ -36,6 +36,8 @@ class Answering:
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take a batch in."""
+        if self._failing is None and not any(outcome.upstream_errors for outcome in outcomes):
+            return
         for outcome in outcomes:
             if outcome.attempts and outcome.broken is None:
                 self._failing = self._after(outcome)

@@ -142,16 +142,18 @@ class RequestLog:
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Write the lines; what is the gateway's or the upstream's fault is a warning."""
         timestamp = self._stamper.time()
-        levels = [(outcome, _level(outcome)) for outcome in outcomes]
-        lines = [
-            self._render(outcome, timestamp, level) for outcome, level in levels if self._is_shown[level]
-        ]
-        if lines:
-            self._stream.write("\n".join((*lines, "")))
+        lines = [self._render(outcome, timestamp) for outcome in outcomes]
+        if any(lines):
+            self._stream.write("\n".join((*filter(None, lines), "")))
             self._stream.flush()
 
-    def _render(self, outcome: Outcome, timestamp: str, level: str) -> str:
-        if self._is_json and outcome.key is not None and not _is_rare(outcome):
+    def _render(self, outcome: Outcome, timestamp: str) -> str:
+        """Return the line, "" where none is shown."""
+        is_rare = _is_rare(outcome)
+        level = _level(outcome) if is_rare else "info"
+        if not self._is_shown[level]:
+            return ""
+        if self._is_json and outcome.key is not None and not is_rare:
             line = _plain_json(outcome, timestamp, level, outcome.key)
             return JOURNAL_LEVELS[level] + line if self._is_for_journal else line
         event: Any = _event(outcome, timestamp, level)

@@ -47,12 +47,10 @@ class Metrics:
 
     def __call__(self, outcomes: Sequence[Outcome]) -> None:
         """Take a batch in."""
+        self._traffic.take([outcome for outcome in outcomes if outcome.bot is not None])
         for outcome in outcomes:
-            key = outcome.key or ""
-            if outcome.bot is not None:
-                self._traffic.take(outcome, outcome.bot, key)
             if outcome.reason is not None or outcome.upstream_errors:
-                self._take_rare(outcome, key)
+                self._take_rare(outcome, outcome.key or "")
 
     def _take_rare(self, outcome: Outcome, key: str) -> None:
         """Count what most requests do not have."""

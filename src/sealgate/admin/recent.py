@@ -2,10 +2,10 @@
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import NamedTuple
 
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Conclusion, Outcome, by_kind
 
 SPAN = 20  # ticks that are remembered
 _MOST = 100  # durations per tick: sorting thousands would hold the loop up for milliseconds
@@ -47,20 +47,17 @@ class Recent:
         tick = self._ticks[-1]
         self.total += len(outcomes)
         tick.requests += len(outcomes)
-        for outcome in outcomes:
-            self._take(outcome, tick)
-
-    def _take(self, outcome: Outcome, tick: Tick) -> None:
-        key = outcome.key
-        if key is None or not outcome.attempts:
-            return
-        tick.sent[key, outcome.bot or ""] += outcome.attempts
-        tick.added_s.append(outcome.added_s)
-        tick.upstream_s.append(outcome.upstream_s)
-        if outcome.upstream_errors:
-            tick.limited += ((key, error.at) for error in outcome.upstream_errors if error.verdict.is_limited)
-        if outcome.conclusion is Conclusion.DONE and outcome.route not in self._unsigned():
-            self.has_worked.add(key)
+        for (bot, key, route, _, _, conclusion, _, attempts), count in by_kind(outcomes).items():
+            if key is not None and attempts:
+                tick.sent[key, bot or ""] += attempts * count
+                if conclusion is Conclusion.DONE and route not in self._unsigned():
+                    self.has_worked.add(key)
+        tick.added_s.extend([one.added_s for one in outcomes if one.attempts])
+        tick.upstream_s.extend([one.upstream_s for one in outcomes if one.attempts])
+        for one in outcomes:
+            if one.upstream_errors and one.key is not None:
+                limited = (error.at for error in one.upstream_errors if error.verdict.is_limited)
+                tick.limited.extend(zip(repeat(one.key), limited))
 
     def turn(self) -> Tick:
         """Begin a new tick and return the one that ended."""

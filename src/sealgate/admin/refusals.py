@@ -61,6 +61,8 @@ class Refusals:
 
     def __call__(self, outcomes: Sequence[Outcome], now: float) -> None:
         """Take in a batch that ended at `now`."""
+        if not self._by_bot and all(outcome.reason is None for outcome in outcomes):
+            return
         for outcome in outcomes:
             bot = outcome.bot or STRANGER
             reason = _reason(outcome)

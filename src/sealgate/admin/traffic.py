@@ -6,8 +6,9 @@ another may read meanwhile, copies of what grows.
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Conclusion, Outcome, by_kind
 from sealgate.core.routes import Lane
 
 _FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
@@ -26,10 +27,11 @@ class Durations:
         self._counts = [0] * (len(bounds) + 1)
         self._sum_s = 0.0
 
-    def add(self, seconds: float) -> None:
-        """Take in one duration."""
-        self._counts[bisect_left(self._bounds, seconds)] += 1
-        self._sum_s += seconds
+    def add(self, durations_s: Sequence[float]) -> None:
+        """Take in some durations."""
+        for seconds in durations_s:
+            self._counts[bisect_left(self._bounds, seconds)] += 1
+        self._sum_s += sum(durations_s)
 
     def buckets(self) -> tuple[list[tuple[str, float]], float]:
         """Return how many are at most each bound, and the sum of all."""
@@ -40,59 +42,40 @@ class Durations:
         return buckets, self._sum_s
 
 
-class _Row:
-    """What requests with the same labels add to. `queued` is shared by those of one key and lane."""
-
-    __slots__ = ("queued", "requests", "sent")
-
-    def __init__(self, queued: Durations | None) -> None:
-        self.queued = queued
-        self.requests = 0
-        self.sent = 0
-
-
 class Traffic:
     """What the requests of known bots added up to."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[Labels, Lane | None], _Row] = {}
+        self._rows: Counter[Labels] = Counter()
+        self._sent: Counter[tuple[str, str, Lane]] = Counter()
         self.added = Durations(_FAST)
         self.upstream = Durations(_SLOW)
         self._queued: dict[tuple[str, Lane], Durations] = {}
 
-    def take(self, outcome: Outcome, bot: str, key: str) -> None:
-        """Take a request in."""
-        labels = (bot, key, outcome.route, outcome.method, outcome.status, outcome.conclusion)
-        row = self._rows.get((labels, outcome.lane)) or self._new_row(labels, outcome.lane)
-        row.requests += 1
-        self.added.add(outcome.added_s)
-        if outcome.attempts:
-            row.sent += outcome.attempts
-            self.upstream.add(outcome.upstream_s)
-        if row.queued is not None:
-            row.queued.add(outcome.queue_s)
-
-    def _new_row(self, labels: Labels, lane: Lane | None) -> _Row:
-        queued = None
-        if lane is not None:
-            queued = self._queued.setdefault((labels[1], lane), Durations(_SLOW))
-        row = self._rows[labels, lane] = _Row(queued)
-        return row
+    def take(self, outcomes: Sequence[Outcome]) -> None:
+        """Take in a batch of requests, all of known bots."""
+        for (bot, key, route, method, status, conclusion, lane, attempts), count in by_kind(outcomes).items():
+            self._rows[bot or "", key or "", route, method, status, conclusion] += count
+            if lane is not None and attempts:
+                self._sent[bot or "", key or "", lane] += attempts * count
+        self.added.add([outcome.added_s for outcome in outcomes])
+        self.upstream.add([outcome.upstream_s for outcome in outcomes if outcome.attempts])
+        waits: dict[tuple[str, Lane], list[float]] = {}
+        for outcome in outcomes:
+            if outcome.lane is not None:
+                waits.setdefault((outcome.key or "", outcome.lane), []).append(outcome.queue_s)
+        for place, waits_s in waits.items():
+            if place not in self._queued:
+                self._queued[place] = Durations(_SLOW)
+            self._queued[place].add(waits_s)
 
     def rows(self) -> Counter[Labels]:
         """Return how many requests there were of each kind."""
-        counts: Counter[Labels] = Counter()
-        for (labels, _), row in self._rows.copy().items():
-            counts[labels] += row.requests
-        return counts
+        return self._rows.copy()
 
     def sent(self) -> Counter[tuple[str, str, Lane]]:
         """Return how often each bot sent something to the exchange, by key and lane."""
-        counts: Counter[tuple[str, str, Lane]] = Counter()
-        for (labels, lane), row in self._rows.copy().items():
-            if lane is not None and row.sent:
-                counts[labels[0], labels[1], lane] += row.sent
-        return counts
+        return self._sent.copy()
 
     def queued(self) -> dict[tuple[str, Lane], Durations]:
         """Return how long those of each key and lane waited."""

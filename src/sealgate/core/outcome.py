@@ -4,7 +4,10 @@ Log and metrics are readers of `Outcome`; none of them has a line of its own in 
 what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from sealgate.core.venues.replies import Verdict
@@ -113,3 +116,13 @@ class Outcome:
     def times_limited(self) -> int:
         """How often the upstream refused it for its limit."""
         return sum(error.verdict.is_limited for error in self.upstream_errors)
+
+
+# What requests are counted by: bot, key, route, method, status, conclusion, lane, attempts.
+Kind = tuple[str | None, str | None, str, str, int, Conclusion, "Lane | None", int]
+_KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
+
+
+def by_kind(outcomes: Iterable[Outcome]) -> Counter[Kind]:
+    """Count a batch of requests, most of which are of a few kinds."""
+    return Counter(map(_KIND, outcomes))
