@@ -26,6 +26,7 @@ from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import (
     Malformed,
     RawReplyHead,
+    ReplyEvent,
     ReplyParser,
     RequestHead,
     RequestParser,
@@ -174,6 +175,14 @@ def our_requests(parts: Sequence[bytes], memory: HeadMemory[RequestHead] | None 
     return reading
 
 
+def read_reply(parser: ReplyParser, data: bytes) -> list[ReplyEvent]:
+    """Return what these bytes are, by the parser's memory where it knows them."""
+    found = parser.find(data)
+    if found is None:
+        return parser.feed(data)
+    return [*found, b""] if found[1] else [*found]
+
+
 def our_replies(parts: Sequence[bytes], memory: HeadMemory[RawReplyHead] | None = None) -> Reading:
     """Read replies by the gateway's parser, each as that to a request, to the end of the connection."""
     parser, reading = ReplyParser(HeadMemory() if memory is None else memory), Reading()
@@ -182,7 +191,7 @@ def our_replies(parts: Sequence[bytes], memory: HeadMemory[RawReplyHead] | None 
             if reading.end:
                 break
             parser.expect(is_head=False)
-        for event in parser.feed(part):
+        for event in read_reply(parser, part):
             reading.take(event)
     if not reading.end and not parser.is_between and not parser.is_over:
         reading.end = "more"

@@ -80,7 +80,8 @@ class IdleCloses:
 
     def safe_s(self, now: float, *, is_used: bool) -> float:
         """Return how long one may have been idle and still carry an order."""
-        return _HALF * (self._used if is_used else self._unused).seconds(now)
+        shortest = self._used if is_used else self._unused
+        return _HALF * shortest.seconds(now)
 
     def _of(self, *, is_used: bool) -> _Shortest:
         return self._used if is_used else self._unused
@@ -115,11 +116,12 @@ class IdleLife:
 
     def left_s(self, now: float) -> float:
         """Return for how long it may stay idle before it is closed here."""
-        return self._life_s() - self.idle_s(now)
+        return self._life_s() - (now - self._since)
 
     def lasts_s(self, now: float, share: float = 1.0) -> float:
         """Return for how long it carries orders, were its life that share of what it is."""
-        return share * min(self._life_s(), self._closes.safe_s(now, is_used=self.is_used)) - self.idle_s(now)
+        safe_s = self._closes.safe_s(now, is_used=self.is_used)
+        return share * min(self._life_s(), safe_s) - (now - self._since)
 
     def carries_order(self, now: float) -> bool:
         """Return whether it is young enough for what must not be lost; one opened for a request always is."""

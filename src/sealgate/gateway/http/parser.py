@@ -64,11 +64,14 @@ class RequestHead(Head):
 
 
 class RawReplyHead(Head):
-    """A reply's head. Its `length` is None where the body is chunked, or ends where the connection does."""
+    """A reply's head. Its `length` is None where the body is chunked, or ends where the connection does.
+
+    `phrase` has surrogates for what is no UTF-8.
+    """
 
     __slots__ = ("phrase", "status")
 
-    def __init__(self, status: int, phrase: bytes, fields: Fields) -> None:
+    def __init__(self, status: int, phrase: str, fields: Fields) -> None:
         super().__init__(fields)
         self.status = status
         self.phrase = phrase
@@ -316,11 +319,17 @@ class ReplyParser(_Parser):
         """Whether the body under way is whole where the connection ends in order."""
         return self._part is _BODY and self._coding is None and self._length is None
 
+    def find(self, data: bytes) -> tuple[RawReplyHead, bytes] | None:
+        """Take a whole reply whose head is known; None where `feed` has to say."""
+        if self._part is not _NONE or self._is_head:
+            return None
+        found = self._memory.find(data)
+        if found is not None:
+            self._part = _OVER
+        return found
+
     def feed(self, data: bytes) -> list[ReplyEvent]:
         """Return what these bytes add, as above; Malformed behind a reply where more comes than that."""
-        if self._part is _NONE and not self._is_head and (found := self._memory.find(data)) is not None:
-            self._part = _OVER
-            return [*found, b""] if found[1] else [*found]
         events: list[ReplyEvent] = super().feed(data)
         if events and isinstance(head := events[0], RawReplyHead):
             self._memory.put(head)
@@ -345,7 +354,7 @@ class ReplyParser(_Parser):
                 self._refuse("it sent endless interim replies (1xx)")
             return
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
-        head = RawReplyHead(status, phrase, tuple(self._fields))
+        head = RawReplyHead(status, phrase.decode("utf-8", "surrogateescape"), tuple(self._fields))
         # llhttp waits for a body behind the reply to a HEAD request, and cannot be told otherwise.
         head.keep_alive = self._llhttp.should_keep_alive() and not self._is_head
         self._begin_body(head)

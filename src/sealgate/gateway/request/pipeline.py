@@ -272,7 +272,9 @@ class Pipeline:
         if turn.is_paused or self._halting.stops(ticket):
             connection.release()
             return None
-        is_too_old = turn.has_waited and not (_may_be_lost(ticket, context) or connection.carries_order())
+        is_too_old = turn.has_waited and not (
+            _may_be_lost(ticket, context) or connection.life.carries_order(now)
+        )
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
         turn.goes(now)

@@ -120,10 +120,6 @@ class UpstreamConnection(Flow):
             return False
         return True
 
-    def carries_order(self) -> bool:
-        """Ask whether it is young enough for what must not be lost."""
-        return self.life.carries_order(Host.now())
-
     def _note_close(self) -> None:
         now = Host.now()
         self.life.closed(self.life.idle_s(now), now)
@@ -156,8 +152,7 @@ class UpstreamConnection(Flow):
             self.close()
             raise
         else:
-            phrase = message.phrase.decode("utf-8", "surrogateescape")
-            answer = Answer(message.status, phrase, fields, body, verdict)
+            answer = Answer(message.status, message.phrase, fields, body, verdict)
             self.life.answered(self._rested_s, fields.keep_alive_s, Host.now())
             if content.is_read:
                 self.release()
@@ -187,10 +182,10 @@ class UpstreamConnection(Flow):
         else:
             self.close()
 
-    def set_idle_timeout(self, keep_alive_s: float) -> None:
+    def set_idle_timeout(self, keep_alive_s: float, now: float) -> None:
         """Let it be idle: it is closed after so long, or earlier as announced."""
         self.life.rest(keep_alive_s)
-        self._alarm.set(self._loop.time() + self.life.left_s(Host.now()))
+        self._alarm.set(self._loop.time() + self.life.left_s(now))
 
     def clear_idle_timeout(self) -> None:
         """Let a request have it, though what comes before its first byte may take long."""
@@ -218,7 +213,6 @@ class UpstreamConnection(Flow):
         self._sent_at, self._has_heard = Host.now(), False
         self._rested_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
         self._alarm.set(ends_at)
-        self._content = Body(self)
         self._parser.expect(is_head=is_head)
         self.transport.write(data)
         if self.transport.is_closing():
@@ -232,24 +226,34 @@ class UpstreamConnection(Flow):
         if not self._has_heard and self._state is _ASKED:
             self._has_heard = True
             self.life.round_trip_s = min(self.life.round_trip_s, Host.now() - self._sent_at)
-        for event in self._parser.feed(data):
-            self._take(event)
+        known = self._parser.find(data)
+        if known is not None:
+            self._take_head(*known)
+        else:
+            for event in self._parser.feed(data):
+                self._take(event)
 
     def _take(self, event: ReplyEvent) -> None:
         if isinstance(event, Malformed):
             self._fail(UntakenReplyError(event.detail))
         elif isinstance(event, RawReplyHead):
-            if self._state is _ASKED and self._head is not None:
-                self._message = event
-                self._may_stay = self._may_stay and event.keep_alive
-                self._state = _BODY
-                if not self._head.done():  # else whoever waited has just gone
-                    self._head.set_result(event)
+            self._take_head(event)
         elif event:
             self._content.feed(event)
         elif self._state is _BODY:
             self._state = _WHOLE
             self._content.end()
+
+    def _take_head(self, message: RawReplyHead, body: bytes | None = None) -> None:
+        """Take the reply's head, and its body where that is here already."""
+        if self._state is not _ASKED or self._head is None:
+            return
+        self._message = message
+        self._may_stay = self._may_stay and message.keep_alive
+        self._content = Body(self, body)
+        self._state = _BODY if body is None else _WHOLE
+        if not self._head.done():  # else whoever waited has just gone
+            self._head.set_result(message)
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""

@@ -136,11 +136,12 @@ class Upstream:
 
     def _pick(self, *, may_be_lost: bool) -> UpstreamConnection | None:
         """Return the one that was used last, or the oldest, where that is too old for an order."""
+        now = Host.now()
         if may_be_lost and self._idle:
             oldest, latest = self._idle[0], self._idle[-1]
-            return latest if oldest.carries_order() else oldest
+            return latest if oldest.life.carries_order(now) else oldest
         for one in reversed(self._idle):
-            if one.carries_order():
+            if one.life.carries_order(now):
                 return one
         return None
 
@@ -168,9 +169,9 @@ class Upstream:
         lane = self._lanes.pop(connection, None)
         if connection.is_usable:
             self._idle.append(connection)
-            self._used_at = self._loop.time()
-            connection.set_idle_timeout(self.destination.keep_alive_s)
-            if not connection.carries_order():
+            self._used_at, now = self._loop.time(), Host.now()
+            connection.set_idle_timeout(self.destination.keep_alive_s, now)
+            if connection.life.lasts_s(now) <= 0:
                 self._has_changed.set()
         else:
             self._forget(connection)
@@ -223,7 +224,8 @@ class Upstream:
 
     async def _open_idle(self) -> UpstreamConnection | None:
         """Open a connection for the next order, if there is room for it, and it can be made."""
-        ready = sum(one.carries_order() for one in self._idle)
+        now = Host.now()
+        ready = sum(one.life.carries_order(now) for one in self._idle)
         is_full = ready + self._slots.taken >= self.destination.max_connections
         if is_full or not self._slots.enter_at_once(Lane.ORDER):
             return None
