@@ -66,19 +66,19 @@ class Halt:
 
 
 class Halts:
-    """All halts that stand. A value: every change returns a new one. False where there are none."""
+    """All halts that stand, by scope. A value: every change returns a new one. False where there are none."""
 
     def __init__(self, *halts: Halt) -> None:
-        self._by_scope = {halt.scope: halt for halt in halts}
+        self.by_scope = {halt.scope: halt for halt in halts}
 
     def __bool__(self) -> bool:
-        return bool(self._by_scope)
+        return bool(self.by_scope)
 
     def __iter__(self) -> Iterator[Halt]:
-        return iter(self._by_scope.values())
+        return iter(self.by_scope.values())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Halts) and self._by_scope == other._by_scope
+        return isinstance(other, Halts) and self.by_scope == other.by_scope
 
     def __hash__(self) -> int:
         return hash(frozenset(self))
@@ -88,7 +88,7 @@ class Halts:
 
         A halt of the same scope that stands already keeps its time and its origin.
         """
-        return self if scope in self._by_scope else Halts(*self, Halt(scope, at_ms, origin))
+        return self if scope in self.by_scope else Halts(*self, Halt(scope, at_ms, origin))
 
     def within(self, scope: Scope) -> "Halts":
         """Return those that resuming the scope lifts."""
@@ -101,7 +101,7 @@ class Halts:
     def find(self, bot: str, key: str) -> Halt | None:
         """Return the widest halt that stops a bot with a key."""
         scopes = (Scope(), Scope(bot), Scope(None, key), Scope(bot, key))
-        return next((self._by_scope[scope] for scope in scopes if scope in self._by_scope), None)
+        return next((self.by_scope[scope] for scope in scopes if scope in self.by_scope), None)
 
 
 def is_stoppable(route: Route) -> bool:

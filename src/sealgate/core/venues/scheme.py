@@ -366,6 +366,8 @@ class Sealer:
 
     def content(self, method: str, target: Target, body: bytes) -> int:
         """Return a hash of all that is signed besides stamps: two requests of one stamp must differ in it."""
+        if not self.scheme.strips:
+            return hash((method, target.raw, body))
         return hash((method, self.bare(method, target, body)))
 
     def key_lines(self) -> bytes:

@@ -117,7 +117,9 @@ class KeptClock:
         # A suspend is itself a gap of that length, so it never slips through.
         if now - self._host_clocks.boot > _LOOK_AGAIN_S:
             self._notice_jumps()
-        return self._clock.timestamp_ms(now) if self._clock.is_synced else int(self._host.wall() * 1000)
+        if self._clock.last is None:
+            return int(self._host.wall() * 1000)
+        return self._clock.timestamp_ms(now)
 
     def _notice_jumps(self) -> None:
         clocks = self._host.clocks()
@@ -137,7 +139,7 @@ class KeptClock:
 
     def error_ms(self, now: float) -> int:
         """Return the same at `now` in milliseconds, rounded up; 0 while the host's clock stands in."""
-        return math.ceil(self._clock.error(now) * 1000) if self._clock.is_synced else 0
+        return 0 if self._clock.last is None else math.ceil(self._clock.error(now) * 1000)
 
     def server_now(self) -> float:
         """Return the server's time in epoch seconds, by this host's clock as long as there is no sample."""
@@ -155,7 +157,7 @@ class KeptClock:
         """
         if not self._needs.is_required:
             return self._clock.is_synced or now >= self._started + self._needs.grace_s
-        return self._clock.is_synced and self._clock.error(now) * 2000 <= recv_window_ms
+        return self._clock.error(now) * 2000 <= recv_window_ms  # infinite without a sample
 
     @property
     def not_ready(self) -> str | None:

@@ -125,24 +125,24 @@ class ServerConnection(Flow):
 
     def data_received(self, data: bytes) -> None:
         """Parse, and wake up who serves."""
-        is_between = self._parser.is_between and not self._unparsed and self._takes
-        known = self._service.memory().find(data) if is_between else None
-        if known is not None:
-            head, body = known
-            self._state = _OPEN
-            self._queue.append(Incoming(head, Body(self, body), self))
-            self._count(data)
-        else:
-            self._unparsed += data
-            self._parse()
-        if self._state < _LAST and not self._takes:
+        is_waited_for = self._arrival is not None and not self._queue
+        if is_waited_for and self._parser.is_between:
+            known = self._service.memory().find(data)
+            if known is not None:
+                head, body = known
+                self._state = _OPEN
+                self._queue.append(Incoming(head, Body(self, body), self))
+                self._wake()
+                return
+        self._unparsed += data
+        self._parse()
+        if self._state < _LAST and not self._takes():
             self.hold(self)
         if self._queue:
             self._wake()
 
-    @property
     def _takes(self) -> bool:
-        """Whether more of what comes is taken in at the moment."""
+        """Ask whether more of what comes is taken in at the moment."""
         has_room = len(self._queue) < _PIPELINED and self._pipelined <= _PIPELINED_BYTES
         return self._state < _LAST and has_room
 
@@ -152,7 +152,7 @@ class ServerConnection(Flow):
             self._pipelined += len(piece)
 
     def _parse(self) -> None:
-        while self._unparsed and self._takes:
+        while self._unparsed and self._takes():
             piece, self._unparsed = self._unparsed[:PIECE_BYTES], self._unparsed[PIECE_BYTES:]
             was_in_head = self._parser.is_in_head
             for event in self._parser.feed(piece):
@@ -258,7 +258,7 @@ class ServerConnection(Flow):
         self._pipelined = 0
         if self._unparsed:
             self._parse()
-        if self._holders and self._takes:
+        if self._holders and self._takes():
             self.let_go(self)
 
     async def _wait(self) -> None:

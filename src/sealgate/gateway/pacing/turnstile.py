@@ -64,9 +64,8 @@ class Turn:
         self._is_used = True
         self._turnstile.goes(self._claim, now if self.has_waited else self._began)
 
-    @property
     def is_paused(self) -> bool:
-        """Whether a pause has begun since, so that nothing may be sent at this moment."""
+        """Ask whether a pause has begun since, so that nothing may be sent at this moment."""
         return self._turnstile.is_paused
 
     def answered(self, reply: LimitReply) -> None:
@@ -106,7 +105,8 @@ class Turnstile:
         """Return the claim's turn if it need not wait, else None."""
         if not self._pacer.goes_at_once(claim, now):
             return None
-        self._tell()
+        if self.sharing is not None:
+            self.sharing.changed()
         return Turn(self, claim, now, has_waited=False)
 
     async def pass_through(self, claim: Claim) -> Turn:
@@ -131,7 +131,8 @@ class Turnstile:
     def goes(self, claim: Claim, now: float) -> None:
         """Let the pacer know when a claim is really sent."""
         self._pacer.sent(claim, now)
-        self._tell()
+        if self.sharing is not None:
+            self.sharing.changed()
 
     def leave(self, claim: Claim) -> None:
         """Take a claim out of the line, or its turn back: nothing of it was sent."""
@@ -146,10 +147,6 @@ class Turnstile:
         now = self._host.now()
         self._pacer.answered(claim, now, reply)
         self.go_on(now)
-
-    def _tell(self) -> None:
-        if self.sharing is not None:
-            self.sharing.changed()
 
     def go_on(self, now: float | None = None) -> None:
         """Ask the pacer, and do as it says; `now` is a reading just made."""

@@ -53,11 +53,11 @@ class Halting:
 
     def stops(self, ticket: Ticket) -> bool:
         """Whether a request may not be sent."""
-        return bool(self.halts) and _found(self.halts, ticket) is not None
+        return bool(self.halts.by_scope) and _found(self.halts, ticket) is not None
 
     def check(self, ticket: Ticket) -> None:
         """Raise Refusal `halted` where a request may not be sent."""
-        if self.halts and (halt := _found(self.halts, ticket)) is not None:
+        if self.halts.by_scope and (halt := _found(self.halts, ticket)) is not None:
             raise _refusal(halt)
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:

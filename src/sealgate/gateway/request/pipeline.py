@@ -174,7 +174,7 @@ class Pipeline:
         """Return what was answered before; refuse a new order while draining."""
         sealer = self.tree.live_keys[ticket.key].key.sealer
         known = self._books.begin(ticket, body, sealer, context)
-        if known is None and self.is_draining and ticket.route.lane is Lane.ORDER:
+        if known is None and self._halting.is_draining and ticket.route.lane is Lane.ORDER:
             raise Refusal("draining", "The gateway is shutting down.")
         return known
 
@@ -241,7 +241,7 @@ class Pipeline:
             is_new=context.needs_new_connection,
         )
         context.enter(OWN, self._host.now())
-        if not turn.is_paused:
+        if not turn.is_paused():
             return connection
         if isinstance(connection, UpstreamConnection):
             connection.release()
@@ -269,12 +269,12 @@ class Pipeline:
         except BaseException:
             connection.release()
             raise
-        if turn.is_paused or self._halting.stops(ticket):
-            connection.release()
-            return None
-        is_too_old = turn.has_waited and not (
-            _may_be_lost(ticket, context) or connection.life.carries_order(now)
-        )
+        is_too_old = False
+        if turn.has_waited:  # meanwhile anything may have happened
+            if turn.is_paused() or self._halting.stops(ticket):
+                connection.release()
+                return None
+            is_too_old = not (_may_be_lost(ticket, context) or connection.life.carries_order(now))
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
         turn.goes(now)

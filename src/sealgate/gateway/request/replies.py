@@ -93,9 +93,12 @@ async def write_reply(request: Incoming, reply: Reply, notes: bytes, *, is_last:
     streamed reply is cut: the bot's connection is then reset, so that it cannot take the part for the whole.
     """
     framing, line = _framing(request, reply)
-    may_stay = request.may_stay and request.body.is_whole and framing is not _CLOSE
-    keep_alive = may_stay and not is_last
-    block = head_block(reply, notes, line + _connection(request, keep_alive=keep_alive))
+    keep_alive = not is_last and request.may_stay and request.body.is_whole and framing is not _CLOSE
+    if not keep_alive:
+        line += b"Connection: close\r\n"
+    elif request.head.version < _HTTP_11:
+        line += b"Connection: keep-alive\r\n"
+    block = head_block(reply, notes, line)
     if framing is not _NO_BODY:
         block += _framed(reply.body, framing)
     if reply.remainder is None:
@@ -175,9 +178,3 @@ def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
     if request.head.version >= _HTTP_11:
         return _CHUNKED, b"Transfer-Encoding: chunked\r\n"
     return _CLOSE, b""
-
-
-def _connection(request: Incoming, *, keep_alive: bool) -> bytes:
-    if not keep_alive:
-        return b"Connection: close\r\n"
-    return b"" if request.head.version >= _HTTP_11 else b"Connection: keep-alive\r\n"
