@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sealgate.core.outcome import Conclusion
 
@@ -20,7 +21,7 @@ class BotReply:
     @property
     def size(self) -> int:
         """Bytes that it takes to keep, roughly."""
-        return len(self.body) + sum(len(name) + len(value) for name, value in self.fields)
+        return len(self.body) + sum(map(len, chain.from_iterable(self.fields)))
 
 
 @dataclass(frozen=True, slots=True)

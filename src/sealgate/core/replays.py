@@ -10,9 +10,10 @@ Source: draft-ietf-httpapi-idempotency-key-header.
 """
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -85,12 +86,13 @@ class _UnderWay:
     fence_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Settled:
-    """`ending` is without its reply, which is kept apart as long as there is room for it."""
+    """How it ended, but for the reply, which is kept apart as long as there is room for it."""
 
     digest: str
-    ending: Ending
+    conclusion: Conclusion
+    fence_ms: int
     at: float
 
 
@@ -120,33 +122,28 @@ class Replays:
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
-        self._shelves: dict[str, _Shelf] = {}
+        self._shelves = defaultdict[str, _Shelf](partial(_Shelf, bounds))
 
     def __len__(self) -> int:
         return sum(map(len, self._shelves.values()))
 
     def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
         """Take in a request by its key and its `digest`; say what is to be done with it."""
-        return self._shelf(name.bot).begin(name.key, content, now)
+        return self._shelves[name.bot].begin(name.key, content, now)
 
     def signed(self, name: Name, fence_ms: int) -> None:
         """Note the fence of a request under way, each time that it is signed."""
-        self._shelf(name.bot).signed(name.key, fence_ms)
+        self._shelves[name.bot].signed(name.key, fence_ms)
 
     def finish(self, name: Name, ending: Ending, now: float) -> None:
         """Settle a request under way. A body above LARGEST_BODY is not kept, the ending is."""
-        self._shelf(name.bot).finish(name.key, ending, now)
+        self._shelves[name.bot].finish(name.key, ending, now)
 
     def restore(self, kept: Iterable[Kept], now: float) -> None:
         """Start from what the journal kept; before the first request."""
         for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
             if one.age_s <= self._bounds.longest_s:
-                self._shelf(one.name.bot).keep(one.name.key, one.digest, one.ending, now - one.age_s)
-
-    def _shelf(self, bot: str) -> "_Shelf":
-        if bot not in self._shelves:
-            self._shelves[bot] = _Shelf(self._bounds)
-        return self._shelves[bot]
+                self._shelves[one.name.bot].keep(one.name.key, one.digest, one.ending, now - one.age_s)
 
 
 class _Shelf:
@@ -185,9 +182,9 @@ class _Shelf:
             self.keep(key, content, ending, now)
 
     def keep(self, key: str, content: str, ending: Ending, at: float) -> None:
-        self._drop(key)
-        without = Ending(ending.conclusion, ending.fence_ms, is_own=ending.is_own)
-        self._settled[key] = _Settled(content, without, at)
+        if key in self._settled:
+            self._drop(key)
+        self._settled[key] = _Settled(content, ending.conclusion, ending.fence_ms, at)
         if (reply := ending.reply) is not None and len(reply.body) <= LARGEST_BODY:
             size = reply.size
             if size <= self._bounds.most_bytes:  # its key stays spent whatever the size
@@ -196,7 +193,7 @@ class _Shelf:
         self._drop_most()
 
     def _enter(self, key: str, content: str) -> Fresh | Declined:
-        if len(self) >= self._bounds.most_count and not self._settled:
+        if not self._settled and len(self._under_way) >= self._bounds.most_count:
             told = f"{len(self)} requests with an Idempotency-Key are under way, which is the maximum."
             return Declined("queue_full", told, Conclusion.NOT_SENT)
         self._under_way[key] = _UnderWay(content)
@@ -208,15 +205,16 @@ class _Shelf:
 
         A key that is gone could be used for a second order; one without its reply is still spent.
         """
-        while self._settled and len(self) > self._bounds.most_count:
+        most = self._bounds.most_count
+        while self._settled and len(self._settled) + len(self._under_way) > most:
             self._drop(next(iter(self._settled)))
         while self._size > self._bounds.most_bytes:
             self._drop_reply(next(iter(self._replies)))
 
     def _drop_old(self, now: float) -> None:
         while self._settled:
-            key, oldest = next(iter(self._settled.items()))
-            if now - oldest.at <= self._bounds.longest_s:
+            key = next(iter(self._settled))
+            if now - self._settled[key].at <= self._bounds.longest_s:
                 break
             self._drop(key)
 
@@ -233,13 +231,12 @@ def _again(known: _Settled | _UnderWay, reply: BotReply | None) -> Repeated | De
     if isinstance(known, _UnderWay):
         told = "The first request with this Idempotency-Key is still under way."
         return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
-    ending = known.ending
     if reply is None:
-        return _without_reply(ending)
-    return Repeated(reply, ending.conclusion, ending.fence_ms)
+        return _without_reply(known)
+    return Repeated(reply, known.conclusion, known.fence_ms)
 
 
-def _without_reply(ending: Ending) -> Declined:
+def _without_reply(known: _Settled) -> Declined:
     """Decline where the order was sent and its reply is not to be had.
 
     The reason is `upstream_broken`, the only one of the list that advises to look the order up. `in_flight`
@@ -249,4 +246,4 @@ def _without_reply(ending: Ending) -> Declined:
         "A request with this Idempotency-Key was sent before; its reply was lost or too large to be kept. "
         "The key stays spent: an order that is to be sent again needs a new one."
     )
-    return Declined("upstream_broken", told, ending.conclusion, ending.fence_ms)
+    return Declined("upstream_broken", told, known.conclusion, known.fence_ms)

@@ -187,21 +187,27 @@ class _Parser:
         self._trailers = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        size = len(name) + len(value)
-        if self._part is not _HEAD:  # a trailer is dropped (RFC 9110 section 6.5.1)
-            self._trailers += size + 4
+        if self._part is _HEAD:
+            fields = self._fields
+            if len(fields) >= self.most_fields:
+                self._refuse(_TOO_LARGE, is_too_large=True)
+            fields.append((name, value.rstrip(b" \t")))
+        else:  # a trailer is dropped (RFC 9110 section 6.5.1)
+            self._trailers += len(name) + len(value) + 4
             if self._trailers > self.longest_field:
                 self._refuse(_TOO_LARGE, is_too_large=True)
-            return
-        if size > self.longest_field or len(self._fields) >= self.most_fields:
-            self._refuse(_TOO_LARGE, is_too_large=True)
-        value = value.rstrip(b" \t")
-        self._fields.append((name, value))
-        if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in FRAMING:
-            if lower == b"content-length":
-                self._length = value
-            else:
-                self._coding = value
+
+    def _look_at_fields(self) -> None:
+        """Find what frames the body; refuse a field that is too large."""
+        longest = self.longest_field
+        for name, value in self._fields:
+            if len(name) + len(value) > longest:
+                self._refuse(_TOO_LARGE, is_too_large=True)
+            if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in FRAMING:
+                if lower == b"content-length":
+                    self._length = value
+                else:
+                    self._coding = value
 
     def on_body(self, part: bytes) -> None:
         if self._part is _BODY:
@@ -265,6 +271,7 @@ class RequestParser(_Parser):
     def on_headers_complete(self) -> None:
         if self._part is not _HEAD:
             return
+        self._look_at_fields()
         parser = self._llhttp
         method = parser.get_method().decode("ascii")
         version = _VERSIONS[parser.get_http_version()]
@@ -353,6 +360,7 @@ class ReplyParser(_Parser):
             if self._interim > _MOST_INTERIM:
                 self._refuse("it sent endless interim replies (1xx)")
             return
+        self._look_at_fields()
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
         head = RawReplyHead(status, phrase.decode("utf-8", "surrogateescape"), tuple(self._fields))
         # llhttp waits for a body behind the reply to a HEAD request, and cannot be told otherwise.
