@@ -66,7 +66,7 @@ class Turn:
 
     def is_paused(self) -> bool:
         """Ask whether a pause has begun since, so that nothing may be sent at this moment."""
-        return self._turnstile.is_paused
+        return self._turnstile.is_paused()
 
     def answered(self, reply: LimitReply) -> None:
         """Tell how it ended."""
@@ -182,9 +182,8 @@ class Turnstile:
         self._timer = None
         self.go_on()
 
-    @property
     def is_paused(self) -> bool:
-        """Whether nothing may be sent at this moment."""
+        """Ask whether nothing may be sent at this moment."""
         return self._pacer.is_paused(self._host.now())
 
     def snapshot(self) -> Snapshot:

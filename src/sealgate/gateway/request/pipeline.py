@@ -269,12 +269,12 @@ class Pipeline:
         except BaseException:
             connection.release()
             raise
-        is_too_old = False
-        if turn.has_waited:  # meanwhile anything may have happened
-            if turn.is_paused() or self._halting.stops(ticket):
-                connection.release()
-                return None
-            is_too_old = not (_may_be_lost(ticket, context) or connection.life.carries_order(now))
+        if turn.is_paused() or self._halting.stops(ticket):
+            connection.release()
+            return None
+        is_too_old = turn.has_waited and not (
+            _may_be_lost(ticket, context) or connection.life.carries_order(now)
+        )
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
         turn.goes(now)
