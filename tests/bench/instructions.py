@@ -31,7 +31,6 @@ from bench.programs import (
     BARE,
     COMPILED,
     GATEWAY,
-    SERVE,
     WHEEL,
     bare_arguments,
     serving,
@@ -45,7 +44,11 @@ _WARM_UP, _ROUNDS = 60, 100  # of one request on each connection
 _REQUESTS = _CONNECTIONS * _ROUNDS
 _CALLERS = 12  # that a function's cost is told apart by
 _LEAST = 1.0  # thousand: what takes less in every row is not listed by itself
-_BESIDE = Path(__file__).parent / "bare_proxy.py"
+_HERE = Path(__file__).parent
+_BESIDE = _HERE / "bare_proxy.py"
+# Timers go off as much later as all else takes longer: else what a timer does once for many requests, such as
+# writing the log, would be done for each, and what goes by the time alone for far too few.
+SERVE_SLOWLY = (sys.executable, str(_HERE / "slow_timers.py"), "serve")
 _COMPILED_FUNCTION = re.compile(r"(?:CPyDef|CPyPy|CPyGen|CPyPartial)_(\w+)")
 _RESUMED = "_gen_____mypyc_generator_helper__"
 _EXTENSION = re.compile(r"(?:.*-packages/|.*/)(.+?)\.(?:cpython-|abi3)[\w.-]*so$")
@@ -71,7 +74,7 @@ def under_callgrind(name: str, setting: Setting, folder: Path) -> Iterator[Way]:
         with running(Program(command, stdout=subprocess.PIPE)) as process:
             yield Way(int(first_line(process)), process.pid)
         return
-    with serving(folder, setting_environ(name, setting, folder), (*counted, *SERVE)) as way:
+    with serving(folder, setting_environ(name, setting, folder), (*counted, *SERVE_SLOWLY)) as way:
         yield way
 
 
@@ -90,7 +93,9 @@ def count(name: str, row: Row, by: Owner) -> Counts:
 
 
 def switch(way: Way, state: str) -> None:
-    subprocess.run(("callgrind_control", "-i", state, str(way.pid)), check=True, capture_output=True)
+    """Count from now on, or no more; callgrind_control does the same, seconds later on a busy machine."""
+    command = ("vgdb", f"--pid={way.pid}", "instrumentation", state)
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def _exchange(port: int, rounds: int, messages: Iterator[bytes]) -> None:

@@ -25,7 +25,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from bench.callgrind import costs
-from bench.instructions import counting, receive, switch
+from bench.instructions import SERVE_SLOWLY, counting, receive, switch
 from bench.orders import VARIED, order, orders, path, token
 from bench.pages import DOCS, machine, spread, table, write_part
 from bench.process import Way, allow_many_connections, wait_until_it_answers
@@ -36,7 +36,7 @@ from bench.scaling_plot import plot
 COUNTS = (1, 10, 100, 1000)
 QUEUED = "queued requests"
 LIMIT, _PER_S = "40/0.1s", 400  # short, so that each measurement holds many windows
-_COUNTED_LIMIT = "2/0.1s"  # less than the gateway does under callgrind
+_COUNTED_LIMIT, _COUNTED_PER_S = "2/0.1s", 20  # less than the gateway does under callgrind
 _PATIENT = ("UPSTREAM__CONNECT_TIMEOUT", "UPSTREAM__TOTAL_TIMEOUT", "LIMITS__MAX_WAIT")
 _COUNTED = 1500  # requests; of those that wait, a tenth
 _TURNS = 1.5  # of each connection before it counts: then as many enter the line as leave it
@@ -129,7 +129,7 @@ def instructions(point: Point) -> float:
         del environ["SEALGATE_ADMIN__TCP"]  # the page's look at all keys, twice a second, is of no request
         for limit in _PATIENT:  # under callgrind all takes fifty times as long
             environ[f"SEALGATE_{limit}"] = "600"
-        with serving(folder, environ, (*counting(folder, 0), *SERVE)) as way:
+        with serving(folder, environ, (*counting(folder, 0), *(SERVE if is_queued else SERVE_SLOWLY))) as way:
             wait_until_it_answers(way.port)
             address = ("127.0.0.1", way.port)
             many = point.count if is_queued else _CONNECTIONS
@@ -146,7 +146,10 @@ def instructions(point: Point) -> float:
 
             exchange(max(point.count, counted))
             switch(way, "on")
+            since = time.monotonic()
             exchange(counted)
+            if is_queued and time.monotonic() - since < counted / _COUNTED_PER_S / 2:
+                raise SystemExit("the replies were there before counting began: nothing was counted")
             time.sleep(0.0 if is_queued else 0.5)  # the record follows the reply
             switch(way, "off")
         return sum(costs(folder / "counts").values()) / (1000 * counted)

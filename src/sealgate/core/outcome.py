@@ -4,7 +4,6 @@ Log and metrics are readers of `Outcome`; none of them has a line of its own in 
 what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from enum import StrEnum
 from operator import attrgetter
@@ -123,6 +122,9 @@ Kind = tuple[str | None, str | None, str, str, int, Conclusion, "Lane | None", i
 _KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
 
 
-def by_kind(outcomes: Iterable[Outcome]) -> Counter[Kind]:
+def by_kind(outcomes: Iterable[Outcome]) -> dict[Kind, int]:
     """Count a batch of requests, most of which are of a few kinds."""
-    return Counter(map(_KIND, outcomes))
+    counts: dict[Kind, int] = {}
+    for kind in map(_KIND, outcomes):
+        counts[kind] = counts.get(kind, 0) + 1
+    return counts
