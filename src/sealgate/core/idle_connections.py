@@ -69,10 +69,17 @@ class IdleCloses:
     def __init__(self) -> None:
         self._used, self._unused = _Shortest(), _Shortest()
         self.announced_s: float | None = None  # by the latest reply that did
+        self.has_any = False  # whether the exchange has closed one, or announced that it will
 
     def closed(self, idle_s: float, now: float, *, is_used: bool) -> None:
         """Take in that the exchange closed one, or lost a request that was sent on it."""
+        self.has_any = True
         self._of(is_used=is_used).closed(idle_s, now)
+
+    def announced(self, timeout_s: float) -> None:
+        """Take in after how long without a request it says that it closes one."""
+        self.has_any = True
+        self.announced_s = timeout_s
 
     def survived(self, idle_s: float, now: float, *, is_used: bool) -> None:
         """Take in that a request on one was answered."""
@@ -120,8 +127,10 @@ class IdleLife:
 
     def lasts_s(self, now: float, share: float = 1.0) -> float:
         """Return for how long it carries orders, were its life that share of what it is."""
-        safe_s = self._closes.safe_s(now, is_used=self.is_used)
-        return share * min(self._life_s(), safe_s) - (now - self._since)
+        life_s = self._keep_alive_s
+        if self._closes.has_any:
+            life_s = min(self._life_s(), self._closes.safe_s(now, is_used=self.is_used))
+        return share * life_s - (now - self._since)
 
     def carries_order(self, now: float) -> bool:
         """Return whether it is young enough for what must not be lost; one opened for a request always is."""
@@ -134,11 +143,12 @@ class IdleLife:
 
     def answered(self, idle_s: float | None, announced_s: float | None, now: float) -> None:
         """Note a reply: `idle_s` is how long it had rested before, None where it had not."""
-        if idle_s is not None:
+        if idle_s is not None and self._closes.has_any:
             self._closes.survived(idle_s, now, is_used=self.is_used)
         self.is_used = True
         if announced_s is not None:
-            self._announced_s = self._closes.announced_s = announced_s
+            self._announced_s = announced_s
+            self._closes.announced(announced_s)
 
     def _life_s(self) -> float:
         announced_s = self._announced_s if self.is_used else self._closes.announced_s

@@ -198,6 +198,7 @@ def test_a_memory_knows_heads_and_not_bodies() -> None:
     memory.put(head)
     assert memory.find(ORDER[:-2] + b"cd") == (head, b"cd")
     assert memory.find(ORDER[:-1]) is None
+    assert memory.find(ORDER.partition(b"\r\n\r\n")[0]) is None
     assert memory.find(ORDER + b"e") is None
     memory.clear()
     assert memory.find(ORDER) is None
@@ -228,7 +229,7 @@ def test_a_memory_is_bounded_in_bytes_and_forgets_the_oldest() -> None:
         head = RequestParser().feed(data)[0]
         assert isinstance(head, RequestHead)
         memory.put(head)
-    assert sum(len(data) - 2 for data in requests if memory.find(data)) <= 1000
+    assert sum(len(data.partition(b"\r\n\r\n")[0]) for data in requests if memory.find(data)) <= 1000
     assert memory.find(requests[-1]) is not None
     assert memory.find(requests[0]) is None
 

@@ -12,8 +12,8 @@ class Head:
     """A message's head, raw but for the space around values.
 
     `length` is the size that it states for the body, else None. `keep_alive` says whether another message may
-    follow on the connection. `raw` holds the head's bytes where a HeadMemory may keep it, else b"". `memo` is
-    for whoever uses a head that is kept.
+    follow on the connection. `raw` holds the head's bytes, but for the empty line, where a HeadMemory may
+    keep it, else b"". `memo` is for whoever uses a head that is kept.
     """
 
     __slots__ = ("fields", "keep_alive", "length", "memo", "raw")
@@ -58,11 +58,11 @@ class HeadMemory(Generic[H]):
 
     def find(self, data: bytes) -> tuple[H, bytes] | None:
         """Return head and body of the one message that `data` holds, None where the parser has to say."""
-        end = data.find(_BLANK) + len(_BLANK)
-        head = self._heads.get(data[:end])
-        if head is None or len(data) - end != head.length:
+        raw, blank, body = data.partition(_BLANK)
+        head = self._heads.get(raw) if blank else None
+        if head is None or len(body) != head.length:
             return None
-        return head, data[end:]
+        return head, body
 
     def clear(self) -> None:
         """Forget them; bots' tokens are among their fields."""

@@ -168,9 +168,9 @@ class _Parser:
         if len(events) not in _WHOLE or events[-1] != b"" or not events[0].keep_alive:
             return
         head, body = events[0], events[1]
-        end = len(data) - len(body)
-        if head.length == len(body) and data.find(b"\r\n\r\n") == end - 4:
-            head.raw = data[:end]
+        raw, blank, behind = data.partition(b"\r\n\r\n")
+        if blank and head.length == len(body) == len(behind):
+            head.raw = raw
 
     def _refuse(self, detail: str, *, is_too_large: bool = False) -> NoReturn:
         """Stop the parser. llhttp raises an error of its own where this one leaves a callback."""

@@ -242,8 +242,15 @@ class ServerConnection(Flow):
             await self.drain()
         if not self._queue:
             self._take_more()
-            if not self._queue:
-                await self._wait()
+        if not self._queue and not (self._state >= _LAST or self._parser.is_over or self._is_leaving):
+            is_idle = self._state is _OPEN and not self._parser.is_in_head
+            patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
+            self._alarm.set(self._loop.time() + patience_s)
+            self._arrival = self._loop.create_future()
+            try:
+                await self._arrival
+            finally:
+                self._arrival = None
         # It may have been cut in this turn of the loop, of which the state does not know yet.
         if self.transport is None or self.transport.is_closing() or not self._queue or self.cut_if_gone():
             return None
@@ -260,18 +267,6 @@ class ServerConnection(Flow):
             self._parse()
         if self._holders and self._takes():
             self.let_go(self)
-
-    async def _wait(self) -> None:
-        if self._state >= _LAST or self._parser.is_over or self._is_leaving:
-            return
-        is_idle = self._state is _OPEN and not self._parser.is_in_head
-        patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
-        self._alarm.set(self._loop.time() + patience_s)
-        self._arrival = self._loop.create_future()
-        try:
-            await self._arrival
-        finally:
-            self._arrival = None
 
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():

@@ -66,7 +66,8 @@ class Handler:
             return False
         finally:
             bot.on_hang_up = None
-            self._books.ended(context, None)
+            if not context.is_over:
+                self._books.ended(context, None)
             self._under_way.end(context)
             context.end(_GONE if reply is None else reply.status, self._host.now())
             self._report(context)
