@@ -10,7 +10,7 @@ _SLOWER = 50.0
 
 
 class Loop(uvloop.Loop):
-    def call_later(self, delay: float, *arguments: Any, **context: Any) -> TimerHandle:
+    def call_later(self, delay: float, *arguments: Any, **context: Any) -> TimerHandle:  # type: ignore[override] # passed on
         return super().call_later(delay * _SLOWER, *arguments, **context)
 
 
