@@ -13,7 +13,6 @@ import re
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -122,7 +121,7 @@ class Replays:
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
-        self._shelves = defaultdict[str, _Shelf](partial(_Shelf, bounds))
+        self._shelves: dict[str, _Shelf] = defaultdict(lambda: _Shelf(self._bounds))
 
     def __len__(self) -> int:
         return sum(map(len, self._shelves.values()))
