@@ -25,7 +25,7 @@ def run(main: Coroutine[Any, Any, Result]) -> Result:
 
 def _loop_factory() -> Any:
     with contextlib.suppress(ImportError):
-        import uvloop  # an extra that may not be installed
+        import uvloop  # there is none for some systems
 
         return uvloop.new_event_loop
     return None
