@@ -30,7 +30,16 @@ STATUS = Status(
     JournalStatus(0, (), None, is_refusing=False),
 )
 # Programs of tests/bench that a benchmark or a script of its own starts.
-STARTED = {"bare_proxy", "distance", "first_request", "fuzz_parser", "load", "mutate", "upstream"}
+STARTED = {
+    "bare_proxy",
+    "distance",
+    "first_request",
+    "fuzz_parser",
+    "load",
+    "mutate",
+    "upstream",
+    "slow_timers",
+}
 TABLES = {"keys": "keys.*", "bots": "bots.*", "routes": "routes.*"}
 
 
