@@ -571,3 +571,22 @@ def test_no_spelling_of_the_gateways_own_parameters_is_signed(name: str) -> None
             NOW_MS, b"", "DELETE" if body == "{}" else "POST", path, body.encode()
         )
         assert sent_body.endswith(body.encode())
+
+
+@pytest.mark.parametrize(
+    ("signing", "do_rise"),
+    [
+        ("", False),
+        ('nonce = "uuid"', False),
+        ('nonce = "ms"', True),
+        ('nonce = "us"\nnonce_order = "rising"', True),
+        ('nonce = "ms"\nnonce_order = "any"', False),
+    ],
+)
+def test_a_file_says_whether_nonces_must_arrive_in_their_order(signing: str, *, do_rise: bool) -> None:
+    assert mine(signing).signing.nonces_rise is do_rise
+
+
+def test_an_order_of_nonces_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(VenueError, match="nonce_order = 'falling' is unknown; it may be rising, any"):
+        mine('nonce_order = "falling"')
