@@ -24,7 +24,7 @@ from sealgate.core.admission import (
     trace_id,
 )
 from sealgate.core.headers import Head, HeaderRules
-from sealgate.core.policy import Policy, PolicyMemory
+from sealgate.core.policy import Checks, Policy, PolicyMemory
 from sealgate.core.routes import METHODS, Auth, Permission, RouteTable
 from sealgate.errors import Refusal
 
@@ -68,6 +68,24 @@ def test_only_what_a_policy_speaks_of_is_looked_at(
     if ticket.checks is not None:
         assert (ticket.checks.guard is GUARD, ticket.checks.watcher is not None) == (is_guarded, teaches)
     assert authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), RULES).checks is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/order"), ("POST", "/order/cancel"), ("DELETE", "/order")]
+)
+def test_how_long_it_is_valid_is_not_read_of_reads_and_cancels(method: str, path: str) -> None:
+    head = Head({b"x-gateway-valid-ms": b"nonsense"}, b"")
+    assert authorise(GRID, method, f"/v1/trade{path}", head, RULES).checks is None
+
+
+def test_how_long_an_order_is_valid_is_a_whole_number() -> None:
+    def ticket(text: bytes) -> Ticket:
+        return authorise(GRID, "POST", "/v1/trade/order", Head({b"x-gateway-valid-ms": text}, b""), RULES)
+
+    assert ticket(b"0500").checks == Checks(valid_ms=500)
+    for text in (b"", b"0", b"-1", b"+1", b"1.0", b"1e3", b" 1", "\u0661".encode(), b"1234567890"):
+        with pytest.raises(Refusal, match="X-Gateway-Valid-Ms"):
+            ticket(text)
 
 
 def head_of(fields: Fields) -> Head:

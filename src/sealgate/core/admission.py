@@ -16,7 +16,7 @@ from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.host_name import host_name
 from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, Watcher, is_judged
 from sealgate.core.replays import parse_key
-from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
+from sealgate.core.routes import METHODS, Auth, Lane, Permission, Route, RouteTable
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
 
@@ -341,17 +341,29 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
         raise Refusal("app_only", "The exchange allows this call only in its mobile app.")
     if route.needs not in bot.may:
         raise Refusal("bot_forbidden", f"The bot {bot.name} lacks the permission {route.needs.value}.")
-    checks = _checks(bot, route, rules)
+    checks = _checks(bot, route, head, rules)
     return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
 
 
-def _checks(bot: Bot, route: Route, rules: Rules) -> Checks | None:
+def _checks(bot: Bot, route: Route, head: Head, rules: Rules) -> Checks | None:
     """Return what this request is looked at for, None where that is nothing."""
     guard = rules.guards.get(bot.name) if is_judged(route) else None
     watcher = None
     if rules.prices is not None and route.prices is not None and route.is_read:
         watcher = Watcher(route.prices, rules.prices)
-    return None if guard is None and watcher is None else Checks(guard, watcher)
+    valid_ms = 0
+    if b"x-gateway-valid-ms" in head.kept and not route.is_read and route.lane is not Lane.CANCEL:
+        valid_ms = _valid_ms(head)
+    if guard is None and watcher is None and not valid_ms:
+        return None
+    return Checks(guard, watcher, valid_ms)
+
+
+def _valid_ms(head: Head) -> int:
+    text = head.text(b"x-gateway-valid-ms") or ""
+    if not _DEADLINE.fullmatch(text) or not int(text):
+        raise Refusal("bad_request", "X-Gateway-Valid-Ms is not a whole number of milliseconds above 0.")
+    return int(text)
 
 
 def _choose_key(bot: Bot, head: Head) -> str:

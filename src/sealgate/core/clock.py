@@ -93,6 +93,14 @@ class ServerClock:
         return int((now + self.low - DRIFT * now) * 1000)
 
 
+def last_ms(early_ms: int, left_s: float) -> int:
+    """Return the server's millisecond in which so many seconds from now are over, and none later.
+
+    `early_ms` is what `timestamp_ms` says now: at most twice the bound before the server's true time.
+    """
+    return early_ms + math.floor(left_s * 1000)
+
+
 def _edges(sample: Sample) -> tuple[float, float]:
     """Return the edges of the offset that a sample allows, referred to time zero of our clock."""
     # Each is certain at its own moment: if the reply was made as it arrived, or as we sent.

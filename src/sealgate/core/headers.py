@@ -37,6 +37,7 @@ _KEPT = frozenset(
         b"x-gateway-deadline-ms",
         b"x-gateway-key",
         b"x-gateway-request-id",
+        b"x-gateway-valid-ms",
     }
 )
 # Passed on, and looked at, too: two of them would be read differently by two servers.

@@ -46,15 +46,19 @@ _NEW, _OPEN, _LAST, _ENDED = State
 
 
 class Incoming:
-    """A request as it comes in. `may_stay` says whether the connection outlives it."""
+    """A request as it comes in. `may_stay` says whether the connection outlives it.
 
-    __slots__ = ("body", "connection", "head", "may_stay")
+    `read_at` is when its head was read, by the loop's clock, where it then waited behind another; else 0.0.
+    """
+
+    __slots__ = ("body", "connection", "head", "may_stay", "read_at")
 
     def __init__(self, head: RequestHead, body: Body, connection: "ServerConnection") -> None:
         self.head = head
         self.body = body
         self.connection = connection
         self.may_stay = head.keep_alive
+        self.read_at = 0.0
 
     def release(self) -> None:
         """Let go of fields and target, which may be large; what is left is enough for a reply."""
@@ -141,6 +145,11 @@ class ServerConnection(Flow):
         if self._queue:
             self._wake()
 
+    def _enqueue(self, request: Incoming) -> None:
+        if self._arrival is None or self._queue:
+            request.read_at = self._loop.time()
+        self._queue.append(request)
+
     def _takes(self) -> bool:
         """Ask whether more of what comes is taken in at the moment."""
         has_room = len(self._queue) < _PIPELINED and self._pipelined <= _PIPELINED_BYTES
@@ -168,7 +177,7 @@ class ServerConnection(Flow):
         if isinstance(event, RequestHead):
             self._state = _OPEN
             self._latest = Incoming(event, Body(self), self)
-            self._queue.append(self._latest)
+            self._enqueue(self._latest)
             # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
             self._ends_oddly = event.method == "CONNECT" or (
                 event.length is None and event.version < _HTTP_11

@@ -10,6 +10,8 @@ from sealgate.core.venues.scheme import Sealer, Signed
 # The line of a form that is the gateway's own.
 FORM = b"Content-Type: application/x-www-form-urlencoded\r\n"
 
+_WHOLE_SECONDS = frozenset({"s", "iso_s"})
+
 # Target, whole header lines, body.
 SignedRead = tuple[str, bytes, bytes]
 
@@ -58,6 +60,11 @@ class SigningKey:
     sealer: Sealer = field(repr=False)
     session: Secret | None = None
     has_fence: bool = True
+
+    @property
+    def dates_back(self) -> bool:
+        """Whether a timestamp can say to the millisecond until when a request is to be taken."""
+        return self.has_fence and self.sealer.scheme.timestamp not in _WHOLE_SECONDS
 
     def sign_read(self, timestamp_ms: int, nonce: bytes, method: str, target: Target) -> SignedRead:
         """Return a signed read as it is sent: the bot's part of it has no body."""

@@ -40,7 +40,9 @@ class RequestContext(Outcome):
     `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `orders` how many it
     is to its bot's policy. `watch` is what looks
     after the key that it goes with. `needs_new_connection`: the idle one that it had
-    got too old, or was closed. `is_limited`: the latest reply refused it for the limit.
+    got too old, or was closed. `is_limited`: the latest reply refused it for the limit, `is_late`: for its
+    time, as X-Gateway-Valid-Ms wants it. `valid_until` is when that ends, 0.0 without it; `valid_until_ms`
+    the same by the exchange's clock, 0 until the first stamp.
     """
 
     __slots__ = (
@@ -52,6 +54,7 @@ class RequestContext(Outcome):
         "ends_at",
         "fence_ms",
         "give_up_at",
+        "is_late",
         "is_limited",
         "is_over",
         "is_read",
@@ -67,6 +70,8 @@ class RequestContext(Outcome):
         "sent_at",
         "ticket",
         "timestamp_ms",
+        "valid_until",
+        "valid_until_ms",
         "watch",
     )
 
@@ -75,9 +80,9 @@ class RequestContext(Outcome):
         self.own_id = own_id
         self.ticket: Ticket | None = None
         self.watch: object = None
-        self.give_up_at = self.ends_at = self.not_before = self.sent_at = 0.0
-        self.timestamp_ms = self.fence_ms = self.orders = 0
-        self.is_read = self.is_over = self.is_under_way = self.is_limited = False
+        self.give_up_at = self.ends_at = self.not_before = self.sent_at = self.valid_until = 0.0
+        self.timestamp_ms = self.fence_ms = self.orders = self.valid_until_ms = 0
+        self.is_read = self.is_over = self.is_under_way = self.is_limited = self.is_late = False
         self.needs_new_connection = False
         self.may_be_stopped = True
         self.name: Name | None = None
@@ -151,8 +156,14 @@ class RequestContext(Outcome):
             serial,
         )
 
+    def is_valid_until(self, moment: float) -> None:
+        """Note when X-Gateway-Valid-Ms ends: nothing waits or is sent after that."""
+        self.valid_until = moment
+        self.give_up_at = min(self.give_up_at, moment)
+
     def has_resynced(self, step_s: float | None) -> None:
         """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
+        self.valid_until_ms = 0  # it was by the clock before
         *earlier, refused = self.upstream_errors
         self.upstream_errors = (*earlier, refused._replace(step_s=step_s))
 
@@ -168,6 +179,11 @@ class RequestContext(Outcome):
         """Take back that an attempt went out: its first write failed."""
         self.attempts -= 1
         self.conclusion = self._conclusion_before
+
+    @property
+    def returned_at(self) -> float:
+        """When the latest attempt was over, until something else is waited for."""
+        return self._since
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""

@@ -25,6 +25,7 @@ from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 
 _SIGNED = Auth.SIGNED
+_ROUNDING_S = 0.003  # of timestamps, by which a window may end before its time
 _DONE, _TIMESTAMP = Means.DONE, Means.TIMESTAMP
 
 
@@ -53,6 +54,11 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
         if ticket.route.auth is _SIGNED:
             clock.was_accepted()
         return
+    if verdict.means is _TIMESTAMP and context.valid_until:
+        slack_s = 2 * (clock.error_s() or 0.0) + _ROUNDING_S
+        context.is_late = context.returned_at >= context.valid_until - slack_s
+        if context.is_late:  # refused as the bot wanted it: no fault of anybody's clock
+            return
     error = UpstreamError(verdict, context.sent_at, taught.retry_after_s, clock.error_s())
     context.upstream_errors += (error,)
     if verdict.means is _TIMESTAMP:
@@ -62,12 +68,8 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
 
 def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay: Replay) -> Deliver | Again:
     """Say what follows from a whole reply."""
-    return after_reply(
-        answer.verdict,
-        is_read=ticket.is_read,
-        replay=replay,
-        resends=context.resends,
-    )
+    resends = (*context.resends, TIMESTAMP) if context.is_late else context.resends
+    return after_reply(answer.verdict, is_read=ticket.is_read, replay=replay, resends=resends)
 
 
 def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:

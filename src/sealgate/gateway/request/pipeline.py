@@ -9,6 +9,7 @@ import structlog
 from sealgate.core import admission
 from sealgate.core.admission import Peer, Ticket, TicketMemory
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
+from sealgate.core.clock import last_ms
 from sealgate.core.outcome import Conclusion
 from sealgate.core.policy import Checks
 from sealgate.core.routes import Auth, Lane
@@ -86,9 +87,27 @@ class Pipeline:
         if (known := self._recall(ticket, body, context)) is not None:
             return known
         if ticket.checks is not None:
+            if ticket.checks.valid_ms:
+                self._limit_validity(ticket, ticket.checks.valid_ms, request, context)
             return passed_on(await self._deliver_checked(ticket, ticket.checks, body, context))
         self._check_standing(ticket)
         return passed_on(await self.deliver(ticket, body, context))
+
+    def _limit_validity(
+        self, ticket: Ticket, valid_ms: int, request: Incoming, context: RequestContext
+    ) -> None:
+        """Fix when X-Gateway-Valid-Ms ends. Raises Refusal `bad_request` where nobody could hold it."""
+        key, now = self.tree.live_keys[ticket.key].key, self._host.now()
+        if ticket.route.auth is not _SIGNED or not key.dates_back:
+            raise Refusal("bad_request", _NO_WINDOW.format(key.alias))
+        if valid_ms > key.recv_window_ms:
+            detail = f"It is above keys.{key.alias}.recv_window_ms, {key.recv_window_ms} ms."
+            raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too long. {detail}")
+        _check_bound(valid_ms, self.tree.clock.error_ms(now))
+        read_at = context.started
+        if request.read_at:
+            read_at = now - (asyncio.get_running_loop().time() - request.read_at)
+        context.is_valid_until(read_at + valid_ms / 1000)
 
     async def _deliver_checked(
         self, ticket: Ticket, checks: Checks, body: bytes, context: RequestContext
@@ -265,6 +284,8 @@ class Pipeline:
                 turn.has_waited = True
                 await self._record(ticket, body, context)
             timeout_s = self._time_left_s(context, now := self._host.now())
+            if context.valid_until:
+                _check_still_valid(context, now)
             data = self._sealed(ticket, body, context)
         except BaseException:
             connection.release()
@@ -301,11 +322,26 @@ class Pipeline:
         """Choose the timestamp."""
         now, live_key, clock = self._host.now(), self.tree.live_keys[ticket.key], self.tree.clock
         content = live_key.key.sealer.content(ticket.method, ticket.target, body)
-        context.timestamp_ms = live_key.stamps.take(clock.timestamp_ms(now), content)
+        now_ms = clock.timestamp_ms(now)
+        if context.valid_until:
+            now_ms = self._dated_back(ticket, now_ms, now, context)
+            content = ~content  # these do not rise as the others do
+        context.timestamp_ms = live_key.stamps.take(now_ms, content)
         key = live_key.key
         fence_ms = context.timestamp_ms + key.recv_window_ms + clock.error_ms(now)
         context.fence_ms = fence_ms if key.has_fence else 0
         self._books.signed(context)
+
+    def _dated_back(self, ticket: Ticket, now_ms: int, now: float, context: RequestContext) -> int:
+        """Return the timestamp whose window ends as X-Gateway-Valid-Ms does, the same for each resend."""
+        if not context.valid_until_ms:
+            if self.tree.clock.error_s() is None:
+                raise Refusal(
+                    "clock_unsynced", "X-Gateway-Valid-Ms needs the exchange's time, not this host's."
+                )
+            _check_bound(ticket.checks.valid_ms if ticket.checks else 0, self.tree.clock.error_ms(now))
+            context.valid_until_ms = last_ms(now_ms, context.valid_until - now)
+        return context.valid_until_ms - self.tree.live_keys[ticket.key].key.recv_window_ms
 
     async def _record(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
         """Write an order down. A slow journal makes its timestamp old: then both are made once more.
@@ -380,6 +416,23 @@ class Pipeline:
                 )
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
+
+
+_NO_WINDOW = (
+    "X-Gateway-Valid-Ms cannot be held: how long the exchange takes a timestamp of the key {0} is not known "
+    "to the millisecond."
+)
+
+
+def _check_still_valid(context: RequestContext, now: float) -> None:
+    if now >= context.valid_until:
+        raise Refusal("deadline_exceeded", "X-Gateway-Valid-Ms was over before it could be sent.")
+
+
+def _check_bound(valid_ms: int, error_ms: int) -> None:
+    if valid_ms < 2 * error_ms:
+        detail = f"It is below {2 * error_ms} ms, twice what the exchange's clock may be off by."
+        raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too short. {detail}")
 
 
 def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:

@@ -1,0 +1,182 @@
+"""X-Gateway-Valid-Ms: the exchange itself refuses an order that reaches it too late, on real sockets."""
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any
+
+import pytest
+
+from rig.acts import Act, Wire
+from rig.bot import met, request, told
+from rig.station import Station, running_station
+from rig.upstream import Received, Upstream, say
+from rig.wire import OK, let_pass, reply
+
+ORDER = b"/v1/trade/order"
+WINDOW_MS = 5000
+ROUNDING_MS = 3
+LATE = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: %d"}'
+
+
+def order(valid_ms: object, body: bytes = b"{}", *fields: bytes) -> bytes:
+    return request(b"POST", ORDER, f"X-Gateway-Valid-Ms: {valid_ms}".encode(), *fields, body=body)
+
+
+def stamp(received: Received) -> int:
+    return int(received.head.value(b"X-SERVICE-TIMESTAMP") or 0)
+
+
+class Exchange:
+    """Executes an order once a delay is over, if its timestamp is still within the window then."""
+
+    def __init__(self, station: Station, delays: Iterator[float]) -> None:
+        self._station = station
+        self._delays = delays
+        self.executed: list[float] = []  # when, by the gateway's own clock
+        self.refused: list[float] = []
+
+    def __call__(self, received: Received) -> Act:
+        delay_s = next(self._delays)
+
+        async def act(wire: Wire) -> None:
+            await let_pass(delay_s)
+            now_ms, now = self._station.upstream.now_ms(), self._station.gateway.host.now()
+            is_in_time = abs(now_ms - stamp(received)) <= WINDOW_MS
+            (self.executed if is_in_time else self.refused).append(now)
+            await wire.write(OK if is_in_time else reply(b"401 Unauthorized", LATE % now_ms))
+
+        return act
+
+
+async def bound_ms(station: Station) -> float:
+    return (station.gateway.tree.clock.error_s() or 0.0) * 1000
+
+
+@pytest.mark.parametrize("valid_ms", [150, 400])
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.9, 1.1, 1.5])
+async def test_no_order_executes_later_and_none_in_time_is_refused(
+    station: Station, valid_ms: int, share: float
+) -> None:
+    exchange = Exchange(station, repeat(share * valid_ms / 1000))
+    station.upstream.script = exchange
+    answer = await station.ask(order(valid_ms))
+    error_ms = await bound_ms(station)
+    started = (await station.outcomes.until(1)).started
+    elapsed_ms = [(at - started) * 1000 for at in exchange.executed + exchange.refused]
+    if exchange.executed:
+        assert max(elapsed_ms) <= valid_ms + error_ms + ROUNDING_MS
+        assert told(answer) == (200, "done", None)
+    else:
+        assert min(elapsed_ms, default=valid_ms) >= valid_ms - 2 * error_ms - ROUNDING_MS
+        assert answer.outcome == "refused"
+    if share > 1:
+        assert exchange.executed == []
+
+
+async def test_a_late_order_is_no_fault_of_the_clock(station: Station) -> None:
+    """It is sent once, the exchange's own words come back, and no sample is asked for."""
+    station.upstream.script = Exchange(station, repeat(0.2))
+    answer = await station.ask(order(100))
+    assert met(answer) == (401, "refused", None, 1)
+    assert b"recv_window" in answer.body
+    clock = station.gateway.status().clock
+    assert (clock.refusals, clock.trouble) == (0, None)
+
+
+async def test_the_window_ends_when_it_should(station: Station) -> None:
+    await station.ask(order(1000))
+    (received,) = station.upstream.received
+    end_ms = stamp(received) + WINDOW_MS
+    error_ms = await bound_ms(station)
+    assert end_ms - 1000 <= received.at_ms + 1
+    assert end_ms >= received.at_ms + 1000 - 2 * error_ms - ROUNDING_MS - 200
+
+
+async def test_a_resend_goes_within_what_is_left_and_not_after(station: Station) -> None:
+    limited = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")
+    station.upstream.answers.append(say(limited))
+    assert (await station.ask(order(2000))).attempts == 2
+    first, second = map(stamp, station.upstream.received)
+    assert first - ROUNDING_MS <= second <= first, "both end together, whenever they were sent"
+    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 30")))
+    answer = await station.ask(order(500))
+    assert (answer.outcome, answer.attempts) == ("refused", 1)
+    assert answer.reason in ("rate_limited", "deadline_exceeded")
+
+
+async def test_the_fence_follows(station: Station) -> None:
+    async def lose(wire: Wire) -> None:
+        await wire.close()
+
+    station.upstream.answers.append(lose)
+    answer = await station.ask(order(300))
+    assert answer.outcome == "unknown"
+    fence_ms, error_ms = int(answer.text("X-Gateway-Fence-Ms") or 0), await bound_ms(station)
+    end_ms = stamp(station.upstream.received[0]) + WINDOW_MS
+    assert end_ms <= fence_ms <= end_ms + error_ms + ROUNDING_MS
+
+
+async def test_the_time_behind_another_request_counts(station: Station) -> None:
+    """Both heads are read at once; the second is served when the first is answered."""
+    exchange = Exchange(station, iter((0.4, 0.0)))
+    station.upstream.script = exchange
+    async with station.bot() as bot:
+        await bot.send(order(2000, b'{"n":1}') + order(200, b'{"n":2}'))
+        first, second = await bot.reply(b"POST"), await bot.reply(b"POST")
+    assert first.status == 200
+    assert told(second) == (504, "not_sent", "deadline_exceeded")
+    assert len(exchange.executed) == 1
+
+
+@pytest.mark.parametrize("valid", ["0", "-1", "1.5", "1e3", "", "ten", "5001", "99999999999", "1"])
+async def test_what_cannot_be_held_is_refused(station: Station, valid: str) -> None:
+    station.gateway.tree.clock._clock = station.gateway.tree.clock._clock.widened(0.01)
+    answer = await station.ask(order(valid))
+    assert told(answer) == (400, "not_sent", "bad_request")
+    assert "X-Gateway-Valid-Ms" in answer.document()["detail"]
+    assert station.upstream.received == []
+
+
+async def test_it_must_not_come_twice(station: Station) -> None:
+    answer = await station.ask(order(500, b"{}", b"X-Gateway-Valid-Ms: 500"))
+    assert told(answer) == (400, "not_sent", "bad_request")
+
+
+@pytest.mark.parametrize("method", [b"GET", b"DELETE"])
+async def test_reads_and_cancels_ignore_it(station: Station, method: bytes) -> None:
+    async with station.bot() as bot:
+        asked = request(method, ORDER + b"/7", b"X-Gateway-Valid-Ms: nonsense")
+        assert (await bot.ask(asked)).status == 200
+    (received,) = station.upstream.received
+    assert abs(stamp(received) - received.at_ms) < 2000
+    assert received.head.value(b"X-Gateway-Valid-Ms") is None
+
+
+async def test_without_it_a_timestamp_is_of_now(station: Station) -> None:
+    assert (await station.ask(request(b"POST", ORDER, body=b"{}"))).status == 200
+    (received,) = station.upstream.received
+    assert abs(stamp(received) - received.at_ms) < 2000
+
+
+@pytest.mark.parametrize(("venue", "key"), [("kraken", {"secret": "env:B64"}), ("gate", {})])
+async def test_a_venue_whose_window_is_not_known_to_the_millisecond_refuses_it(
+    upstream: Upstream, venue: str, key: dict[str, str]
+) -> None:
+    environ = {"EXCHANGE_SECRET": "secret", "B64": "c2VjcmV0"}
+    keys = {"main": {"api_key": "ak", "secret": "env:EXCHANGE_SECRET", **key}}
+    tables: dict[str, Any] = {"venue": venue, "keys": keys, "clock": {"required": False, "grace": 0}}
+    async with running_station(upstream, environ, synced=False, **tables) as station:
+        answer = await station.ask(
+            request(b"POST", b"/0/private/AddOrder", b"X-Gateway-Valid-Ms: 500", body=b"a=1")
+        )
+        assert told(answer) == (400, "not_sent", "bad_request")
+        assert "not known to the millisecond" in answer.document()["detail"]
+
+
+async def test_without_the_exchange_s_time_it_is_refused(upstream: Upstream) -> None:
+    upstream.time = say(reply(b"404 Not Found", b""))
+    clock = {"required": False, "grace": 0}
+    async with running_station(upstream, synced=False, clock=clock) as station:
+        await station.until(lambda: True)
+        answer = await station.ask(order(500))
+        assert told(answer) == (503, "not_sent", "clock_unsynced")
