@@ -1,8 +1,10 @@
 """A bot's policy on real sockets: what passes is what came, what does not is never sent."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -24,10 +26,16 @@ ORDER, MODIFY = b"/v1/trade/order", b"/v1/trade/order/modify"
 REFUSED = (403, "not_sent", "policy_refused")
 
 
-def running(upstream: Upstream, /, journal: Path | None = None, **policy: Any) -> Any:
+def running(
+    upstream: Upstream,
+    /,
+    journal: Path | None = None,
+    tables: Mapping[str, Any] = MappingProxyType({}),
+    **policy: Any,
+) -> Any:
     bots = {"grid": {"token": "env:GRID", "policy": policy}, "free": {"token": "env:FREE"}}
-    tables: dict[str, Any] = {} if journal is None else {"journal": {"file": str(journal)}}
-    return running_station(upstream, TOKENS, bots=bots, **tables)
+    kept: dict[str, Any] = {} if journal is None else {"journal": {"file": str(journal)}}
+    return running_station(upstream, TOKENS, bots=bots, **kept, **tables)
 
 
 def order(
@@ -91,6 +99,41 @@ async def test_what_cannot_be_judged_is_refused_and_reads_and_named_cancels_pass
             passes = request(method, b"/v1/trade" + path, GRID, body=b"{}" if method == b"POST" else b"")
             assert (await station.ask(passes)).status == 200
         assert rules(station) == {"route": 3, "symbols": 1}
+
+
+BINANCE = {"venue": "binance", "upstream": {"prefix": "/"}, "clock": {"path": "/v1/trade/time"}}
+SPOT = b"symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=%b&price=%b"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "rule"),
+    [
+        (b"/api/v3/order", SPOT % (b"0.1", b"50000"), None),
+        (b"/api/v3/order", SPOT % (b"0.6", b"100"), "max_size"),
+        (b"/api/v3/order", SPOT % (b"0.3", b"50000"), "max_notional"),
+        (b"/api/v3/order", (SPOT % (b"0.1", b"1")).replace(b"LIMIT", b"MARKET"), "max_notional"),
+        (b"/api/v3/order", SPOT % (b"0.1", b"1") + b"&quoteOrderQty=9000", "body"),
+        (b"/api/v3/order", SPOT % (b"0.1", b"1") + b"&quantity=9", "body"),
+        (b"/fapi/v1/order", SPOT % (b"0.1", b"50000"), None),
+        (b"/dapi/v1/order", SPOT % (b"0.1", b"50000"), "max_notional"),
+        (b"/fapi/v1/batchOrders", b"batchOrders=%5B%5D", "route"),
+        (b"/api/v3/order/cancelReplace", SPOT % (b"0.1", b"50000"), "route"),
+    ],
+)
+@pytest.mark.parametrize("is_form", [True, False])
+async def test_orders_of_binance_are_judged_in_form_or_query(
+    upstream: Upstream, path: bytes, text: bytes, rule: str | None, is_form: bool
+) -> None:
+    policy = {"symbols": ["BTCUSDT"], "max_size": "0.5", "max_notional": "10000"}
+    async with running(upstream, None, BINANCE, **policy) as station:
+        target, body = (path, text) if is_form else (path + b"?" + text, b"")
+        answer = await station.ask(request(b"POST", target, GRID, body=body))
+        if rule is not None:
+            assert why(answer).startswith(f"policy.{rule}: ")
+            return
+        assert answer.status == 200
+        (received,) = upstream.received
+        assert text in (received.body if is_form else received.target)
 
 
 async def test_a_packed_body_is_refused(upstream: Upstream) -> None:
