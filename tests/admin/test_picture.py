@@ -54,7 +54,7 @@ def picture(**parts: Any) -> Picture:
         "weights": {},
         "now": NOW,
         "wall": WALL,
-        "tasks": 7,
+        "tasks": lambda: 7,
     }
     return Picture(**usual | parts)
 

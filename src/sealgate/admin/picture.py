@@ -1,7 +1,7 @@
 """Everything that the live view shows of one moment, put together from the status and the last seconds."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ _SHORT = 4  # ticks that a point of the charts looks back
 class Picture:
     """One moment. `now` is on the clock that nobody sets, `wall` the same moment in epoch seconds.
 
-    `tasks` is how many tasks asyncio runs: they grow where something is left behind.
+    `tasks` returns how many tasks asyncio runs: they grow where something is left behind.
     """
 
     status: Status
@@ -33,7 +33,7 @@ class Picture:
     weights: Mapping[str, float]
     now: float
     wall: float
-    tasks: int
+    tasks: Callable[[], int]
     failing: Failing | None = None
     refusals: Sequence[Refused] = ()
 
@@ -48,7 +48,7 @@ class Picture:
         return document | {
             "state": self._state(),
             "at_ms": round(self.wall * 1000),
-            "tasks": self.tasks,
+            "tasks": self.tasks(),
             "requests": self.recent.total,
             "requests_per_s": round(self.recent.requests() / seconds, 2),
             "latency": self.recent.latency(SPAN)._asdict(),
