@@ -190,15 +190,15 @@ def resend_by_itself(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     exchange = UpstreamConnection.exchange
 
     async def exchange_again(
-        self: UpstreamConnection, data: bytes, timeout_s: float, *, is_head: bool
+        self: UpstreamConnection, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
     ) -> Answer | Failure:
-        attempt = await exchange(self, data, timeout_s, is_head=is_head)
+        attempt = await exchange(self, data, timeout_s, is_head=is_head, is_order=is_order)
         if isinstance(attempt, Answer):
             return attempt
         other = await station.gateway.tree.upstream.connect(Lane.CANCEL, timeout_s)
         if isinstance(other, Failure):
             return attempt
-        return await exchange(other, data, timeout_s, is_head=is_head)
+        return await exchange(other, data, timeout_s, is_head=is_head, is_order=is_order)
 
     monkeypatch.setattr(UpstreamConnection, "exchange", exchange_again)
 
