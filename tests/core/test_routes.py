@@ -172,6 +172,8 @@ GUARDED = [
         "HEAD /v2/subapi/list",
         "GET /v2/subApi/list",
         "DELETE /v2/SUBAPI",
+        "PUT /v2/withdraw",
+        "DELETE /v2/WithDraw/btc",
     ],
 )
 def test_what_needs_keys_needs_them_in_any_spelling(call: str) -> None:
@@ -181,6 +183,12 @@ def test_what_needs_keys_needs_them_in_any_spelling(call: str) -> None:
 @pytest.mark.parametrize("call", ["POST /v2/withdrawals", "POST /v2/order", "GET /v2/withdraw"])
 def test_what_only_resembles_that_does_not(call: str) -> None:
     assert RouteTable(GUARDED).find(*call.split()).needs is TRADE
+
+
+def test_a_method_that_a_row_names_keeps_what_it_needs() -> None:
+    table = RouteTable([*GUARDED, RouteRow("DELETE", "/v2/withdraw/{coin}", needs=TRADE)])
+    needs = {method: table.find(method, "/v2/withdraw/btc").needs for method in ("POST", "PUT", "DELETE")}
+    assert needs == {"POST": KEYS, "PUT": KEYS, "DELETE": TRADE}
 
 
 def test_the_configuration_opens_one_call_that_needs_keys() -> None:

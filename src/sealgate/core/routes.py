@@ -146,8 +146,12 @@ class RouteTable:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
         segments = _as_the_apps(_segments(path), self._apps)
         asked = "GET" if method == "HEAD" else method
-        guarded = _search(self._guarded, list(map(_reduced, segments)), asked)
-        found = guarded or _search(self._root, segments, asked)
+        plainest = list(map(_reduced, segments))
+        found = _search(self._guarded, plainest, asked) or _search(self._root, segments, asked)
+        if found is None and asked not in _READ_METHODS:
+            # Some frameworks take every method for the one that is named.
+            others = (_search(self._guarded, plainest, other) for other in METHODS)
+            found = next((route for route in others if route is not None and _is_guarded(route)), None)
         if found is not None:
             return found
         return (self._other_cancel if path.endswith("/cancel") else self._other)[method]
