@@ -54,11 +54,11 @@ SAID: dict[str, tuple[bytes, str, str]] = {
         "refused",
         "unknown",
     ),
-    "longer than an error": (reply(b"200 OK", b'{"code":"51000"}'.ljust(5_000)), "done", "done"),
+    "longer than an error": (reply(b"200 OK", b'{"code":"51000"}'.ljust(5_000)), "done", "refused"),
     "so long that it is passed on as it comes": (
         reply(b"200 OK", b'{"code":"51000"}'.ljust(400_000)),
         "done",
-        "done",
+        "unknown",
     ),
     "a refusal in a server error": (
         reply(b"500 Internal Server Error", b'{"code":"51000"}'),
