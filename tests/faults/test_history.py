@@ -250,15 +250,17 @@ async def test_the_check_sees(
 
 def look_at_the_status_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if an HTTP 200 were always a success."""
-    monkeypatch.setattr(Judge, "judge", lambda _self, status, *_: by_status(status))
+    monkeypatch.setattr(Judge, "judge", lambda _self, status, *_, **__: by_status(status))
 
 
 def take_what_is_unknown_for_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send again what the exchange itself does not know the end of."""
     judge = Judge.judge
 
-    def judge_lightly(self: Judge, status: int, body: bytes, coding: bytes | None = None) -> Verdict:
-        verdict = judge(self, status, body, coding)
+    def judge_lightly(
+        self: Judge, status: int, body: bytes, coding: bytes | None = None, *, is_order: bool = False
+    ) -> Verdict:
+        verdict = judge(self, status, body, coding, is_order=is_order)
         return replies.LIMITED if verdict.kind == "maybe_executed" else verdict
 
     monkeypatch.setattr(Judge, "judge", judge_lightly)
