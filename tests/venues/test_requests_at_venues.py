@@ -311,8 +311,9 @@ BY_POST = [f"/api/v2{path}" for path in ("", "/private/get_positions", "/public/
 
 
 @pytest.mark.parametrize("path", BY_POST)
-async def test_a_bot_that_only_reads_sends_no_json_rpc(path: str) -> None:
-    venue = at("deribit", bots={"reader": {"token": "env:TOKEN", "may": ["read"]}})
+@pytest.mark.parametrize("may", [["read"], ["read", "trade"]], ids=["reads", "trades"])
+async def test_a_bot_that_reads_or_trades_sends_no_json_rpc(path: str, may: list[str]) -> None:
+    venue = at("deribit", bots={"bot": {"token": "env:TOKEN", "may": may}})
     environ = ENVIRON | {"TOKEN": "t0"}
     rpc = post(path, RPC, "application/json").replace(b"\r\n", b"\r\nAuthorization: Bearer t0\r\n", 1)
     async with running_upstream() as upstream, running_station(upstream, environ, **venue) as station:
@@ -326,8 +327,11 @@ async def test_a_bot_that_only_reads_sends_no_json_rpc(path: str) -> None:
 
 @pytest.mark.parametrize("path", BY_POST)
 async def test_json_rpc_goes_as_an_order_whatever_its_path_says(path: str) -> None:
-    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("deribit")) as station:
-        assert (await station.ask(post(path, RPC, "application/json"))).outcome == "done"
+    venue = at("deribit", bots={"clerk": {"token": "env:TOKEN", "may": ["keys"]}})
+    environ = ENVIRON | {"TOKEN": "t0"}
+    rpc = post(path, RPC, "application/json").replace(b"\r\n", b"\r\nAuthorization: Bearer t0\r\n", 1)
+    async with running_upstream() as upstream, running_station(upstream, environ, **venue) as station:
+        assert (await station.ask(rpc)).outcome == "done"
         assert (await station.outcomes.until(1)).lane == "order"
 
 
