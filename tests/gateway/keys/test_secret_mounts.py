@@ -141,5 +141,5 @@ def test_a_keyring_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "keyring", None)
     assert refusal("keyring:sealgate/main") == (
         "keyring:sealgate/main: the package keyring is not installed; "
-        "install sealgate with its extra keyring, or use another source"
+        f"install keyring, 25 or later, into {sys.prefix}, or use another source"
     )
