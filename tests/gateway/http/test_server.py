@@ -524,3 +524,21 @@ async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:
         go.set()
         assert (await bot.reply()).status == 200
         await closing
+
+
+async def test_closing_lets_out_what_a_bot_has_not_read_yet() -> None:
+    body = b"x" * 16_000_000  # more than the system keeps for a reader
+    served = asyncio.Event()
+
+    async def last(incoming: Incoming) -> bool:
+        incoming.connection.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        served.set()
+        return False
+
+    async with running(replace(SERVICE, handle=last)) as (server, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request() + request())  # what is behind the last may still be on its way
+        await served.wait()
+        await until(lambda: all(one.task is None or one.task.done() for one in server.connections))
+        closing = asyncio.ensure_future(server.close(LONG_S))
+        assert len((await bot.reply()).body) == len(body)
+    await closing

@@ -1,7 +1,6 @@
 """The bots' listener: which connections there are, and how they end."""
 
 import asyncio
-import contextlib
 
 from sealgate.errors import Refusal
 from sealgate.gateway.http.server import ServerConnection, Service
@@ -50,12 +49,10 @@ class BotServer:
 
     async def close(self, within_s: float) -> None:
         """End all connections: the idle at once, the others after their reply or when the time is over."""
+        if ends := [connection.leave() for connection in self.connections]:
+            # Not their tasks: a reply goes on to a bot that reads slowly when it has long been written.
+            await asyncio.wait(ends, timeout=within_s)
         tasks = [connection.task for connection in self.connections if connection.task is not None]
-        for connection in set(self.connections):
-            connection.leave()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
-                await asyncio.gather(*tasks, return_exceptions=True)
         for task in tasks:
             task.cancel()
         for connection in set(self.connections):

@@ -114,7 +114,7 @@ class ServerConnection(Flow):
         self._unparsed = b""  # as enough requests wait
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
-        self._is_leaving = False  # whether the gateway stops
+        self._left: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
         self._may_be_gone = False  # unseen, as reading was held
         self._look_timer: asyncio.TimerHandle | None = None
 
@@ -216,11 +216,18 @@ class ServerConnection(Flow):
         if self.on_hang_up is not None:
             self.on_hang_up()
         self._wake()
+        if self._left is not None and not self._left.done():
+            self._left.set_result(None)
 
-    def leave(self) -> None:
-        """Close after the request that is being served, if there is one."""
-        self._is_leaving = True
-        self._wake()
+    def leave(self) -> "asyncio.Future[None]":
+        """Close after the request that is being served, if there is one.
+
+        The future returned is done once the connection has ended and all that was written has gone out.
+        """
+        if self._left is None:
+            self._left = self._loop.create_future()
+            self._wake()
+        return self._left
 
     async def _serve(self) -> None:
         try:
@@ -251,7 +258,7 @@ class ServerConnection(Flow):
             await self.drain()
         if not self._queue:
             self._take_more()
-        if not self._queue and not (self._state >= _LAST or self._parser.is_over or self._is_leaving):
+        if not self._queue and not (self._state >= _LAST or self._parser.is_over or self._left is not None):
             is_idle = self._state is _OPEN and not self._parser.is_in_head
             patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
             self._alarm.set(self._loop.time() + patience_s)
