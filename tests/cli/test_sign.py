@@ -4,7 +4,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +157,15 @@ def test_the_passphrase_is_shown_no_more_than_the_secret() -> None:
     refused = sign("GET", "/api/v5/account/balance", "--curl", **OKX)
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "would show the key's passphrase" in refused.stderr
+
+
+def test_a_body_that_the_venue_cannot_sign_is_refused_in_one_line(tmp_path: Path) -> None:
+    body = tmp_path / "order.json"
+    body.write_text('{"pair":"XBTUSD"}')
+    kraken = {"SEALGATE_VENUE": "kraken", "EXCHANGE_SECRET": b64encode(b"0123456789").decode()}
+    refused = sign("POST", "/0/private/AddOrderBatch", "--body", str(body), **kraken)
+    assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert refused.stderr.startswith("sealgate: error: bad_request: it cannot be signed: this venue signs no")
 
 
 def test_the_url_has_the_path_of_the_base_url_in_front() -> None:

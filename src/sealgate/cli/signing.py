@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sealgate.cli.choosing import checked_target, chosen_alias
+from sealgate.cli.frame import leave_with_error
 from sealgate.config import Config
 from sealgate.core.target import Target
 from sealgate.core.venues.scheme import Nonces
-from sealgate.core.venues.templates import names_in
+from sealgate.core.venues.templates import UnsignableError, names_in
 from sealgate.core.venues.venue import Venue
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.nonces import nonce_of_command
@@ -79,7 +80,10 @@ def sign_request(config: Config, asked: Request) -> Signed:
     nonces = Nonces(config.venue.signing.nonce, host.unique, nonces_place(config, alias))
     nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
     stamp = timestamp_ms, nonce
-    signed = key.sealer.sign(*stamp, asked.method, target, body)
+    try:
+        signed = key.sealer.sign(*stamp, asked.method, target, body)
+    except UnsignableError as error:
+        leave_with_error(f"bad_request: it cannot be signed: {error}")
     return Signed(
         alias=alias,
         method=asked.method,

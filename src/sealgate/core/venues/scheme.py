@@ -402,7 +402,9 @@ class Sealer:
         query = cut_parameters((target.query or "").encode("ascii"), self.scheme.strips)
         self._own.check(query)
         if not plan.is_signable:
-            raise UnsignableError("this venue signs no such body: what it wants stands in a form")
+            raise UnsignableError(
+                "this venue signs no such body: the parameters that it requires go into a form"
+            )
         if plan.form or plan.form_end:
             body = cut_parameters(body, self.scheme.strips)
         if body and body[0] not in _JSON_BEGINS:
