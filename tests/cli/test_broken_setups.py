@@ -196,7 +196,7 @@ OFFLINE: dict[str, Case] = {
     "no secret file": Case(
         has(KEYS__MAIN__SECRET="file:/nowhere/main.secret"),
         "fail  keys.main",
-        ("there is no file /nowhere/main.secret; correct the path",),
+        ("there is no file /nowhere/main.secret; create it, or correct the path",),
     ),
     "secret that others can read": Case(
         writes("main.secret", "0123456789" * 5, 0o644),
@@ -208,6 +208,12 @@ OFFLINE: dict[str, Case] = {
         writes("main.secret", '"0123456789"'),
         "warn  keys.main",
         ("begins or ends with a quote", "store the secret alone"),
+        0,
+    ),
+    "secret of two lines": Case(
+        writes("main.secret", "0123456789\nabcdef\n"),
+        "warn  keys.main",
+        ("has more than one line", "store the secret alone"),
         0,
     ),
     "variable that is not set": Case(

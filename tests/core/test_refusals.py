@@ -97,6 +97,14 @@ CASES: dict[str, tuple[int, str, Facts, Weight, str, str]] = {
         "something around it",
         "store the secret alone",
     ),
+    "a second line below the secret": (
+        401,
+        SIGNATURE,
+        facts(shape=Shape(has_lines=True)),
+        Weight.LIKELY,
+        "something around it",
+        "store the secret alone",
+    ),
     "key unknown": (
         401,
         "Invalid API key",

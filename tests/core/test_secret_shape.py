@@ -12,6 +12,7 @@ from sealgate.core.secret_shape import Shape, shape_of
         (b'"0123456789abcdef"', Shape(is_wrapped=True)),
         (b" 0123456789abcdef", Shape(is_wrapped=True)),
         (b"0123456789abcdef\r", Shape(is_wrapped=True)),
+        (b"0123456789\nabcdef", Shape(has_lines=True)),
     ],
 )
 def test_what_a_secret_looks_like(secret: bytes, shape: Shape) -> None:

@@ -171,7 +171,11 @@ def _stored_wrongly(facts: Facts) -> Causes:
         )
     if facts.shape.is_wrapped:
         seen = "it begins or ends with a quote or a space"
-        yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, seen)
+    elif facts.shape.has_lines:
+        seen = "it has more than one line"
+    else:
+        return
+    yield Cause(Weight.LIKELY, "the secret was stored with something around it", fix, seen)
 
 
 def _discover(facts: Facts) -> str:

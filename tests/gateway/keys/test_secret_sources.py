@@ -54,7 +54,7 @@ def test_a_relative_path_is_relative_to_the_working_directory(
     monkeypatch.chdir(secret_file.parent)
     assert read_secret("file:secret", {}) == CANARY.encode()
     assert refusal("file:nothing") == (
-        f"file:nothing: there is no file {secret_file.parent}/nothing; correct the path"
+        f"file:nothing: there is no file {secret_file.parent}/nothing; create it, or correct the path"
     )
 
 

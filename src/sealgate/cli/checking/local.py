@@ -90,6 +90,8 @@ def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known
         if found.shape.is_wrapped:
             fix = "store the secret alone, unless they are part of it"
             yield warn(area, f"the secret from {place} begins or ends with a quote or a space", fix)
+        elif found.shape.has_lines:
+            yield warn(area, f"the secret from {place} has more than one line", "store the secret alone")
         else:
             private = ", by you alone" if scheme == "file" else ""
             yield ok(area, f"the secret is readable from {place}{private}")

@@ -58,7 +58,7 @@ def _descriptor(reference: str, path: str) -> Iterator[int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:
         raise SecretError(
-            reference, f"there is no file {Path(path).absolute()}", "correct the path"
+            reference, f"there is no file {Path(path).absolute()}", "create it, or correct the path"
         ) from None
     except OSError as error:
         fix = "correct the path, or let this user read the file"
