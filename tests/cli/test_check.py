@@ -188,6 +188,14 @@ async def test_how_many_bots_are_named(tmp_path: Path, names: list[str], told: s
     assert told in (await setup.check("--offline")).stdout
 
 
+async def test_what_the_venue_sets_is_not_said_to_be_from_the_environment(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(VENUE="bybit")
+    [line] = lines_of((await setup.check("--offline")).stdout, "ok    configuration")
+    assert line.endswith("valid: 7 settings from the environment, the others are the venue's or defaults")
+
+
 async def test_what_each_bot_may_order_is_a_sentence(tmp_path: Path) -> None:
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")

@@ -111,10 +111,12 @@ def _target(config: Config, path: str | None) -> Target | None:
 def _summary(loaded: Loaded, settings: list[Effective]) -> str:
     file = str(loaded.file)
     in_file = sum(one.source == file for one in settings)
-    elsewhere = sum(one.source not in (file, DEFAULT) for one in settings)
+    in_venue = sum(one.source.startswith("venue ") for one in settings)
+    elsewhere = sum(one.source not in (file, DEFAULT) for one in settings) - in_venue
     parts = [f"{_settings(in_file)} from {file}"] if loaded.file else []
     parts += [f"{elsewhere if parts else _settings(elsewhere)} from the environment"] if elsewhere else []
-    return f"valid: {' and '.join(parts)}, the others are defaults"
+    others = "the venue's or defaults" if in_venue else "defaults"
+    return f"valid: {' and '.join(parts)}, the others are {others}"
 
 
 def _settings(count: int) -> str:
