@@ -40,7 +40,7 @@ REASONS: dict[str, Reason] = {
         403,
         _BOT,
         "Not allowed for this bot",
-        "Ask for what this bot may do, or extend its configuration.",
+        "Send what this bot may do, or extend `[bots.NAME]`; reads sent by POST need `[[routes]]`.",
     ),
     "policy_refused": Reason(
         403,

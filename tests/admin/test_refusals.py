@@ -51,7 +51,9 @@ def test_strangers_are_counted_and_said_to_be_unknown() -> None:
     wrong_token = changed(LATE, bot=None, lane=None, reason="bot_unauthenticated", status=401)
     refusals = taken((1.0, [wrong_token] * 7))
     assert words(refusals) == ["unknown: 7 requests refused: bot_unauthenticated"]
-    (record,) = refusals.latest()
+    refusals([changed(wrong_token, reason="host_refused", status=421)], 1.5)
+    assert "unknown: 1 request refused: host_refused" in words(refusals)
+    record = refusals.latest()[-1]
     assert not record.is_grave(2.0)  # or anybody could turn the page yellow
     assert record.over_since(1.0 + QUIET_S) == 1.0
 

@@ -116,7 +116,7 @@ async def test_a_resume_names_the_key_that_it_uses_again(tmp_path: Path) -> None
 
 UNKNOWN = {
     ("halt", "--bot", "gird"): "there is no bot gird; did you mean grid?",
-    ("halt", "--key", "spot"): "there is no key spot; there are main",
+    ("halt", "--key", "spot"): "there is no key spot; known: main",
     ("resume", "--bot", "gird"): "there is no bot gird; did you mean grid?",
 }
 

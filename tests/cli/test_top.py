@@ -209,7 +209,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         f"97% of {WORDS}",
         "key_invalid (key main): 3 times, last 6 s ago",
         "it was accepted before. Compare.",
-        "signature_invalid (key alt): 2 times, last 7 s ago\n  the clock stepped; over since 5 s ago",
+        "signature_invalid (key alt): 2 times, last 7 s ago\n  the clock stepped; ended 5 s ago",
         "watcher: 42 of 42 reads refused: deadline_exceeded. Allow more time.",
         "watcher: 42 of 42 reads refused: deadline_exceeded, last 2 s ago\n  Allow more time.",
         "grid: 1 of 9 orders refused: key_reused, last 3 s ago\n  Use a new one.",

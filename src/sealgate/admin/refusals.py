@@ -49,8 +49,10 @@ class Refused:
     def words(self) -> str:
         """Return how much of what the bot asked for was refused, and why."""
         what = self.lane.value if self.lane else "request"
-        count = f"{self.refused}" if self.bot == STRANGER else f"{self.refused} of {self.asked}"
-        return f"{self.bot}: {count} {what}{'' if self.asked == 1 else 's'} refused: {self.reason}"
+        is_stranger = self.bot == STRANGER
+        count = f"{self.refused}" if is_stranger else f"{self.refused} of {self.asked}"
+        is_one = (self.refused if is_stranger else self.asked) == 1
+        return f"{self.bot}: {count} {what}{'' if is_one else 's'} refused: {self.reason}"
 
 
 class Refusals:

@@ -215,13 +215,13 @@ def _refusals(picture: Picture) -> Iterator[RenderableType]:
 
 
 def _entry(picture: Picture, entry: Mapping[str, Any], what: str, cause: str) -> Iterator[RenderableType]:
-    """Yield what happened, and below it why, and what to do or since when it is over."""
+    """Yield what happened, and below it why, and what to do, or when it ended."""
     over_ms = entry["over_since_ms"]
     yield Text(what, style="" if over_ms is None else "dim")
     if over_ms is None:
         parts = (cause and f"{cause}.", entry["advice"])
     else:
-        parts = (cause and f"{cause};", f"over since {_ago(picture, over_ms)}")
+        parts = (cause and f"{cause};", f"ended {_ago(picture, over_ms)}")
     yield Padding(Text(" ".join(filter(None, parts)), style="dim"), (0, 0, 0, 2), expand=False)
 
 

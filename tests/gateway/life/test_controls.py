@@ -73,9 +73,9 @@ async def test_resuming_says_what_it_lifted() -> None:
 
 UNKNOWN = {
     "nearly a bot": (Scope("gird"), "there is no bot gird; did you mean grid?"),
-    "no bot at all": (Scope("x"), "there is no bot x; there are grid, watch"),
+    "no bot at all": (Scope("x"), "there is no bot x; known: grid, watch"),
     "nearly a key": (Scope("grid", "mian"), "there is no key mian; did you mean main?"),
-    "no key at all": (Scope(None, "zzz"), "there is no key zzz; there are main, alt"),
+    "no key at all": (Scope(None, "zzz"), "there is no key zzz; known: main, alt"),
 }
 
 
@@ -92,7 +92,7 @@ async def test_a_name_that_is_none_halts_and_resumes_nobody(command: str, scope:
 async def test_without_bots_the_one_there_is_has_its_name() -> None:
     running = Running()
     assert (await running.controls.halt(Scope("local")))[0] == 200
-    assert (await running.controls.halt(Scope("grid")))[1]["error"].endswith("; there are local")
+    assert (await running.controls.halt(Scope("grid")))[1]["error"].endswith("; known: local")
 
 
 async def test_a_halt_of_what_is_no_more_can_be_lifted() -> None:

@@ -72,5 +72,5 @@ def _unknown(kind: str, name: str | None, known: Iterable[str]) -> str | None:
     if name is None or name in names:
         return None
     near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
     return f"there is no {kind} {name}; {hint}"

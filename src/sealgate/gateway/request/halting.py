@@ -104,7 +104,7 @@ def _found(halts: Halts, ticket: Ticket) -> Halt | None:
 
 def _refusal(halt: Halt) -> Refusal:
     scope = halt.scope
-    detail = f"Orders are halted ({scope.words}). Its operator can release them: `{scope.resume}`."
+    detail = f"Orders are halted ({scope.words}). The gateway's operator can release them: `{scope.resume}`."
     return Refusal("halted", detail)
 
 
