@@ -73,9 +73,10 @@ class Pipeline:
         self._tickets.clear()
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
-        """Admit -> read -> wait -> connect -> stamp and sign -> send -> learn -> reply.
+        """Admit, read, recall, check, wait, connect, stamp, record, sign, send, learn, reply.
 
-        The stamp comes after every wait, the one for a connection included.
+        The stamp comes after every wait, the one for a connection included. Only the journal is waited for
+        behind it, as it records the fence; where that takes long, the request is stamped and recorded again.
         """
         ticket = self._admit(request, context)
         if request.body.is_whole:
@@ -112,7 +113,7 @@ class Pipeline:
     async def _deliver_checked(
         self, ticket: Ticket, checks: Checks, body: bytes, context: RequestContext
     ) -> Answer:
-        """Hold it against its bot's policy first. What is not sent after all does not count."""
+        """Deliver it if its bot's policy allows, and learn prices. What was not sent does not count."""
         guard, passed = checks.guard, None
         if guard is not None:
             passed = guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
