@@ -156,7 +156,7 @@ class Scheme:
         return self.nonce in _PER_MS and self.nonce_order == "rising"
 
     def needs(self, name: str) -> bool:
-        """Ask whether a key must have a value of this name: passphrase or uid."""
+        """Ask whether a text of the file has a value of this name: then a key, or a request, must have it."""
         return any(name in names_in(text) for text in self._texts())
 
     def own_parameters(self) -> set[bytes]:

@@ -1,4 +1,4 @@
-"""Stamp and seal: the bytes of one attempt, made after every wait, for every send anew."""
+"""Seal: make the bytes of one attempt, after every wait and anew for every send."""
 
 from collections.abc import Callable
 

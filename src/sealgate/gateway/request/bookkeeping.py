@@ -1,7 +1,7 @@
 """What is remembered of a request beyond its time: Idempotency-Keys, and orders and nonces in the journal.
 
-Calls of the pipeline: `begin` before anything waits, `reserve` and `intent` before the first byte of an
-attempt, `ended` once at the end, whatever that is.
+The pipeline calls `begin` before anything waits, and before the first byte of each attempt `reserve`,
+`signed` and `intent`; the handler calls `ended` at the end, whatever that is.
 """
 
 from sealgate.core.admission import Ticket

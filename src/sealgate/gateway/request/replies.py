@@ -158,7 +158,7 @@ def head_block(reply: Reply, notes: bytes, framing: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _status_line(status: int, phrase: str) -> bytes:
-    # aiohttp reads a phrase as UTF-8 with surrogates for what is none; this restores its bytes.
+    # The parser reads a phrase as UTF-8 with surrogates for what is none; this restores its bytes.
     return f"HTTP/1.1 {status} {phrase}\r\n".encode("utf-8", "surrogateescape")
 
 

@@ -1,4 +1,4 @@
-"""Where everything goes, as the configuration says it."""
+"""The exchange's address, and how connections to it are made, from the configuration."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +9,7 @@ from sealgate.core.venues.replies import Judge
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where everything goes. `base_url` has no trailing slash; durations are seconds.
+    """Where all requests go. `base_url` has no trailing slash; durations are seconds.
 
     `keep_alive_s` is less than the server's, so that it is not the first to close an idle connection.
     `ca_digest` is of what `ca_file` holds: with other certificates in it, it is another destination.
@@ -27,7 +27,7 @@ class Destination:
 
 
 def destination_of(config: Config, ca_digest: bytes = b"") -> Destination:
-    """Return where everything goes."""
+    """Return the destination that a configuration names."""
     upstream = config.upstream
     return Destination(
         base_url=str(config.base_url),

@@ -1,6 +1,7 @@
-"""What can go wrong with a connection to the upstream, in words. aiohttp's exceptions are known here alone.
+"""What can go wrong with a connection to the upstream, in words.
 
-The words name the cause for people; they never repeat what the peer sent.
+The words name the cause for people; they never repeat what the peer sent. Two of the exceptions are aiohttp's
+in name only: connection.py raises them for a connection that closes before a reply, or in the middle of one.
 """
 
 import os
