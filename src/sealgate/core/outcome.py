@@ -51,11 +51,10 @@ class Outcome:
 
     The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger;
     `key` is None where the request was refused before a key was chosen. `trace_id` is that of the bot's
-    traceparent. `reason` is the slug of the gateway's
-    own answer, None for the upstream's. `has_hung_up` says that the bot did not wait for the reply. `resends`
-    holds one reason for each time it was sent again, `upstream_errors` are all errors that its attempts met.
-    `added_s` is the gateway's own share of the time: neither waiting by design nor the upstream's nor the
-    bot's.
+    traceparent. `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says
+    that the bot did not wait for the reply. `resends` holds one reason for each time it was sent again,
+    `upstream_errors` are all errors that its attempts met. `added_s` is the gateway's own share of the time:
+    neither waiting by design nor the upstream's nor the bot's.
     """
 
     __slots__ = (

@@ -35,7 +35,7 @@ class Sharing(Protocol):
     """Whoever keeps a pacer in step with other gateways on the same key."""
 
     def changed(self) -> None:
-        """Hear that the pacer has something new to tell, before it is asked what to do."""
+        """Note that the pacer has changed, before it is asked what to do."""
 
     async def run(self) -> None:
         """Keep in step until cancelled."""
@@ -60,7 +60,7 @@ class Turn:
         self._is_used = False
 
     def goes(self, now: float) -> None:
-        """Tell that the first byte goes out now, on the host's clock."""
+        """Report that the first byte goes out now, on the host's clock."""
         self._is_used = True
         self._turnstile.goes(self._claim, now if self.has_waited else self._began)
 
@@ -69,7 +69,7 @@ class Turn:
         return self._turnstile.is_paused()
 
     def answered(self, reply: LimitReply) -> None:
-        """Tell how it ended."""
+        """Report how it ended."""
         self._is_answered = True
         self._turnstile.answered(self._claim, reply)
 

@@ -37,12 +37,12 @@ class RequestContext(Outcome):
     and reply. `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may
     conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
     a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
-    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `orders` how many it
-    is to its bot's policy. `watch` is what looks
-    after the key that it goes with. `needs_new_connection`: the idle one that it had
-    got too old, or was closed. `is_limited`: the latest reply refused it for the limit, `is_late`: for its
-    time, as X-Gateway-Valid-Ms wants it. `valid_until` is when that ends, 0.0 without it; `valid_until_ms`
-    the same by the exchange's clock, 0 until the first stamp.
+    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `orders` is how many
+    orders its bot's policy counts it as. `watch` is the KeyWatch of the key that it goes with.
+    `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
+    reply refused it for the limit; `is_late`: for its time, as X-Gateway-Valid-Ms wants it. `valid_until` is
+    when that ends, 0.0 without it; `valid_until_ms` is the same by the exchange's clock, 0 until the first
+    stamp.
     """
 
     __slots__ = (

@@ -84,7 +84,7 @@ def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:
 
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
-    """Say what follows from an attempt without one."""
+    """Say what follows from an attempt that brought no whole reply."""
     if not failure.is_own:
         context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
         context.attempts += failure.is_unsent  # one that was sent is counted since then
