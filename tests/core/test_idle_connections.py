@@ -122,3 +122,11 @@ def test_a_close_counts_by_whether_the_connection_was_used_and_not_as_it_was_ope
     life.answered(5.0, None, 5.0)
     life.closed(6.0, 6.0)
     assert closes.safe_s(6.0, is_used=True) == 3.0
+
+
+def test_a_connection_lasts_as_long_as_the_setting_where_no_close_was_seen() -> None:
+    life = IdleLife(IdleCloses(), 0.1, 1.0)
+    life.rest(15.0)
+    assert life.idle_s(4.0) == 3.0
+    assert (life.lasts_s(4.0), life.lasts_s(4.0, 0.5)) == (12.0, 4.5)
+    assert (life.carries_order(15.9), life.carries_order(16.0)) == (True, False)

@@ -1,7 +1,7 @@
 import pytest
 
 from rig.verdicts import upstream_error
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Conclusion, Outcome, by_kind
 
 
 def test_the_conclusions_are_the_words_of_the_header() -> None:
@@ -41,3 +41,11 @@ def test_how_often_the_limit_refused_it_is_how_many_of_its_errors_say_so() -> No
     outcome.upstream_errors = tuple(upstream_error(kind, 1.0) for kind in kinds)
     assert outcome.times_limited == 2
     assert tuple(error.kind for error in outcome.upstream_errors) == kinds
+
+
+def test_a_batch_is_counted_by_kind() -> None:
+    batch = [Outcome(name, method, 100.0) for name, method in (("r1", "POST"), ("r2", "GET"), ("r3", "POST"))]
+    counts = by_kind(batch)
+    assert sorted((kind[3], count) for kind, count in counts.items()) == [("GET", 1), ("POST", 2)]
+    batch[0].attempts = 2
+    assert sorted(by_kind(batch).values()) == [1, 1, 1]
