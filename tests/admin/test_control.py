@@ -116,7 +116,7 @@ async def test_a_halt_of_what_is_no_more_can_be_lifted(upstream: Upstream, tmp_p
         status, said = await desk.tell("/-/resume", b'{"bot": "gone"}')
         assert (status, said["halts"]) == (200, [])
         status, said = await desk.tell("/-/resume", b'{"bot": "gone"}')
-        assert (status, said["error"]) == (404, "there is no bot gone; there are local")
+        assert (status, said["error"]) == (404, "there is no bot gone; known: local")
 
 
 @pytest.mark.parametrize("path", ["/-/halt", "/-/resume", "/-/reload"])
