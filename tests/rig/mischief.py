@@ -97,6 +97,11 @@ class Mischief:
         """The kinds of what has gone wrong so far, such as "lost"."""
         return {name.partition(":")[0] for name in self.seen}
 
+    @property
+    def kinds_by_code(self) -> set[str]:
+        """The kinds of what was said by a code in a body so far."""
+        return {name.partition(":")[0] for name in self.seen if "code" in name}
+
     def calm_down(self) -> None:
         """Let nothing go wrong from now on, but answer what comes."""
         self._upstream.door.script = self._upstream.early = None
