@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from json.scanner import make_scanner
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -88,8 +89,8 @@ def read_orders(
     """
     if _ENCODED.search(fields):
         raise UnreadableError("the body has a Content-Encoding")
-    kind = b"" if content_type is None else content_type.lower().replace(b" ", b"").replace(b'"', b"")
-    if kind not in (_JSON_TYPES if shape.is_json else _FORM_TYPES):
+    types = _JSON_TYPES if shape.is_json else _FORM_TYPES
+    if content_type is not None and content_type not in types and _plain(content_type) not in types:
         raise UnreadableError(f"the Content-Type is not {'JSON' if shape.is_json else 'a form'} in UTF-8")
     if shape.is_json:
         if query is not None:
@@ -98,6 +99,10 @@ def read_orders(
     else:
         document = _parameters(query, body)
     return [_read(order, shape) for order in _each(document, shape.each)]
+
+
+def _plain(content_type: bytes) -> bytes:
+    return content_type.lower().replace(b" ", b"").replace(b'"', b"")
 
 
 def read_prices(shape: PriceShape, body: bytes) -> dict[str, Decimal]:
@@ -148,11 +153,13 @@ def _at(order: object, path: Path | None) -> object:
     if path is None:
         return None
     for step in path:
-        order = _member(order, step)
+        if not isinstance(order, dict):
+            raise UnreadableError(f"there is no table that could have {step}")
+        order = order.get(step)
         if order is None:
             return None
     # A list or a table is equal to no text, and has no hash to be looked up by.
-    if isinstance(order, list | dict):
+    if isinstance(order, (list, dict)):
         raise UnreadableError(f"{'/'.join(path)} is a list or a table")
     return order
 
@@ -190,26 +197,34 @@ _LONGEST = 88  # characters that `_NUMBER` may match
 
 def _json(body: bytes) -> object:
     try:
-        return _DECODER.decode(body.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
+        text = body.decode("utf-8").strip(_SPACE)
+        document, end = _scan(text, 0)
+        if end == len(text):
+            return document
+        raise UnreadableError("there is more than JSON in the body")
+    except (ValueError, RecursionError, StopIteration) as error:
         cause = str(error) if isinstance(error, UnreadableError) else "the body is no JSON in UTF-8"
         raise UnreadableError(cause) from None
 
 
 def _table(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of a document. Keys that differ in case alone are one to some servers."""
-    if len({key.casefold() for key, _ in pairs}) != len(pairs):
+    table = dict(pairs)
+    if len({*map(str.casefold, table)}) != len(pairs):
         raise UnreadableError("a key comes twice")
-    return dict(pairs)
+    return table
 
 
 def _constant(name: str) -> object:
     raise UnreadableError(f"{name} is no JSON")
 
 
+_SPACE = " \t\n\r"  # RFC 8259 section 2
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_table, parse_int=_Literal, parse_float=_Literal, parse_constant=_constant
 )
+# Not its `decode`, which looks for space around the JSON for as long again as an order takes.
+_scan = make_scanner(_DECODER)  # type: ignore[arg-type] # typeshed takes it for a scanner
 
 
 def _parameters(query: str | None, body: bytes) -> Mapping[str, str]:

@@ -61,15 +61,15 @@ class Policy:
         """
         if shape is None:
             return "route"
-        by_symbol = isinstance(self.max_size, Mapping)
-        needed = {
-            "symbols": self.symbols is not None and shape.symbol is None,
-            "max_size": self.max_size is not None
-            and (shape.size is None or (by_symbol and shape.symbol is None)),
-            "max_notional": self.max_notional is not None and (shape.size is None or shape.in_contracts),
-            "reduce_only": self.reduce_only and shape.reduce_only is None,
-        }
-        return next((rule for rule, is_lacking in needed.items() if is_lacking), None)
+        if shape.symbol is None and self.symbols is not None:
+            return "symbols"
+        if self.max_size is not None:
+            by_symbol = type(self.max_size) is not Decimal
+            if shape.size is None or (by_symbol and shape.symbol is None):
+                return "max_size"
+        if self.max_notional is not None and (shape.size is None or shape.in_contracts):
+            return "max_notional"
+        return "reduce_only" if self.reduce_only and shape.reduce_only is None else None
 
 
 RULES = (
@@ -107,7 +107,7 @@ def _max_size(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
     most = policy.max_size
     if most is None:
         return
-    if isinstance(most, Mapping):
+    if not isinstance(most, Decimal):  # quicker than to ask for a Mapping
         most = most.get(order.symbol or "")
         if most is None:
             raise PolicyError("max_size", "it has no size for this symbol")
@@ -210,9 +210,9 @@ class Spent:
         for window, most, rule, span in bounds:
             if most is not None and window.count(now) + orders > most:
                 raise PolicyError(rule, f"{window.count(now)} of {most} orders passed within {span}")
-        passed = Passed(now, orders)
-        self.restore((passed,))
-        return passed
+        self._minute.add(now, orders)
+        self._day.add(now, orders)
+        return Passed(now, orders)
 
     def restore(self, earlier: Iterable[Passed]) -> None:
         """Take in what passed, the oldest first."""
