@@ -1,4 +1,4 @@
-"""docs/design.md against the code: what it names is there, and each trip goes as it says.
+"""docs/internals/design.md against the code: what it names is there, and each trip goes as it says.
 
 A trip is made on real sockets while every call below `src/sealgate` is noted; the steps of the page must be
 among them in their order.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import BaseModel
 
@@ -63,17 +64,17 @@ def _classes(annotation: object) -> Iterator[type]:
 
 
 def test_every_setting_is_documented_and_exists() -> None:
-    documented = {name for name in first_cells("docs/configuration.md") if ":" not in name}
+    documented = {name for name in first_cells("docs/configuration.md") if not re.search("[: ]", name)}
     assert documented == set(settings(Config))
 
 
 def test_every_reason_is_documented_with_its_status() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\d{3}) \|", (ROOT / "docs/reasons.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (\d{3}) \|", (ROOT / "docs/replies.md").read_text(), re.MULTILINE)
     assert {slug: int(status) for slug, status in rows} == {slug: row.status for slug, row in REASONS.items()}
 
 
 def test_every_metric_is_documented_with_its_type() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/observing.md").read_text(), re.MULTILINE)
     families = text_string_to_metric_families(Metrics(lambda: STATUS).look()().decode())
     exposed = {
         family.name + ("_total" if family.type == "counter" else ""): family.type
@@ -84,12 +85,12 @@ def test_every_metric_is_documented_with_its_type() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    named = {cell.split()[1] for cell in first_cells("docs/commands.md") if cell.startswith("sealgate ")}
+    named = {cell.split()[1] for cell in first_cells("docs/configuration.md") if cell.startswith("sealgate ")}
     assert named == set(COMMANDS)
 
 
 def test_links_lead_somewhere() -> None:
-    for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")):
         for link in re.findall(r"\]\((?!https:)([^)]+)\)", page.read_text()):
             file, _, anchor = link.partition("#")
             target = page.parent / file if file else page
@@ -104,14 +105,22 @@ def anchors(page: str) -> set[str]:
     return plain | set(re.findall(r'<a id="([^"]+)"></a>', page))
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", (ROOT / "README.md").read_text()))
-    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")}
+@pytest.mark.parametrize("folder", ["docs", "docs/adr"])
+def test_the_index_leads_to_every_page(folder: str) -> None:
+    index = ROOT / folder / "README.md"
+    links = re.findall(r"\]\(([\w/-]+\.md)\)", index.read_text())
+    below = [index.parent, *([index.parent / "internals"] if folder == "docs" else [])]
+    pages = {page for place in below for page in place.glob("*.md")}
+    assert {index.parent / link for link in links} >= pages - {index}
+
+
+def test_a_user_needs_a_dozen_pages_at_most() -> None:
+    assert len(list((ROOT / "docs").glob("*.md"))) <= 13  # with the index
 
 
 def test_every_benchmark_is_listed() -> None:
     """A benchmark is a program that takes arguments or prints; the others are started by one."""
-    part = (ROOT / "docs" / "testing.md").read_text().partition("## Benchmarks")[2]
+    part = (ROOT / "docs" / "internals" / "testing.md").read_text().partition("## Benchmarks")[2]
     listed = set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE))
     bench = (ROOT / "tests" / "bench").glob("*.py")
     assert listed == {file.stem for file in bench if "__main__" in file.read_text()} - STARTED
@@ -162,7 +171,15 @@ def unknown_figures(readme: str, page: str) -> list[str]:
 
 
 def test_the_readme_has_the_figures_that_were_measured() -> None:
-    readme, page = ((ROOT / name).read_text() for name in ("README.md", "docs/performance.md"))
+    readme, page = ((ROOT / name).read_text() for name in ("README.md", "docs/internals/performance.md"))
     assert unknown_figures(readme, page) == []
     changed = re.sub(r"(\| gateway +\|)", r"\1 1", readme)
     assert unknown_figures(changed, page) == ["gateway"]
+
+
+def test_every_path_that_contributing_names_is_there() -> None:
+    named = re.findall(
+        r"`((?:src|tests|scripts|docs|deploy|\.ci)/[\w./-]*)", (ROOT / "CONTRIBUTING.md").read_text()
+    )
+    assert len(named) > 15
+    assert [path for path in named if not (ROOT / path).exists()] == []

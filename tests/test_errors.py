@@ -4,7 +4,7 @@ import pytest
 
 from sealgate.errors import REASONS, Fault, Refusal
 
-# The closed list of docs/reasons.md. Not every version knows all of them, and none knows others.
+# The closed list of docs/replies.md. Not every version knows all of them, and none knows others.
 STATUSES = {
     "bad_request": 400,
     "ambiguous_target": 400,

@@ -1,4 +1,4 @@
-"""docs/signing.md and docs/keys.md: each command is run, each table compared with the code."""
+"""docs/signing.md: each command is run, each table compared with the code."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ from sealgate.sandbox.server import running_sandbox
 
 DOCS = Path(__file__).parent.parent / "docs"
 FENCE = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = {name: (DOCS / name).read_text() for name in ("signing.md", "keys.md")}
+PAGES = dict(zip(("signing", "keys"), (DOCS / "signing.md").read_text().split("## Keys at"), strict=True))
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -31,8 +31,8 @@ def lines(page: str) -> list[str]:
     return [line for text in blocks(page, "sh") for line in text.splitlines()]
 
 
-OFFLINE = [line for line in lines("signing.md") if "--timestamp" in line]
-SANDBOX = [line for line in lines("signing.md") if line.startswith("sealgate sandbox")]
+OFFLINE = [line for line in lines("signing") if "--timestamp" in line]
+SANDBOX = [line for line in lines("signing") if line.startswith("sealgate sandbox")]
 ONLINE = [
     line
     for page in PAGES
@@ -63,7 +63,7 @@ def test_the_rehearsal_parses(line: str) -> None:
 
 def test_signing_prints_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (made,) = [line for line in lines("signing.md") if line.startswith("printf")]
+    (made,) = [line for line in lines("signing") if line.startswith("printf")]
     subprocess.run(["sh", "-e", "-c", made], check=True)
     environ = {
         "SEALGATE_BASE_URL": "https://api.example.com",
@@ -72,7 +72,7 @@ def test_signing_prints_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
         "EXCHANGE_SECRET": "correct-horse-battery-staple",
     }
     shown = [CliRunner().invoke(main, shlex.split(line)[1:], env=environ).stdout for line in OFFLINE]
-    assert shown == blocks("signing.md", "text")
+    assert shown == blocks("signing", "text")
 
 
 def test_toml_is_valid(tmp_path: Path) -> None:
@@ -86,13 +86,13 @@ def test_toml_is_valid(tmp_path: Path) -> None:
 
 
 def test_every_finding_is_in_the_table() -> None:
-    named = set(re.findall(r"^\| `(\w+)` \| (?:fail|warn)", PAGES["keys.md"], re.MULTILINE))
+    named = set(re.findall(r"^\| `(\w+)` \| (?:fail|warn)", PAGES["keys"], re.MULTILINE))
     assert named == {*CHECKS, NOT_LISTED}
 
 
 def test_every_end_of_a_search_is_in_the_table() -> None:
     """Each row begins with words of what is printed."""
-    rows = re.findall(r"^\| ([a-z][^|`]+) \| [A-Z]", PAGES["signing.md"], re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z][^|`]+) \| [A-Z]", PAGES["signing"], re.MULTILINE)
     told = [text.replace("{words}", "404") for text in ENDS.values()]
     for row in rows:
         assert any(row in text for text in told), row

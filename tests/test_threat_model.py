@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-PAGE = (TESTS.parent / "docs" / "threat-model.md").read_text()
+PAGE = (TESTS.parent / "docs" / "internals" / "threat-model.md").read_text()
 
 
 def test_every_claim_names_a_test_that_exists() -> None:

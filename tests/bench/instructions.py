@@ -202,7 +202,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--json", action="store_true", help="print JSON: the thousands of a request, by owner"
     )
-    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put them into docs/internals/performance.md")
     options = parser.parse_args()
     if options.write and (options.only or options.functions):
         parser.error("--write needs every row, by module")

@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 
 from bench.latency_plot import plot
 from bench.latency_report import CONNECTIONS, Report, figures_table, ratios_table, summary
-from bench.pages import DOCS, README, machine, write_part
+from bench.pages import INTERNALS, README, machine, write_part
 from bench.process import allow_many_connections
 from bench.programs import BARE, CADDY, DIRECT, MITMPROXY, STARTS, measure, running_ways
 from bench.rows import PLAIN, ROWS, Row
@@ -72,7 +72,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="put the figures into docs/performance.md, its plot and the README",
+        help="put the figures into docs/internals/performance.md, its plot and the README",
     )
     options = parser.parse_args()
     if options.write and options.only:
@@ -99,7 +99,7 @@ def main() -> None:
     if options.write:
         write_part("latency", f"{text}\n\n![Added latency and throughput](performance.svg)")
         write_part("overhead", summary(report), README)
-        (DOCS / "performance.svg").write_text(plot(report))
+        (INTERNALS / "performance.svg").write_text(plot(report))
 
 
 if __name__ == "__main__":

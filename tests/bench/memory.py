@@ -113,7 +113,9 @@ def main() -> None:
     parser.add_argument("--only", action="append", choices=tuple(STARTS), help="this way; may be repeated")
     parser.add_argument("--starts", type=int, default=5, help="of each way, timed (5)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the table into docs/internals/performance.md"
+    )
     options = parser.parse_args()
     allow_many_connections()
     found = {}

@@ -12,8 +12,9 @@ from bench.rivals import versions
 
 README = Path(__file__).parents[2] / "README.md"
 DOCS = README.parent / "docs"
-PAGE = DOCS / "performance.md"
-SCALING = DOCS / "scaling.md"
+INTERNALS = DOCS / "internals"
+PAGE = INTERNALS / "performance.md"
+SCALING = INTERNALS / "scaling.md"
 
 
 def write_part(name: str, text: str, file: Path = PAGE) -> None:

@@ -28,7 +28,7 @@ from tempfile import TemporaryDirectory
 from bench.callgrind import costs
 from bench.instructions import SERVE_SLOWLY, counting, receive, switch
 from bench.orders import VARIED, order, orders, path, token
-from bench.pages import DOCS, machine, spread, table, write_part
+from bench.pages import INTERNALS, machine, spread, table, write_part
 from bench.process import Way, allow_many_connections, wait_until_it_answers
 from bench.programs import SERVE, gateway_environ, measure, running_upstream, serving, started
 from bench.rivals import API_KEY
@@ -220,7 +220,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="two minutes instead of four; coarse figures")
     parser.add_argument("--only", choices=(*VARIED, "queued"), help="one row")
     parser.add_argument("--count", action="store_true", help="count instructions: it takes 20 minutes")
-    parser.add_argument("--write", action="store_true", help="put them into docs/performance.md and its plot")
+    parser.add_argument(
+        "--write", action="store_true", help="put them into docs/internals/performance.md and its plot"
+    )
     return parser.parse_args()
 
 
@@ -236,7 +238,7 @@ def main() -> None:
     print(text)
     if options.write:
         write_part("scaling", f"{text}\n\n![CPU per request](performance-scaling.svg)")
-        (DOCS / "performance-scaling.svg").write_text(
+        (INTERNALS / "performance-scaling.svg").write_text(
             plot(COUNTS, {what: medians(rounds) for what, rounds in rows.items()})
         )
 

@@ -157,7 +157,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--plan", action="store_true", help="in virtual time, up to 256 gateways")
     parser.add_argument("--only", choices=("limits", "outage", "latency"), help="one part")
     parser.add_argument("--quick", action="store_true", help="half a minute; far too few 429s to compare")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/scaling.md")
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/internals/scaling.md")
     return parser.parse_args()
 
 

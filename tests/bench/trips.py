@@ -1,4 +1,4 @@
-"""The trips of docs/design.md: their steps as the page has them, and the pictures that are drawn from those.
+"""The trips of docs/internals/design.md: their steps as the page has them, and their pictures.
 
 A column is a room of the gateway or a part of the house, a row is a step.
 """
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.pages import DOCS
+from bench.pages import INTERNALS
 from bench.svg import COLOURS, drawing, line, text, title
 
-PAGE = DOCS / "design.md"
+PAGE = INTERNALS / "design.md"
 NAMED = re.compile(r"`([\w/]+\.py): (\w+)`")
 _SECTION = re.compile(r"^## Trip (\d): (.+?)$(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 _STEP = re.compile(rf"^(\d+)\. {NAMED.pattern}", re.MULTILINE)
@@ -108,12 +108,12 @@ def _y(row: int) -> float:
 
 def file_of(trip: Trip) -> Path:
     """Return where the picture of a trip stands."""
-    return DOCS / f"trip-{trip.number}.svg"
+    return INTERNALS / f"trip-{trip.number}.svg"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Draw the trips of docs/design.md.")
-    parser.add_argument("--write", action="store_true", help="into docs/trip-1.svg and so on")
+    parser = argparse.ArgumentParser(description="Draw the trips of docs/internals/design.md.")
+    parser.add_argument("--write", action="store_true", help="into docs/internals/trip-1.svg and so on")
     options = parser.parse_args()
     for trip in trips(PAGE.read_text()):
         print(f"{trip.number}. {trip.title}: {', '.join(str(len(way)) for way in trip.ways)} steps")

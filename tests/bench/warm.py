@@ -92,7 +92,9 @@ def main() -> None:
         description="A script's first request, directly and through the gateway."
     )
     parser.add_argument("--quick", action="store_true", help="5 scripts instead of 30")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/performance.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the figures into docs/internals/performance.md"
+    )
     options = parser.parse_args()
     text = report(5, 2) if options.quick else report(30, 5)
     print(text)

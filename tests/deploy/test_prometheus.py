@@ -32,7 +32,7 @@ def queries() -> list[str]:
 
 
 def documented() -> set[str]:
-    return set(re.findall(r"^\| `(sealgate_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+    return set(re.findall(r"^\| `(sealgate_\w+)` \|", (ROOT / "docs/observing.md").read_text(), re.MULTILINE))
 
 
 def named(text: str) -> set[str]:

@@ -20,7 +20,7 @@ class Fence(NamedTuple):
 
 def pages() -> list[Path]:
     """Return README and docs."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def fences(*pages_read: Path) -> Iterator[Fence]:

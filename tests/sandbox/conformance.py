@@ -1,4 +1,4 @@
-"""docs/conformance.md: what service.toml says, and the statements of spec.md that hold the sandbox to it.
+"""docs/internals/conformance.md: what service.toml says, and the statements that hold the sandbox to it.
 
 `PYTHONPATH=tests python -m sandbox.conformance` writes the document.
 """
@@ -38,14 +38,14 @@ PARTS = (
     versioning,
 )
 STATEMENTS = tuple(statement for part in PARTS for statement in part.statements)
-DOCUMENT = Path(__file__).parents[2] / "docs" / "conformance.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "internals" / "conformance.md"
 
 HEAD = f"""\
 # Conformance of the sandbox
 
 The {len(STATEMENTS)} testable statements of the specification, in its order. Each has one case in
 `tests/sandbox/statements/`, run by `tests/sandbox/test_conformance.py` against a running sandbox.
-"Assumed" marks what the specification does not show; see [the sandbox's assumptions](sandbox.md).
+"Assumed" marks what the specification does not show; see [the sandbox's assumptions](../sandbox.md).
 Where the code cites `spec.md` and a heading, it means that specification; the headings below are its own.
 
 `PYTHONPATH=tests python -m sandbox.conformance` writes this page, from the venue's file `service.toml` and

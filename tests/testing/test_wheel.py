@@ -11,7 +11,7 @@ import pytest
 
 from rig.fences import ROOT, fences
 
-EXAMPLES = [block.text for block in fences(ROOT / "docs" / "bot-tests.md") if block.label == "test"]
+EXAMPLES = [block.text for block in fences(ROOT / "docs" / "sandbox.md") if block.label == "test"]
 
 NEEDED = ("pytest", "pytest-asyncio", "httpx", "requests")
 FIFTY = """\

@@ -1,7 +1,7 @@
 """A pytest plugin for the tests of a bot: the sandbox exchange, and a gateway in front of it.
 
 Pytest finds it once Sealgate is installed. Tests ask for `sealgate_sandbox` or `sealgate_gateway`, which run
-in a thread of their own, for synchronous and asynchronous tests alike; docs/bot-tests.md has examples. All
+in a thread of their own, for synchronous and asynchronous tests alike; docs/sandbox.md has examples. All
 else is imported when the first test asks, so that other test runs pay nothing.
 """
 

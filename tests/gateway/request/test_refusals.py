@@ -23,7 +23,7 @@ def line(first: bytes, *fields: bytes, body: bytes = b"") -> bytes:
 
 
 def check_problem(answer: Reply, status: int, reason: str) -> None:
-    """Check all that docs/reasons.md says of a reply that the gateway makes itself."""
+    """Check all that docs/replies.md says of a reply that the gateway makes itself."""
     assert answer.is_whole
     assert (answer.status, answer.reason, answer.outcome) == (status, reason, "not_sent"), answer.raw
     assert (answer.attempts, answer.text("X-Gateway-Queue-Ms")) == (0, "0")
