@@ -43,6 +43,9 @@ _CASES: dict[str, list[tuple[int, object, Means]]] = {
         (429, halves(-1015, "SUCCESS", "FAILURE"), Means.UNKNOWN),
         (400, halves(-2022, "FAILURE", "NOT_ATTEMPTED"), Means.REFUSED),
         (400, {"code": -2021, "msg": "Order would immediately trigger."}, Means.REFUSED),
+        (200, [{"orderId": 1}, {"code": -1006, "msg": "Unexpected response."}], Means.UNKNOWN),
+        (200, [{"orderId": 1}, {"code": -2010}], Means.DONE),
+        (200, [{"code": -1015}, {"code": -1015}], Means.DONE),
     ],
     "bybit": [
         (200, {"retCode": 0, "result": {}}, Means.DONE),
