@@ -153,7 +153,17 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "a route that changes nothing": (
         {"keys": ONE, "routes": [{"match": "GET /v1/trade/x"}]},
         "routes[0]",
-        "changes nothing; add needs, lane or cost",
+        "changes nothing; add needs, lane, cost or share_s",
+    ),
+    "an order that is shared": (
+        {"keys": ONE, "routes": [{"match": "POST /v1/trade/order", "share_s": 1}]},
+        "routes[0].share_s",
+        'is for reads; add needs = "read"',
+    ),
+    "a read that trades and is shared": (
+        {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "needs": "trade", "share_s": 1}]},
+        "routes[0].share_s",
+        "is for reads",
     ),
 }
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,7 +71,7 @@ def test_the_words_that_configuration_log_and_metrics_use() -> None:
 )
 def test_each_call_has_its_rule(call: str, route: Route) -> None:
     method, path = call.split()
-    assert TABLE.find(method, path) == route
+    assert replace(TABLE.find(method, path), share_s=None) == route
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -299,7 +301,28 @@ def test_session_routes_are_for_reading_alone(path: str) -> None:
 )
 def test_the_configuration_changes_only_what_it_names(row: CustomRoute, call: str, route: Route) -> None:
     method, path = call.split()
-    assert RouteTable(ROWS, [row]).find(method, path) == route
+    assert replace(RouteTable(ROWS, [row]).find(method, path), share_s=None) == route
+
+
+@pytest.mark.parametrize(
+    ("row", "call", "share_s"),
+    [
+        pytest.param(CustomRoute("GET", "/else", cost=2.0), "GET /symbols/list", 0.0, id="a read"),
+        pytest.param(CustomRoute("GET", "/else", cost=2.0), "HEAD /symbols/list", 0.0, id="a read by HEAD"),
+        pytest.param(CustomRoute("GET", "/else", cost=2.0), "POST /order", None, id="an order"),
+        pytest.param(
+            CustomRoute("GET", "/symbols/list", share_s=5.0), "GET /symbols/list", 5.0, id="for 5 s"
+        ),
+        pytest.param(CustomRoute("GET", "/x", needs=TRADE), "GET /x", None, id="a GET that trades"),
+        pytest.param(CustomRoute("POST", "/x", needs=READ), "POST /x", None, id="a POST that reads"),
+        pytest.param(
+            CustomRoute("POST", "/x", needs=READ, share_s=0.0), "POST /x", 0.0, id="a POST that is shared"
+        ),
+        pytest.param(CustomRoute("POST", "/x", share_s=1.0), "POST /x", None, id="no read, whatever is said"),
+    ],
+)
+def test_which_replies_may_be_shared(row: CustomRoute, call: str, share_s: float | None) -> None:
+    assert RouteTable(ROWS, [row]).find(*call.split()).share_s == share_s
 
 
 def test_a_literal_goes_before_a_placeholder_and_turns_back_where_it_leads_nowhere() -> None:

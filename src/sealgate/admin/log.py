@@ -223,7 +223,12 @@ def _labels_json(labels: tuple[str | int | None, ...]) -> str:
 
 def _is_rare(outcome: Outcome) -> bool:
     return bool(
-        outcome.reason or outcome.broken or outcome.resends or outcome.upstream_errors or outcome.has_hung_up
+        outcome.reason
+        or outcome.broken
+        or outcome.resends
+        or outcome.upstream_errors
+        or outcome.has_hung_up
+        or outcome.shared
     )
 
 
@@ -236,6 +241,7 @@ def _rare(outcome: Outcome) -> Event:
         "resends": ",".join(outcome.resends),
         "errors": ",".join(error.kind for error in outcome.upstream_errors),
         "hung_up": outcome.has_hung_up,
+        "shared": outcome.shared,
     }
     return {name: value for name, value in values.items() if value}
 

@@ -33,6 +33,7 @@ class Metrics:
         self._retries = self._counter("retries", "Requests sent again", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
         self._errors = self._counter("upstream_errors", "Errors of the upstream, by kind", "key", "kind")
+        self._shared = self._counter("shared_reads", "Reads that went along with an identical one", "key")
         self._paused = Histogram(
             "sealgate_retry_after_seconds",
             "What 429 replies stated",
@@ -51,6 +52,8 @@ class Metrics:
         for outcome in outcomes:
             if outcome.reason is not None or outcome.upstream_errors:
                 self._take_rare(outcome, outcome.key or "")
+            if outcome.shared is not None:
+                self._shared.labels(outcome.key or "").inc()
 
     def _take_rare(self, outcome: Outcome, key: str) -> None:
         """Count what most requests do not have."""

@@ -6,6 +6,7 @@ from sealgate.config.address import Address
 from sealgate.config.model import Config
 from sealgate.config.paths import SettingPath
 from sealgate.config.problems import Problem
+from sealgate.core.routes import RouteTable
 
 
 def inconsistencies(config: Config) -> list[Problem]:
@@ -138,8 +139,21 @@ def _routes_are_inside(config: Config) -> Iterator[Problem]:
         if not route.path.startswith(f"{prefix}/"):
             text = f"is outside upstream.prefix; begin the path with {prefix}/"
             yield Problem(("routes", index, "match"), text)
-        if route.needs is None and route.lane is None and route.cost is None:
-            yield Problem(("routes", index), "changes nothing; add needs, lane or cost")
+        if (route.needs, route.lane, route.cost, route.share_s) == (None, None, None, None):
+            yield Problem(("routes", index), "changes nothing; add needs, lane, cost or share_s")
+
+
+def _only_reads_are_shared(config: Config) -> Iterator[Problem]:
+    table = RouteTable(config.venue.routes)
+    for index, route in enumerate(config.routes):
+        if route.share_s is None:
+            continue
+        standing = table.find(route.method, route.path.removeprefix(config.upstream.prefix))
+        if not (standing.is_read if route.needs is None else route.needs == "read"):
+            text = (
+                'is for reads; add needs = "read" if the exchange changes nothing for it, else leave it out'
+            )
+            yield Problem(("routes", index, "share_s"), text)
 
 
 def _aliases(config: Config) -> str:
@@ -161,4 +175,5 @@ _CHECKS = (
     _bots_know_their_keys,
     _policies_say_something,
     _routes_are_inside,
+    _only_reads_are_shared,
 )

@@ -73,4 +73,5 @@ MANUAL: dict[str, str] = {
     "routes.*.needs": "With read it is also sent again after a lost reply.",
     "routes.*.lane": "cancel goes before order, order before read.",
     "routes.*.cost": "More than 1 where the exchange counts it as several requests.",
+    "routes.*.share_s": "The reply to an identical read may be this old; 0: only reads that wait go as one.",
 }

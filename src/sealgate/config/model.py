@@ -218,6 +218,7 @@ class Route(_Table):
     needs: Permission | None = None
     lane: Literal["cancel", "order", "read"] | None = None
     cost: Count | None = None
+    share_s: SecondsOrZero | None = None
 
     @property
     def method(self) -> str:

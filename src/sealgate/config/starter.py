@@ -56,6 +56,7 @@ _EXAMPLES: dict[str, object] = {
     "routes.*.needs": "read",
     "routes.*.lane": "read",
     "routes.*.cost": 1,
+    "routes.*.share_s": 0.0,
 }
 _HEADERS = {
     "keys.*": "[keys.main]",

@@ -49,6 +49,11 @@ class Failure:
         return self.kind in (FailureKind.FULL, FailureKind.UNREACHABLE, FailureKind.CONNECT_TIMEOUT)
 
     @property
+    def is_for_time(self) -> bool:
+        """Whether its time was over: for another request, with more of it, that says nothing."""
+        return self.kind in (FailureKind.FULL, FailureKind.CONNECT_TIMEOUT, FailureKind.LATE)
+
+    @property
     def is_own(self) -> bool:
         """Whether our own bound was met: then it is no attempt, and no error of the exchange."""
         return self.kind is FailureKind.FULL

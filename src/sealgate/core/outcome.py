@@ -53,8 +53,9 @@ class Outcome:
     `key` is None where the request was refused before a key was chosen. `trace_id` is that of the bot's
     traceparent. `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says
     that the bot did not wait for the reply. `resends` holds one reason for each time it was sent again,
-    `upstream_errors` are all errors that its attempts met. `added_s` is the gateway's own share of the time:
-    neither waiting by design nor the upstream's nor the bot's.
+    `upstream_errors` are all errors that its attempts met. `shared` is the id of the request whose reply also
+    answers this one, None where it has its own. `added_s` is the gateway's own share of the time: neither
+    waiting by design nor the upstream's nor the bot's.
     """
 
     __slots__ = (
@@ -74,6 +75,7 @@ class Outcome:
         "request_id",
         "resends",
         "route",
+        "shared",
         "started",
         "status",
         "total_s",
@@ -95,6 +97,7 @@ class Outcome:
         self.conclusion = _NOT_SENT
         self.reason: str | None = None
         self.detail: str | None = None
+        self.shared: str | None = None
         self.broken: str | None = None
         self.attempts = 0
         self.resends: tuple[str, ...] = ()

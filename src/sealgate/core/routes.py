@@ -49,6 +49,8 @@ class Route:
 
     `order` says where its orders have what a policy asks for, `prices` where its replies have prices.
     `is_cancel`: the venue's file names it, and it can do nothing but cancel. The lane alone says less.
+    `share_s`: a reply to an identical request may be that old, in seconds; with 0 only those that wait go as
+    one, and None shares nothing.
     """
 
     template: str
@@ -60,6 +62,7 @@ class Route:
     order: OrderShape | None = field(default=None, compare=False)
     prices: PriceShape | None = field(default=None, compare=False)
     is_cancel: bool = field(default=False, compare=False)
+    share_s: float | None = None
 
     @cached_property
     def is_read(self) -> bool:
@@ -105,6 +108,7 @@ class CustomRoute:
     needs: Permission | None = None
     lane: Lane | None = None
     cost: float | None = None
+    share_s: float | None = None
 
 
 class RouteTable:
@@ -224,7 +228,9 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     is_demoted = row.needs is Permission.READ and standing.lane is Lane.ORDER
     lane = row.lane or (Lane.READ if is_demoted else standing.lane)
     is_cancel = standing.is_cancel and lane is Lane.CANCEL
-    return replace(standing, needs=needs, lane=lane, cost=row.cost or standing.cost, is_cancel=is_cancel)
+    cost = row.cost or standing.cost
+    changed = replace(standing, needs=needs, lane=lane, cost=cost, is_cancel=is_cancel)
+    return _shared(changed, row.method, standing.share_s if row.share_s is None else row.share_s)
 
 
 def _route(method: str, row: RouteRow) -> Route:
@@ -235,7 +241,7 @@ def _route(method: str, row: RouteRow) -> Route:
     if row.lane is None and lane is Lane.READ and needs is Permission.TRADE:
         lane = Lane.ORDER
     is_cancel = lane is Lane.CANCEL and needs is Permission.TRADE and row.template != _OTHER
-    return Route(
+    route = Route(
         row.template,
         needs,
         row.auth,
@@ -246,6 +252,14 @@ def _route(method: str, row: RouteRow) -> Route:
         row.prices,
         is_cancel,
     )
+    return _shared(route, method, None)
+
+
+def _shared(route: Route, method: str, share_s: float | None) -> Route:
+    """Let reads be shared: those by a method that has no body by themselves, others where it is said."""
+    if share_s is None and method in _READ_METHODS:
+        share_s = 0.0
+    return replace(route, share_s=share_s if route.is_read else None)
 
 
 def _other(method: str) -> Route:

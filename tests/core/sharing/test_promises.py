@@ -1,5 +1,12 @@
-"""Every claim that entered is let go, refused or withdrawn exactly once, whatever the order of events."""
+"""What the pacer promises those who wait, whatever the order of events.
 
+Every claim that enters ends exactly once: let go, shared, refused or withdrawn. None is let go after its
+deadline, and none is refused later than a timer that goes off late allows. A pause that a claim does not
+outlast refuses it at once. Reads have a tenth of what goes, and keep it over a moment in which no read waits.
+Reads that are alike go as one.
+"""
+
+import math
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -20,17 +27,21 @@ from sealgate.core.sharing.notes import Grant, Note, Over
 # Coarse, so that deadlines, pauses and grants often meet in the same moment.
 times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])
 which = st.integers(0, 1000)
+_DEAREST = 3.0  # cost
 
 
 class PacerPromises(RuleBasedStateMachine):
-    """The pacer of one gateway, asked as the shell asks it: `release` follows each call."""
+    """The pacer of one gateway, asked as the shell asks it: `release` follows each call, and at each look."""
 
     def __init__(self) -> None:
         super().__init__()
         self.now = 0.0
         self.count = 0
+        self.look_at = math.inf
         self.waiting: dict[str, Claim] = {}
         self.out: dict[str, Claim] = {}
+        self.since_a_read = 0.0  # the cost that others took from the line
+        self.latest_read = 1.0  # its cost
         self.pacer: Pacer | MemberPacer = self.made()
 
     def made(self) -> Pacer | MemberPacer:
@@ -38,10 +49,36 @@ class PacerPromises(RuleBasedStateMachine):
 
     def obey(self) -> None:
         release = self.pacer.release(self.now)
-        for claim in release.go:
-            self.out[claim.id] = self.waiting.pop(claim.id)
         for refused in release.refused:
             self.waiting.pop(refused.claim.id)
+        for claim in release.go:
+            assert self.now <= claim.give_up_at, "it is let go although its time is over"
+            self.out[claim.id] = self.waiting.pop(claim.id)
+            self.account(claim)
+        for rider, claim in release.shared:
+            assert rider.alike == claim.alike is not None, "it goes along with one that is not alike"
+            assert claim in release.go, "it goes along with one that does not go"
+            self.waiting.pop(rider.id)
+        for claim in release.go:
+            same = [one for one in (*self.waiting.values(), *release.go) if one.alike == claim.alike]
+            assert claim.alike is None or same == [claim], "one that is alike did not go along"
+        self.look_at = math.inf if release.look_again_at is None else release.look_again_at
+        for claim in self.waiting.values():
+            assert self.now < claim.give_up_at, "it waits although its time is over"
+            assert self.look_at <= claim.give_up_at, "nobody looks when its time is over"
+            assert claim.give_up_at >= self.pacer.paused_until, (
+                "it waits for a pause that it does not outlast"
+            )
+
+    def account(self, claim: Claim) -> None:
+        if claim.lane is Lane.READ:
+            self.since_a_read, self.latest_read = 0.0, claim.cost
+            return
+        self.since_a_read += claim.cost
+        if any(one.lane is Lane.READ for one in self.waiting.values()):
+            # Beyond it at most the one that was the tenth, and an order that is owed a tenth, too.
+            most = 10 * max(1.0, self.latest_read) + 2 * _DEAREST
+            assert self.since_a_read <= most, "reads have lost their tenth"
 
     def ask(self, claim: Claim) -> None:
         if self.pacer.goes_at_once(claim, self.now):
@@ -50,13 +87,30 @@ class PacerPromises(RuleBasedStateMachine):
             self.waiting[claim.id] = claim
         self.obey()
 
+    def wait(self, seconds: float, late_s: float = 0.0) -> None:
+        """Let time pass, with the shell's timer: it goes off up to `late_s` late."""
+        end = self.now + seconds
+        while self.look_at + late_s <= end:
+            self.now = max(self.now, self.look_at + late_s)
+            self.obey()
+        self.now = max(self.now, end)
+
     @rule(
-        lane=st.sampled_from(Lane), bot=st.sampled_from("ab"), cost=st.sampled_from([1.0, 3.0]), wait_s=times
+        lane=st.sampled_from(Lane),
+        bot=st.sampled_from("ab"),
+        cost=st.sampled_from([1.0, _DEAREST]),
+        wait_s=times,
     )
     def a_request_comes(self, lane: Lane, bot: str, cost: float, wait_s: float) -> None:
         self.count += 1
         is_read = lane is Lane.READ
         self.ask(Claim(str(self.count), bot, lane, self.now + wait_s, cost=cost, is_read=is_read))
+
+    @rule(bot=st.sampled_from("ab"), wait_s=times, alike=st.sampled_from(["positions", "orders"]))
+    def a_read_comes_that_others_may_share(self, bot: str, wait_s: float, alike: str) -> None:
+        self.count += 1
+        give_up_at = self.now + wait_s
+        self.ask(Claim(str(self.count), bot, Lane.READ, give_up_at, is_read=True, alike=alike))
 
     @precondition(lambda self: self.waiting)
     @rule(number=which)
@@ -76,14 +130,13 @@ class PacerPromises(RuleBasedStateMachine):
         claim = _picked(self.out, number)
         self.pacer.sent(claim, self.now)
         self.pacer.answered(claim, self.now, LimitReply(fate, pause_s, 0.0))
+        self.obey()
         if again and fate is Fate.LIMITED:
             self.ask(replace(claim, is_again=True))
-        self.obey()
 
-    @rule(seconds=times)
-    def time_passes(self, seconds: float) -> None:
-        self.now += seconds
-        self.obey()
+    @rule(seconds=times, late_s=st.sampled_from([0.0, 0.005]))
+    def time_passes(self, seconds: float, late_s: float) -> None:
+        self.wait(seconds, late_s)
 
     @rule(seconds=times)
     def another_gateway_was_paused(self, seconds: float) -> None:
@@ -91,7 +144,7 @@ class PacerPromises(RuleBasedStateMachine):
         self.obey()
 
     def teardown(self) -> None:
-        self.now += 100.0
+        self.wait(100.0)
         self.obey()
         assert self.waiting == {}
         assert not self.pacer.status(self.now).waiting
@@ -111,6 +164,9 @@ class MemberPromises(PacerPromises):
         pacer = MemberPacer(PacerSettings(queue=6), lambda: 0.5, "me")
         pacer.share(self.now)
         return pacer
+
+    def account(self, claim: Claim) -> None:
+        """Leave lanes to the lead, which sees those of all gateways."""
 
     def new_lead(self) -> Lead:
         return Lead(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0)], self.now)

@@ -120,13 +120,13 @@ def test_what_follows_from_a_reply(
 def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
     turn = Heard()
     cut = Failure(FailureKind.LOST, "the reply was cut short", {"retry-after": "0.5"})
-    observe_failure(cut, turn, synced(HandHost()))
+    observe_failure(cut, turn, sent(), synced(HandHost()), 0.0)
     assert turn.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
 
 
 def test_nothing_else_that_was_lost_teaches() -> None:
     turn = Heard()
-    observe_failure(LOST, turn, synced(HandHost()))
+    observe_failure(LOST, turn, sent(), synced(HandHost()), 0.0)
     assert turn.replies == []
 
 
@@ -134,8 +134,8 @@ def test_after_a_failure_of_the_exchange_the_clock_finds_out_whether_it_is_away(
     away, own = synced(HandHost()), synced(HandHost())
     away.due.clear()
     own.due.clear()
-    observe_failure(LOST, Heard(), away)
-    observe_failure(Failure(FailureKind.FULL, "all connections are in use"), Heard(), own)
+    observe_failure(LOST, Heard(), sent(), away, 0.0)
+    observe_failure(Failure(FailureKind.FULL, "all connections are in use"), Heard(), sent(), own, 0.0)
     assert (away.due.is_set(), own.due.is_set()) == (True, False)
 
 
@@ -176,11 +176,18 @@ def test_what_follows_without_a_reply(
     context = sent()
     context.resends, context.give_up_at = resends, 100.0 + left_s
     assert judge_failure(failure, one, context, now=100.0) == verdict
-    assert context.upstream_errors == (upstream_error(failure.kind.value, 100.0),)
+
+
+def test_a_failure_of_the_exchange_is_an_error_of_the_request() -> None:
+    context = sent()
+    observe_failure(UNREACHED, Heard(), context, synced(HandHost()), 100.0)
+    assert context.upstream_errors == (upstream_error("unreachable", 100.0),)
+    assert context.attempts == 2
 
 
 def test_a_full_pool_is_no_error_of_the_exchange() -> None:
     full, context = Failure(FailureKind.FULL, "no connection became free"), sent()
+    observe_failure(full, Heard(), context, synced(HandHost()), 100.0)
     verdict = judge_failure(full, ORDER, context, now=100.0)
     assert verdict == GiveUp("queue_full", "No connection became free.", Conclusion.NOT_SENT)
     assert context.upstream_errors == ()

@@ -111,7 +111,9 @@ async def test_a_pause_of_one_holds_for_the_other(
 @pytest.mark.usefixtures("patient")
 async def test_a_budget_is_one_for_both(upstream: Upstream, redis: RedisServer) -> None:
     async with running_pair(upstream, redis, known=["10/2s"]) as pair:
-        await asyncio.gather(*(station.ask(READ) for station in pair for _ in range(10)))
+        # Each is another one, so that none shares a reply.
+        reads = [request(b"GET", b"/v1/trade/user/0xabc/positions?page=%d" % page) for page in range(10)]
+        await asyncio.gather(*(station.ask(read) for station in pair for read in reads))
     times = bots_reads(upstream)
     assert len(times) == 20
     # In half of the window: what is sent in time may be read late, so that arrivals move together.

@@ -15,6 +15,8 @@ class Claim:
     """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once.
 
     Of those with one `serial` a single one is under way at a time; "" is none.
+    Claims with an equal `alike` want the same reply at the same cost: once one of them goes, the others that
+    wait need not. None is like no other.
     """
 
     id: str
@@ -26,6 +28,7 @@ class Claim:
     is_read: bool = False
     is_again: bool = False
     serial: str = ""
+    alike: object = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,15 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What to do now: send `go`, tell `refused`, look again at `look_again_at` (None: at the next event)."""
+    """What to do now: send `go`, tell `refused`, look again at `look_again_at` (None: at the next event).
+
+    `shared` are claims that left the line with another one, alike and among `go`: the claim, and that one.
+    """
 
     go: tuple[Claim, ...]
     refused: tuple[Refused, ...]
     look_again_at: float | None
+    shared: tuple[tuple[Claim, Claim], ...] = ()
 
 
 class Fate(StrEnum):

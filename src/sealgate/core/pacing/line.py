@@ -5,6 +5,8 @@ Fairness: each bot has a tag that grows by cost / weight whenever it is served, 
 if its own is lower: it goes at once, but saves up nothing. What a bot does not ask for, the others borrow.
 Cancels cost no share.
 
+Claims that are alike keep a place each, so that all go when the earliest of them does, which alone pays.
+
 Ranks: cancel, order, read. A lane of lower rank earns a tenth of all that goes, and goes first once it has
 earned one request, so that none starves. It keeps what it has earned, up to that one request, while
 nothing of it waits: a reader that gave up, or comes rarely, does not begin at nothing again.
@@ -14,6 +16,7 @@ in heaps by tag, costs as running totals.
 """
 
 import heapq
+import math
 from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from itertools import count
@@ -42,6 +45,8 @@ class Line:
         self._ends: list[tuple[float, int, Claim]] = []
         self._order = count()
         self._standing: dict[str, Claim] = {}
+        self._alike: dict[object, dict[str, Claim]] = {}
+        self._expected: dict[object, float] = {}  # when the first of those alike may be expected to go
         self._claims_of: Counter[str] = Counter()
         self._weights = 0.0  # of all bots that wait
 
@@ -51,7 +56,7 @@ class Line:
     def __contains__(self, claim: Claim) -> bool:
         return claim.id in self._standing
 
-    def add(self, claim: Claim) -> None:
+    def add(self, claim: Claim, expected_at: float = math.inf) -> None:
         """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
         if not self._claims_of[claim.bot]:
             self._tags[claim.bot] = max(self._tags.get(claim.bot, 0.0), self._served_tag)
@@ -59,6 +64,9 @@ class Line:
         self._claims_of[claim.bot] += 1
         self._lanes[claim.lane].add(claim)
         self._standing[claim.id] = claim
+        if claim.alike is not None:
+            self._alike.setdefault(claim.alike, {})[claim.id] = claim
+            self._expected[claim.alike] = min(expected_at, self.expected_at(claim))
         heapq.heappush(self._ends, (claim.give_up_at, next(self._order), claim))
 
     def claims(self) -> tuple[Claim, ...]:
@@ -92,10 +100,26 @@ class Line:
         """Take out a claim that stands in line."""
         standing = self._standing.pop(claim.id)
         self._lanes[claim.lane].remove(standing)
+        if standing.alike is not None:
+            alike = self._alike[standing.alike]
+            del alike[standing.id]
+            if not alike:
+                del self._alike[standing.alike], self._expected[standing.alike]
         self._claims_of[claim.bot] -= 1
         if not self._claims_of[claim.bot]:
             del self._claims_of[claim.bot]
             self._weights = self._weights - claim.weight if self._standing else 0.0
+
+    def take_alike(self, claim: Claim) -> list[Claim]:
+        """Take out and return those that are like a claim that goes."""
+        alike = [*self._alike.get(claim.alike, {}).values()]
+        for one in alike:
+            self.remove(one)
+        return alike
+
+    def expected_at(self, claim: Claim) -> float:
+        """Return when the first of those alike may be expected to go, infinity where none waits."""
+        return self._expected.get(claim.alike, math.inf)
 
     def ended(self, now: float) -> list[Claim]:
         """Take out and return the claims whose time is over at `now`."""

@@ -84,11 +84,12 @@ class Pacer:
         ahead = self._line.cost_ahead(claim, now, slot_s, is_apart=self._class(claim))
         room_s = self._envelope.room_at(claim, now, is_paced=self._is_paced(claim)) - now
         wait_s = max(pause_s, room_s) + ahead * slot_s
+        wait_s = min(wait_s, max(pause_s, self._line.expected_at(claim) - now))
         if now + wait_s > claim.give_up_at:
             return _too_long(claim, wait_s, slot_s)
         if len(self._line) >= self.settings.queue:
             return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
-        self._line.add(claim)
+        self._line.add(claim, now + wait_s)
         return None
 
     def leave(self, claim: Claim) -> None:
@@ -113,8 +114,8 @@ class Pacer:
         if not len(self._line):
             return _NOTHING
         refused = self.expire(now)
-        go, again_at = self._release_ready(now)
-        return Release(tuple(go), tuple(refused), self.next_look(again_at))
+        go, shared, again_at = self._release_ready(now)
+        return Release(tuple(go), tuple(refused), self.next_look(again_at), tuple(shared))
 
     def expire(self, now: float) -> list[Refused]:
         """Take out of the queue all that cannot be sent in time any more."""
@@ -142,6 +143,10 @@ class Pacer:
     def must_wait_for_serial(self, claim: Claim) -> bool:
         """Whether another request is under way that this one must not overtake."""
         return claim.serial in self._serials
+
+    def go_along(self, claim: Claim) -> list[tuple[Claim, Claim]]:
+        """Take out of the queue those that are like one that goes; return each with that one."""
+        return [(one, claim) for one in self._line.take_alike(claim)]
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from what came back for a claim that was let go."""
@@ -235,15 +240,17 @@ class Pacer:
         if not self.settings.known:
             self._envelope.limits = memory.restore(kept, now)
 
-    def _release_ready(self, now: float) -> tuple[list[Claim], float | None]:
-        """Take from the line what may go; return it, and when the next one may."""
+    def _release_ready(self, now: float) -> tuple[list[Claim], list[tuple[Claim, Claim]], float | None]:
+        """Take from the line what may go; return it, what goes along, and when the next one may."""
         go: list[Claim] = []
+        shared: list[tuple[Claim, Claim]] = []
         while True:
             claim, at = self._next(now)
             if claim is None:
-                return go, at
+                return go, shared, at
             self._take(claim, now)
             go.append(claim)
+            shared += self.go_along(claim)
 
     def _next(self, now: float) -> tuple[Claim | None, float | None]:
         """Return who may go now, or when somebody may; one waits behind another of its class."""

@@ -1,5 +1,6 @@
 """The queues of one lane: the claims of each bot in order, and the bots by tag.
 
+Claims that are alike go as one, so they cost as much as one: in the lane, and among those of one bot.
 The heap may hold a bot with an old tag, or one that waits no longer: tags only grow, so such an entry comes
 up too early and is put right then.
 """
@@ -21,6 +22,7 @@ class LaneQueues:
         self._serials: defaultdict[str, Counter[str]] = defaultdict(Counter)  # how many of each, by bot
         self._heap: list[tuple[float, str]] = []
         self._heaped: set[str] = set()
+        self._alike: Counter[tuple[str | None, object]] = Counter()  # of a bot, and of all (None)
         self.cost = 0.0  # of all claims
 
     def __bool__(self) -> bool:
@@ -37,9 +39,9 @@ class LaneQueues:
         queue[claim.id] = claim
         if claim.is_again:
             queue.move_to_end(claim.id, last=False)
-        self._costs[claim.bot] += claim.cost
+        self._costs[claim.bot] += self._cost_of_one_more(claim.bot, claim, 1)
+        self.cost += self._cost_of_one_more(None, claim, 1)
         self._serials[claim.bot][claim.serial] += 1
-        self.cost += claim.cost
 
     def head(self, busy: Collection[str] = ()) -> Claim:
         """Return the first claim of the bot with the lowest tag; somebody must wait.
@@ -70,14 +72,25 @@ class LaneQueues:
         """Take out a claim."""
         queue = self._queues[claim.bot]
         del queue[claim.id]
-        self._costs[claim.bot] -= claim.cost
-        self.cost -= claim.cost
+        self._costs[claim.bot] -= self._cost_of_one_more(claim.bot, claim, -1)
+        self.cost -= self._cost_of_one_more(None, claim, -1)
         serials = self._serials[claim.bot]
         serials[claim.serial] -= 1
         if not serials[claim.serial]:
             del serials[claim.serial]
         if not queue:
             del self._queues[claim.bot], self._costs[claim.bot], self._serials[claim.bot]
+
+    def _cost_of_one_more(self, bot: str | None, claim: Claim, more: int) -> float:
+        """Count one more, or one less, of those alike; return the cost that comes or goes with it."""
+        if claim.alike is None:
+            return claim.cost
+        place = bot, claim.alike
+        before = self._alike[place]
+        self._alike[place] = before + more
+        if not self._alike[place]:
+            del self._alike[place]
+        return 0.0 if before and before + more else claim.cost
 
     def cost_of(self, bot: str) -> float:
         """Return the cost of a bot's claims."""

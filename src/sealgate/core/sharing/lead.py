@@ -126,8 +126,11 @@ class Lead:
             self.pacer.recall([(now, sum(cost for _, cost in spent))])
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
-        """Let it go, take it into the queue, or decline it."""
-        inner = replace(claim, id=f"{member} {claim.id}")
+        """Let it go, take it into the queue, or decline it.
+
+        Those alike stay apart here: which of them go along is for the member to say, as it has their bots.
+        """
+        inner = replace(claim, id=f"{member} {claim.id}", alike=None)
         if self._is_open and self.pacer.goes_at_once(inner, now):
             self._let_go(inner)
         elif (refused := self.pacer.enter(inner, now)) is not None:

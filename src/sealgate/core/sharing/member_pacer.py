@@ -144,8 +144,9 @@ class MemberPacer:
     def release(self, now: float) -> Release:
         """Return what to do now, as the lead or the careful guess says.
 
-        Each claim leaves the queue by one of three ways, in this order: its time is over, the lead declined
-        it, the lead let it go. What has left is no longer in `_asked`, so no other way takes it again.
+        Each claim leaves the queue by one of four ways, in this order: its time is over, the lead declined
+        it, the lead let it go, it goes along with one that is alike. What has left is no longer in `_asked`,
+        so no other way takes it again.
         """
         if not self.is_shared:
             return self.own.release(now)
@@ -153,8 +154,8 @@ class MemberPacer:
         for one in refused:
             self._drop(one.claim.id)
         refused += self._take_declined()
-        go, again_at = self._take_granted(now)
-        return Release(tuple(go), tuple(refused), self.own.next_look(again_at))
+        go, shared, again_at = self._take_granted(now)
+        return Release(tuple(go), tuple(refused), self.own.next_look(again_at), tuple(shared))
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Pass on what came back; a pause begins here at once."""
@@ -232,26 +233,33 @@ class MemberPacer:
                 refused.append(Refused(claim, one.slug, one.detail, one.retry_after_s))
         return refused
 
-    def _take_granted(self, now: float) -> tuple[list[Claim], float | None]:
-        """Take out of the queue what the lead let go; return it, and when to look again."""
+    def _take_granted(self, now: float) -> tuple[list[Claim], list[tuple[Claim, Claim]], float | None]:
+        """Take out of the queue what the lead let go; return it, what goes along, and when to look again."""
         if self._granted and now < self.paused_until <= now + _SOON_S:
-            return [], self.paused_until
+            return [], [], self.paused_until
         granted, self._granted = dict.fromkeys(self._granted), []
         claims = [claim for name in granted if (claim := self._asked.get(name)) is not None]
         if self.is_paused(now):  # it was granted before the pause was known: ask once more
             for claim in claims:
                 self.outbox.gone(claim.id)
                 self.outbox.waits(claim, now)
-            return [], None
+            return [], [], None
         go: list[Claim] = []
+        shared: list[tuple[Claim, Claim]] = []
         for claim in sorted(claims, key=_goes_behind_cancels):
+            if claim.id not in self._asked:  # it went along with one that is alike
+                continue
             if self.own.must_wait_for_serial(claim):  # it keeps its grant
                 self._granted.append(claim.id)
                 continue
             del self._asked[claim.id]
             self._let_go(claim, claim.id, now)
             go.append(claim)
-        return go, None
+            along = self.own.go_along(claim)
+            for one, _ in along:
+                self._drop(one.id)
+            shared += along
+        return go, shared, None
 
     def _let_go(self, claim: Claim, name: str, now: float) -> None:
         self.own.let_go(claim, now)

@@ -167,9 +167,9 @@ def _compact(message: dict[str, Any]) -> str:
 
 
 def _claim(claim: Claim, now: float) -> list[Any]:
-    """Return all but the serial: only whoever sends it must keep the order."""
-    values = astuple(replace(claim, give_up_at=claim.give_up_at - now))
-    return list(values[:-1])
+    """Return all but serial and likeness: only whoever sends it keeps the order, and knows who may share."""
+    values = astuple(replace(claim, give_up_at=claim.give_up_at - now, alike=None))
+    return list(values[:-2])
 
 
 def _over(over: Over, now: float) -> list[Any]:

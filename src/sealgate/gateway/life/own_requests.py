@@ -49,6 +49,7 @@ def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
     target = parse_target(path, rules.prefix)
     inner = target.path[len(rules.prefix) :]
     method = rules.routes.method_of_read(inner)
-    route = replace(rules.routes.find(method, inner), lane=lane)
+    # It asks about the key, so it shares no reply.
+    route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
     bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
     return Ticket(bot, alias, route, method, target, Head({}, b""), None)

@@ -49,6 +49,7 @@ def route_table(config: Config) -> RouteTable:
             Permission(route.needs) if route.needs else None,
             Lane(route.lane) if route.lane else None,
             route.cost,
+            route.share_s,
         )
         for route in config.routes
     ]

@@ -44,20 +44,65 @@ class Sharing(Protocol):
         """Return how that goes."""
 
 
+class Shared:
+    """What one attempt brings to all that go along with it. It ends once; nothing came of it until then.
+
+    `request_id` is that of the request that was sent. `is_too_large`: its reply cannot be handed round.
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self.request_id = ""
+        self.attempt: object = None
+        self.is_too_large = False
+        self._over = asyncio.Event()
+
+    @property
+    def came_to_nothing(self) -> bool:
+        """Whether it is over without an attempt that others may have."""
+        return self._over.is_set() and self.attempt is None
+
+    def end(self, attempt: object = None) -> None:
+        """Let all have it; without an attempt, each has to be sent after all."""
+        if not self._over.is_set():
+            self.attempt = attempt
+            self._over.set()
+
+    async def wait(self) -> object:
+        """Return the attempt, None where nothing came of it."""
+        await self._over.wait()
+        return self.attempt
+
+
 class Turn:
     """A claim that was let go. Leaving its block gives the turn back, or counts it as lost if it was used.
 
     Call `goes` when the first byte is about to go out. `has_waited` says whether anything was waited for
-    since the pacer let it go, at `began`.
+    since the pacer let it go, at `began`. `shared` is what others wait for that go along, if any do.
     """
 
-    def __init__(self, turnstile: "Turnstile", claim: Claim, began: float, *, has_waited: bool) -> None:
+    def __init__(
+        self,
+        turnstile: "Turnstile",
+        claim: Claim,
+        began: float,
+        *,
+        has_waited: bool,
+        shared: Shared | None = None,
+    ) -> None:
         self.has_waited = has_waited
+        self.shared = shared
         self._began = began
         self._turnstile = turnstile
         self._claim = claim
         self._is_answered = False
         self._is_used = False
+
+    def share(self) -> Shared:
+        """Return what others may wait for from now on."""
+        if self.shared is None:
+            self.shared = Shared(self._claim)
+        return self.shared
 
     def goes(self, now: float) -> None:
         """Report that the first byte goes out now, on the host's clock."""
@@ -83,6 +128,8 @@ class Turn:
             self.answered(LimitReply(Fate.LOST))
         elif not self._is_answered:
             self._turnstile.leave(self._claim)
+        if self.shared is not None:
+            self.shared.end()
 
 
 class Turnstile:
@@ -92,7 +139,7 @@ class Turnstile:
         self._pacer = pacer
         self._host = host
         self.sharing: Sharing | None = None
-        self._waiting: dict[str, asyncio.Future[None]] = {}
+        self._waiting: dict[str, asyncio.Future[Shared | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0  # what it was set for; it goes off earlier where that is far away
 
@@ -109,24 +156,28 @@ class Turnstile:
             self.sharing.changed()
         return Turn(self, claim, now, has_waited=False)
 
-    async def pass_through(self, claim: Claim) -> Turn:
-        """Return the claim's turn, when it has come: it stands in line.
+    async def pass_through(self, claim: Claim) -> Turn | Shared:
+        """Return the claim's turn, when it has come: it stands in line. Else what it goes along with.
 
         Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
         """
         refused = self._pacer.enter(claim, self._host.now())
         if refused is not None:
             raise _refusal(refused)
-        waiting = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[Shared | None] = asyncio.get_running_loop().create_future()
         self._waiting[claim.id] = waiting
         self.go_on()
         try:
-            await waiting
+            shared = await waiting
         except asyncio.CancelledError:
             self._waiting.pop(claim.id, None)
             self.leave(claim)
+            if waiting.done() and not waiting.cancelled() and waiting.exception() is None:
+                _give_up(claim, waiting.result())  # its turn came in this turn of the loop
             raise
-        return Turn(self, claim, self._host.now(), has_waited=True)
+        if shared is not None and shared.claim is not claim:
+            return shared
+        return Turn(self, claim, self._host.now(), has_waited=True, shared=shared)
 
     def goes(self, claim: Claim, now: float) -> None:
         """Let the pacer know when a claim is really sent."""
@@ -157,10 +208,17 @@ class Turnstile:
         if now is None:
             now = self._host.now()
         release = self._pacer.release(now)
+        sharing = {claim.id: Shared(claim) for _, claim in release.shared}
         for claim in release.go:
-            waiting = self._waiting.pop(claim.id)
-            if not waiting.done():  # else its bot hung up in this turn of the loop, and gives the turn back
-                waiting.set_result(None)
+            shared, waiting = sharing.get(claim.id), self._waiting.pop(claim.id)
+            if not waiting.done():
+                waiting.set_result(shared)
+            else:  # its bot hung up in this turn of the loop, and gives the turn back
+                _give_up(claim, shared)
+        for rider, claim in release.shared:
+            waiting = self._waiting.pop(rider.id)
+            if not waiting.done():
+                waiting.set_result(sharing[claim.id])
         for refused in release.refused:
             waiting = self._waiting.pop(refused.claim.id)
             if not waiting.done():
@@ -198,6 +256,12 @@ class Turnstile:
         """Return what waits here, until when, what was learned of the limit, and who shares it."""
         status = self._pacer.status(self._host.now())
         return status if self.sharing is None else replace(status, sharing=self.sharing.status())
+
+
+def _give_up(claim: Claim, shared: Shared | None) -> None:
+    """Let those that go along with a claim know that it was not sent."""
+    if shared is not None and shared.claim is claim:
+        shared.end()
 
 
 def _refusal(refused: Refused) -> Refusal:

@@ -42,7 +42,7 @@ class RequestContext(Outcome):
     `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
     reply refused it for the limit; `is_late`: for its time, as X-Gateway-Valid-Ms wants it. `valid_until` is
     when that ends, 0.0 without it; `valid_until_ms` is the same by the exchange's clock, 0 until the first
-    stamp.
+    stamp. `has_shared`: it waited for the reply of another request, in vain; `may_share`: it may do so again.
     """
 
     __slots__ = (
@@ -54,12 +54,14 @@ class RequestContext(Outcome):
         "ends_at",
         "fence_ms",
         "give_up_at",
+        "has_shared",
         "is_late",
         "is_limited",
         "is_over",
         "is_read",
         "is_under_way",
         "may_be_stopped",
+        "may_share",
         "name",
         "needs_new_connection",
         "not_before",
@@ -83,8 +85,8 @@ class RequestContext(Outcome):
         self.give_up_at = self.ends_at = self.not_before = self.sent_at = self.valid_until = 0.0
         self.timestamp_ms = self.fence_ms = self.orders = self.valid_until_ms = 0
         self.is_read = self.is_over = self.is_under_way = self.is_limited = self.is_late = False
-        self.needs_new_connection = False
-        self.may_be_stopped = True
+        self.needs_new_connection = self.has_shared = False
+        self.may_be_stopped = self.may_share = True
         self.name: Name | None = None
         self.digest: str | None = None
         self.order: Order | None = None
@@ -140,10 +142,10 @@ class RequestContext(Outcome):
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
 
-    def claim(self, ticket: Ticket, serial: str = "") -> Claim:
-        """Return what stands in line for it."""
+    def claim(self, ticket: Ticket, serial: str = "", alike: object = None) -> Claim:
+        """Return what stands in line for it; those `alike` may go as one."""
         bot, route = ticket.bot, ticket.route
-        is_again = RATE_LIMITED in self.resends or NONCE in self.resends
+        is_again = self.has_shared or RATE_LIMITED in self.resends or NONCE in self.resends
         return Claim(
             self.own_id,
             bot.name,
@@ -154,6 +156,7 @@ class RequestContext(Outcome):
             ticket.is_read,
             is_again,
             serial,
+            alike,
         )
 
     def is_valid_until(self, moment: float) -> None:
@@ -164,6 +167,8 @@ class RequestContext(Outcome):
     def has_resynced(self, step_s: float | None) -> None:
         """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
         self.valid_until_ms = 0  # it was by the clock before
+        if not self.upstream_errors:  # it was that of another one, which this one went along with
+            return
         *earlier, refused = self.upstream_errors
         self.upstream_errors = (*earlier, refused._replace(step_s=step_s))
 
@@ -209,6 +214,8 @@ class RequestContext(Outcome):
             self.queue_s * 1000,
             conclusion.encode("ascii"),
         )
+        if self.shared is not None:
+            lines += b"X-Gateway-Shared: %b\r\n" % self.shared.encode("ascii")
         if conclusion is _UNKNOWN and self.fence_ms:  # 0: of a first one that is not signed yet
             lines += b"X-Gateway-Fence-Ms: %d\r\n" % self.fence_ms
         return lines

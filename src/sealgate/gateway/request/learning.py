@@ -72,12 +72,16 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
     return after_reply(answer.verdict, is_read=ticket.is_read, replay=replay, resends=resends)
 
 
-def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:
+def observe_failure(
+    failure: Failure, turn: Learner, context: RequestContext, clock: KeptClock, now: float
+) -> None:
     """Let the clock find out whether the exchange is away.
 
     The pacer learns from a refusal for the limit whose body was cut.
     """
     if not failure.is_own:
+        context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
+        context.attempts += failure.is_unsent  # one that was sent is counted since then
         clock.due.set()
     if failure.limit_fields is not None:
         turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now))
@@ -85,9 +89,6 @@ def observe_failure(failure: Failure, turn: Learner, clock: KeptClock) -> None:
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
     """Say what follows from an attempt that brought no whole reply."""
-    if not failure.is_own:
-        context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
-        context.attempts += failure.is_unsent  # one that was sent is counted since then
     resends = context.resends.count(failure.kind.value)
     time_left_s = context.give_up_at - now
     return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

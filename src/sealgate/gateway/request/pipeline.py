@@ -12,6 +12,7 @@ from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKi
 from sealgate.core.clock import last_ms
 from sealgate.core.outcome import Conclusion
 from sealgate.core.policy import Checks
+from sealgate.core.recent_reads import RecentReads
 from sealgate.core.routes import Auth, Lane
 from sealgate.core.venues.replies import Means
 from sealgate.errors import Refusal
@@ -20,7 +21,7 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.keys.sealing import check_session, sealed_request
-from sealgate.gateway.pacing.turnstile import Turn
+from sealgate.gateway.pacing.turnstile import Shared, Turn
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.gateway.request.halting import Halting
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
+_REDIRECTS = 300  # the first status that is no success
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
 _NOT_SENT, _DONE = Conclusion.NOT_SENT, Means.DONE
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
@@ -61,6 +63,7 @@ class Pipeline:
         self._host = host
         self.heads: HeadMemory[RequestHead] = HeadMemory()  # of requests that were admitted
         self._tickets = TicketMemory()
+        self._recent_reads: RecentReads[Shared] = RecentReads()
 
     @property
     def is_draining(self) -> bool:
@@ -71,6 +74,7 @@ class Pipeline:
         """Let go of the heads that are remembered, as no request comes here any more: tokens are in them."""
         self.heads.clear()
         self._tickets.clear()
+        self._recent_reads.clear()
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         """Admit, read, recall, check, wait, connect, stamp, record, sign, send, learn, reply.
@@ -131,13 +135,21 @@ class Pipeline:
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
         while True:
-            with self._pass_at_once(ticket, context) or await self._wait(ticket, context) as turn:
+            shared = self._recent_read(ticket, body, context) if ticket.route.share_s else None
+            turn = shared or self._pass_at_once(ticket, context) or await self._wait(ticket, body, context)
+            if isinstance(turn, Shared):
+                if (answer := await self._go_along(turn, ticket, context)) is not None:
+                    return answer
+                continue
+            with turn:
                 attempt: Answer | Failure | None
                 connection = self._take_idle(ticket, context) or await self._connect(ticket, turn, context)
                 if isinstance(connection, UpstreamConnection):
                     attempt = await self._send(ticket, body, connection, turn, context)
                 else:
                     attempt = connection
+                if turn.shared is not None and attempt is not None:
+                    self._hand_round(turn.shared, attempt, ticket, body, context)
                 # Without one, a pause or a halt came between: nothing was sent, and it waits once more.
                 answer = None if attempt is None else self._learn(ticket, attempt, turn, context)
             if answer is not None:
@@ -207,6 +219,61 @@ class Pipeline:
         if ticket.route.auth is _SIGNED:
             self.tree.live_keys[ticket.key].watch.pass_or_refuse()
 
+    def _alike(self, ticket: Ticket, body: bytes) -> object:
+        """Return what a read has in common with those that may have its reply: all that is sent, and the key.
+
+        Each of their bots was admitted to the same by the rules of this very pipeline.
+        """
+        return self, ticket.key, ticket.method, ticket.target.raw, ticket.head.passed, body
+
+    def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext) -> Shared | None:
+        """Return what was sent a moment ago and is alike. A disabled key is tried at the exchange itself."""
+        if not context.may_share or self.tree.live_keys[ticket.key].watch.health.fault is not None:
+            return None
+        shared = self._recent_reads.find(self._alike(ticket, body), self._host.now())
+        return None if shared is None or shared.came_to_nothing else shared
+
+    async def _go_along(self, shared: Shared, ticket: Ticket, context: RequestContext) -> Answer | None:
+        """Take what another's attempt brings as one's own; return None where it is to be sent after all."""
+        context.enter(UPSTREAM, now := self._host.now())
+        try:
+            async with asyncio.timeout(max(0.0, context.ends_at - now)):
+                attempt = await shared.wait()
+        except TimeoutError:
+            detail = "The read that was sent for this one, too, got no answer in time."
+            raise Refusal("upstream_timeout", detail) from None
+        context.enter(OWN, now := self._host.now())
+        context.has_shared, context.may_share = True, not shared.is_too_large
+        if not isinstance(attempt, Answer | Failure):
+            return None
+        context.shared = shared.request_id
+        answer = self._judge_attempt(ticket, attempt, context, now)
+        if answer is None:
+            context.shared = None
+        return answer
+
+    def _hand_round(
+        self,
+        shared: Shared,
+        attempt: Answer | Failure,
+        ticket: Ticket,
+        body: bytes,
+        context: RequestContext,
+    ) -> None:
+        """Let others have what came of an attempt, unless it is too large to be held or time was short."""
+        is_whole = isinstance(attempt, Answer) and attempt.remainder is None
+        is_failure = isinstance(attempt, Failure) and not attempt.is_own
+        is_short = ticket.deadline_s is not None and isinstance(attempt, Failure) and attempt.is_for_time
+        if ticket.route.share_s:
+            alike = self._alike(ticket, body)
+            if isinstance(attempt, Answer) and is_whole and _is_success(attempt):
+                self._recent_reads.keep(alike, shared, len(attempt.body) + ticket.head.size + len(body))
+            else:
+                self._recent_reads.drop(alike, shared)
+        shared.request_id = context.request_id
+        shared.is_too_large = isinstance(attempt, Answer) and not is_whole
+        shared.end(attempt if is_whole or (is_failure and not is_short) else None)
+
     def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Turn | None:
         """Return the turn of a request that need not wait. Raises Refusal `halted`."""
         self._halting.check(ticket)
@@ -220,8 +287,8 @@ class Pipeline:
             return None
         return turnstile.pass_at_once(context.claim(ticket, serial), now)
 
-    async def _wait(self, ticket: Ticket, context: RequestContext) -> Turn:
-        """Wait for what a resend waits for, for the clock, and in line."""
+    async def _wait(self, ticket: Ticket, body: bytes, context: RequestContext) -> Turn | Shared:
+        """Wait for what a resend waits for, for the clock, and in line, where alike reads go as one."""
         context.enter(QUEUE, self._host.now())
         turnstile, serial = self.tree.open_turnstile, ""
         if context.resends:
@@ -230,7 +297,8 @@ class Pipeline:
             live_key = self.tree.live_keys[ticket.key]
             turnstile, serial = live_key.turnstile, live_key.serial_of(ticket.route.auth)
             await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
-        claim = context.claim(ticket, serial)
+        is_shared = ticket.route.share_s is not None and context.may_share
+        claim = context.claim(ticket, serial, self._alike(ticket, body) if is_shared else None)
         turn = turnstile.pass_at_once(claim, self._host.now()) or await turnstile.pass_through(claim)
         context.enter(OWN, self._host.now())
         return turn
@@ -301,6 +369,10 @@ class Pipeline:
             return _give_up(connection, context)
         turn.goes(now)
         context.sends(now)
+        if share_s := ticket.route.share_s:
+            self._recent_reads.sent(self._alike(ticket, body), now + share_s, turn.share(), now)
+        if turn.shared is not None:
+            context.may_be_stopped = False  # others wait for it, too
         attempt = await connection.exchange(
             data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
         )
@@ -388,6 +460,11 @@ class Pipeline:
         now = self._host.now()
         context.came_back(now)
         self._observe(ticket, attempt, turn, context)
+        return self._judge_attempt(ticket, attempt, context, now)
+
+    def _judge_attempt(
+        self, ticket: Ticket, attempt: Answer | Failure, context: RequestContext, now: float
+    ) -> Answer | None:
         if isinstance(attempt, Answer):
             reply = judge_reply(attempt, ticket, context, self.tree.limits.replay)
             context.concludes(reply.conclusion)
@@ -408,7 +485,7 @@ class Pipeline:
         """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
         try:
             if isinstance(attempt, Failure):
-                observe_failure(attempt, turn, self.tree.clock)
+                observe_failure(attempt, turn, context, self.tree.clock, self._host.now())
                 return
             observe(attempt, turn, ticket, context, self.tree.clock, self.tree.config.venue.limits.counters)
             if ticket.route.auth is _SIGNED:
@@ -439,6 +516,10 @@ def _check_bound(valid_ms: int, error_ms: int) -> None:
 def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:
     """Ask whether a reply that is lost costs nothing but time: then it goes on the oldest connections."""
     return ticket.is_read and not context.resends
+
+
+def _is_success(answer: Answer) -> bool:
+    return answer.verdict.means is _DONE and answer.status < _REDIRECTS
 
 
 def _give_up(connection: UpstreamConnection, context: RequestContext) -> Failure | None:
