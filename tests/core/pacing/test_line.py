@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from sealgate.core.pacing.claims import Claim
@@ -161,10 +163,15 @@ def test_depths_by_lane_and_bot() -> None:
 @pytest.mark.parametrize(
     ("lane", "bot", "expected"),
     [
-        (CANCEL, "b", 1.0),  # behind the other cancel only
+        (CANCEL, "b", 0.0),  # of equal shares the first by name goes first
+        (CANCEL, "d", 1.0),  # behind the other cancel only
         (ORDER, "a", 5.0),  # the cancel; of its own two and two more bots' as much, but there are only four
-        (ORDER, "c", 1.0),  # the cancel; by its share it is the next order
-        (READ, "d", 5.0),  # all cancels and orders; by its share it is the next read
+        (
+            ORDER,
+            "c",
+            3.0,
+        ),  # the cancel; one order each of the two bots that are due as it is, and first by name
+        (READ, "d", 6.0),  # all cancels and orders, and the read that was there before
     ],
 )
 def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: float) -> None:
@@ -214,14 +221,37 @@ def test_a_bot_of_twice_the_weight_waits_for_half_as_much() -> None:
     assert line.cost_ahead(claim("x", weight=2.0), 0.0, 1.0) == 3.0
 
 
-def test_a_bot_that_comes_after_an_empty_line_waits_for_its_own_share_alone() -> None:
+def test_a_bot_that_was_served_waits_for_what_the_others_are_due_since() -> None:
     line = Line()
     line.add(claim("1"))
     served(line, 1)
     line.add(claim("2"))
     for name in "345":
         line.add(claim(name, bot="b"))
-    assert line.cost_ahead(claim("6"), 0.0, 1.0) == 2.0
+    assert line.cost_ahead(claim("6"), 0.0, 1.0) == 3.0
+
+
+def test_one_that_was_refused_goes_before_its_bots_others() -> None:
+    line = Line()
+    for name, bot in (("1", "a"), ("2", "a"), ("3", "b")):
+        line.add(claim(name, bot=bot))
+    again = replace(claim("4"), is_again=True)
+    assert line.cost_ahead(again, 0.0, 1.0) == 0.0
+    line.add(again)
+    assert [one.id for one in served(line, 1)] == ["4"]
+
+
+def test_a_cancel_waits_only_for_those_of_bots_that_come_up_before() -> None:
+    line = Line()
+    for name in "12":
+        line.add(claim(name))
+    served(line, 2)  # so bot a has had its share
+    for name in "345":
+        line.add(claim(name, CANCEL))
+    assert line.cost_ahead(claim("x", CANCEL, "b"), 0.0, 1.0) == 0.0
+    line.add(claim("x", CANCEL, "b"))
+    assert line.cost_ahead(claim("6", CANCEL), 0.0, 1.0) == 4.0
+    assert [one.id for one in served(line, 2)] == ["x", "3"]
 
 
 def test_a_bot_that_left_has_no_share() -> None:

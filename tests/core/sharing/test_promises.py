@@ -1,13 +1,14 @@
 """What the pacer promises those who wait, whatever the order of events.
 
 Every claim that enters ends exactly once: let go, shared, refused or withdrawn. None is let go after its
-deadline, and none is refused later than a timer that goes off late allows. A pause that a claim does not
-outlast refuses it at once. Reads have a tenth of what goes, and keep it over a moment in which no read waits.
-Reads that are alike go as one.
+deadline, and none is refused later than a timer that goes off late allows. A deadline that cannot be kept is
+refused at once: one within a pause, or one before its turn would come if nothing else happened. Reads have a
+tenth of what goes, and keep it over a moment in which no read waits. Reads that are alike go as one.
 """
 
 import math
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import replace
 
 import hypothesis.strategies as st
@@ -28,6 +29,7 @@ from sealgate.core.sharing.notes import Grant, Note, Over
 times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])
 which = st.integers(0, 1000)
 _DEAREST = 3.0  # cost
+_SLOT_S = 0.51  # of the pacer's limit, with a margin: an estimate is true to one
 
 
 class PacerPromises(RuleBasedStateMachine):
@@ -42,6 +44,7 @@ class PacerPromises(RuleBasedStateMachine):
         self.out: dict[str, Claim] = {}
         self.since_a_read = 0.0  # the cost that others took from the line
         self.latest_read = 1.0  # its cost
+        self.was_limited = False
         self.pacer: Pacer | MemberPacer = self.made()
 
     def made(self) -> Pacer | MemberPacer:
@@ -83,9 +86,27 @@ class PacerPromises(RuleBasedStateMachine):
     def ask(self, claim: Claim) -> None:
         if self.pacer.goes_at_once(claim, self.now):
             self.out[claim.id] = claim
-        elif self.pacer.enter(claim, self.now) is None:
+            self.obey()
+            return
+        goes_at = self.in_quiet(claim)
+        if self.pacer.enter(claim, self.now) is None:
+            assert goes_at <= claim.give_up_at + _SLOT_S, "its deadline cannot be kept, and it was let in"
             self.waiting[claim.id] = claim
         self.obey()
+
+    def in_quiet(self, claim: Claim) -> float:
+        """Return when it would go if it had time, nobody else came and no reply told anything new."""
+        if self.was_limited:
+            return self.now
+        pacer, now, end = deepcopy(self.pacer), self.now, self.now + 60.0
+        if pacer.enter(replace(claim, give_up_at=math.inf), now) is not None:
+            return now
+        while now < end:
+            release = pacer.release(now)
+            if claim.id in [one.id for one in (*release.go, *(one for one, _ in release.shared))]:
+                return now
+            now = end if release.look_again_at is None else max(now, release.look_again_at)
+        return end
 
     def wait(self, seconds: float, late_s: float = 0.0) -> None:
         """Let time pass, with the shell's timer: it goes off up to `late_s` late."""
@@ -130,6 +151,7 @@ class PacerPromises(RuleBasedStateMachine):
         claim = _picked(self.out, number)
         self.pacer.sent(claim, self.now)
         self.pacer.answered(claim, self.now, LimitReply(fate, pause_s, 0.0))
+        self.was_limited = self.was_limited or fate is Fate.LIMITED
         self.obey()
         if again and fate is Fate.LIMITED:
             self.ask(replace(claim, is_again=True))
@@ -167,6 +189,10 @@ class MemberPromises(PacerPromises):
 
     def account(self, claim: Claim) -> None:
         """Leave lanes to the lead, which sees those of all gateways."""
+
+    def in_quiet(self, _: Claim) -> float:
+        """Expect nothing: when it goes is the lead's to say."""
+        return self.now
 
     def new_lead(self) -> Lead:
         return Lead(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0)], self.now)

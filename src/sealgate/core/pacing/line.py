@@ -12,7 +12,7 @@ earned one request, so that none starves. It keeps what it has earned, up to tha
 nothing of it waits: a reader that gave up, or comes rarely, does not begin at nothing again.
 
 Every step costs the logarithm of those who wait, at most: queues are kept in order of entry and by id, bots
-in heaps by tag, costs as running totals.
+in heaps by tag, costs as running totals. Only the estimate of a wait asks each bot that waits.
 """
 
 import heapq
@@ -48,7 +48,6 @@ class Line:
         self._alike: dict[object, dict[str, Claim]] = {}
         self._expected: dict[object, float] = {}  # when the first of those alike may be expected to go
         self._claims_of: Counter[str] = Counter()
-        self._weights = 0.0  # of all bots that wait
 
     def __len__(self) -> int:
         return len(self._standing)
@@ -58,9 +57,7 @@ class Line:
 
     def add(self, claim: Claim, expected_at: float = math.inf) -> None:
         """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
-        if not self._claims_of[claim.bot]:
-            self._tags[claim.bot] = max(self._tags.get(claim.bot, 0.0), self._served_tag)
-            self._weights += claim.weight
+        self._tags[claim.bot] = self._tag_of(claim.bot)
         self._claims_of[claim.bot] += 1
         self._lanes[claim.lane].add(claim)
         self._standing[claim.id] = claim
@@ -68,6 +65,11 @@ class Line:
             self._alike.setdefault(claim.alike, {})[claim.id] = claim
             self._expected[claim.alike] = min(expected_at, self.expected_at(claim))
         heapq.heappush(self._ends, (claim.give_up_at, next(self._order), claim))
+
+    def _tag_of(self, bot: str) -> float:
+        """Return a bot's tag; one that comes back saved up nothing."""
+        tag = self._tags.get(bot, 0.0)
+        return tag if bot in self._claims_of else max(tag, self._served_tag)
 
     def claims(self) -> tuple[Claim, ...]:
         """Return all who stand in line, by the time that they entered."""
@@ -108,7 +110,6 @@ class Line:
         self._claims_of[claim.bot] -= 1
         if not self._claims_of[claim.bot]:
             del self._claims_of[claim.bot]
-            self._weights = self._weights - claim.weight if self._standing else 0.0
 
     def take_alike(self, claim: Claim) -> list[Claim]:
         """Take out and return those that are like a claim that goes."""
@@ -141,13 +142,8 @@ class Line:
         Beside what waits before it, others of higher lanes will come, as many as of late; but its lane has
         its tenth for certain. Where its lane `is_apart`, the others take nothing from it.
         """
-        lane = self._lanes[claim.lane]
-        if claim.lane is Lane.CANCEL:
-            return lane.cost
-        # By its share, a bot with `mine` before it waits for as much as all bots get meanwhile.
-        mine = lane.cost_of(claim.bot)
-        own = float(min(lane.cost, mine * self._weights / claim.weight))
-        if is_apart:
+        own = self._lanes[claim.lane].cost_before(claim, self._tag_of(claim.bot))
+        if is_apart or claim.lane is Lane.CANCEL:
             return own
         ahead = own + sum(above.cost for above in self._above[claim.lane])
         guaranteed = max(0.0, own + claim.cost - self._owed[claim.lane]) / _OWED

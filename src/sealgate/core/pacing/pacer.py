@@ -82,7 +82,10 @@ class Pacer:
             return _spent(claim, spent_s)
         slot_s = self._envelope.wait_per_cost_s(claim)
         ahead = self._line.cost_ahead(claim, now, slot_s, is_apart=self._class(claim))
-        room_s = self._envelope.room_at(claim, now, is_paced=self._is_paced(claim)) - now
+        is_paced = (
+            self._is_paced(claim) or self._ready_at(claim, now) > now
+        )  # whoever has to wait comes to be
+        room_s = self._envelope.room_at(claim, now, is_paced=is_paced) - now
         wait_s = max(pause_s, room_s) + ahead * slot_s
         wait_s = min(wait_s, max(pause_s, self._line.expected_at(claim) - now))
         if now + wait_s > claim.give_up_at:

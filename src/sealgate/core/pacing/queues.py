@@ -6,10 +6,12 @@ up too early and is put right then.
 """
 
 import heapq
+import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from sealgate.core.pacing.claims import Claim
+from sealgate.core.routes import Lane
 
 
 class LaneQueues:
@@ -95,6 +97,28 @@ class LaneQueues:
     def cost_of(self, bot: str) -> float:
         """Return the cost of a bot's claims."""
         return self._costs.get(bot, 0.0)
+
+    def cost_before(self, claim: Claim, tag: float) -> float:
+        """Return the cost of all here that goes before a claim that enters now, by the tag of its bot.
+
+        Its bot's own claims do, and as many of each other bot's as have a lower tag when its turn comes.
+        Cancels leave tags as they are.
+        """
+        before = 0.0 if claim.is_again else self.cost_of(claim.bot)
+        costs_share = claim.lane is not Lane.CANCEL
+        its_tag = tag + before / claim.weight if costs_share else tag
+        for bot, queue in self._queues.items():
+            if bot == claim.bot:
+                continue
+            first, owns = next(iter(queue.values())), self._tags[bot]
+            if costs_share:
+                turns = (its_tag - owns) * first.weight / first.cost
+                # Of equal tags the first by name comes up.
+                whole = math.floor(turns) + 1 if bot < claim.bot else math.ceil(turns)
+                before += min(self._costs[bot], max(0, whole) * first.cost)
+            elif (owns, bot) < (tag, claim.bot):
+                before += self._costs[bot]
+        return min(before, self.cost)
 
     def depths(self) -> Iterable[tuple[str, int]]:
         """Return how many claims wait, by bot."""
