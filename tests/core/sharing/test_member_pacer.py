@@ -58,6 +58,20 @@ def test_who_leaves_before_the_lead_has_heard_of_it_is_not_mentioned(pacer: Memb
     assert pacer.status(0.0).waiting == {}
 
 
+@pytest.mark.parametrize("names", [("1",), ("1", "2")], ids=["one is granted", "both are granted at once"])
+def test_reads_that_are_alike_go_as_one_and_the_lead_gets_the_other_place_back(
+    pacer: MemberPacer, names: tuple[str, ...]
+) -> None:
+    one, other = (Claim(name, "bot", Lane.READ, 9.0, is_read=True, alike="positions") for name in "12")
+    assert (pacer.enter(one, 0.0), pacer.enter(other, 0.0)) == (None, None)
+    pacer.outbox.take()
+    pacer.take_grant(Grant(go=list(names)), 0.0)
+    release = pacer.release(0.0)
+    assert (release.go, release.shared) == ((one,), ((other, one),))
+    assert pacer.outbox.take().gone == ["2"]
+    assert pacer.status(0.0).waiting == {}
+
+
 def test_what_was_granted_and_not_sent_goes_back(pacer: MemberPacer) -> None:
     [a] = waiting(pacer, "a")
     granted(pacer, "a")
