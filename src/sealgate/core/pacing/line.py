@@ -136,13 +136,17 @@ class Line:
         end = self._first_end()
         return end if self._ends else None
 
-    def cost_ahead(self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
+    def cost_ahead(
+        self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False, is_first: bool = False
+    ) -> float:
         """Estimate the cost that goes before a claim that enters now, one of cost 1 in `slot_s`.
+
+        It is the estimate for the first of its lane, whoever that is, where it `is_first`.
 
         Beside what waits before it, others of higher lanes will come, as many as of late; but its lane has
         its tenth for certain. Where its lane `is_apart`, the others take nothing from it.
         """
-        own = self._lanes[claim.lane].cost_before(claim, self._tag_of(claim.bot))
+        own = 0.0 if is_first else self._lanes[claim.lane].cost_before(claim, self._tag_of(claim.bot))
         if is_apart or claim.lane is Lane.CANCEL:
             return own
         ahead = own + sum(above.cost for above in self._above[claim.lane])

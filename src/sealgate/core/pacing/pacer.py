@@ -80,14 +80,17 @@ class Pacer:
         spent_s = self._envelope.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
-        slot_s = self._envelope.wait_per_cost_s(claim)
-        ahead = self._line.cost_ahead(claim, now, slot_s, is_apart=self._class(claim))
+        slot_s, is_apart = self._envelope.wait_per_cost_s(claim), self._class(claim)
         is_paced = (
             self._is_paced(claim) or self._ready_at(claim, now) > now
         )  # whoever has to wait comes to be
-        room_s = self._envelope.room_at(claim, now, is_paced=is_paced) - now
-        wait_s = max(pause_s, room_s) + ahead * slot_s
-        wait_s = min(wait_s, max(pause_s, self._line.expected_at(claim) - now))
+        room_s = max(pause_s, self._envelope.room_at(claim, now, is_paced=is_paced) - now)
+        wait_s = room_s + slot_s * self._line.cost_ahead(claim, now, slot_s, is_apart=is_apart)
+        if (
+            expected_at := self._line.expected_at(claim)
+        ) < now + wait_s:  # it goes along, if nobody came before
+            first = self._line.cost_ahead(claim, now, slot_s, is_apart=is_apart, is_first=True)
+            wait_s = min(wait_s, max(expected_at - now, room_s + slot_s * first))
         if now + wait_s > claim.give_up_at:
             return _too_long(claim, wait_s, slot_s)
         if len(self._line) >= self.settings.queue:
