@@ -118,6 +118,14 @@ def test_a_line_has_the_trace_of_its_request(
     assert "trace_id" not in plain
 
 
+@pytest.mark.parametrize("style", ["json", "console"])
+def test_a_line_names_the_request_whose_reply_it_got(style: str, capsys: pytest.CaptureFixture[str]) -> None:
+    log_as("info", style)([changed(ANSWERED, attempts=0, shared="r-0"), ANSWERED])
+    shared, own = capsys.readouterr().err.splitlines()
+    assert json.loads(shared)["shared"] == "r-0" if style == "json" else "shared=r-0" in shared
+    assert "shared" not in own
+
+
 def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.CaptureFixture[str]) -> None:
     log_as("info", "json")
     structlog.get_logger().info("ready")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from rig.admin import Admin
+from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
@@ -118,6 +118,26 @@ async def test_a_known_mix(upstream: Upstream) -> None:
     assert counts(found, "upstream_duration_seconds_count") == {(): 9}
     assert counts(found, "added_latency_seconds_count") == {(): 10}
     assert 3500 < counts(found, "pause_seconds")[("main",)] <= 3601
+
+
+async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_sent(
+    upstream: Upstream,
+) -> None:
+    kept = [{"match": "GET /v1/trade/symbols/list", "share_s": 60.0}]
+    symbols = request(b"GET", b"/v1/trade/symbols/list")
+    async with running_station(upstream, routes=kept) as station:
+        metrics = Metrics(station.gateway.status)
+        for _ in range(4):
+            assert (await station.ask(symbols)).status == 200
+        await station.ask(request())
+        metrics(station.outcomes.all)
+        async with running_admin(station.gateway.status, metrics) as admin:
+            found = figures((await admin.ask("/metrics")).body.decode())
+    assert counts(found, "shared_reads_total") == {("main",): 3}
+    assert counts(found, "sent_total") == {("local", "main", "read"): 2}
+    assert sum(counts(found, "requests_total").values()) == 5
+    assert counts(found, "outcomes_total") == {("local", "done"): 5}
+    assert counts(found, "upstream_duration_seconds_count") == {(): 2}
 
 
 async def test_no_series_has_a_name_that_a_bot_chose(station: Station) -> None:

@@ -33,7 +33,9 @@ class Metrics:
         self._retries = self._counter("retries", "Requests sent again", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
         self._errors = self._counter("upstream_errors", "Errors of the upstream, by kind", "key", "kind")
-        self._shared = self._counter("shared_reads", "Reads that went along with an identical one", "key")
+        self._shared = self._counter(
+            "shared_reads", "Reads that were not sent, as an identical one was", "key"
+        )
         self._paused = Histogram(
             "sealgate_retry_after_seconds",
             "What 429 replies stated",

@@ -203,6 +203,21 @@ async def test_a_market_order_is_measured_by_the_last_price_that_the_exchange_sa
         assert (await station.ask(order(size="0.3", price="30000"))).status == 200
 
 
+async def test_a_price_from_a_reply_that_is_kept_does_not_replace_a_later_one(upstream: Upstream) -> None:
+    """Two reads of the same prices that are not alike, the first of which answers a third one."""
+    first, second = (request(b"GET", b"/v1/trade/symbols/list" + query, FREE) for query in (b"", b"?fresh=1"))
+    told_price = b'{"symbols": [{"symbol": "BTC", "mark_price": "%d"}]}'
+    kept = {"routes": [{"match": "GET /v1/trade/symbols/list", "share_s": 60.0}]}
+    async with running(upstream, tables=kept, max_notional="10000") as station:
+        upstream.answers.extend(
+            [say(reply(b"200 OK", told_price % 50_000)), say(reply(b"200 OK", told_price % 90_000))]
+        )
+        await station.ask(first)
+        await station.ask(second)
+        assert (await station.ask(first)).text("X-Gateway-Shared") is not None
+        assert "above 10000" in why(await station.ask(order(size="0.15", price=None)))
+
+
 async def test_a_policy_that_observes_counts_and_refuses_nothing(upstream: Upstream) -> None:
     async with running(upstream, symbols=["BTC"], observe=True) as station:
         for asked in (order("DOGE"), order(target=b"/v1/trade/leverage"), order()):

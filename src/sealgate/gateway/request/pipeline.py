@@ -128,7 +128,13 @@ class Pipeline:
         finally:
             if guard is not None and passed is not None and context.conclusion is _NOT_SENT:
                 guard.spent.take_back(passed)
-        if checks.watcher is not None and answer.remainder is None and answer.verdict.means is _DONE:
+        is_new = context.shared is None  # the prices of a reply that was kept may have been replaced since
+        if (
+            checks.watcher is not None
+            and is_new
+            and answer.remainder is None
+            and answer.verdict.means is _DONE
+        ):
             checks.watcher.learn(answer.body)
         return answer
 
