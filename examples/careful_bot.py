@@ -4,9 +4,12 @@
 
 It needs Python alone, a gateway with `journal.file`, and an exchange whose orders look as those of `sealgate
 sandbox` do. Your own exchange's differ in `ORDER` and `look_up`; when to ask again and when to stop do not.
+If the gateway wants a token, it is read from the file that $TOKEN_FILE names.
 """
 
 import json
+import os
+import pathlib
 import sys
 import time
 import urllib.error
@@ -14,7 +17,7 @@ import urllib.request
 import uuid
 
 ORDER = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}
-TOO_MANY = 429
+TOO_MANY, SERVER_ERROR = 429, 500
 TIMEOUT_S = 45  # longer than the gateway may take
 
 
@@ -25,6 +28,9 @@ def ask(url, body=None, key=None):
         request.data = json.dumps(body).encode()
         request.add_header("Content-Type", "application/json")
         request.add_header("Idempotency-Key", key)
+    if "TOKEN_FILE" in os.environ:
+        token = pathlib.Path(os.environ["TOKEN_FILE"]).read_text().strip()
+        request.add_header("Authorization", f"Bearer {token}")
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as reply:
             return reply.status, reply.headers["X-Gateway-Outcome"], 0, reply.read().decode()
@@ -55,8 +61,8 @@ def place(gateway, order, tries=10, pause=time.sleep):
         status, outcome, wait_s, text = reply
         if outcome == "refused" and status == TOO_MANY:  # the exchange did not execute it; the key is spent
             key = str(uuid.uuid4())
-        elif outcome != "not_sent":
-            break
+        elif outcome != "not_sent" or (status < SERVER_ERROR and status != TOO_MANY):
+            break  # it is known what became of it, or the gateway refuses it, and would again
         pause(max(wait_s, min(2**number, 30)))
     return outcome, text
 

@@ -26,6 +26,13 @@ def test_an_order_that_the_exchange_refuses_is_not_tried_again(sealgate_gateway,
     assert (outcome, received(sealgate_sandbox)) == ("refused", 1), text
 
 
+def test_an_order_that_the_gateway_refuses_is_not_tried_again(sealgate_gateway, sealgate_sandbox):
+    no_order = {"symbol": "BTC", "note": "x" * 2_000_000}
+    waits = []
+    outcome, text = careful_bot.place(sealgate_gateway.url, no_order, pause=waits.append)
+    assert (outcome, waits, received(sealgate_sandbox)) == ("not_sent", [], 0), text
+
+
 def test_an_order_whose_reply_is_lost_is_looked_up_and_not_sent_again(sealgate_gateway, sealgate_sandbox):
     sealgate_sandbox.faults({"kind": "reset_after", "next": 1, "match": "POST *"})
     outcome, _ = careful_bot.place(sealgate_gateway.url, careful_bot.ORDER, pause=no_pause)
