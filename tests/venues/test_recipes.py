@@ -1,4 +1,4 @@
-"""docs/recipes.md, libraries that sign by themselves: they trade with a made-up key and a changed address.
+"""Libraries that sign by themselves, in docs/recipes.md and examples/: a made-up key and a changed address.
 
 The exchange at the other end checks each signature, and knows the real key alone.
 """
@@ -20,6 +20,7 @@ from rig.fences import ROOT, fences
 from sealgate.config import load_config
 from sealgate.gateway.life.gateway import running_gateway
 
+EXAMPLES = ROOT / "examples"
 BLOCKS = {block.label: block.text for block in fences(ROOT / "docs" / "recipes.md")}
 ADDRESS, TOKEN = "http://127.0.0.1:8787", "example-token-of-a-bot-0123456789"
 
@@ -67,7 +68,7 @@ def assert_only_the_real_key_arrived(fake: Fake) -> None:
 
 @pytest.mark.parametrize("name", ["okx", "binance"])
 async def test_an_unmodified_class_of_ccxt_trades_with_a_made_up_key(tmp_path: Path, name: str) -> None:
-    text = BLOCKS["venue-ccxt"].replace("ccxt.okx", f"ccxt.{name}").replace("TOKEN", TOKEN)
+    text = (EXAMPLES / "ccxt_okx.py").read_text().replace("ccxt.okx", f"ccxt.{name}").replace("TOKEN", TOKEN)
     async with venue_and_gateway(tmp_path, name) as (fake, url):
         out = await run(text.replace(ADDRESS, url))
     assert "1000.0" in out
@@ -78,7 +79,9 @@ async def test_an_unmodified_class_of_ccxt_trades_with_a_made_up_key(tmp_path: P
 
 async def test_what_freqtrade_hands_to_ccxt_leads_through_the_gateway(tmp_path: Path) -> None:
     async with venue_and_gateway(tmp_path, "okx") as (fake, url):
-        part = json.loads(BLOCKS["venue-freqtrade"].replace(ADDRESS, url).replace("TOKEN", TOKEN))
+        part = json.loads(
+            (EXAMPLES / "freqtrade.json").read_text().replace(ADDRESS, url).replace("TOKEN", TOKEN)
+        )
         own = {"apiKey": part["key"], "secret": part["secret"], "password": part["password"]}
 
         def trade() -> None:
