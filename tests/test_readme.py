@@ -1,4 +1,4 @@
-"""The README's fenced blocks, and the recipes: they run with only the address changed."""
+"""The fenced blocks of README and connecting.md, and the recipes: they run with only the address changed."""
 
 import asyncio
 import os
@@ -20,7 +20,8 @@ from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
 PATH = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md")]
+CONNECTING = ROOT / "docs" / "connecting.md"
+BLOCKS = [(block.language, block.text) for block in fences(ROOT / "README.md", CONNECTING)]
 RECIPES = ROOT / "docs" / "recipes.md"
 EXAMPLES = (ROOT / "README.md", ROOT / "docs" / "replies.md")  # pages with requests to the gateway
 ADDRESS = "http://127.0.0.1:8787"
@@ -42,6 +43,8 @@ def recipes(*pages: Path) -> Iterator[object]:
     needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
     for block in blocks_of(*pages):
         name = f"{block.name}-{block.label or block.language}"
+        if block.label == "place":  # a function alone: it has a test of its own
+            continue
         if block.language in programs:
             marks = (needs_node,) if block.language == "js" else ()
             yield pytest.param(programs[block.language], block.text, id=name, marks=marks)
@@ -98,6 +101,17 @@ async def orders_at(sandbox: Sandbox) -> int:
     return sum(entry["method"] == "POST" and entry["executed"] for entry in journal["entries"])
 
 
+async def output_of(text: str) -> str:
+    """Run a Python program, and return what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", text, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(60):
+        out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+    return out.decode()
+
+
 async def run_program(program: list[str], text: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *program,
@@ -113,10 +127,9 @@ async def run_program(program: list[str], text: str) -> None:
 
 
 def test_there_is_a_recipe_for_each_client() -> None:
-    for page in (ROOT / "README.md", RECIPES):
-        text = "".join(block.text for block in fences(page))
-        for client in ("curl ", "import requests", "import httpx", "import aiohttp", "fetch("):
-            assert client in text
+    text = "".join(block.text for block in fences(RECIPES))
+    for client in ("curl ", "import requests", "import httpx", "import aiohttp", "fetch("):
+        assert client in text
 
 
 def test_each_recipe_of_the_page_places_an_order_that_is_never_doubled() -> None:
@@ -127,30 +140,47 @@ def test_each_recipe_of_the_page_places_an_order_that_is_never_doubled() -> None
         assert "TOKEN" in block.text
 
 
-def toml_texts() -> list[str]:
-    return [text for language, text in BLOCKS if language == "toml"]
-
-
-def test_toml_is_a_valid_configuration_also_block_by_block(tmp_path: Path) -> None:
+def test_toml_is_a_valid_configuration(tmp_path: Path) -> None:
     file = tmp_path / "sealgate.toml"
-    for number in range(1, len(toml_texts()) + 1):
-        file.write_text("\n".join(toml_texts()[:number]))
-        config = load_config(file, environ={})
-        assert config.bots.keys() == {"grid", "watcher"}
-        assert config.keys_of("grid") == ("main",)
+    [text] = [block.text for block in fences(ROOT / "README.md") if block.language == "toml"]
+    file.write_text(text)
+    config = load_config(file, environ={})
+    assert config.keys_of("grid") == ("main",)
     assert config.bots["grid"].weight == 2
-    assert config.limits.known
-    assert config.routes[0].cost == 5
+
+
+CALL = """
+outcome, reply = place({"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"})
+print(outcome, reply and reply.json())
+"""
+
+
+async def test_the_function_of_the_readme_places_an_order_at_most_once() -> None:
+    """It repeats what met the limit, and does not repeat what may have executed."""
+    [text] = [block.text for block in fences(ROOT / "README.md") if block.language == "python"]
+    settings = {"limits": {"replay_429": "none"}}
+    async with sandbox_and_gateway(**settings) as (sandbox, url):
+        text = text.replace(ADDRESS, url) + CALL
+        seen = []
+        for fault in (
+            {"kind": "reset_after", "next": 1, "match": "POST *"},
+            {"kind": "status", "status": 429, "next": 1, "match": "POST *"},
+        ):
+            async with httpx.AsyncClient(base_url=sandbox.base_url) as client:
+                (await client.put("/_sandbox/faults", json={"faults": [fault]})).raise_for_status()
+            before = await orders_at(sandbox)
+            seen.append((await output_of(text), await orders_at(sandbox) - before))
+    assert [(out.split()[0], orders) for out, orders in seen] == [("unknown", 1), ("done", 1)]
 
 
 def run_it_block() -> str:
     """Return the shell lines that start the gateway, without those that need a checkout."""
     texts: list[str] = [text for language, text in BLOCKS if language == "sh"]
-    [text] = [text for text in texts if text.endswith("sealgate serve\n")]
+    [text] = [text for text in texts if "PASTE_THE_KEY" in text]
     return text.replace(". .venv/bin/activate\n", "")
 
 
-async def test_the_gateway_starts_as_the_readme_says(tmp_path: Path) -> None:
+async def test_the_gateway_starts_as_the_page_says(tmp_path: Path) -> None:
     """Only the pasted values and the ports are changed."""
     async with running_sandbox(SandboxSettings(limit_kind="none")) as sandbox:
         text = run_it_block().replace("http://127.0.0.1:8790", sandbox.base_url)
@@ -177,12 +207,12 @@ async def test_the_gateway_starts_as_the_readme_says(tmp_path: Path) -> None:
             assert await process.wait() == 0
 
 
-def test_tokens_are_made_as_the_readme_says(tmp_path: Path) -> None:
+def test_a_token_is_made_as_the_page_says(tmp_path: Path) -> None:
     [line] = [line for line in shell_lines() if "sealgate token new" in line]
     subprocess.run(["sh", "-e", "-c", line], check=True, cwd=tmp_path, env={"PATH": PATH})
-    for name in ("grid.token", "watcher.token"):
-        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o600
-        assert len((tmp_path / name).read_text().strip()) >= 32
+    token = tmp_path / "grid.token"
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600
+    assert len(token.read_text().strip()) >= 32
 
 
 @pytest.mark.parametrize("line", [line for line in shell_lines() if line.startswith("scripts/")])

@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.latency_plot import plot
-from bench.latency_report import CONNECTIONS, Report, figures_table, ratios_table, summary
-from bench.pages import INTERNALS, README, machine, write_part
+from bench.latency_report import CONNECTIONS, Report, figures_table, ratios_table
+from bench.pages import INTERNALS, machine, write_part
 from bench.process import allow_many_connections
 from bench.programs import BARE, CADDY, DIRECT, MITMPROXY, STARTS, measure, running_ways
 from bench.rows import PLAIN, ROWS, Row
@@ -72,7 +72,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--write",
         action="store_true",
-        help="put the figures into docs/internals/performance.md, its plot and the README",
+        help="put the figures into docs/internals/performance.md and its plot",
     )
     options = parser.parse_args()
     if options.write and options.only:
@@ -98,7 +98,6 @@ def main() -> None:
         print(text)
     if options.write:
         write_part("latency", f"{text}\n\n![Added latency and throughput](performance.svg)")
-        write_part("overhead", summary(report), README)
         (INTERNALS / "performance.svg").write_text(plot(report))
 
 

@@ -10,7 +10,6 @@ from bench.programs import BARE, CADDY, COMPILED, DIRECT, GATEWAY, HAPROXY, STAR
 
 CONNECTIONS = (1, 32)
 HEAD = ("way", "connections", "p50 µs", "added p50 µs", "p99 µs", "requests/s", "CPU µs/request")
-SUMMARY_HEAD = ("way", "added p50 µs, 1 connection", "requests/s, 32 connections")
 FIGURES = ("p50_us", "added_p50_us", "p99_us", "per_s", "cpu_us")
 RATIOS = {  # what of ours is divided by what of whom, at how many connections
     "added p50 to HAProxy's, 1": ("added_p50_us", HAPROXY, 1),
@@ -99,13 +98,3 @@ def ratios_table(reports: Mapping[str, Report]) -> str:
 
     title = "Ratios of each round, at 1 or 32 connections: median (least to most)"
     return f"{title}\n\n{table(('row', 'way', *RATIOS), rows(), words=2)}"
-
-
-def summary(report: Report) -> str:
-    """Write the few figures that the README has."""
-    rows = (
-        (way, f"{report.figure(way, 1, 'added_p50_us'):,.0f}", f"{report.figure(way, 32, 'per_s'):,.0f}")
-        for way in report.ways
-        if way != DIRECT
-    )
-    return table(SUMMARY_HEAD, rows)

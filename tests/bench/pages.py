@@ -1,4 +1,4 @@
-"""The parts of README and docs that benchmarks write, and the machine they ran on."""
+"""The parts of the docs that benchmarks write, and the machine they ran on."""
 
 import os
 import platform
@@ -10,8 +10,7 @@ from statistics import median
 
 from bench.rivals import versions
 
-README = Path(__file__).parents[2] / "README.md"
-DOCS = README.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 INTERNALS = DOCS / "internals"
 PAGE = INTERNALS / "performance.md"
 SCALING = INTERNALS / "scaling.md"

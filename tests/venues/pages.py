@@ -51,12 +51,10 @@ def _venue_row(venue: Venue) -> str:
 
 
 def exchanges_block() -> str:
-    """Return the exchanges by name, as a paragraph."""
-    titles = sorted(
-        (venue.title.partition(",")[0] for venue in map(venue_of, FILES) if venue.name != "service"),
-        key=str.lower,
-    )
-    return "\n".join(textwrap.wrap(f"{', '.join(titles)}.", 120, break_on_hyphens=False)) + "\n"
+    """Return the exchanges by the name that a user types, as a paragraph."""
+    names = sorted(venue.name for venue in map(venue_of, FILES) if venue.name != DEFAULT)
+    text = ", ".join(f"`{name}`" for name in names)
+    return "\n".join(textwrap.wrap(f"{text}.", 120, break_on_hyphens=False)) + "\n"
 
 
 def kinds_block() -> str:
