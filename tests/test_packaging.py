@@ -202,7 +202,7 @@ def check_readme(text: str) -> None:
     project = PROJECT["project"]["urls"]["Source"]
     links = [link for link in re.findall(r"\]\(([^()\s]+)\)", text) if not link.startswith("#")]
     ours = [link.removeprefix(project) for link in links if link.startswith(project)]
-    assert len(ours) > 20
+    assert len(ours) > 15
     assert [link for link in links if "://" not in link] == []
     assert all(re.match(r"/(blob|raw)/main/", link) for link in ours)
     assert {link for link in ours if link.endswith(".png")} == {"/raw/main/docs/observing-1280-light.png"}
