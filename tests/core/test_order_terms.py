@@ -1,5 +1,7 @@
 """What is read of an order, and what is not because two servers could read it differently."""
 
+import re
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -17,7 +19,15 @@ from sealgate.core.order_terms import (
 FLAT = OrderShape(symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
 FORM = OrderShape(False, symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
 BATCH = OrderShape(each=("orders",), symbol=("symbol",), size=("size",))
-MARKET = OrderShape(size=("size",), price=("price",), kind=("type",), limit=frozenset({"limit"}))
+LIMITED = OrderShape(
+    size=("size",),
+    price=("price",),
+    kind=("type",),
+    limit=frozenset({"limit"}),
+    side=("side",),
+    buys=frozenset({"buy"}),
+    trigger=("stop",),
+)
 JSON_TYPE = b"application/json"
 
 
@@ -65,19 +75,73 @@ def test_a_batch_without_orders_is_not_read(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "price"),
+    ("order", "price", "is_capped"),
     [
-        (b'{"size": 1, "price": 5, "type": "limit"}', Decimal(5)),
-        (b'{"size": 1, "price": 5, "type": "market"}', None),
-        (b'{"size": 1, "price": 5}', None),
-        (b'{"size": 1, "price": 5, "type": true}', None),
+        ('"price": 5, "type": "limit", "side": "buy"', 5, True),
+        ('"price": 5, "type": "limit", "side": "buy", "stop": 9', 5, True),
+        ('"price": 5, "type": "limit", "side": "sell"', 5, False),
+        ('"price": 5, "type": "limit", "side": "BUY"', 5, False),
+        ('"price": 5, "type": "limit"', 5, False),
+        ('"price": 5, "type": "market", "side": "buy"', 5, False),
+        ('"price": 5, "type": true, "side": "buy"', 5, False),
+        ('"price": 5, "side": "buy"', 5, False),
+        ('"price": -5, "type": "limit", "side": "buy"', 5, False),
+        ('"price": 0, "type": "limit", "side": "buy"', None, False),
+        ('"type": "limit", "side": "buy"', None, False),
+        ('"stop": 9, "type": "market", "side": "buy"', 9, False),
+        ('"stop": 9, "price": 5, "type": "limit", "side": "sell"', 9, False),
+        ('"stop": 4, "price": "5", "type": "limit", "side": "sell"', 5, False),
     ],
 )
-def test_a_price_counts_only_for_the_kinds_of_orders_that_have_one(
-    body: bytes, price: Decimal | None
+def test_only_a_buy_with_a_limit_is_capped_by_its_price(
+    order: str, price: int | None, *, is_capped: bool
 ) -> None:
-    (terms,) = read(MARKET, body)
-    assert terms.price == price
+    (terms,) = read(LIMITED, f'{{"size": 1, {order}}}'.encode())
+    assert (terms.price, terms.is_capped) == (price, is_capped)
+
+
+KINDS = OrderShape(
+    size=("size",),
+    only=(
+        {("category",): re.compile("linear")},
+        {("category",): re.compile("spot"), ("unit",): re.compile("base|")},
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("order", "is_known"),
+    [
+        ('"category": "linear", "unit": "quote"', True),
+        ('"category": "spot"', True),
+        ('"category": "spot", "unit": "base"', True),
+        ('"category": "spot", "unit": "quote"', False),
+        ('"category": "spot", "unit": true', False),
+        ('"category": "Linear"', False),
+        ('"unit": "base"', False),
+    ],
+)
+def test_only_the_kinds_of_orders_that_the_file_knows_are_read(order: str, *, is_known: bool) -> None:
+    body = f'{{"size": 1, {order}}}'.encode()
+    if is_known:
+        assert read(KINDS, body)
+        return
+    with pytest.raises(UnreadableError):
+        read(KINDS, body)
+
+
+def test_the_kind_of_a_batch_stands_beside_its_orders() -> None:
+    batch = replace(KINDS, each=("rows",))
+    assert len(read(batch, b'{"category": "spot", "rows": [{"size": 1}, {"size": 1, "unit": "base"}]}')) == 2
+    for odd in (
+        b'{"category": "spot", "rows": [{"size": 1, "unit": "quote"}]}',
+        b'{"category": "inverse", "rows": [{"size": 1, "category": "linear"}]}',
+        b'{"category": "linear", "rows": [{"size": 1, "category": "linear"}]}',
+    ):
+        with pytest.raises(UnreadableError):
+            read(batch, odd)
+    alone = replace(KINDS, each=())
+    assert len(read(alone, b'[{"category": "linear"}]')) == 1
 
 
 @pytest.mark.parametrize("truth", [b'"true"', b"1", b"false", b"null", b'"yes"'])

@@ -29,10 +29,11 @@ D = Decimal
 PRICES = {"BTC": D(60000)}
 
 
-def order(symbol: str | None = "BTC", size: str | None = "0.1", price: str | None = "100") -> OrderTerms:
-    return OrderTerms(
-        symbol, None if size is None else D(size), None if price is None else D(price), reduces=False
-    )
+def order(
+    symbol: str | None = "BTC", size: str | None = "0.1", price: str | None = "100", *, is_capped: bool = True
+) -> OrderTerms:
+    amount, limit = (None if text is None else D(text) for text in (size, price))
+    return OrderTerms(symbol, amount, limit, reduces=False, is_capped=is_capped and price is not None)
 
 
 def rule_of(policy: Policy, *orders: OrderTerms) -> str | None:
@@ -62,6 +63,10 @@ def rule_of(policy: Policy, *orders: OrderTerms) -> str | None:
         (Policy(max_notional=D(5999)), order(price=None), "max_notional"),
         (Policy(max_notional=D(5999)), order("ETH", price=None), "max_notional"),
         (Policy(max_notional=D(5999)), order(None, price=None), "max_notional"),
+        (Policy(max_notional=D(6000)), order(is_capped=False), None),
+        (Policy(max_notional=D(5999)), order(is_capped=False), "max_notional"),
+        (Policy(max_notional=D(6000)), order(price="60001", is_capped=False), "max_notional"),
+        (Policy(max_notional=D(9999)), order("ETH", is_capped=False), "max_notional"),
         (Policy(reduce_only=True), order(), "reduce_only"),
         (Policy(reduce_only=True), OrderTerms(None, None, None, reduces=True), None),
         (Policy(), order(None, None, None), None),
@@ -89,7 +94,13 @@ NOTHING = OrderShape()
         (Policy(max_size={"BTC": D(1)}), OrderShape(size=("q",)), "max_size"),
         (Policy(max_size=D(1)), OrderShape(size=("q",)), None),
         (Policy(max_notional=D(1)), NOTHING, "max_notional"),
-        (Policy(max_notional=D(1)), OrderShape(size=("q",), in_contracts=True), "max_notional"),
+        (
+            Policy(max_notional=D(1)),
+            OrderShape(symbol=("s",), size=("q",), in_contracts=True),
+            "max_notional",
+        ),
+        (Policy(max_notional=D(1)), OrderShape(size=("q",), price=("p",)), "max_notional"),
+        (Policy(max_notional=D(1)), OrderShape(size=("q",), side=("b",), buys=frozenset({"b"})), None),
         (Policy(reduce_only=True), NOTHING, "reduce_only"),
         (Policy(frozenset({"BTC"}), {"BTC": D(1)}, D(1), 1, 1, reduce_only=True), FULL, None),
     ],

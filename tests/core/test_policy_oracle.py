@@ -1,6 +1,7 @@
 """10,000 orders against an oracle of the policy that shares nothing with it: none passes that may not."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from random import Random  # noqa: TID251 - by a seed that Hypothesis draws
@@ -13,8 +14,16 @@ from rig.policy_oracle import Limits, may_pass_json, may_pass_parameters
 from sealgate.core.order_terms import OrderShape, UnreadableError, read_orders
 from sealgate.core.policy import Amounts, Policy, PolicyError, judge
 
-JSON = OrderShape(symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduce_only",))
-PARAMETERS = OrderShape(False, None, JSON.symbol, JSON.size, JSON.price, JSON.reduce_only)
+JSON = OrderShape(
+    symbol=("symbol",),
+    size=("size",),
+    price=("price",),
+    reduce_only=("reduce_only",),
+    side=("side",),
+    buys=frozenset({"buy"}),
+    trigger=("trigger",),
+)
+PARAMETERS = replace(JSON, is_json=False)
 PRICES = {"BTC": Decimal(60000), "ETH": Decimal("0.5")}
 
 
@@ -93,16 +102,20 @@ plain_numbers = st.decimals(-1000, 1000, allow_nan=False, places=6).map(str) | s
 
 
 @given(
-    st.randoms(use_true_random=True),
+    seeds,
     st.sampled_from(("BTC", "ETH", "DOGE")),
     plain_numbers,
     plain_numbers,
-    st.booleans(),
+    st.sampled_from(("buy", "sell")),
 )
 def test_every_ordinary_order_passes_that_may(
-    random: Random, symbol: str, size: str, price: str, reduces: bool
+    seed: int, symbol: str, size: str, price: str, side: str
 ) -> None:
-    limit, truth = limits_of(random), "true" if reduces else "false"
-    body = f'{{"symbol": "{symbol}", "size": "{size}", "price": {price}, "reduce_only": {truth}}}'.encode()
+    random = Random(seed)
+    limit, truth = limits_of(random), random.choice(("true", "false"))
+    body = (
+        f'{{"symbol": "{symbol}", "size": "{size}", "price": {price}, "side": "{side}", '
+        f'"reduce_only": {truth}}}'
+    ).encode()
     order = OddOrder(body, None, "application/json")
     assert passes(policy_of(limit), JSON, order) == may_pass_json(limit, body, None, None)

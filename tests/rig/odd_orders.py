@@ -31,7 +31,8 @@ NUMBERS = (
     ),
 )
 _SYMBOLS = ("btc", "BTC ", " BTC", "BTC\u0000", "\uff22\uff34\uff23", "\u0392TC", "", "BTC,DOGE")
-_NAMES = ("symbol", "size", "price", "reduce_only")
+_NAMES = ("symbol", "size", "price", "reduce_only", "side")
+_SIDES = ("Buy", "BUY", "buy ", "bu\u0443", "b", "long", "")
 _OTHERS = (
     "Size",
     "SIZE",
@@ -106,12 +107,21 @@ def _value(random: Random, name: str) -> str:
         return _quoted(random, _symbol(random))
     if name == "reduce_only":
         return _odd(random, 5, ("true",), _TRUTHS)
+    if name == "side":
+        return _quoted(random, _odd(random, 8, ("buy", "buy", "sell"), _SIDES))
     number = _number(random)
     return number if random.randrange(2) else _quoted(random, number)
 
 
+def _names(random: Random) -> list[str]:
+    return [
+        *(name for name in _NAMES if random.randrange(12)),
+        *(() if random.randrange(6) else ("trigger",)),
+    ]
+
+
 def _document(random: Random) -> str:
-    names = [name for name in _NAMES if random.randrange(12)]
+    names = _names(random)
     if not random.randrange(5):
         names.insert(random.randrange(len(names) + 1), random.choice(_OTHERS))
     random.shuffle(names)
@@ -154,6 +164,8 @@ def _parameter(random: Random, name: str) -> str:
         return "".join(letter for letter in _symbol(random) if letter.isascii() and letter.isalnum())
     if name == "reduce_only":
         return _odd(random, 5, ("true",), ("false", "True", "1", "tru%65", ""))
+    if name == "side":
+        return _odd(random, 8, ("buy", "buy", "sell"), ("Buy", "b%75y", "buy+", "%62uy%00", "1", ""))
     number = _number(random)
     if number.isascii() and number.isprintable() and random.randrange(4):
         return number.replace(" ", "+")
@@ -162,7 +174,7 @@ def _parameter(random: Random, name: str) -> str:
 
 def parameter_order(random: Random) -> OddOrder:
     """Make an order in query, form, or both."""
-    parts = [f"{name}={_parameter(random, name)}" for name in _NAMES if random.randrange(12)]
+    parts = [f"{name}={_parameter(random, name)}" for name in _names(random)]
     if not random.randrange(5):
         parts.insert(random.randrange(len(parts) + 1), random.choice(_BARE))
     text = "&".join(parts)

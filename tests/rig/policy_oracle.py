@@ -182,14 +182,25 @@ def _amount(value: Any) -> Fraction | None:
     if value is None:
         return None
     if isinstance(value, Number):
-        return abs(value.value)
+        return value.value
     if not isinstance(value, str):
         raise NoOrderError
-    return abs(fraction(value))
+    return fraction(value)
+
+
+def _worth(limits: Limits, order: Mapping[str, Any], size: Fraction) -> Fraction | None:
+    """Return what an order may come to at most, None where nobody knows: the market may be anywhere."""
+    price, trigger = _amount(order.get("price")), _amount(order.get("trigger"))
+    if order.get("side") == "buy" and price is not None and price > 0:
+        return size * price
+    market = limits.prices.get(order.get("symbol") or "")
+    own = [abs(one) for one in (price, trigger) if one is not None]
+    return None if market is None else size * max([market, *own])
 
 
 def _may(limits: Limits, order: Mapping[str, Any], *, is_json: bool) -> bool:
-    symbol, size, price = order.get("symbol"), _amount(order.get("size")), _amount(order.get("price"))
+    symbol, size = order.get("symbol"), abs(_amount(order.get("size")) or Fraction(0))
+    _amount(order.get("price"))
     if symbol is not None and not isinstance(symbol, str):
         return False
     if limits.symbols is not None and symbol not in limits.symbols:
@@ -203,7 +214,7 @@ def _may(limits: Limits, order: Mapping[str, Any], *, is_json: bool) -> bool:
     if most is not None and (not size or size > most):
         return False
     if limits.max_notional is not None:
-        price = price or limits.prices.get(symbol or "")
-        if not size or price is None or size * price > limits.max_notional:
+        worth = _worth(limits, order, size)
+        if not worth or worth > limits.max_notional:
             return False
     return True

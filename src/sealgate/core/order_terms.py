@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from json.scanner import make_scanner
+from re import Pattern
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -44,8 +45,10 @@ class OrderShape:
     """Where the orders of a route have what a policy asks for; None: nowhere.
 
     `is_json`: in a JSON body, else in query and form together. `each` leads to a list of orders, None where
-    the request is one. A price counts only where `kind` has one of `limit`, if there is a `kind`: elsewhere
-    it is a market order, whatever price it carries. An order that has one of `never` is of another kind than
+    the request is one. A price caps what an order costs only where `kind` has one of `limit`, if there is a
+    `kind`, and `side` one of `buys`. `trigger` is a price at which an order becomes one at the market. Where
+    there is an `only`, an order must match all patterns of one of its rows, in what stands beside a batch's
+    orders, too; what is absent is matched as "". An order that has one of `never` is of another kind than
     these pointers are for. `in_contracts`: sizes are numbers of contracts, so size x price is no notional.
     """
 
@@ -57,13 +60,20 @@ class OrderShape:
     reduce_only: Path | None = None
     kind: Path | None = None
     limit: frozenset[str] = frozenset()
+    side: Path | None = None
+    buys: frozenset[str] = frozenset()
+    trigger: Path | None = None
+    only: tuple[Mapping[Path, Pattern[str]], ...] = ()
     never: tuple[Path, ...] = ()
     in_contracts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PriceShape:
-    """Where the replies of a route have prices: in each of a list; with `each` None in the reply itself."""
+    """Where the replies of a route have prices: in each of a list.
+
+    With `each` None that is the reply, or the reply is one row.
+    """
 
     symbol: Path
     price: Path
@@ -72,12 +82,16 @@ class PriceShape:
 
 @dataclass(frozen=True, slots=True)
 class OrderTerms:
-    """One order as it was sent: absolute values; None where it does not say. `price` None: at the market."""
+    """One order as it was sent: absolute values; None where it does not say.
+
+    `is_capped`: it is surely a buy with a limit, so that it cannot execute above its `price`.
+    """
 
     symbol: str | None
     size: Decimal | None
     price: Decimal | None
     reduces: bool
+    is_capped: bool = False
 
 
 def read_orders(
@@ -98,7 +112,29 @@ def read_orders(
         document = _json(body)
     else:
         document = _parameters(query, body)
-    return [_read(order, shape) for order in _each(document, shape.each)]
+    orders = _each(document, shape.each)
+    if shape.only:
+        beside = document if shape.each else {}
+        for order in orders:
+            _check_kind(order, beside, shape)
+    return [_read(order, shape) for order in orders]
+
+
+def _check_kind(order: object, beside: object, shape: OrderShape) -> None:
+    for row in shape.only:
+        if all(pattern.fullmatch(_word(order, beside, path)) for path, pattern in row.items()):
+            return
+    raise UnreadableError("the venue's file does not say how orders of this kind are read")
+
+
+def _word(order: object, beside: object, path: Path) -> str:
+    own, other = _at(order, path), _at(beside, path)
+    if own is not None and other is not None:
+        raise UnreadableError(f"{'/'.join(path)} stands in an order and beside it")
+    found = other if own is None else own
+    if found is None or isinstance(found, str):
+        return found or ""
+    raise UnreadableError(f"{'/'.join(path)} is no text")
 
 
 def _plain(content_type: bytes) -> bytes:
@@ -109,7 +145,8 @@ def read_prices(shape: PriceShape, body: bytes) -> dict[str, Decimal]:
     """Return the prices of a reply by symbol, as many as can be read."""
     prices: dict[str, Decimal] = {}
     try:
-        rows = _each(_json(body), shape.each)
+        document = _json(body)
+        rows = document if isinstance(document, list) and shape.each is None else _each(document, shape.each)
     except UnreadableError:
         return prices
     for row in rows:
@@ -137,16 +174,27 @@ def _read(order: object, shape: OrderShape) -> OrderTerms:
     for never in shape.never:
         if _at(order, never) is not None:
             raise UnreadableError(f"it has {'/'.join(never)}, which makes it another kind of order")
-    price = _number(order, shape.price)
-    if shape.kind is not None and _at(order, shape.kind) not in shape.limit:
-        price = None
+    price, trigger = _number(order, shape.price), _number(order, shape.trigger)
+    is_capped = bool(price) and _is_limited_buy(order, shape)
+    if trigger and not is_capped:
+        price = max(price, trigger) if price else trigger
     return OrderTerms(
         _symbol(order, shape.symbol),
         _number(order, shape.size),
         price or None,  # where it is zero, some exchanges take it for a market order
         shape.reduce_only is not None
         and _at(order, shape.reduce_only) in ((True,) if shape.is_json else ("true",)),
+        is_capped,
     )
+
+
+def _is_limited_buy(order: object, shape: OrderShape) -> bool:
+    """Ask whether an order with a price surely costs no more. At some venues a negative one is relative."""
+    if _at(order, shape.side) not in shape.buys:
+        return False
+    if shape.kind is not None and _at(order, shape.kind) not in shape.limit:
+        return False
+    return not str(_at(order, shape.price)).startswith("-")
 
 
 def _at(order: object, path: Path | None) -> object:

@@ -67,8 +67,10 @@ class Policy:
             by_symbol = type(self.max_size) is not Decimal
             if shape.size is None or (by_symbol and shape.symbol is None):
                 return "max_size"
-        if self.max_notional is not None and (shape.size is None or shape.in_contracts):
-            return "max_notional"
+        if self.max_notional is not None:
+            has_price = shape.symbol is not None or shape.side is not None
+            if shape.size is None or shape.in_contracts or not has_price:
+                return "max_notional"
         return "reduce_only" if self.reduce_only and shape.reduce_only is None else None
 
 
@@ -120,10 +122,20 @@ def _max_notional(policy: Policy, order: OrderTerms, last_price: LastPrice) -> N
     if most is None:
         return
     price = order.price
-    if price is None and (price := last_price(order.symbol or "")) is None:
-        raise PolicyError("max_notional", "no price was seen yet by which a market order could be measured")
+    if price is None or not order.is_capped:
+        # A sell executes at its price or higher, a market order at any.
+        last = last_price(order.symbol or "")
+        if last is None:
+            raise PolicyError("max_notional", _NO_PRICE)
+        price = last if price is None else max(price, last)
     if _EXACT.multiply(_size(order), price) > most:
         raise PolicyError("max_notional", f"size x price is above {most:f}")
+
+
+_NO_PRICE = (
+    "all but a buy with a limit is measured by the market, and no price of its symbol was seen yet; "
+    "read the exchange's prices first"
+)
 
 
 def _size(order: OrderTerms) -> Decimal:

@@ -2,6 +2,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -416,8 +417,13 @@ symbol = "/s"
 size = "/q/n"
 kind = "/k"
 limit = ["LIMIT"]
+side = "/side"
+buys = "BUY"
+trigger = "/stop"
 never = "/quote"
 contracts = true
+[[routes.order.only]]
+"/c" = "a|b"
 [[routes]]
 match = "GET /prices"
 prices = { each = "", symbol = "/s", price = "/p" }
@@ -430,6 +436,10 @@ prices = { each = "", symbol = "/s", price = "/p" }
         size=("q", "n"),
         kind=("k",),
         limit=frozenset({"LIMIT"}),
+        side=("side",),
+        buys=frozenset({"BUY"}),
+        trigger=("stop",),
+        only=({("c",): re.compile("a|b")},),
         never=(("quote",),),
         in_contracts=True,
     )
@@ -538,6 +548,13 @@ prices = { each = "", symbol = "/s", price = "/p" }
         ),
         (LEAST + ROUTE + 'order = { never = ["s"] }', "7: 's' in never is not a JSON pointer"),
         (LEAST + ROUTE + 'order = { kind = "/k" }', "7: kind and limit go together"),
+        (LEAST + ROUTE + 'order = { buys = "buy" }', "7: side and buys go together"),
+        (LEAST + ROUTE + 'order = { only = [{ c = "a" }] }', "7: 'c' in only is not a JSON pointer"),
+        (
+            LEAST + ROUTE + 'order = { only = [{ "/c" = "(" }] }',
+            "7: /c is not a regular expression: missing )",
+        ),
+        (LEAST + ROUTE + 'order = { only = { "/c" = "a" } }', "7: only must be a list"),
         (LEAST + ROUTE + 'order = { in = "xml" }', "7: in = 'xml' is unknown; it may be json, parameters"),
         (LEAST + ROUTE + "order = { sise = 1 }", "7: unknown key sise; did you mean size?"),
         (LEAST + ROUTE + 'prices = { symbol = "/s" }', "7: price is missing"),

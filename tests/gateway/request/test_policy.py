@@ -41,7 +41,7 @@ def running(
 def order(
     symbol: str = "BTC", size: str = "0.1", *fields: bytes, target: bytes = ORDER, **more: Any
 ) -> bytes:
-    body = json.dumps({"symbol": symbol, "side": "buy", "size": size, "price": "100", **more}).encode()
+    body = json.dumps({"symbol": symbol, "side": "buy", "size": size, "price": "100"} | more).encode()
     return request(b"POST", target, GRID, b"Content-Type: application/json", *fields, body=body)
 
 
@@ -117,7 +117,9 @@ SPOT = b"symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=%b&price=%b"
         (b"/fapi/v1/order", SPOT % (b"0.1", b"50000"), None),
         (b"/dapi/v1/order", SPOT % (b"0.1", b"50000"), "max_notional"),
         (b"/fapi/v1/batchOrders", b"batchOrders=%5B%5D", "route"),
-        (b"/api/v3/order/cancelReplace", SPOT % (b"0.1", b"50000"), "route"),
+        (b"/api/v3/order/cancelReplace", SPOT % (b"0.1", b"50000"), None),
+        (b"/api/v3/order", (SPOT % (b"0.1", b"50000")).replace(b"BUY", b"SELL"), "max_notional"),
+        (b"/api/v3/orderList/oco", SPOT % (b"0.1", b"50000"), "route"),
     ],
 )
 @pytest.mark.parametrize("is_form", [True, False])
@@ -216,6 +218,19 @@ async def test_a_price_from_a_reply_that_is_kept_does_not_replace_a_later_one(up
         await station.ask(second)
         assert (await station.ask(first)).text("X-Gateway-Shared") is not None
         assert "above 10000" in why(await station.ask(order(size="0.15", price=None)))
+
+
+async def test_a_sell_far_below_the_market_is_measured_by_the_market(upstream: Upstream) -> None:
+    prices = reply(b"200 OK", b'{"symbols": [{"symbol": "BTC", "mark_price": "50000"}]}')
+    async with running(upstream, max_notional="10000") as station:
+        assert "no price" in why(await station.ask(order(side="sell")))
+        upstream.answers.append(say(prices))
+        await station.ask(request(b"GET", b"/v1/trade/symbols/list", FREE))
+        assert "above 10000" in why(await station.ask(order(size="0.3", side="sell")))
+        assert "above 10000" in why(await station.ask(order(size="0.1", price="100001", side="sell")))
+        assert (await station.ask(order(size="0.2", side="sell"))).status == 200
+        assert "above 10000" in why(await station.ask(order(size="0.3", side="Buy")))
+        assert (await station.ask(order(size="0.3"))).status == 200
 
 
 async def test_a_policy_that_observes_counts_and_refuses_nothing(upstream: Upstream) -> None:

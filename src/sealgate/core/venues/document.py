@@ -127,13 +127,13 @@ class Table:
         data = self._typed(key, dict, {})
         return Table(self.document, (*self.path, key), data, data if keys is None else keys)
 
-    def tables(self, key: str, keys: Iterable[str]) -> list["Table"]:
-        """Return the tables of a list."""
-        valid = list(keys)
+    def tables(self, key: str, keys: Iterable[str] | None = None) -> list["Table"]:
+        """Return the tables of a list; `keys` None: they are names of the file's own."""
+        valid = None if keys is None else list(keys)
         rows = self._typed(key, list, [])
         if not all(isinstance(row, dict) for row in rows):
             raise self.error(key, f"{key} must be a list of tables")
-        return [Table(self.document, (*self.path, key, at), row, valid) for at, row in enumerate(rows)]
+        return [Table(self.document, (*self.path, key, at), row, valid or row) for at, row in enumerate(rows)]
 
     def checked(self, key: str, pattern: "re.Pattern[str]", what: str, default: str | None = None) -> str:
         """Return a text that a pattern must match whole, unless it is the default."""
@@ -142,13 +142,13 @@ class Table:
             raise self.error(key, f"{key} = {value!r} is not {what}")
         return value
 
-    def pattern(self, key: str) -> "re.Pattern[str]":
-        """Return a regular expression with one group."""
+    def pattern(self, key: str, *, finds: bool = True) -> "re.Pattern[str]":
+        """Return a regular expression, with one group if it finds something in a text in any case."""
         try:
-            pattern = re.compile(self.text(key), re.IGNORECASE)
+            pattern = re.compile(self.text(key), re.IGNORECASE if finds else re.NOFLAG)
         except re.error as error:
             raise self.error(key, f"{key} is not a regular expression: {error}") from None
-        if pattern.groups != 1:
+        if finds and pattern.groups != 1:
             raise self.error(key, f"{key} must have one group, for what is found")
         return pattern
 

@@ -256,8 +256,8 @@ def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
 
 
 _ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
-_ORDER_PLACES = ("symbol", "size", "price", "reduce_only", "kind")
-_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, "limit", "never", "contracts")
+_ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
+_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, "limit", "buys", "only", "never", "contracts")
 _IN = ("json", "parameters")
 _PLACE = "a JSON pointer such as /symbol"
 
@@ -266,9 +266,11 @@ def _order_shape(row: Table) -> OrderShape | None:
     if "order" not in row.data:
         return None
     table = row.table("order", _ORDER_KEYS)
-    limit, never = table.texts("limit"), table.texts("never")
+    limit, buys, never = table.texts("limit"), table.texts("buys"), table.texts("never")
     if bool(limit) != ("kind" in table.data):
         raise table.error(None, "kind and limit go together: which kinds of orders have a price")
+    if bool(buys) != ("side" in table.data):
+        raise table.error(None, "side and buys go together: which orders surely buy")
     for place in never:
         if not POINTER.fullmatch(place):
             raise table.error("never", f"{place!r} in never is not {_PLACE}")
@@ -276,10 +278,19 @@ def _order_shape(row: Table) -> OrderShape | None:
         is_json=table.text("in", "json", _IN) == "json",
         each=_rows_at(table),
         limit=frozenset(limit),
+        buys=frozenset(buys),
+        only=tuple(_patterns(row) for row in table.tables("only")),
         never=tuple(map(steps, never)),
         in_contracts=table.flag("contracts"),
         **{name: _steps_at(table, name) for name in _ORDER_PLACES},
     )
+
+
+def _patterns(row: Table) -> dict[Path, re.Pattern[str]]:
+    for place in row.data:
+        if not POINTER.fullmatch(place):
+            raise row.error(place, f"{place!r} in only is not {_PLACE}")
+    return {steps(place): row.pattern(place, finds=False) for place in row.data}
 
 
 def _price_shape(row: Table) -> PriceShape | None:
