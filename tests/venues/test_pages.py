@@ -94,6 +94,16 @@ def test_a_table_of_the_grammar_is_whole(head: str, valid: set[str]) -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == valid
 
 
+def test_the_venues_whose_orders_a_policy_can_judge_are_listed() -> None:
+    [table] = re.findall(
+        r"^\| venue \| what a policy can judge \|.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.MULTILINE
+    )
+    judged = [venue for venue in map(venue_of, FILES) if any(route.order for route in venue.routes)]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == {venue.name for venue in judged}
+    unpriced = {venue.name for venue in judged if not any(route.prices for route in venue.routes)}
+    assert set(re.findall(r"^\| `([\w-]+)` \|.*\| -.* \|$", table, re.MULTILINE)) == unpriced
+
+
 def test_what_a_digest_an_encoding_or_a_secret_may_be_is_all_said() -> None:
     for name, values in (
         ("digest", DIGESTS),

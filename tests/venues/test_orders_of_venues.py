@@ -1,0 +1,167 @@
+"""How the files say that orders are read, against the orders that ccxt makes.
+
+A policy judges by these pointers: one that is wrong would let pass what it must not, or refuse all.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from sealgate.core.order_terms import OrderShape, OrderTerms, UnreadableError, read_orders
+from sealgate.core.policy import is_judged
+from sealgate.core.routes import Lane, RouteTable
+from venues.through import FILES, FOLDER, HERE, body_of, venue_of
+
+# What no file names: JSON within a form, orders that ccxt makes of several parts, orders by number alone.
+CLOSED = {
+    *("/fapi/v1/batchOrders", "/dapi/v1/batchOrders"),
+    *("/api/v5/trade/order-algo", "/papi/v1/cm/conditional/order"),
+    *("/0/private/AddOrderBatch", "/0/private/AmendOrder"),
+}
+
+
+@cache
+def routes_of(venue: str) -> RouteTable:
+    return RouteTable(venue_of(FOLDER / f"{venue}.toml").routes)
+
+
+class Made(NamedTuple):
+    """An order, or a batch of them, in ccxt's words and as the exchange gets it."""
+
+    venue: str
+    market: str
+    own_id: str
+    asked: list[dict[str, Any]]
+    request: dict[str, Any]
+
+    @property
+    def path(self) -> str:
+        return str(urlsplit(self.request["url"]).path)
+
+    def shape(self) -> OrderShape | None:
+        route = routes_of(self.venue).find(self.request["method"], self.path)
+        assert is_judged(route)
+        assert route.lane is Lane.ORDER
+        return route.order
+
+    def read(self, shape: OrderShape) -> list[OrderTerms]:
+        content_type = self.request["headers"].get("Content-Type")
+        query = urlsplit(self.request["url"]).query or None
+        typed = content_type and content_type.encode()
+        return read_orders(shape, query, body_of(self.request), typed, b"")
+
+    def terms(self, shape: OrderShape) -> list[OrderTerms]:
+        return [_terms(order, self, shape) for order in self.asked]
+
+    def is_readable(self) -> bool:
+        """Ask whether sizes are in coins, or in contracts where the file says so."""
+        is_spot = ":" not in self.market
+        if self.venue == "bybit":
+            is_inverse = self.market.endswith(":BTC")
+            return not is_inverse and not (is_spot and any("changes" in order for order in self.asked))
+        return True
+
+
+def _terms(asked: dict[str, Any], made: Made, shape: OrderShape) -> OrderTerms:
+    price = asked["price"] if asked["type"] == "limit" else None
+    is_capped = price is not None and asked["side"] == "buy" and shape.side is not None
+    if made.venue == "kraken" and "trigger" in asked:
+        is_capped = False  # what is the limit elsewhere is the trigger there
+    worst = price if is_capped else max(price or 0, asked.get("trigger", 0)) or None
+    if shape.in_contracts:
+        is_capped, worst = False, None
+    reduces = shape.reduce_only is not None and asked.get("reduces", False)
+    return OrderTerms(made.own_id, _decimal(asked["amount"]), _decimal(worst), reduces, is_capped)
+
+
+def _decimal(number: float | None) -> Decimal | None:
+    return None if number is None else Decimal(str(number))
+
+
+@pytest.fixture(scope="session")
+def made() -> list[Made]:
+    program = [sys.executable, "-m", "venues.orders"]
+    printed = subprocess.run(program, cwd=HERE.parent, check=True, capture_output=True, text=True).stdout
+    rows = map(json.loads, printed.splitlines())
+    return [Made(row["venue"], row["symbol"], row["id"], row["orders"], row) for row in rows]
+
+
+def is_read(one: Made, shape: OrderShape) -> bool:
+    try:
+        return list(map(_as_asked, one.asked, one.read(shape))) == one.terms(shape)
+    except UnreadableError:
+        return False
+
+
+def _as_asked(asked: dict[str, Any], terms: OrderTerms) -> OrderTerms:
+    """Take back that ccxt lets some stop orders reduce by itself."""
+    is_own = "trigger" in asked and "reduces" not in asked
+    return replace(terms, reduces=False) if is_own else terms
+
+
+def in_money(one: Made) -> bool:
+    return any("in_money" in order for order in one.asked) and one.venue != "okx" and ":" not in one.market
+
+
+def readable(made: list[Made]) -> Iterator[tuple[Made, OrderShape]]:
+    for one in made:
+        shape = one.shape()
+        if shape is not None and one.is_readable() and not in_money(one):
+            yield one, shape
+
+
+def test_every_order_that_ccxt_makes_is_read_or_closed(made: list[Made]) -> None:
+    assert {one.path for one in made if one.shape() is None} == CLOSED
+    wrong = [one for one, shape in readable(made) if not is_read(one, shape)]
+    assert wrong == []
+    assert len(made) > 150
+
+
+def test_what_is_sized_in_money_or_unlike_the_rest_is_not_read(made: list[Made]) -> None:
+    unread = [one for one in made if one.shape() is not None and (in_money(one) or not one.is_readable())]
+    assert {one.venue for one in unread} == {"binance", "bybit", "kraken"}
+    for one in unread:
+        shape = one.shape()
+        assert shape is not None
+        with pytest.raises(UnreadableError):
+            one.read(shape)
+
+
+def test_each_pointer_is_held_by_an_order_of_ccxt(made: list[Made]) -> None:
+    """Each that is taken away, or points elsewhere, is noticed, in every row of every file."""
+    held: dict[tuple[str, str, str], bool] = {}
+    for one, shape in readable(made):
+        for name in ("each", "symbol", "size", "price", "trigger", "reduce_only", "kind", "side"):
+            if getattr(shape, name) is not None:
+                at = (one.venue, repr(shape), name)
+                elsewhere: Any = {name: ("elsewhere",)}
+                other = replace(shape, **elsewhere)
+                held[at] = held.get(at, False) or not is_read_as(one, other, shape)
+    assert [at for at, is_held in held.items() if not is_held] == []
+
+
+def is_read_as(one: Made, other: OrderShape, shape: OrderShape) -> bool:
+    try:
+        return one.read(other) == one.read(shape)
+    except UnreadableError:
+        return False
+
+
+def test_every_route_with_orders_is_held(made: list[Made]) -> None:
+    seen = {(one.venue, one.request["method"], one.path) for one in made}
+    rows = {
+        (venue.name, route.method, route.template)
+        for venue in map(venue_of, FILES)
+        if venue.name != "service"
+        for route in venue.routes
+        if route.order is not None
+    }
+    assert rows <= seen
