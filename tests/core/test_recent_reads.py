@@ -24,14 +24,22 @@ def test_a_later_read_takes_the_place_of_the_one_before() -> None:
 
 
 def test_what_is_too_old_or_too_much_is_forgotten_the_oldest_first() -> None:
-    reads: RecentReads[str] = RecentReads(most_bytes=100)
+    reads: RecentReads[str] = RecentReads(most_bytes=100_000)
     for number in range(3):
         reads.sent(number, 9.0, "read", 0.0)
-        reads.keep(number, "read", 50)
+        reads.keep(number, "read", 45_000)
     assert [reads.find(number, 0.0) for number in range(3)] == [None, "read", "read"]
     reads.sent("later", 19.0, "read", 10.0)
     assert [reads.find(number, 0.0) for number in range(3)] == [None, None, None]
-    reads.keep("later", "read", 100)
+    reads.keep("later", "read", 95_000)
     assert reads.find("later", 10.0) == "read"
     reads.clear()
     assert reads.find("later", 10.0) is None
+
+
+def test_many_small_replies_take_no_more_memory_than_a_few_large_ones() -> None:
+    reads: RecentReads[str] = RecentReads(most_bytes=1_000_000)
+    for number in range(1000):
+        reads.sent(number, 9.0, "read", 0.0)
+        reads.keep(number, "read", 1)
+    assert 200 < sum(reads.find(number, 0.0) is not None for number in range(1000)) < 400

@@ -1,11 +1,12 @@
-"""The reads of late whose reply may answer others that are alike, where a route allows replies of some age.
+"""Recent reads, each of which answers identical ones for as long as its route's `share_s` allows.
 
 One is found from the moment it was sent: while it is under way, and then by its reply, if that is kept.
 """
 
 from typing import Generic, TypeVar
 
-_MOST_BYTES = 16 * 1024 * 1024  # of replies
+_MOST_BYTES = 16 * 1024 * 1024
+_OWN_BYTES = 3 * 1024  # that each takes beside its reply's body: the objects that it consists of, measured
 
 Read = TypeVar("Read")
 
@@ -31,10 +32,11 @@ class RecentReads(Generic[Read]):
         return read if now <= until else None
 
     def keep(self, alike: object, read: Read, size: int) -> None:
-        """Go on with a read that was answered, in so many bytes; the oldest make room."""
+        """Go on with a read whose answer has `size` bytes; the oldest make room."""
         until, kept, _ = self._reads.get(alike, (0.0, None, 0))
         if kept is not read:
             return
+        size += _OWN_BYTES
         self._reads[alike] = until, read, size
         self._bytes += size
         while self._bytes > self._most_bytes:
