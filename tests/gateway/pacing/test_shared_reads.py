@@ -94,6 +94,8 @@ DIFFERENT = {
     "another program": read("two", b"User-Agent: another"),
     "another target": read("two", target=TARGET + b"?limit=1"),
     "another field that is passed on": read("two", b"X-Strategy: 2"),
+    "a part of it": read("two", b"Range: bytes=0-9"),
+    "a condition": read("two", b'If-None-Match: "1"'),
     "a body": read("two", body=b"{}"),
     "without the body": request(b"HEAD", TARGET, b"Authorization: Bearer token-of-two"),
 }
@@ -265,3 +267,74 @@ async def test_a_key_that_is_disabled_is_tried_at_the_exchange_itself(upstream: 
         assert (await station.ask(read("one"))).status == 401
         refused = await station.ask(read("two", target=SYMBOLS))
         assert refused.reason == "key_disabled"
+
+
+async def test_a_reload_forgets_what_was_kept(upstream: Upstream) -> None:
+    async with shared_station(upstream, routes=KEPT) as station:
+        assert met(await station.ask(read("one", target=SYMBOLS)))[3] == 1
+        assert met(await station.ask(read("one", target=SYMBOLS)))[3] == 0
+        await station.gateway.reloader.reload("the test")
+        assert met(await station.ask(read("one", target=SYMBOLS)))[3] == 1
+
+
+async def test_reads_from_before_and_after_a_reload_are_sent_each(upstream: Upstream) -> None:
+    """Rights may have changed with it."""
+    async with shared_station(upstream) as station:
+        pause(station)
+        (before,) = await asked(station, read("one"))
+        await station.gateway.reloader.reload("the test")
+        after = asyncio.create_task(station.ask(read("two")))
+        await station.until(lambda: waiting(station) == 2)
+        assert [met(await one)[3] for one in (before, after)] == [1, 1]
+    assert upstream.receipts(TARGET) == 2
+
+
+async def test_each_has_a_failure_under_its_own_id(upstream: Upstream) -> None:
+    upstream.otherwise = say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")
+    async with shared_station(upstream) as station:
+        pause(station)
+        names = [b"first", b"second", b"third"]
+        replies = await asyncio.gather(
+            *await asked(station, *(read("one", b"X-Gateway-Request-Id: " + name) for name in names))
+        )
+    assert [met(one)[:3] for one in replies] == [(502, "unknown", "upstream_broken")] * 3
+    assert [one.text("X-Gateway-Request-Id") for one in replies] == [name.decode() for name in names]
+    assert [one.document()["request_id"] for one in replies] == [name.decode() for name in names]
+    assert all(int(one.text("X-Gateway-Queue-Ms") or "0") >= PAUSE_S * 900 for one in replies)
+    assert sum(one.attempts for one in replies) == upstream.receipts(TARGET)
+
+
+async def test_a_read_whose_bot_hangs_up_unsent_takes_none_of_those_with_it_along(upstream: Upstream) -> None:
+    """It has its turn, and then the only connection is in use."""
+    async with one_connection_in_use(upstream) as (station, go):
+        first, second = await asked(station, read("one"), read("two"))
+        await station.until(lambda: not waiting(station))
+        first.cancel()
+        await station.until(lambda: len(station.gateway.server.connections) == 2)
+        go.set()
+        assert met(await second) == (200, "done", None, 1)
+    assert upstream.receipts(TARGET) == 1
+
+
+async def test_a_read_that_is_refused_unsent_takes_none_of_those_with_it_along(upstream: Upstream) -> None:
+    async with one_connection_in_use(upstream) as (station, go):
+        hasty = b"X-Gateway-Deadline-Ms: %d" % (PAUSE_S * 1000 + 400)
+        first, second = await asked(station, read("one", hasty), read("two"))
+        assert met(await first) == (503, "not_sent", "queue_full", 0)
+        assert ids(await first) == [None]
+        go.set()
+        assert met(await second) == (200, "done", None, 1)
+    assert upstream.receipts(TARGET) == 1
+
+
+@asynccontextmanager
+async def one_connection_in_use(upstream: Upstream) -> AsyncIterator[tuple[Station, asyncio.Event]]:
+    """Pause a key while a read by another one holds the only connection until the event."""
+    go = asyncio.Event()
+    upstream.answers.append(hold_until(go, say(reply(b"200 OK", b"{}"))))
+    async with shared_station(upstream, upstream={"max_connections": 1}) as station:
+        holding = asyncio.create_task(station.ask(read("one", b"X-Gateway-Key: other", target=SYMBOLS)))
+        await upstream.until_received(1)
+        pause(station)
+        yield station, go
+        assert (await holding).status == 200
