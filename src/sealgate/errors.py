@@ -46,7 +46,7 @@ REASONS: dict[str, Reason] = {
         403,
         _BOT,
         "Against the bot's policy",
-        "Send what the bot's policy allows; who runs the gateway may change `[bots.NAME.policy]`.",
+        "Send what the bot's policy allows; the gateway's operator can change `[bots.NAME.policy]`.",
     ),
     "app_only": Reason(403, _BOT, "Only in the app", "The exchange allows this only in its mobile app."),
     "browser_refused": Reason(
@@ -65,7 +65,7 @@ REASONS: dict[str, Reason] = {
     ),
     "body_too_large": Reason(413, _BOT, "Body too large", "Send less, or raise `listen.max_body`."),
     "expectation_refused": Reason(417, _BOT, "Expectation refused", "Only `Expect: 100-continue` is known."),
-    "host_refused": Reason(421, _BOT, "Host refused", "Use a name of `listen.hosts` in the address."),
+    "host_refused": Reason(421, _BOT, "Host refused", "Use a name from `listen.hosts` in the address."),
     "key_reused": Reason(422, _BOT, "Key reused", "Use a new Idempotency-Key for each new request."),
     "headers_too_large": Reason(431, _BOT, "Headers too large", "Send fewer or shorter headers."),
     "coding_refused": Reason(
@@ -99,13 +99,13 @@ REASONS: dict[str, Reason] = {
         503,
         _GATEWAY,
         "Key disabled",
-        "Look at the key in the exchange's app; it is retried automatically, and at once after a reload.",
+        "Check the key in the exchange's app; it is retried automatically, and at once after a reload.",
     ),
     "queue_full": Reason(
         503,
         _GATEWAY,
         "Queue full",
-        "Send less at a time; a setting that is named as the cause can be raised.",
+        "Send fewer requests at a time, or raise the setting that is named as the cause.",
     ),
     "deadline_exceeded": Reason(
         504, _GATEWAY, "Deadline exceeded", "Allow more time in X-Gateway-Deadline-Ms or send less."
