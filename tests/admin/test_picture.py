@@ -16,7 +16,7 @@ from sealgate.core.doubts import JournalStatus
 from sealgate.core.evidence import Known
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
-from sealgate.core.status import ClockStatus, KeyStatus, Status
+from sealgate.core.status import ClockStatus, KeyStatus, PolicyStatus, Status
 from sealgate.errors import REASONS
 
 SECOND = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
@@ -183,6 +183,21 @@ def test_a_refusal_that_is_over_advises_nothing() -> None:
     (refused,) = shown["refusals"]
     assert (refused["over_since_ms"], refused["advice"]) == ((WALL - 90) * 1000, "")
     assert shown["state"] == "ready"
+
+
+def test_what_policies_refused_is_told_by_rule() -> None:
+    counts = {"max_size": 2, "symbols": 1, "body": 0}
+    policies = (
+        PolicyStatus("grid", "may send orders in BTC", is_observing=False, refusals=counts),
+        PolicyStatus("maker", "would be held to it", is_observing=True, refusals=counts),
+        PolicyStatus("idle", "may send orders in BTC", is_observing=False, refusals={"body": 0}),
+    )
+    shown = picture(status=replace(STATUS, policies=policies)).document()["policies"]
+    assert [policy["by_rule"] for policy in shown] == [
+        "grid's policy has refused: 2 by max_size, 1 by symbols",
+        "maker's policy would have refused: 2 by max_size, 1 by symbols",
+        "",
+    ]
 
 
 def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:

@@ -163,6 +163,10 @@ PICTURE: dict[str, Any] = {
             "over_since_ms": 5_000,
         },
     ],
+    "policies": [
+        {"bot": "grid", "by_rule": "grid's policy has refused: 2 by max_size, 1 by symbols"},
+        {"bot": "watcher", "by_rule": ""},
+    ],
     "refusals": [
         {
             "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
@@ -213,6 +217,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         "watcher: 42 of 42 reads refused: deadline_exceeded. Allow more time.",
         "watcher: 42 of 42 reads refused: deadline_exceeded, last 2 s ago\n  Allow more time.",
         "grid: 1 of 9 orders refused: key_reused, last 3 s ago\n  Use a new one.",
+        "grid's policy has refused: 2 by max_size, 1 by symbols",
     ):
         assert text in shown, text
 

@@ -12,7 +12,7 @@ from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
-from sealgate.core.status import Status, halt_status
+from sealgate.core.status import PolicyStatus, Status, halt_status
 from sealgate.gateway.host.host import Host
 
 Change = Callable[[Status], Status]
@@ -58,6 +58,11 @@ def _key(status: Status, **changes: Any) -> Status:
 def _clock(status: Status, **changes: Any) -> Status:
     return replace(status, clock=replace(status.clock, **changes))
 
+
+_POLICIES = (
+    PolicyStatus("grid", "may", is_observing=False, refusals={"max_orders_per_minute": 3, "symbols": 1}),
+    PolicyStatus("maker", "would be", is_observing=True, refusals={"max_notional": 2, "body": 0}),
+)
 
 STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "ready": (lambda status: status, ("Requests",)),
@@ -120,6 +125,13 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         ),
         ("Not ready: clock not synced",),
     ),
+    "policies": (
+        lambda status: replace(status, policies=_POLICIES),
+        (
+            "grid's policy has refused: 3 by max_orders_per_minute, 1 by symbols",
+            "maker's policy would have refused: 2 by max_notional",
+        ),
+    ),
     "shutting down": (
         lambda status: replace(status, is_draining=True, not_ready=("shutting down",)),
         ("Not ready: shutting down",),
@@ -135,6 +147,7 @@ UNTRUE: dict[str, tuple[str, ...]] = {
     "no journal": ("Not ready: the journal", "Point a bot"),
     "degraded": ("Nothing since the start",),
     "not ready": ("go out at once", "Point a bot"),
+    "policies": ("No bot has met",),
     "shutting down": ("Point a bot",),
 }
 

@@ -13,7 +13,7 @@ from sealgate.admin.troubles import Trouble
 from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.forecast import Use, forecast
 from sealgate.core.pacing.status import LimitStatus
-from sealgate.core.status import KeyStatus, Status
+from sealgate.core.status import KeyStatus, PolicyStatus, Status
 from sealgate.errors import REASONS
 
 TICK_S = 0.5
@@ -56,6 +56,7 @@ class Picture:
             "failing": self._failing(),
             "errors": [self._error(trouble) for trouble in self.troubles],
             "refusals": [self._refusal(refused) for refused in self.refusals],
+            "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
         }
 
     def _state(self) -> str:
@@ -201,3 +202,10 @@ def _heights(key: KeyStatus, sent_per_s: float) -> list[float | None]:
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 3)
+
+
+def _by_rule(policy: PolicyStatus) -> str:
+    """Say how often which rule of a policy refused something since the start, "" where none did."""
+    counts = ", ".join(f"{count} by {rule}" for rule, count in policy.refusals.items() if count)
+    has = "would have" if policy.is_observing else "has"
+    return counts and f"{policy.bot}'s policy {has} refused: {counts}"

@@ -212,6 +212,9 @@ def _refusals(picture: Picture) -> Iterator[RenderableType]:
     for refused in picture["refusals"][:_MOST_ERRORS]:
         what = f"{refused['words']}, last {_ago(picture, refused['last_ms'])}"
         yield from _entry(picture, refused, what, "")
+    for policy in picture["policies"]:
+        if policy["by_rule"]:
+            yield Text(policy["by_rule"])
 
 
 def _entry(picture: Picture, entry: Mapping[str, Any], what: str, cause: str) -> Iterator[RenderableType]:

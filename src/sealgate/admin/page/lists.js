@@ -58,10 +58,11 @@ export function errors(now) {
     ...now.errors.map((error) => [error.last_ms, () => errorRow(error, now.at_ms)]),
     ...now.refusals.map((refused) => [refused.last_ms, () => refusalRow(refused, now.at_ms)]),
   ];
-  if (!rows.length) return el("p", "empty", "No bot has met an error or a refusal since the start.");
+  const byRule = now.policies.filter((one) => one.by_rule).map((one) => el("p", "", one.by_rule));
+  if (!rows.length) return byRule.length ? byRule : [el("p", "empty", "No bot has met an error or a refusal since the start.")];
   rows.sort(([one], [other]) => other - one);
   const head = el("tr", "", ...["last", "what", "times", "cause and advice"].map((name) => el("th", "", name)));
-  return el("table", "", el("thead", "", head), el("tbody", "", ...rows.slice(0, 16).map(([, row]) => row())));
+  return [el("table", "", el("thead", "", head), el("tbody", "", ...rows.slice(0, 16).map(([, row]) => row()))), ...byRule];
 }
 
 function errorRow(error, atMs) {

@@ -43,7 +43,7 @@ function draw() {
   now.keys.forEach((key) => drawKey(key, points));
   latency(points);
   clock(points);
-  byId("errors").replaceChildren(errors(now));
+  byId("errors").replaceChildren(...errors(now));
   byId("doubts-card").hidden = now.journal.in_doubt === 0;
   byId("doubts").replaceChildren(...doubts(now.journal));
   byId("foot").textContent = `Sealgate ${now.version}, up ${span(now.uptime_s)}, ${countOf(now.connections, "connection", "connections")} of bots. Charts show the last five minutes.`;
