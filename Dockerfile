@@ -16,6 +16,8 @@ COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=true PYTHONPATH=/build/tools \
     pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation .
+# What debuggers want of compiled modules is a quarter of them.
+RUN find /opt/sealgate -name '*.so' -exec strip --strip-unneeded {} +
 
 FROM python:3.13.11-slim-trixie
 # The root may be read-only: nothing is written but /var/lib/sealgate and /tmp.
