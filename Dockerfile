@@ -14,10 +14,10 @@ RUN pip --python /opt/sealgate/bin/python install --require-hashes -r deploy/req
         --require-hashes -r deploy/requirements-compile.txt
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
+# What only debuggers need of the compiled modules is a quarter of the image.
 RUN HATCH_BUILD_HOOK_ENABLE_CUSTOM=true PYTHONPATH=/build/tools \
-    pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation .
-# What debuggers want of compiled modules is a quarter of them.
-RUN find /opt/sealgate -name '*.so' -exec strip --strip-unneeded {} +
+    pip --python /opt/sealgate/bin/python install --no-deps --no-build-isolation . \
+    && find /opt/sealgate -name '*.so' -exec strip --strip-unneeded {} +
 
 FROM python:3.13.11-slim-trixie
 # The root may be read-only: nothing is written but /var/lib/sealgate and /tmp.
