@@ -249,6 +249,15 @@ def test_nothing_that_is_compiled_waits_while_it_handles_an_exception(name: str)
             assert not [at.lineno for part in parts for at in ast.walk(part) if isinstance(at, waits)]
 
 
+@pytest.mark.parametrize("name", HOOK["compiled_modules"](ROOT))
+def test_no_field_of_a_class_that_is_compiled_is_annotated_with_a_bare_object(name: str) -> None:
+    """Of a dataclass, mypyc looks the name up among the module's own, and the module fails to load."""
+    for node in ast.walk(ast.parse((ROOT / name).read_text())):
+        if isinstance(node, ast.ClassDef) and node.decorator_list:
+            fields = [one.annotation for one in node.body if isinstance(one, ast.AnnAssign)]
+            assert not [one.lineno for one in fields if isinstance(one, ast.Name) and one.id == "object"]
+
+
 def test_no_class_that_is_not_compiled_inherits_from_one_that_is() -> None:
     """Mypyc's classes take no such heirs, unless they say so."""
     files = (Path(name).relative_to("src") for name in HOOK["compiled_modules"](ROOT))

@@ -3,6 +3,7 @@
 Times are absolute seconds on the clock that `now` is read from. A cost is what the limit counts, 1 for most.
 """
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,7 +29,7 @@ class Claim:
     is_read: bool = False
     is_again: bool = False
     serial: str = ""
-    alike: object = None
+    alike: Hashable = None  # mypyc cannot make a dataclass with an `object`: the module fails to load
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """One request under way: its record, and what the pipeline has to know of it until it ends."""
 
 import asyncio
+from collections.abc import Hashable
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -142,7 +143,7 @@ class RequestContext(Outcome):
             self.give_up_at = self.started + max_wait_s
             self.ends_at = self.give_up_at + total_timeout_s
 
-    def claim(self, ticket: Ticket, serial: str = "", alike: object = None) -> Claim:
+    def claim(self, ticket: Ticket, serial: str = "", alike: Hashable = None) -> Claim:
         """Return what stands in line for it; those `alike` may go as one."""
         bot, route = ticket.bot, ticket.route
         is_again = self.has_shared or RATE_LIMITED in self.resends or NONCE in self.resends

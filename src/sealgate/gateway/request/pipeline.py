@@ -1,6 +1,7 @@
 """The pipeline: the way of one request, top to bottom, in `Pipeline.carry` and `deliver`."""
 
 import asyncio
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -225,7 +226,7 @@ class Pipeline:
         if ticket.route.auth is _SIGNED:
             self.tree.live_keys[ticket.key].watch.pass_or_refuse()
 
-    def _alike(self, ticket: Ticket, body: bytes) -> object:
+    def _alike(self, ticket: Ticket, body: bytes) -> Hashable:
         """Return what a read has in common with those that may have its reply: all that is sent, and the key.
 
         Each of their bots was admitted to the same by the rules of this very pipeline.
