@@ -698,6 +698,13 @@ def test_a_key_whose_reply_went_is_still_spent(file: Path) -> None:
     assert kept == Kept(Name("grid", "k-1"), "d" * 64, Ending(Conclusion.DONE, ORDER.fence_ms), 0.0)
 
 
+def test_an_order_whose_reply_went_counts_once_for_its_bots_policy(file: Path) -> None:
+    leave_behind(file, settled_row(keyed(1)._replace(counted=1), DONE, 1))
+    with closing(connect(file)) as database:
+        orders.drop_replies(database, "grid", 100)
+        assert [count for _, _, count in orders.passed(database)] == [1]
+
+
 def test_what_has_no_key_goes_before_what_has_one(file: Path) -> None:
     keyless = [settled_row(keyed(n, "calm", is_keyed=False), DONE, n) for n in range(2000)]
     with_key = [settled_row(keyed(n, "busy"), DONE, n) for n in range(2000, 3000)]

@@ -59,9 +59,11 @@ _DOUBTS_BY_BOT = f"SELECT bot, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY bo
 _COUNTS = f"SELECT {SHELF}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
 _OLDEST = f"SELECT rowid FROM orders WHERE {SETTLED} AND {SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"
 _DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"
-_LEAN = ", ".join(("rowid", *(name for name in _COLUMNS if name not in {"head", "body"})))
+# Without `counted`: what is written anew has been counted for its bot's policy already.
+_LEAN_COLUMNS = ("rowid", *(name for name in _COLUMNS if name not in {"head", "body", "counted"}))
+_LEAN = ", ".join(_LEAN_COLUMNS)
 _READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"
-_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * (len(_COLUMNS) - 1))})"
+_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * len(_LEAN_COLUMNS))})"
 _REPLAYS = """
 SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
 FROM orders WHERE rowid IN (
