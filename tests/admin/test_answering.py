@@ -7,7 +7,7 @@ import pytest
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin.answering import Answering, Failing
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import ClockStatus
 
 CLOCK = ClockStatus(0.0, 0.001, None, 0, 0, None)
@@ -24,7 +24,7 @@ DOWN = failed(("unreachable", 10.0), ("unreachable", 10.1), ("unreachable", 10.3
 
 def seen(*outcomes: Outcome, clock: ClockStatus = CLOCK, now: float = 60.0) -> Failing | None:
     answering = Answering()
-    answering(outcomes)
+    answering(Batch(outcomes))
     return answering.look(clock, now)
 
 

@@ -14,7 +14,7 @@ import structlog
 
 from rig.outcome import ANSWERED, changed
 from sealgate.admin.log import RequestLog, configure_log
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.routes import Lane
 
 WALL_S = 1_800_000_000.25  # epoch seconds
@@ -57,7 +57,7 @@ def test_systemds_journal_is_given_the_level_of_each_line(
         found = os.fstat(stderr.fileno())
         monkeypatch.setattr(sys, "stderr", stderr)
         monkeypatch.setenv("JOURNAL_STREAM", f"{found.st_dev}:{found.st_ino}")
-        log_as("info", style)([DONE, FAILED])
+        log_as("info", style)(Batch([DONE, FAILED]))
         try:
             int("made up")
         except ValueError:
@@ -73,15 +73,15 @@ def test_another_stderr_is_given_none(
     stream: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("JOURNAL_STREAM", stream)
-    log_as("info", "json")([DONE])
+    log_as("info", "json")(Batch([DONE]))
     assert capfd.readouterr().err.startswith('{"timestamp"')
 
 
 @pytest.mark.parametrize("style", ["json", "auto"])
 def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFixture[str]) -> None:
     log = log_as("info", style)
-    log([DONE])
-    log([REFUSED])
+    log(Batch([DONE]))
+    log(Batch([REFUSED]))
     first, second = map(json.loads, capsys.readouterr().err.splitlines())
     assert first.pop("timestamp") == WALL
     assert first == {
@@ -112,7 +112,7 @@ def test_a_line_has_the_trace_of_its_request(
     """None for one without."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     log = log_as("info", style)
-    log([changed(outcome, trace_id=trace_id), outcome])
+    log(Batch([changed(outcome, trace_id=trace_id), outcome]))
     traced, plain = capsys.readouterr().err.splitlines()
     assert trace_id in (json.loads(traced)["trace_id"] if style == "json" else traced)
     assert "trace_id" not in plain
@@ -120,7 +120,7 @@ def test_a_line_has_the_trace_of_its_request(
 
 @pytest.mark.parametrize("style", ["json", "console"])
 def test_a_line_names_the_request_whose_reply_it_got(style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("info", style)([changed(ANSWERED, attempts=0, shared="r-0"), ANSWERED])
+    log_as("info", style)(Batch([changed(ANSWERED, attempts=0, shared="r-0"), ANSWERED]))
     shared, own = capsys.readouterr().err.splitlines()
     assert json.loads(shared)["shared"] == "r-0" if style == "json" else "shared=r-0" in shared
     assert "shared" not in own
@@ -133,7 +133,7 @@ def test_every_line_has_the_time_of_the_clock_that_is_handed_in(capsys: pytest.C
 
 
 def test_one_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("info", "console")([DONE])
+    log_as("info", "console")(Batch([DONE]))
     (line,) = capsys.readouterr().err.splitlines()
     for part in ("request", "id=r-1", "bot=grid", "route=/order", "status=200", "outcome=done"):
         assert part in line
@@ -144,15 +144,15 @@ def test_only_the_gateways_and_the_upstreams_faults_are_warnings(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     log = log_as("warning", "json")
-    log([DONE])
-    log([REFUSED])
-    log([FAILED])
+    log(Batch([DONE]))
+    log(Batch([REFUSED]))
+    log(Batch([FAILED]))
     (line,) = capsys.readouterr().err.splitlines()
     assert (json.loads(line)["level"], json.loads(line)["reason"]) == ("warning", "upstream_broken")
 
 
 def test_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:
-    log_as("error", "json")([FAILED])
+    log_as("error", "json")(Batch([FAILED]))
     assert capsys.readouterr().err == ""
 
 
@@ -170,6 +170,7 @@ from rig.upstream import running_upstream, say, say_and_close
 from rig.bot import bot_at
 from rig.wire import OK, reply
 from rig.outcome import ANSWERED, changed
+from sealgate.core.outcome import Batch
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.admin.metrics import Metrics
 from sealgate.gateway.host.host import Host
@@ -209,7 +210,7 @@ async def main():
                     print((await bot.ask(raw)).raw)
             metrics = Metrics(gateway.status)
             gateway.reporter.flush()
-            metrics(seen)
+            metrics(Batch(seen))
             print(metrics.look()().decode(), json.dumps(asdict(gateway.status())), gateway)
         sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
         print("requests", len(seen), "sealed", sealed)

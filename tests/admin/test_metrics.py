@@ -12,7 +12,7 @@ from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.admin.metrics import Metrics
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 
 BOT = b"Authorization: Bearer token-of-grid"
 POSITIONS = request(b"GET", b"/v1/trade/user/0xabc/positions", BOT)
@@ -51,7 +51,7 @@ def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float
 
 
 def rendered(outcomes: Sequence[Outcome], metrics: Metrics) -> str:
-    metrics(outcomes)
+    metrics(Batch(outcomes))
     return metrics.look()().decode()
 
 
@@ -130,7 +130,7 @@ async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_se
         for _ in range(4):
             assert (await station.ask(symbols)).status == 200
         await station.ask(request())
-        metrics(station.outcomes.all)
+        metrics(Batch(station.outcomes.all))
         async with running_admin(station.gateway.status, metrics) as admin:
             found = figures((await admin.ask("/metrics")).body.decode())
     assert counts(found, "shared_reads_total") == {("main",): 3}

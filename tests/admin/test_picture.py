@@ -14,6 +14,7 @@ from sealgate.admin.refusals import Refused
 from sealgate.admin.troubles import Trouble
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.evidence import Known
+from sealgate.core.outcome import Batch
 from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, KeyStatus, PolicyStatus, Status
@@ -40,7 +41,7 @@ NOW, WALL = 500.0, 1_790_000_000.0
 
 def recent(*outcomes: Any, ticks: int = 1) -> Recent:
     made = Recent()
-    made(outcomes)
+    made(Batch(outcomes))
     for _ in range(ticks):
         made.turn()
     return made
@@ -209,7 +210,7 @@ def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
 
 def test_a_point_of_the_charts() -> None:
     limited = Recent()
-    limited([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))])
+    limited(Batch([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))]))
     ended = limited.turn()
     assert picture(recent=limited).point(ended) == {
         "t": WALL,

@@ -6,7 +6,7 @@ from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from sealgate.admin.recent import SPAN, Latency, Recent
 from sealgate.config.venues import default_venue
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Batch, Conclusion, Outcome
 
 SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
 NEVER_SENT = changed(ANSWERED, attempts=0, conclusion=Conclusion.NOT_SENT)
@@ -15,7 +15,7 @@ STRANGER = changed(ANSWERED, attempts=0, bot=None, key=None, conclusion=Conclusi
 
 def after(*outcomes: Outcome, ticks: int = 1) -> Recent:
     recent = Recent(lambda: default_venue().unsigned_routes)
-    recent(outcomes)
+    recent(Batch(outcomes))
     for _ in range(ticks):
         recent.turn()
     return recent
@@ -54,7 +54,7 @@ def test_of_a_flood_the_latest_are_timed() -> None:
 
 def test_the_latest_ticks_alone() -> None:
     recent = after(changed(SENT, upstream_s=9.0))
-    recent([SENT])
+    recent(Batch([SENT]))
     recent.turn()
     assert recent.latency(1).upstream_p99_ms == 20.0
     assert recent.latency(2).upstream_p99_ms == 9000.0
@@ -67,7 +67,7 @@ def test_each_429_is_a_point_of_its_tick() -> None:
         upstream_error("rate_limited", 7.0),
     )
     recent = Recent()
-    recent([changed(SENT, upstream_errors=errors)])
+    recent(Batch([changed(SENT, upstream_errors=errors)]))
     assert recent.turn().limited == [("main", 5.0), ("main", 7.0)]
     assert recent.turn().limited == []
 

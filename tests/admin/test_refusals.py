@@ -7,7 +7,7 @@ import pytest
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
 from sealgate.admin.refusals import QUIET_S, Refusals, Refused
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.routes import Lane
 
 PASSED = changed(ANSWERED, bot="watcher", lane=Lane.READ)
@@ -17,7 +17,7 @@ LATE = changed(PASSED, reason="deadline_exceeded", status=504)
 def taken(*batches: tuple[float, list[Outcome]]) -> Refusals:
     refusals = Refusals()
     for at, outcomes in batches:
-        refusals(outcomes, at)
+        refusals(Batch(outcomes), at)
     return refusals
 
 
@@ -51,7 +51,7 @@ def test_strangers_are_counted_and_said_to_be_unknown() -> None:
     wrong_token = changed(LATE, bot=None, lane=None, reason="bot_unauthenticated", status=401)
     refusals = taken((1.0, [wrong_token] * 7))
     assert words(refusals) == ["unknown: 7 requests refused: bot_unauthenticated"]
-    refusals([changed(wrong_token, reason="host_refused", status=421)], 1.5)
+    refusals(Batch([changed(wrong_token, reason="host_refused", status=421)]), 1.5)
     assert "unknown: 1 request refused: host_refused" in words(refusals)
     record = refusals.latest()[-1]
     assert not record.is_grave(2.0)  # or anybody could turn the page yellow

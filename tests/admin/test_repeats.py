@@ -11,7 +11,7 @@ from rig.verdicts import upstream_error
 from sealgate.admin.repeats import Repeats
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -61,8 +61,8 @@ def met(kind: str, at: float) -> Outcome:
 def test_errors_of_one_kind_are_one_line_a_minute() -> None:
     troubles = Troubles(lambda _: Known(None, has_worked=False))
     with structlog.testing.capture_logs() as lines:
-        troubles([met("signature_invalid", second / 10) for second in range(1210)], 120.9)
-        troubles([met("off_tick", 121.0)], 121.0)
+        troubles(Batch([met("signature_invalid", second / 10) for second in range(1210)]), 120.9)
+        troubles(Batch([met("off_tick", 121.0)]), 121.0)
     assert [one["count"] for one in lines] == [1, 600, 600, 1]
     assert [one["log_level"] for one in lines] == ["warning"] * 3 + ["info"]
     assert lines[0]["evidence"].startswith("clock is fine (±4 ms), key is known")

@@ -4,7 +4,7 @@ import pytest
 
 from rig.outcome import ANSWERED, changed
 from sealgate.admin.traffic import Durations, Traffic
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Batch, Conclusion, Outcome
 from sealgate.core.routes import Lane
 
 ORDER = changed(ANSWERED, method="POST", route="/order", lane=Lane.ORDER, attempts=1)
@@ -24,7 +24,7 @@ BUCKETS: dict[str, tuple[tuple[float, ...], list[float]]] = {
 def test_durations_are_counted_at_each_bound(seconds: tuple[float, ...], counts: list[float]) -> None:
     """As Prometheus has it: a bucket counts what is at most its bound."""
     durations = Durations(BOUNDS)
-    durations.add(seconds)
+    durations.add([*seconds])
     buckets, sum_s = durations.buckets()
     assert buckets == list(zip(("0.1", "1.0", "+Inf"), counts, strict=True))
     assert sum_s == pytest.approx(sum(seconds))
@@ -32,7 +32,7 @@ def test_durations_are_counted_at_each_bound(seconds: tuple[float, ...], counts:
 
 def taken(*outcomes: Outcome) -> Traffic:
     traffic = Traffic()
-    traffic.take(outcomes)
+    traffic.take(Batch(outcomes))
     return traffic
 
 
@@ -76,5 +76,5 @@ def test_who_reads_holds_copies_of_what_grows() -> None:
     """Another thread reads while one adds."""
     traffic = taken(ORDER)
     rows, queued = traffic.rows(), traffic.queued()
-    traffic.take([changed(ORDER, status=500, lane=Lane.CANCEL, key="alt")])
+    traffic.take(Batch([changed(ORDER, status=500, lane=Lane.CANCEL, key="alt")]))
     assert (len(rows), len(queued)) == (1, 1)

@@ -11,7 +11,7 @@ from rig.verdicts import upstream_error, verdict
 from sealgate.admin import troubles as troubles_module
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
-from sealgate.core.outcome import Conclusion, Outcome
+from sealgate.core.outcome import Batch, Conclusion, Outcome
 from sealgate.core.routes import Lane
 from sealgate.core.venues.replies import Whose
 
@@ -25,7 +25,7 @@ def met(
     with capture_logs() as logs:
         errors_met = tuple(upstream_error(*error, clock_error_s=0.002) for error in errors)
         outcome = changed(ANSWERED, bot=bot, conclusion=Conclusion.REFUSED, upstream_errors=errors_met)
-        troubles([outcome], errors[-1][1])
+        troubles(Batch([outcome]), errors[-1][1])
     return logs
 
 
@@ -48,7 +48,7 @@ def test_what_counts_is_what_was_known_of_the_clock_when_it_came() -> None:
     troubles = Troubles(lambda _: KNOWN)
     stepped = upstream_error("timestamp_outside", 10.0, clock_error_s=0.003, step_s=-3600.0)
     with capture_logs() as logs:
-        troubles([changed(ANSWERED, upstream_errors=(stepped,))], 10.0)
+        troubles(Batch([changed(ANSWERED, upstream_errors=(stepped,))]), 10.0)
     assert logs[0]["evidence"] == (
         "the exchange's clock stepped by -3600.0 s; before that, clock was fine (±3 ms)"
     )
@@ -76,7 +76,7 @@ def test_from_then_on_once_a_minute_with_the_number_since() -> None:
 def test_another_key_or_kind_is_another_record_and_the_latest_stands_first() -> None:
     troubles = Troubles(lambda _: KNOWN)
     met(troubles, ("lost", 1.0), ("late", 2.0), ("lost", 3.0))
-    troubles([changed(ANSWERED, key="alt", upstream_errors=(upstream_error("late", 4.0),))], 4.0)
+    troubles(Batch([changed(ANSWERED, key="alt", upstream_errors=(upstream_error("late", 4.0),))]), 4.0)
     assert [(record.key, record.kind, record.count) for record in troubles.latest()] == [
         ("alt", "late", 1),
         ("main", "lost", 2),
@@ -140,9 +140,9 @@ def test_a_trouble_is_over_once_the_same_works(
 ) -> None:
     troubles = Troubles(lambda _: KNOWN)
     met_one = changed(READ, conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error(kind, 10.0),))
-    troubles([met_one], 10.0)
-    troubles([later], 20.0)
-    troubles([later], 25.0)
+    troubles(Batch([met_one]), 10.0)
+    troubles(Batch([later]), 20.0)
+    troubles(Batch([later]), 25.0)
     (record,) = troubles.latest()
     assert {at: record.over_since(at) for at in over} == over
 
@@ -152,6 +152,6 @@ def test_a_trouble_that_comes_again_is_over_no_more() -> None:
     met_one = changed(
         READ, conclusion=Conclusion.REFUSED, upstream_errors=(upstream_error("key_invalid", 10.0),)
     )
-    troubles([met_one, READ, met_one], 10.0)
+    troubles(Batch([met_one, READ, met_one]), 10.0)
     (record,) = troubles.latest()
     assert (record.count, record.over_since(11.0)) == (2, None)

@@ -1,7 +1,7 @@
 import pytest
 
 from rig.verdicts import upstream_error
-from sealgate.core.outcome import Conclusion, Outcome, by_kind
+from sealgate.core.outcome import Batch, Conclusion, Outcome
 
 
 def test_the_conclusions_are_the_words_of_the_header() -> None:
@@ -43,9 +43,34 @@ def test_how_often_the_limit_refused_it_is_how_many_of_its_errors_say_so() -> No
     assert tuple(error.kind for error in outcome.upstream_errors) == kinds
 
 
-def test_a_batch_is_counted_by_kind() -> None:
-    batch = [Outcome(name, method, 100.0) for name, method in (("r1", "POST"), ("r2", "GET"), ("r3", "POST"))]
-    counts = by_kind(batch)
-    assert sorted((kind[3], count) for kind, count in counts.items()) == [("GET", 1), ("POST", 2)]
-    batch[0].attempts = 2
-    assert sorted(by_kind(batch).values()) == [1, 1, 1]
+def ended(*requests: tuple[str, str]) -> list[Outcome]:
+    return [Outcome(name, method, 100.0) for name, method in requests]
+
+
+def test_a_batch_has_its_requests_in_order_and_by_kind() -> None:
+    outcomes = ended(("r1", "POST"), ("r2", "GET"), ("r3", "POST"))
+    batch = Batch(outcomes)
+    assert list(batch) == outcomes
+    assert [(kind[3], alike) for kind, alike in batch.kinds.items()] == [
+        ("POST", [outcomes[0], outcomes[2]]),
+        ("GET", [outcomes[1]]),
+    ]
+    outcomes[0].attempts = 2
+    assert [len(alike) for alike in Batch(outcomes).kinds.values()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("reason", "rate_limited"),
+        ("upstream_errors", (upstream_error("off_tick", 1.0),)),
+        ("resends", ("timestamp",)),
+        ("broken", "the reply was cut short"),
+        ("has_hung_up", True),
+        ("shared", "r1"),
+    ],
+)
+def test_what_there_is_more_to_say_of_is_apart(field: str, value: object) -> None:
+    usual, rare = ended(("r1", "POST"), ("r2", "POST"))
+    setattr(rare, field, value)
+    assert Batch([usual, rare]).rare == [rare]

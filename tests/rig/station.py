@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from rig.bot import Bot, Reply, bot_at
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox
 
@@ -47,9 +47,9 @@ class Outcomes:
         self.all: list[Outcome] = []
         self._waiting: list[tuple[int, asyncio.Event]] = []
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __call__(self, batch: Batch) -> None:
         """Take outcomes in."""
-        self.all.extend(outcomes)
+        self.all.extend(batch)
         for count, event in self._waiting:
             if len(self.all) >= count:
                 event.set()

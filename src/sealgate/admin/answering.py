@@ -3,10 +3,9 @@
 One lost reply is no outage; some failures in a row, with no answer among them, are.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import ClockStatus
 from sealgate.core.venues.replies import Means, Verdict
 
@@ -34,11 +33,9 @@ class Answering:
     def __init__(self) -> None:
         self._failing: Failing | None = None
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __call__(self, batch: Batch) -> None:
         """Take a batch in."""
-        if self._failing is None and not any(outcome.upstream_errors for outcome in outcomes):
-            return
-        for outcome in outcomes:
+        for outcome in batch.outcomes if self._failing is not None or batch.rare else ():
             if outcome.attempts and outcome.broken is None:
                 self._failing = self._after(outcome)
 

@@ -6,7 +6,7 @@
 import asyncio
 import json
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from sealgate.admin.answering import Answering
@@ -17,7 +17,7 @@ from sealgate.admin.refusals import Refusals
 from sealgate.admin.requests import Requests
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch
 from sealgate.core.status import Status
 from sealgate.core.venues.replies import Judge
 
@@ -63,14 +63,14 @@ class Live:
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __call__(self, batch: Batch) -> None:
         """Take a batch in."""
         now = self._clock.now()
-        self._troubles(outcomes, now)  # first: what it notes is what was known before
-        self._recent(outcomes)
-        self._refusals(outcomes, now)
-        self._answering(outcomes)
-        self._requests.take(outcomes)
+        self._troubles(batch, now)  # first: what it notes is what was known before
+        self._recent(batch)
+        self._refusals(batch, now)
+        self._answering(batch)
+        self._requests.take(batch.outcomes)
 
     def _known(self, alias: str) -> Known:
         return known_of(self._status(), alias, self._recent.has_worked)

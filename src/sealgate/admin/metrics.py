@@ -3,7 +3,7 @@
 What every request adds to is a plain number until a scrape; what few do is a counter of the library.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from sealgate.admin.traffic import Traffic
 from sealgate.admin.traffic_metrics import TrafficMetrics
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
@@ -48,12 +48,11 @@ class Metrics:
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __call__(self, batch: Batch) -> None:
         """Take a batch in."""
-        self._traffic.take([outcome for outcome in outcomes if outcome.bot is not None])
-        for outcome in outcomes:
-            if outcome.reason is not None or outcome.upstream_errors:
-                self._take_rare(outcome, outcome.key or "")
+        self._traffic.take(batch)
+        for outcome in batch.rare:
+            self._take_rare(outcome, outcome.key or "")
             if outcome.shared is not None:
                 self._shared.labels(outcome.key or "").inc()
 

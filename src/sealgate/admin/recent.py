@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 from typing import NamedTuple
 
-from sealgate.core.outcome import Conclusion, Outcome, by_kind
+from sealgate.core.outcome import Batch, Conclusion
 
 SPAN = 20  # ticks that are remembered
 _MOST = 100  # durations per tick: sorting thousands would hold the loop up for milliseconds
@@ -42,20 +42,22 @@ class Recent:
         self.total = 0
         self.has_worked: set[str] = set()
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
+    def __call__(self, batch: Batch) -> None:
         """Take a batch in."""
-        tick = self._ticks[-1]
+        tick, outcomes = self._ticks[-1], batch.outcomes
         self.total += len(outcomes)
         tick.requests += len(outcomes)
-        for (bot, key, route, _, _, conclusion, _, attempts), count in by_kind(outcomes).items():
-            if key is not None and attempts:
-                tick.sent[key, bot or ""] += attempts * count
+        for (bot, key, route, _, _, conclusion, _, attempts), alike in batch.kinds.items():
+            if not attempts:
+                continue
+            tick.added_s.extend([one.added_s for one in alike])
+            tick.upstream_s.extend([one.upstream_s for one in alike])
+            if key is not None:
+                tick.sent[key, bot or ""] += attempts * len(alike)
                 if conclusion is Conclusion.DONE and route not in self._unsigned():
                     self.has_worked.add(key)
-        tick.added_s.extend([one.added_s for one in outcomes if one.attempts])
-        tick.upstream_s.extend([one.upstream_s for one in outcomes if one.attempts])
-        for one in outcomes:
-            if one.upstream_errors and one.key is not None:
+        for one in batch.rare:
+            if one.key is not None:
                 limited = (error.at for error in one.upstream_errors if error.verdict.is_limited)
                 tick.limited.extend(zip(repeat(one.key), limited))
 

@@ -4,10 +4,9 @@ A record counts from its first refusal until it is over: until a minute passed w
 request of the same bot and lane was not refused since. Errors of the exchange are in troubles.py.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.routes import Lane
 
 QUIET_S = 60.0
@@ -61,11 +60,9 @@ class Refusals:
     def __init__(self) -> None:
         self._by_bot: dict[str, dict[tuple[Lane | None, str], Refused]] = {}
 
-    def __call__(self, outcomes: Sequence[Outcome], now: float) -> None:
+    def __call__(self, batch: Batch, now: float) -> None:
         """Take in a batch that ended at `now`."""
-        if not self._by_bot and all(outcome.reason is None for outcome in outcomes):
-            return
-        for outcome in outcomes:
+        for outcome in batch.outcomes if self._by_bot or batch.rare else ():
             bot = outcome.bot or STRANGER
             reason = _reason(outcome)
             if reason is not None:

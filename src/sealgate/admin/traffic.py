@@ -6,9 +6,8 @@ another may read meanwhile, copies of what grows.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
 
-from sealgate.core.outcome import Conclusion, Outcome, by_kind
+from sealgate.core.outcome import Batch, Conclusion
 from sealgate.core.routes import Lane
 
 _FAST = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 1.0)
@@ -27,10 +26,11 @@ class Durations:
         self._counts = [0] * (len(bounds) + 1)
         self._sum_s = 0.0
 
-    def add(self, durations_s: Sequence[float]) -> None:
+    def add(self, durations_s: list[float]) -> None:
         """Take in some durations."""
+        bounds, counts = self._bounds, self._counts
         for seconds in durations_s:
-            self._counts[bisect_left(self._bounds, seconds)] += 1
+            counts[bisect_left(bounds, seconds)] += 1
         self._sum_s += sum(durations_s)
 
     def buckets(self) -> tuple[list[tuple[str, float]], float]:
@@ -52,22 +52,22 @@ class Traffic:
         self.upstream = Durations(_SLOW)
         self._queued: dict[tuple[str, Lane], Durations] = {}
 
-    def take(self, outcomes: Sequence[Outcome]) -> None:
-        """Take in a batch of requests, all of known bots."""
-        for (bot, key, route, method, status, conclusion, lane, attempts), count in by_kind(outcomes).items():
-            self._rows[bot or "", key or "", route, method, status, conclusion] += count
-            if lane is not None and attempts:
-                self._sent[bot or "", key or "", lane] += attempts * count
-        self.added.add([outcome.added_s for outcome in outcomes])
-        self.upstream.add([outcome.upstream_s for outcome in outcomes if outcome.attempts])
-        waits: dict[tuple[str, Lane], list[float]] = {}
-        for outcome in outcomes:
-            if outcome.lane is not None:
-                waits.setdefault((outcome.key or "", outcome.lane), []).append(outcome.queue_s)
-        for place, waits_s in waits.items():
-            if place not in self._queued:
-                self._queued[place] = Durations(_SLOW)
-            self._queued[place].add(waits_s)
+    def take(self, batch: Batch) -> None:
+        """Take in a batch of requests; those of strangers are left out."""
+        for (bot, key, route, method, status, conclusion, lane, attempts), alike in batch.kinds.items():
+            if bot is None:
+                continue
+            self._rows[bot, key or "", route, method, status, conclusion] += len(alike)
+            self.added.add([one.added_s for one in alike])
+            if attempts:
+                self.upstream.add([one.upstream_s for one in alike])
+            if lane is None:
+                continue
+            if attempts:
+                self._sent[bot, key or "", lane] += attempts * len(alike)
+            if (key or "", lane) not in self._queued:
+                self._queued[key or "", lane] = Durations(_SLOW)
+            self._queued[key or "", lane].add([one.queue_s for one in alike])
 
     def rows(self) -> Counter[Labels]:
         """Return how many requests there were of each kind."""

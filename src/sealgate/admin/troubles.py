@@ -8,13 +8,13 @@ one: an exchange that is down must not fill a disk.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import structlog
 
 from sealgate.core.evidence import Known, advice, evidence
-from sealgate.core.outcome import Conclusion, Outcome, UpstreamError
+from sealgate.core.outcome import Batch, Conclusion, Outcome, UpstreamError
 from sealgate.core.routes import Lane
 from sealgate.core.venues.replies import Verdict, Whose, doc_link
 
@@ -82,9 +82,9 @@ class Troubles:
         self._has_worked = has_worked
         self._records: OrderedDict[tuple[str, str], Trouble] = OrderedDict()
 
-    def __call__(self, outcomes: Sequence[Outcome], now: float) -> None:
+    def __call__(self, batch: Batch, now: float) -> None:
         """Take in a batch that ended at `now`."""
-        for outcome in outcomes:
+        for outcome in batch.outcomes if self._records or batch.rare else ():
             for error in outcome.upstream_errors:
                 self._take(error, outcome)
             if self._records and outcome.attempts and outcome.conclusion is Conclusion.DONE:

@@ -4,7 +4,7 @@ Log and metrics are readers of `Outcome`; none of them has a line of its own in 
 what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -124,9 +124,35 @@ Kind = tuple[str | None, str | None, str, str, int, Conclusion, "Lane | None", i
 _KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
 
 
-def by_kind(outcomes: Iterable[Outcome]) -> dict[Kind, int]:
-    """Count a batch of requests, most of which are of a few kinds."""
-    counts: dict[Kind, int] = {}
-    for kind in map(_KIND, outcomes):
-        counts[kind] = counts.get(kind, 0) + 1
-    return counts
+class Batch:
+    """Requests that ended, in order, with what several readers want of them.
+
+    `kinds` has them by kind, as most are of a few. `rare` are those of which there is more to say: refused,
+    sent again, failed, broken off, abandoned by the bot, or answered with another's reply.
+    """
+
+    __slots__ = ("kinds", "outcomes", "rare")
+
+    def __init__(self, outcomes: Sequence[Outcome]) -> None:
+        self.outcomes = outcomes
+        self.kinds: dict[Kind, list[Outcome]] = {}
+        for one in outcomes:
+            kind = _KIND(one)
+            alike = self.kinds.get(kind)
+            if alike is None:
+                self.kinds[kind] = [one]
+            else:
+                alike.append(one)
+        self.rare = [
+            one
+            for one in outcomes
+            if one.reason
+            or one.upstream_errors
+            or one.resends
+            or one.broken
+            or one.has_hung_up
+            or one.shared is not None
+        ]
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return iter(self.outcomes)

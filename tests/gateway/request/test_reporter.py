@@ -1,13 +1,12 @@
 """Outcomes on their way to the readers: when, how many at a time, and past a reader that fails."""
 
 import asyncio
-from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
 from rig.wire import PATIENCE_S
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.gateway.request import reporter as reporter_module
 from sealgate.gateway.request.reporter import Reporter
 
@@ -19,8 +18,8 @@ class Reader:
         self.batches: list[list[str]] = []
         self.has_read = asyncio.Event()
 
-    def __call__(self, outcomes: Sequence[Outcome]) -> None:
-        self.batches.append([outcome.request_id for outcome in outcomes])
+    def __call__(self, batch: Batch) -> None:
+        self.batches.append([outcome.request_id for outcome in batch])
         self.has_read.set()
 
     async def next(self) -> list[str]:
@@ -78,7 +77,7 @@ async def test_who_comes_later_reads_from_then_on() -> None:
 
 
 async def test_a_reader_that_fails_keeps_the_others_from_nothing() -> None:
-    def fail(_: Sequence[Outcome]) -> None:
+    def fail(_: Batch) -> None:
         raise ValueError("no reader of this")
 
     reader = Reader()
@@ -97,7 +96,7 @@ async def test_nor_does_a_log_that_cannot_be_written(monkeypatch: pytest.MonkeyP
         def exception(self, _: str) -> None:
             raise OSError(28, "No space left on device")
 
-    def fail(_: Sequence[Outcome]) -> None:
+    def fail(_: Batch) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(reporter_module, "log", FullDisk())

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from sealgate.core.outcome import Outcome
+from sealgate.core.outcome import Batch, Outcome
 
-Reader = Callable[[Sequence[Outcome]], None]
+Reader = Callable[[Batch], None]
 
 _DELAY_S = 0.005
 _MOST = 16  # at once
@@ -41,10 +41,12 @@ class Reporter:
 
     def flush(self) -> None:
         """Give the readers what is there."""
-        outcomes, self._ended = self._ended, []
-        for reader in self._readers if outcomes else ():
+        if not self._ended:
+            return
+        batch, self._ended = Batch(self._ended), []
+        for reader in self._readers:
             try:
-                reader(outcomes)
+                reader(batch)
             except Exception:  # a full disk under the log must not stop the metrics, nor the gateway
                 with contextlib.suppress(OSError):
                     log.exception("reader_failed")
