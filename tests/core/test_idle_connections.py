@@ -93,7 +93,7 @@ def test_a_connection_that_was_opened_for_an_order_carries_it_whatever_was_seen_
     closes.closed(2.0, 0.0, is_used=False)
     life = IdleLife(closes, 0.1, 0.0)
     assert life.carries_order(5.0)
-    life.rest(15.0)
+    life.rest(15.0, 0.0)
     assert (life.carries_order(0.5), life.carries_order(5.0)) == (True, False)
     assert life.lasts_s(0.5, share=0.8) == pytest.approx(0.3)
 
@@ -101,14 +101,13 @@ def test_a_connection_that_was_opened_for_an_order_carries_it_whatever_was_seen_
 def test_a_connection_is_closed_after_the_setting_or_earlier_as_announced() -> None:
     closes = IdleCloses()
     life = IdleLife(closes, 0.1, 0.0)
-    life.rest(15.0)
-    assert life.left_s(5.0) == 10.0
+    assert life.rest(15.0, 5.0) == 10.0
     life.answered(5.0, 10.0, 5.0)
     life.ended_request(6.0)
-    assert life.left_s(7.0) == pytest.approx(7.8)
-    assert IdleLife(closes, 0.1, 0.0).left_s(0.0) == pytest.approx(8.8), "others learn of it"
+    assert life.rest(15.0, 7.0) == pytest.approx(7.8)
+    assert IdleLife(closes, 0.1, 0.0).rest(15.0, 0.0) == pytest.approx(8.8), "others learn of it"
     life.answered(None, None, 8.0)
-    assert life.left_s(7.0) == pytest.approx(7.8)
+    assert life.rest(15.0, 7.0) == pytest.approx(7.8)
 
 
 def test_a_close_counts_by_whether_the_connection_was_used_and_not_as_it_was_opened() -> None:
@@ -116,7 +115,7 @@ def test_a_close_counts_by_whether_the_connection_was_used_and_not_as_it_was_ope
     life = IdleLife(closes, 0.1, 0.0)
     life.closed(4.0, 4.0)
     assert closes.safe_s(4.0, is_used=False) == math.inf
-    life.rest(15.0)
+    life.rest(15.0, 4.0)
     life.closed(4.0, 4.0)
     assert (closes.safe_s(4.0, is_used=False), closes.safe_s(4.0, is_used=True)) == (2.0, math.inf)
     life.answered(5.0, None, 5.0)
@@ -126,7 +125,7 @@ def test_a_close_counts_by_whether_the_connection_was_used_and_not_as_it_was_ope
 
 def test_a_connection_lasts_as_long_as_the_setting_where_no_close_was_seen() -> None:
     life = IdleLife(IdleCloses(), 0.1, 1.0)
-    life.rest(15.0)
+    life.rest(15.0, 1.0)
     assert life.idle_s(4.0) == 3.0
     assert (life.lasts_s(4.0), life.lasts_s(4.0, 0.5)) == (12.0, 4.5)
     assert (life.carries_order(15.9), life.carries_order(16.0)) == (True, False)

@@ -109,9 +109,10 @@ class IdleLife:
         self._keep_alive_s = math.inf
         self._announced_s: float | None = None
 
-    def rest(self, keep_alive_s: float) -> None:
-        """Note that it is idle among others from now on, and closed after so long."""
+    def rest(self, keep_alive_s: float, now: float) -> float:
+        """Note that it is idle among others from now on; return for how long, before it is closed here."""
         self.has_rested, self._keep_alive_s = True, keep_alive_s
+        return self._life_s() - (now - self._since)
 
     def ended_request(self, now: float) -> None:
         """Note that it is idle again."""
@@ -120,10 +121,6 @@ class IdleLife:
     def idle_s(self, now: float) -> float:
         """Return how long it has been idle."""
         return now - self._since
-
-    def left_s(self, now: float) -> float:
-        """Return for how long it may stay idle before it is closed here."""
-        return self._life_s() - (now - self._since)
 
     def lasts_s(self, now: float, share: float = 1.0) -> float:
         """Return for how long it carries orders, were its life that share of what it is."""

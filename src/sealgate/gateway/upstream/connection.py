@@ -89,7 +89,7 @@ class UpstreamConnection(Flow):
         self._may_stay = True  # whether the other end leaves it open behind the reply
         self._sent_at = -math.inf
         self._rested_s: float | None = None  # how long it was idle in the pool before the latest request
-        self._has_heard = False  # anything since then
+        self._heard_at: float | None = None  # the latest bytes since then
         self._alarm = Alarm(loop, self._time_is_over)
         # Taken over unless something came on it unasked: that must not pass for a reply.
         transport, maker = connection.transport, connection.protocol
@@ -146,14 +146,14 @@ class UpstreamConnection(Flow):
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
-            if self._rested_s is not None and not self._has_heard:
+            if self._rested_s is not None and self._heard_at is None:
                 self.life.closed(self._rested_s, Host.now())
         except BaseException:  # such as that the bot hung up
             self.close()
             raise
         else:
             answer = Answer(message.status, message.phrase, fields, body, verdict)
-            self.life.answered(self._rested_s, fields.keep_alive_s, Host.now())
+            self.life.answered(self._rested_s, fields.keep_alive_s, self._heard_at or self._sent_at)
             if content.is_read:
                 self.release()
             else:
@@ -176,7 +176,7 @@ class UpstreamConnection(Flow):
             # Answered before it was sent, the next would wait behind the rest.
             is_sent = self.transport is None or not self.transport.get_write_buffer_size()
             self._state = _IDLE if self._may_stay and is_sent else _BROKEN
-            self.life.ended_request(Host.now())
+            self.life.ended_request(self._heard_at or self._sent_at)
         if self._state is _IDLE:
             self._owner.take_back(self)
         else:
@@ -184,8 +184,7 @@ class UpstreamConnection(Flow):
 
     def set_idle_timeout(self, keep_alive_s: float, now: float) -> None:
         """Let it be idle: it is closed after so long, or earlier as announced."""
-        self.life.rest(keep_alive_s)
-        self._alarm.set(self._loop.time() + self.life.left_s(now))
+        self._alarm.set(self._loop.time() + self.life.rest(keep_alive_s, now))
 
     def clear_idle_timeout(self) -> None:
         """Let a request have it, though what comes before its first byte may take long."""
@@ -210,7 +209,7 @@ class UpstreamConnection(Flow):
         if self._state is not _IDLE or self.transport is None:
             return None
         self._state = _ASKED
-        self._sent_at, self._has_heard = Host.now(), False
+        self._sent_at, self._heard_at = Host.now(), None
         self._rested_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
         self._alarm.set(ends_at)
         self._parser.expect(is_head=is_head)
@@ -223,9 +222,10 @@ class UpstreamConnection(Flow):
 
     def data_received(self, data: bytes) -> None:
         """Parse a reply; what nobody asked for ends the connection."""
-        if not self._has_heard and self._state is _ASKED:
-            self._has_heard = True
-            self.life.round_trip_s = min(self.life.round_trip_s, Host.now() - self._sent_at)
+        now = Host.now()
+        if self._heard_at is None and self._state is _ASKED and now - self._sent_at < self.life.round_trip_s:
+            self.life.round_trip_s = now - self._sent_at
+        self._heard_at = now
         known = self._parser.find(data)
         if known is not None:
             self._take_head(*known)

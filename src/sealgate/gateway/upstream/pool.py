@@ -126,23 +126,22 @@ class Upstream:
         return connection
 
     def _take_idle(self, *, may_be_lost: bool = False) -> UpstreamConnection | None:
-        while (connection := self._pick(may_be_lost=may_be_lost)) is not None:
-            self._idle.remove(connection)
+        """Return the one that was used last, or the oldest, where that is too old for an order."""
+        now = Host.now()
+        while self._idle:
+            at = len(self._idle) - 1
+            if may_be_lost and not self._idle[0].life.carries_order(now):
+                at = 0
+            elif not may_be_lost:
+                while at >= 0 and not self._idle[at].life.carries_order(now):
+                    at -= 1
+                if at < 0:
+                    return None
+            connection = self._idle.pop(at)
             if connection.is_usable:  # whether it is alive, the system is asked right before the first byte
                 connection.clear_idle_timeout()
                 return connection
             connection.close()
-        return None
-
-    def _pick(self, *, may_be_lost: bool) -> UpstreamConnection | None:
-        """Return the one that was used last, or the oldest, where that is too old for an order."""
-        now = Host.now()
-        if may_be_lost and self._idle:
-            oldest, latest = self._idle[0], self._idle[-1]
-            return latest if oldest.life.carries_order(now) else oldest
-        for one in reversed(self._idle):
-            if one.life.carries_order(now):
-                return one
         return None
 
     async def _open(self, ends_at: float = math.inf) -> UpstreamConnection | Failure:
@@ -169,9 +168,9 @@ class Upstream:
         lane = self._lanes.pop(connection, None)
         if connection.is_usable:
             self._idle.append(connection)
-            self._used_at, now = self._loop.time(), Host.now()
+            self._used_at = now = Host.now()
             connection.set_idle_timeout(self.destination.keep_alive_s, now)
-            if connection.life.lasts_s(now) <= 0:
+            if self.closes.has_any and connection.life.lasts_s(now) <= 0:  # else its timeout says it
                 self._has_changed.set()
         else:
             self._forget(connection)
@@ -180,7 +179,7 @@ class Upstream:
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for a connection."""
-        return any(self._slots.waiting.values())
+        return self._slots.waits > 0
 
     def _forget(self, connection: UpstreamConnection) -> None:
         if connection in self._idle:
@@ -219,7 +218,7 @@ class Upstream:
         now = Host.now()
         left_s = max((one.life.lasts_s(now, _RENEW_AT) for one in self._idle), default=-math.inf)
         if self._lanes and self.closes.safe_s(now, is_used=True) > 0:
-            return max(left_s, self._used_at + self._renew_s - self._loop.time())
+            return max(left_s, self._used_at + self._renew_s - now)
         return left_s
 
     async def _open_idle(self) -> UpstreamConnection | None:

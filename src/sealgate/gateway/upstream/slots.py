@@ -25,6 +25,7 @@ class ConnectionSlots:
             lane: deque() for lane in (_CANCEL, _ORDER, _READ)
         }
         self.waiting: Counter[Lane] = Counter()
+        self.waits = 0  # in all lanes together
 
     @property
     def taken(self) -> int:
@@ -45,6 +46,7 @@ class ConnectionSlots:
         place = asyncio.get_running_loop().create_future()
         self._queues[lane].append(place)
         self.waiting[lane] += 1
+        self.waits += 1
         try:
             async with asyncio.timeout(timeout_s):
                 await place
@@ -56,11 +58,12 @@ class ConnectionSlots:
             raise
         finally:
             self.waiting[lane] -= 1
+            self.waits -= 1
 
     def leave(self, lane: Lane) -> None:
         """Give a place back, and to the first who waits for it."""
         self._taken[lane] -= 1
-        if not any(self._queues.values()):
+        if not self.waits:
             return
         for waiting, queue in self._queues.items():
             while queue and self._has_place(waiting):
