@@ -113,7 +113,7 @@ async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> Non
 
     def stamped(_: bytes) -> None:
         if not events:
-            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0))
+            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), Host.now())
         events.append("stamp")
         loop.call_soon(events.append, "another task's turn")
 

@@ -47,7 +47,7 @@ def pause(station: Station, *keys: str) -> None:
             Claim("earlier", "earlier", Lane.READ, math.inf), Host.now()
         )
         assert turn is not None
-        turn.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0))
+        turn.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), Host.now())
 
 
 def waiting(station: Station) -> int:

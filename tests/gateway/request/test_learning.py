@@ -23,7 +23,8 @@ class Heard:
     def __init__(self) -> None:
         self.replies: list[LimitReply] = []
 
-    def answered(self, reply: LimitReply) -> None:
+    def answered(self, reply: LimitReply, now: float) -> None:
+        del now
         self.replies.append(reply)
 
 

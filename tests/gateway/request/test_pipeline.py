@@ -138,7 +138,7 @@ async def test_an_order_goes_once_on_the_connection_it_gets() -> None:
 def _paused_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a pause begin while the first connection is made."""
     looks = iter([True])
-    monkeypatch.setattr(Turn, "is_paused", lambda _: next(looks, False))
+    monkeypatch.setattr(Turn, "is_paused", lambda *_: next(looks, False))
 
 
 @pytest.mark.usefixtures("_paused_once")

@@ -109,14 +109,14 @@ class Turn:
         self._is_used = True
         self._turnstile.goes(self._claim, now if self.has_waited else self._began)
 
-    def is_paused(self) -> bool:
+    def is_paused(self, now: float) -> bool:
         """Ask whether a pause has begun since, so that nothing may be sent at this moment."""
-        return self._turnstile.is_paused()
+        return self._turnstile.is_paused(now)
 
-    def answered(self, reply: LimitReply) -> None:
+    def answered(self, reply: LimitReply, now: float) -> None:
         """Report how it ended."""
         self._is_answered = True
-        self._turnstile.answered(self._claim, reply)
+        self._turnstile.answered(self._claim, reply, now)
 
     def __enter__(self) -> Self:
         return self
@@ -125,7 +125,7 @@ class Turn:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if not self._is_answered and self._is_used:
-            self.answered(LimitReply(Fate.LOST))
+            self._turnstile.answered(self._claim, LimitReply(Fate.LOST))
         elif not self._is_answered:
             self._turnstile.leave(self._claim)
         if self.shared is not None:
@@ -190,12 +190,13 @@ class Turnstile:
         self._pacer.leave(claim)
         self.go_on()
 
-    def answered(self, claim: Claim, reply: LimitReply) -> None:
-        """Let the pacer learn from how a turn ended."""
+    def answered(self, claim: Claim, reply: LimitReply, now: float | None = None) -> None:
+        """Let the pacer learn from how a turn ended; `now` is a reading just made."""
         if (reply.retry_after_s or 0.0) > _REMARKABLE_S:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED
             log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.ban or None, fix=fix)
-        now = self._host.now()
+        if now is None:
+            now = self._host.now()
         self._pacer.answered(claim, now, reply)
         self.go_on(now)
 
@@ -240,9 +241,9 @@ class Turnstile:
         self._timer = None
         self.go_on()
 
-    def is_paused(self) -> bool:
+    def is_paused(self, now: float) -> bool:
         """Ask whether nothing may be sent at this moment."""
-        return self._pacer.is_paused(self._host.now())
+        return self._pacer.is_paused(now)
 
     def snapshot(self) -> Snapshot:
         """Return what was learned of the limit, to be kept over a restart."""

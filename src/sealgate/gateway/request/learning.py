@@ -32,7 +32,7 @@ _DONE, _TIMESTAMP = Means.DONE, Means.TIMESTAMP
 class Learner(Protocol):
     """What learns how a turn ended: the turn itself, for its pacer."""
 
-    def answered(self, reply: LimitReply) -> None:
+    def answered(self, reply: LimitReply, now: float) -> None:
         """Take it in."""
 
 
@@ -48,7 +48,7 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
     verdict = answer.verdict
     counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
     taught = limit_reply(verdict, answer.head.limit_fields, clock.server_now, counts)
-    turn.answered(taught)
+    turn.answered(taught, context.returned_at)
     context.is_limited = verdict.is_limited
     if verdict.means is _DONE:
         if ticket.route.auth is _SIGNED:
@@ -84,7 +84,7 @@ def observe_failure(
         context.attempts += failure.is_unsent  # one that was sent is counted since then
         clock.due.set()
     if failure.limit_fields is not None:
-        turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now))
+        turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)
 
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:

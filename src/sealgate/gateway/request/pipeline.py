@@ -28,7 +28,7 @@ from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestC
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.request.replies import Reply, passed_on
-from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.request.tree import LiveKey, Tree
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
 
@@ -335,8 +335,8 @@ class Pipeline:
             context.give_up_at - now,
             is_new=context.needs_new_connection,
         )
-        context.enter(OWN, self._host.now())
-        if not turn.is_paused():
+        context.enter(OWN, now := self._host.now())
+        if not turn.is_paused(now):
             return connection
         if isinstance(connection, UpstreamConnection):
             connection.release()
@@ -351,22 +351,25 @@ class Pipeline:
         context: RequestContext,
     ) -> Answer | Failure | None:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
+        live_key, now = self.tree.live_keys[ticket.key], self._host.now()
         try:  # what fails in here was not sent, and the connection serves the next
-            if self._must_reserve(ticket):
-                turn.has_waited = True
-                await self._reserve(ticket)
-            self._stamp(ticket, body, context)
+            if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
+                now = await self._reserve(live_key, ticket.key, turn, now)
+            self._stamp(ticket, live_key, body, now, context)
             if self._books.must_record(ticket):
                 turn.has_waited = True
-                await self._record(ticket, body, context)
-            timeout_s = self._time_left_s(context, now := self._host.now())
+                await self._record(ticket, live_key, body, context)
+                now = self._host.now()
+            timeout_s = self._time_left_s(context, now)
             if context.valid_until:
                 _check_still_valid(context, now)
-            data = self._sealed(ticket, body, context)
+            # Nothing may be waited for between the nonce and the first byte.
+            stamp_ms, nonce = context.timestamp_ms, live_key.nonces.take(context.timestamp_ms)
+            data = sealed_request(self.tree.upstream.head, ticket, live_key.key, (stamp_ms, nonce), body)
         except BaseException:
             connection.release()
             raise
-        if turn.is_paused() or self._halting.stops(ticket):
+        if turn.is_paused(now) or self._halting.stops(ticket):
             connection.release()
             return None
         is_too_old = turn.has_waited and not (
@@ -387,33 +390,32 @@ class Pipeline:
             context.sent_nothing()
         return attempt
 
-    def _must_reserve(self, ticket: Ticket) -> bool:
-        """Whether the journal must know of nonces first, where the venue wants numbers that rise."""
-        nonces = self.tree.live_keys[ticket.key].nonces
-        if not nonces.is_number or ticket.route.auth is not _SIGNED:
-            return False
-        return self._books.must_reserve(nonces, self.tree.clock.timestamp_ms(self._host.now()))
+    async def _reserve(self, live_key: LiveKey, alias: str, turn: Turn, now: float) -> float:
+        """Let the journal know of nonces that rise before they are used; return what time it is then."""
+        now_ms = self.tree.clock.timestamp_ms(now)
+        if not self._books.must_reserve(live_key.nonces, now_ms):
+            return now
+        turn.has_waited = True
+        await self._books.reserve(live_key.nonces, alias, now_ms)
+        return self._host.now()
 
-    async def _reserve(self, ticket: Ticket) -> None:
-        now_ms = self.tree.clock.timestamp_ms(self._host.now())
-        await self._books.reserve(self.tree.live_keys[ticket.key].nonces, ticket.key, now_ms)
-
-    def _stamp(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
+    def _stamp(
+        self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext
+    ) -> None:
         """Choose the timestamp."""
-        now, live_key, clock = self._host.now(), self.tree.live_keys[ticket.key], self.tree.clock
-        content = live_key.key.sealer.content(ticket.method, ticket.target, body)
+        key, clock = live_key.key, self.tree.clock
+        content = key.sealer.content(ticket.method, ticket.target, body)
         now_ms = clock.timestamp_ms(now)
         if context.valid_until:
-            now_ms = self._dated_back(ticket, now_ms, now, context)
+            now_ms = self._dated_back(ticket, now_ms, now, context) - key.recv_window_ms
             content = ~content  # these do not rise as the others do
         context.timestamp_ms = live_key.stamps.take(now_ms, content)
-        key = live_key.key
         fence_ms = context.timestamp_ms + key.recv_window_ms + clock.error_ms(now)
         context.fence_ms = fence_ms if key.has_fence else 0
         self._books.signed(context)
 
     def _dated_back(self, ticket: Ticket, now_ms: int, now: float, context: RequestContext) -> int:
-        """Return the timestamp whose window ends as X-Gateway-Valid-Ms does, the same for each resend."""
+        """Return when X-Gateway-Valid-Ms ends, by the exchange's clock and the same for each resend."""
         if not context.valid_until_ms:
             if self.tree.clock.error_s() is None:
                 raise Refusal(
@@ -421,17 +423,17 @@ class Pipeline:
                 )
             _check_bound(ticket.checks.valid_ms if ticket.checks else 0, self.tree.clock.error_ms(now))
             context.valid_until_ms = last_ms(now_ms, context.valid_until - now)
-        return context.valid_until_ms - self.tree.live_keys[ticket.key].key.recv_window_ms
+        return context.valid_until_ms
 
-    async def _record(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
+    async def _record(self, ticket: Ticket, live_key: LiveKey, body: bytes, context: RequestContext) -> None:
         """Write an order down. A slow journal makes its timestamp old: then both are made once more.
 
         Raises Refusal `halted` where that does not help.
         """
-        fresh_s = _FRESH * self.tree.live_keys[ticket.key].key.recv_window_ms / 1000
+        fresh_s = _FRESH * live_key.key.recv_window_ms / 1000
         if await self._record_takes_s(ticket, body, context) < fresh_s:
             return
-        self._stamp(ticket, body, context)
+        self._stamp(ticket, live_key, body, self._host.now(), context)
         if (took_s := await self._record_takes_s(ticket, body, context)) >= fresh_s:
             detail = f"The journal took {took_s:.1f} s to write it, by when its timestamp was too old."
             raise Refusal("halted", detail)
@@ -444,12 +446,6 @@ class Pipeline:
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal could not record it in time.") from None
         return self._host.now() - since
-
-    def _sealed(self, ticket: Ticket, body: bytes, context: RequestContext) -> bytes:
-        """Take the nonce and make the bytes; nothing may be waited for between this and the first byte."""
-        live_key, timestamp_ms = self.tree.live_keys[ticket.key], context.timestamp_ms
-        stamp = timestamp_ms, live_key.nonces.take(timestamp_ms)
-        return sealed_request(self.tree.upstream.head, ticket, live_key.key, stamp, body)
 
     def _time_left_s(self, context: RequestContext, now: float) -> float:
         time_left_s = context.ends_at - now
