@@ -63,6 +63,7 @@ COMPILED = (
     "gateway/request/pipeline.py",
     "gateway/request/replies.py",
     "gateway/request/reporter.py",
+    "gateway/request/tree.py",
     "gateway/request/under_way.py",
     "gateway/upstream/answer.py",
     "gateway/upstream/connection.py",

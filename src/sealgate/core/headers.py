@@ -207,6 +207,7 @@ def header_lines(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join([b"%b: %b\r\n" % field for field in fields])
 
 
+@lru_cache(maxsize=1024)
 def content_length(size: int) -> bytes:
     """Return the line that states a body's size."""
     return b"Content-Length: %d\r\n" % size

@@ -11,7 +11,7 @@ from sealgate.core.pacing.stated import Quota
 from sealgate.core.routes import Lane
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Claim:
     """A request that wants to be sent. `is_again` goes before its bot's others: it was refused once.
 
@@ -24,12 +24,37 @@ class Claim:
     bot: str
     lane: Lane
     give_up_at: float
-    weight: float = 1.0
-    cost: float = 1.0
-    is_read: bool = False
-    is_again: bool = False
-    serial: str = ""
-    alike: Hashable = None  # mypyc cannot make a dataclass with an `object`: the module fails to load
+    weight: float
+    cost: float
+    is_read: bool
+    is_again: bool
+    serial: str
+    alike: Hashable  # mypyc cannot make a dataclass with an `object`: the module fails to load
+
+    # Written out, as are those of Answer and Reply: mypyc does not compile the one that `dataclass` makes.
+    def __init__(  # noqa: PLR0913, PLR0917 - its fields
+        self,
+        id: str,  # noqa: A002 - the field's name
+        bot: str,
+        lane: Lane,
+        give_up_at: float,
+        weight: float = 1.0,
+        cost: float = 1.0,
+        is_read: bool = False,  # noqa: FBT001, FBT002 - a field
+        is_again: bool = False,  # noqa: FBT001, FBT002 - a field
+        serial: str = "",
+        alike: Hashable = None,
+    ) -> None:
+        self.id = id
+        self.bot = bot
+        self.lane = lane
+        self.give_up_at = give_up_at
+        self.weight = weight
+        self.cost = cost
+        self.is_read = is_read
+        self.is_again = is_again
+        self.serial = serial
+        self.alike = alike
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -27,16 +28,34 @@ _CALLED_FOR: dict[str, tuple[bytes, bytes]] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Reply(BotReply):
     """A reply to write. `remainder` is what a large one still has to come, `length` its stated length.
 
     `lines` are its fields as they go out, where they are at hand.
     """
 
-    remainder: Remainder | None = None
-    length: bytes | None = None
-    lines: bytes | None = None
+    remainder: Remainder | None
+    length: bytes | None
+    lines: bytes | None
+
+    def __init__(  # noqa: PLR0913, PLR0917 - its fields
+        self,
+        status: int,
+        phrase: str,
+        fields: Sequence[tuple[bytes, bytes]],
+        body: bytes,
+        remainder: Remainder | None = None,
+        length: bytes | None = None,
+        lines: bytes | None = None,
+    ) -> None:
+        self.status = status
+        self.phrase = phrase
+        self.fields = fields
+        self.body = body
+        self.remainder = remainder
+        self.length = length
+        self.lines = lines
 
 
 def passed_on(answer: Answer) -> Reply:

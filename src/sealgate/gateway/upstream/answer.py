@@ -59,7 +59,7 @@ class Remainder:
         self._lease.close()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Answer:
     """A reply: its head, sorted, and its body: whole, or the first part with the remainder still to come.
 
@@ -71,7 +71,23 @@ class Answer:
     head: ReplyHead
     body: bytes
     verdict: Verdict
-    remainder: Remainder | None = None
+    remainder: Remainder | None
+
+    def __init__(  # noqa: PLR0913, PLR0917 - its fields
+        self,
+        status: int,
+        phrase: str,
+        head: ReplyHead,
+        body: bytes,
+        verdict: Verdict,
+        remainder: Remainder | None = None,
+    ) -> None:
+        self.status = status
+        self.phrase = phrase
+        self.head = head
+        self.body = body
+        self.verdict = verdict
+        self.remainder = remainder
 
 
 async def read_held(content: Body) -> bytes:
