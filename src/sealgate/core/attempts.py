@@ -94,6 +94,7 @@ RESENDS = 2  # after a failure; what fails three times in a row is down
 _BACKOFF_S = 0.1
 
 _DONE, _TIMESTAMP, _NONCE, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.NONCE, Means.UNKNOWN
+_DID, _DID_NOT, _MAY_HAVE = Conclusion.DONE, Conclusion.REFUSED, Conclusion.UNKNOWN
 _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.
@@ -137,10 +138,10 @@ def after_reply(
 def conclude(verdict: Verdict, *, is_read: bool) -> Conclusion:
     """Return what a reply of the upstream lets the bot conclude: a read executes nothing."""
     if verdict.means is _DONE:
-        return Conclusion.DONE
+        return _DID
     if verdict.means is _UNKNOWN and not is_read:
-        return Conclusion.UNKNOWN
-    return Conclusion.REFUSED
+        return _MAY_HAVE
+    return _DID_NOT
 
 
 def _may_replay(replay: Replay, *, is_read: bool) -> bool:

@@ -6,6 +6,7 @@ from itertools import chain
 
 from sealgate.core.outcome import Conclusion
 
+_NOT_SENT, _REFUSED = Conclusion.NOT_SENT, Conclusion.REFUSED  # looked up once: that takes long
 LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
 
@@ -47,6 +48,6 @@ def is_remembered(ending: Ending) -> bool:
     the time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and
     stored, the refusal would be repeated for as long as keys are kept.
     """
-    if ending.conclusion is Conclusion.REFUSED:
+    if ending.conclusion is _REFUSED:
         return not (ending.is_own or ending.is_limited)
-    return ending.conclusion is not Conclusion.NOT_SENT
+    return ending.conclusion is not _NOT_SENT

@@ -26,10 +26,12 @@ def sealed_request(
     A session route needs a key with a session token: `check_session`. Raises Refusal where the exchange has
     no way to sign such a request.
     """
-    raw, proof = ticket.target.raw, b""
+    raw, proof, (timestamp_ms, nonce) = ticket.target.raw, b"", stamp
     if ticket.route.auth is _SIGNED:
         try:
-            proof, raw, body, is_new_form = key.sealer.sign(*stamp, ticket.method, ticket.target, body)
+            proof, raw, body, is_new_form = key.sealer.sign(
+                timestamp_ms, nonce, ticket.method, ticket.target, body
+            )
         except UnsignableError as error:
             raise Refusal("bad_request", f"It cannot be signed: {error}.") from None
         if is_new_form and b"content-type" not in ticket.head.kept:

@@ -81,17 +81,9 @@ class Turn:
     since the pacer let it go, at `began`. `shared` is what others wait for that go along, if any do.
     """
 
-    def __init__(
-        self,
-        turnstile: "Turnstile",
-        claim: Claim,
-        began: float,
-        *,
-        has_waited: bool,
-        shared: Shared | None = None,
-    ) -> None:
-        self.has_waited = has_waited
-        self.shared = shared
+    def __init__(self, turnstile: "Turnstile", claim: Claim, began: float) -> None:
+        self.has_waited = False
+        self.shared: Shared | None = None
         self._began = began
         self._turnstile = turnstile
         self._claim = claim
@@ -154,7 +146,7 @@ class Turnstile:
             return None
         if self.sharing is not None:
             self.sharing.changed()
-        return Turn(self, claim, now, has_waited=False)
+        return Turn(self, claim, now)
 
     async def pass_through(self, claim: Claim) -> Turn | Shared:
         """Return the claim's turn, when it has come: it stands in line. Else what it goes along with.
@@ -177,7 +169,9 @@ class Turnstile:
             raise
         if shared is not None and shared.claim is not claim:
             return shared
-        return Turn(self, claim, self._host.now(), has_waited=True, shared=shared)
+        turn = Turn(self, claim, self._host.now())
+        turn.has_waited, turn.shared = True, shared
+        return turn
 
     def goes(self, claim: Claim, now: float) -> None:
         """Let the pacer know when a claim is really sent."""

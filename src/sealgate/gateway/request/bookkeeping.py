@@ -17,6 +17,7 @@ from sealgate.gateway.journal.rows import kept_body
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 
+_UNKNOWN = Conclusion.UNKNOWN  # looked up once, as in context.py
 _REPLAYED = (b"X-Gateway-Replayed", b"true")  # of a reply that was given before
 
 
@@ -135,4 +136,4 @@ class Bookkeeping:
 
 
 def _is_in_doubt(context: RequestContext) -> bool:
-    return context.attempts > 0 and not context.is_read and context.conclusion is Conclusion.UNKNOWN
+    return context.attempts > 0 and not context.is_read and context.conclusion is _UNKNOWN

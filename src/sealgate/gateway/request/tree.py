@@ -16,6 +16,8 @@ from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.key_watch import KeyWatch
 from sealgate.gateway.upstream.pool import Upstream
 
+_SIGNED = Auth.SIGNED  # looked up once, as in context.py
+
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
@@ -44,7 +46,7 @@ class LiveKey:
 
     def serial_of(self, auth: Auth) -> str:
         """Return the serial of a request; "" where it carries no nonce, or may overtake others."""
-        return self.serial if auth is Auth.SIGNED else ""
+        return self.serial if auth is _SIGNED else ""
 
 
 @dataclass(frozen=True, slots=True)

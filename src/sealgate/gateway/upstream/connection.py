@@ -63,7 +63,10 @@ class Owner(Protocol):
     judge: Judge
 
     def take_back(self, connection: "UpstreamConnection") -> None:
-        """Take a connection that its request has done with."""
+        """Take a connection that its request has done with, and another one may have."""
+
+    def forget(self, connection: "UpstreamConnection") -> None:
+        """Let a connection go that is closed."""
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for a connection."""
@@ -198,7 +201,7 @@ class UpstreamConnection(Flow):
         if self.transport is not None:
             self.transport.abort()
         self._connection.close()
-        self._owner.take_back(self)
+        self._owner.forget(self)
 
     def _send(self, data: bytes, ends_at: float, *, is_head: bool) -> "asyncio.Future[RawReplyHead] | None":
         """Write a request, and return where the head of its reply comes; None where nothing could be written.

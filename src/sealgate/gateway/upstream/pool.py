@@ -47,8 +47,8 @@ class Upstream:
     def __init__(self, destination: Destination, closes: IdleCloses | None = None) -> None:
         self.destination = destination
         url = URL(destination.base_url)
-        self._before_target = url.raw_path.rstrip("/").encode("ascii")
-        self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n".encode("ascii")
+        self._before_target = url.raw_path.rstrip("/")
+        self._after_target = f" HTTP/1.1\r\nHost: {url.raw_authority}\r\n"
         self.heads: HeadMemory[RawReplyHead] = HeadMemory(_REMEMBERED_BYTES)
         self._slots = ConnectionSlots(destination.max_connections)
         self._idle: list[UpstreamConnection] = []
@@ -81,12 +81,7 @@ class Upstream:
 
     def head(self, method: str, target: str) -> bytes:
         """Return the request line and the Host line. `target` goes out as it is, behind base_url's path."""
-        return b"%b %b%b%b" % (
-            method.encode("ascii"),
-            self._before_target,
-            target.encode("ascii"),
-            self._after_target,
-        )
+        return f"{method} {self._before_target}{target}{self._after_target}".encode("ascii")
 
     def take(self, lane: Lane, *, may_be_lost: bool = False) -> UpstreamConnection | None:
         """Return an idle connection, None where there is none or no place for it at once.
@@ -164,29 +159,28 @@ class Upstream:
         return Failure(FailureKind.UNREACHABLE, CLOSED_UNUSED)
 
     def take_back(self, connection: UpstreamConnection) -> None:
-        """Keep a connection that is free again for the next request, if it can serve one."""
-        lane = self._lanes.pop(connection, None)
-        if connection.is_usable:
-            self._idle.append(connection)
-            self._used_at = now = Host.now()
-            connection.set_idle_timeout(self.destination.keep_alive_s, now)
-            if self.closes.has_any and connection.life.lasts_s(now) <= 0:  # else its timeout says it
-                self._has_changed.set()
-        else:
-            self._forget(connection)
-        if lane is not None:
+        """Keep a connection that is free again for the next request."""
+        self._idle.append(connection)
+        self._used_at = now = Host.now()
+        connection.set_idle_timeout(self.destination.keep_alive_s, now)
+        if self.closes.has_any and connection.life.lasts_s(now) <= 0:  # else its timeout says it
+            self._has_changed.set()
+        if (lane := self._lanes.pop(connection, None)) is not None:
             self._slots.leave(lane)
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for a connection."""
         return self._slots.waits > 0
 
-    def _forget(self, connection: UpstreamConnection) -> None:
+    def forget(self, connection: UpstreamConnection) -> None:
+        """Let a connection go that is closed."""
         if connection in self._idle:
             self._idle.remove(connection)
         if self._tls is not None and connection.tls is not None:
             self._tls.remember(connection.tls)
         self._has_changed.set()
+        if (lane := self._lanes.pop(connection, None)) is not None:
+            self._slots.leave(lane)
 
     async def keep_warm(self) -> None:
         """Keep one that an order may go on, for ever: what is sent after a pause waits for no handshake.
