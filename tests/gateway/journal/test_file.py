@@ -66,6 +66,24 @@ def test_the_orders_of_a_file_of_an_earlier_version_stay(file: Path) -> None:
         orders.write(database, [sent_row(ORDER._replace(id="new", sent_body=b"{}"))])
 
 
+def test_a_file_of_version_6_counts_by_the_rule_of_this_one(file: Path) -> None:
+    """It counted an order that was not sent after all."""
+    prepare(file)
+    with closing(connect(file)) as database:
+        for name in ("orders_are_counted", "counts_follow_orders"):
+            database.execute(f"DROP TRIGGER IF EXISTS {name}")
+        database.execute(
+            "CREATE TRIGGER orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN"
+            " INSERT INTO counted VALUES (NEW.bot, NEW.sent_ms / 1000, NEW.counted); END"
+        )
+        database.execute("PRAGMA user_version = 6")
+    prepare(file)
+    with closing(connect(file)) as database:
+        one = ORDER._replace(counted=1)
+        orders.write(database, [settled_row(one, Ending(Conclusion.NOT_SENT, 0), 0)])
+        assert list(orders.passed(database)) == []
+
+
 def test_a_new_file_can_give_space_back(file: Path) -> None:
     prepare(file)
     assert (value(file, "auto_vacuum"), value(file, "journal_mode")) == (2, "wal")

@@ -578,12 +578,12 @@ async def test_a_file_that_was_removed_is_a_failure_until_the_restart(
         assert await book.intent(order(3))
 
 
-async def test_one_that_is_replaced_too(file: Path) -> None:
+async def test_one_that_is_replaced_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_LOOK_S", 3600.0)  # else it might look while there is no file
     with capture_logs() as logs:
         async with running_book(file) as book:
             assert await book.intent(order(1))
             replace(file)
-            await until(lambda: book.status.is_refusing)
             assert not await book.intent(order(2))
     assert logs[0]["cause"] == "another file is in its place"
     assert read(file, "id") == []
@@ -703,6 +703,39 @@ def test_an_order_whose_reply_went_counts_once_for_its_bots_policy(file: Path) -
     with closing(connect(file)) as database:
         orders.drop_replies(database, "grid", 100)
         assert [count for _, _, count in orders.passed(database)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("states", "counts"),
+    [
+        (["sent"], [(10, 2)]),
+        (["sent", "done"], [(10, 2)]),
+        (["sent", "unknown"], [(10, 2)]),
+        (["sent", "not_sent"], []),
+        (["not_sent"], []),  # its intent could not be written
+        (["sent", "sent later", "done later"], [(11, 2)]),
+        (["sent", "sent later", "not_sent later"], []),
+    ],
+)
+def test_only_what_was_sent_counts_for_a_bots_policy_and_once(
+    file: Path, states: Sequence[str], counts: Sequence[tuple[int, int]]
+) -> None:
+    prepare(file)
+    with closing(connect(file)) as database:
+        for state, _, later in (state.partition(" ") for state in states):
+            one = order(1)._replace(counted=2, sent_ms=11_000 if later else 10_999)
+            row = sent_row(one) if state == "sent" else settled_row(one, Ending(Conclusion(state), 0), 1)
+            orders.write(database, [row])
+        assert [(at_s, count) for _, at_s, count in orders.passed(database)] == counts
+
+
+def test_what_was_not_sent_leaves_the_counts_of_others(file: Path) -> None:
+    prepare(file)
+    with closing(connect(file)) as database:
+        one, other, free = (order(n)._replace(counted=n, sent_ms=10_000) for n in (1, 2, 0))
+        orders.write(database, [sent_row(one), sent_row(other), sent_row(free)])
+        orders.write(database, [settled_row(one, Ending(Conclusion.NOT_SENT, 0), 1)])
+        assert list(orders.passed(database)) == [("grid", 10, 2)]
 
 
 def test_what_has_no_key_goes_before_what_has_one(file: Path) -> None:

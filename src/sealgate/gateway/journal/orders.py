@@ -95,7 +95,7 @@ def newest_s(database: sqlite3.Connection) -> float | None:
 
 def passed(database: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
     """Return (bot, epoch second, orders) of what was sent under policies, the oldest first."""
-    yield from database.execute("SELECT bot, at_s, orders FROM counted ORDER BY at_s")
+    yield from database.execute("SELECT bot, at_s, orders FROM counted WHERE orders > 0 ORDER BY at_s")
 
 
 def count_in_doubt(database: sqlite3.Connection) -> int:

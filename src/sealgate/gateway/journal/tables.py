@@ -1,6 +1,7 @@
 """The tables of the journal, as `prepare` makes them."""
 
-VERSION = 6  # 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies
+# 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies, 6 counted unsent
+VERSION = 7
 
 # The columns of `orders`: first those of `Order`, in its order, then how it ended.
 ORDERS = {
@@ -34,15 +35,24 @@ SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END
 _HALTS = "bot TEXT, key TEXT, since_ms INTEGER NOT NULL"
 _HALTED_BY = ("uid INTEGER", "pid INTEGER", "reason TEXT NOT NULL DEFAULT ''")
 
-# How many orders each bot sent under a policy, by second. A trigger counts them, so that an order is in the
-# file and counted in one transaction, and once: a resend updates its row.
+# How many orders each bot sent under a policy, by second: a row counts at its `sent_ms`, but for `not_sent`.
+# Triggers count, so that an order is in the file and counted in one transaction, and once.
 _COUNTED = """
 CREATE TABLE IF NOT EXISTS counted (
     bot TEXT, at_s INTEGER, orders INTEGER NOT NULL, PRIMARY KEY (bot, at_s)
 ) STRICT, WITHOUT ROWID;
-CREATE TRIGGER IF NOT EXISTS orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN
+DROP TRIGGER IF EXISTS orders_are_counted;
+CREATE TRIGGER orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN
     DELETE FROM counted WHERE bot = NEW.bot AND at_s < NEW.sent_ms / 1000 - 86400;
-    INSERT INTO counted VALUES (NEW.bot, NEW.sent_ms / 1000, NEW.counted)
+    INSERT INTO counted SELECT NEW.bot, NEW.sent_ms / 1000, NEW.counted WHERE NEW.state <> 'not_sent'
+        ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
+END;
+CREATE TRIGGER IF NOT EXISTS counts_follow_orders AFTER UPDATE ON orders WHEN NEW.counted > 0
+    AND (NEW.sent_ms <> OLD.sent_ms OR NEW.state = 'not_sent' OR OLD.state = 'not_sent')
+BEGIN
+    UPDATE counted SET orders = orders - OLD.counted
+        WHERE OLD.state <> 'not_sent' AND bot = OLD.bot AND at_s = OLD.sent_ms / 1000;
+    INSERT INTO counted SELECT NEW.bot, NEW.sent_ms / 1000, NEW.counted WHERE NEW.state <> 'not_sent'
         ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
 END;
 """
