@@ -5,8 +5,17 @@ import socket
 
 import pytest
 
-from gateway.upstream.test_warm_connections import LONG_S, ask_on, connected, connections_to, running_server
+from gateway.upstream.test_warm_connections import (
+    LONG_S,
+    ask,
+    ask_on,
+    connected,
+    connections_to,
+    running_server,
+)
+from rig.compiled import needs_sources
 from sealgate.core.attempts import Failure, FailureKind
+from sealgate.core.idle_connections import IdleLife
 from sealgate.core.routes import Lane
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.destination import Destination
@@ -27,6 +36,21 @@ async def test_the_place_and_the_handshake_end_in_the_one_time() -> None:
         await upstream.close()
     assert isinstance(failure, Failure)
     assert failure.kind is FailureKind.CONNECT_TIMEOUT
+
+
+@needs_sources
+async def test_a_fault_of_ours_with_a_reply_makes_room_for_another_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    async with running_server() as server, connections_to(server.port, most=1) as upstream:
+        with monkeypatch.context() as patch:
+            patch.setattr(IdleLife, "answered", fail)
+            with pytest.raises(ZeroDivisionError):
+                await ask(upstream)
+        assert isinstance(await ask(upstream), Answer)
 
 
 @pytest.mark.parametrize("is_taken", [True, False], ids=["taken", "connected"])

@@ -145,6 +145,8 @@ class UpstreamConnection(Flow):
             fields = _sorted(message)
             body = content.take() if content.is_whole else await read_held(content)
             verdict = self._owner.judge.judge(message.status, body, fields.content_coding, is_order=is_order)
+            answer = Answer(message.status, message.phrase, fields, body, verdict)
+            self.life.answered(self._rested_s, fields.keep_alive_s, self._heard_at or self._sent_at)
         except TimeoutError:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
         except TRANSPORT_ERRORS as error:
@@ -155,8 +157,6 @@ class UpstreamConnection(Flow):
             self.close()
             raise
         else:
-            answer = Answer(message.status, message.phrase, fields, body, verdict)
-            self.life.answered(self._rested_s, fields.keep_alive_s, self._heard_at or self._sent_at)
             if content.is_read:
                 self.release()
             else:
