@@ -1,5 +1,7 @@
 """What many tests begin with: a raw upstream, and a gateway before it, for each test that asks."""
 
+import os
+import sys
 from collections.abc import AsyncIterator
 
 import pytest
@@ -8,6 +10,10 @@ from hypothesis import settings
 from rig.station import Station, running_station
 from rig.tls import Authority
 from rig.upstream import Upstream, running_upstream
+
+# macOS has its temporary files so deep that sockets in a test's folder would have too long a path.
+if sys.platform == "darwin":
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/tmp")  # noqa: S108 - pytest makes a folder of its own there
 
 # Properties have no deadline, as other programs may be running.
 settings.register_profile("sealgate", deadline=None, max_examples=100)

@@ -1,5 +1,7 @@
+import socket
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import trustme
@@ -58,6 +60,14 @@ def test_a_journal_need_not_exist_yet(tmp_path: Path) -> None:
 )
 def test_sockets(value: str) -> None:
     assert parse_socket(value) == Path(value)
+
+
+def test_the_longest_path_of_a_socket_is_what_this_system_takes() -> None:
+    with socket.socket(socket.AF_UNIX) as sock, TemporaryDirectory(dir="/tmp") as folder:
+        longest = f"{folder}/" + "x" * (SOCKET_PATH_BYTES - len(folder) - 1)
+        sock.bind(longest)
+        with pytest.raises(OSError, match="too long"):
+            sock.connect(f"{longest}x")
 
 
 @pytest.mark.parametrize(

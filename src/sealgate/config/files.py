@@ -9,11 +9,13 @@ A `~/` is the home of the user that the gateway runs as, as no shell is there to
 import grp
 import os
 import ssl
+import sys
 from pathlib import Path
 
 from sealgate.config.admin_socket import OFF
 
-SOCKET_PATH_BYTES = 107  # sun_path of unix(7), without the zero at its end
+# sun_path of unix(7), without the zero at its end.
+SOCKET_PATH_BYTES = (104 if sys.platform == "darwin" else 108) - 1
 
 
 def expand_home(path: str) -> str:

@@ -1,5 +1,6 @@
 """What a fault does to a request on its connection: delays, resets, cuts, stalls, false statuses."""
 
+import contextlib
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Mapping
@@ -82,7 +83,8 @@ def _reset(raw: web.BaseRequest) -> web.StreamResponse:
     transport = raw.transport
     if transport is not None:
         linger = struct.pack("ii", 1, 0)
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        with contextlib.suppress(OSError):  # macOS sets no option once the other end has closed it
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         transport.abort()
     return web.Response(status=HTTPStatus.NO_CONTENT)
 

@@ -1,8 +1,11 @@
 """The server's side of a connection: its bounds and its order, with a handler of our own and real sockets."""
 
 import asyncio
+import asyncio.trsock
 import contextlib
+import errno
 import gc
+import os
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -443,6 +446,27 @@ async def test_a_bot_that_resets_before_its_body_is_read_is_no_fault() -> None:
             while server.connections:
                 await let_pass(0)
     assert logs == []
+
+
+async def test_a_connection_whose_options_cannot_be_set_is_served_and_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is so on macOS where the other end has closed it."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    async def fail(incoming: Incoming) -> bool:
+        incoming.connection.write(OK)
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(asyncio.trsock.TransportSocket, "setsockopt", refuse)
+    with capture_logs() as logs:
+        async with running(replace(SERVICE, handle=fail)) as (_, port), bot_at("127.0.0.1", port) as bot:
+            await bot.send(request())
+            with contextlib.suppress(ConnectionResetError):
+                await bot.rest()
+    assert [line["event"] for line in logs] == ["connection_failed"]
 
 
 async def test_a_bot_that_asks_on_and_never_reads_is_cut() -> None:

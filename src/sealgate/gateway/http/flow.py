@@ -31,7 +31,8 @@ class Flow(asyncio.Protocol):
         self.transport = cast("asyncio.Transport", transport)
         sock = transport.get_extra_info("socket")
         if sock is not None and sock.family != socket.AF_UNIX:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with contextlib.suppress(OSError):  # macOS sets no option once the other end has closed it
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Let a task that waits to write go on, and fail."""
