@@ -126,7 +126,7 @@ ENDS = {
 }
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux ends children with their parent")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="only Linux waits for processes of others")
 @pytest.mark.parametrize(("numbers", "codes"), ENDS.values(), ids=ENDS)
 async def test_its_children_end_with_it(tmp_path: Path, numbers: list[int], codes: set[int]) -> None:
     """Each signal goes to the demo alone, as a supervisor sends it."""

@@ -1,23 +1,27 @@
-"""A program of the demo: `sealgate ARGUMENTS`, which the kernel ends when the demo ends in whatever way."""
+"""A program of the demo: `sealgate ARGUMENTS`, which ends when the demo ends in whatever way.
 
-import ctypes
+Its standard input is a pipe whose other end only the demo holds: once that is closed, the demo is gone.
+"""
+
 import os
 import signal
 import sys
+from threading import Thread
 
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+def end_with_stdin() -> None:
+    """Send SIGTERM to this process at the end of its standard input, which nothing else may read."""
+    Thread(target=_wait, daemon=True).start()
 
 
-def end_with(parent: int) -> None:
-    """Have SIGTERM sent to this process at its parent's end; `parent` is its id. Linux only."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if os.getppid() != parent:  # it ended before that
-        sys.exit(1)
+def _wait() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
-    end_with(int(sys.argv.pop(1)))
+    end_with_stdin()
     from sealgate.cli import main
 
-    main()
+    sys.exit(main())

@@ -3,7 +3,7 @@
 They stay in its process group, so that whatever ends the group ends them too. Only Ctrl-C must not: the
 terminal sends it to the whole group, and the exchanges are still to be asked for their journals. So SIGINT is
 blocked in the children, which inherit the signal mask they are started with. The demo ends each by its own
-id; where it has no time to, at a second Ctrl-C or a SIGKILL, say, the kernel does (child.py).
+id. If it has no time to, at a second Ctrl-C or a SIGKILL, say, each sees its standard input end (child.py).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ import os
 import re
 import signal
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
+from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
@@ -90,9 +90,8 @@ async def running(name: str, *arguments: str) -> AsyncIterator[Child]:
             sys.executable,
             "-m",
             "sealgate.cli.demo.child",
-            str(os.getpid()),
             *arguments,
-            stdin=DEVNULL,
+            stdin=PIPE,  # nothing is written to it
             stdout=PIPE,
             stderr=STDOUT,
             env=_env(),
