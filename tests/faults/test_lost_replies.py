@@ -551,6 +551,19 @@ async def test_a_reply_that_cannot_be_learned_from_is_passed_on(station: Station
     assert len(station.upstream.received) == 1
 
 
+async def test_a_refused_timestamp_that_cannot_be_learned_from_is_sent_again(station: Station) -> None:
+    fault = Fault()
+    sharing: Any = FaultySharing(fault)
+    station.gateway.tree.live_keys["main"].turnstile.sharing = sharing
+    detail = b"Timestamp outside recv_window (5000ms). Server time: %d" % station.upstream.now_ms()
+    refusal = reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)
+    station.upstream.answers.append(fault.after(say(refusal)))
+    with capture_logs() as logs:
+        assert told(await station.ask(ORDERS["POST"])) == (200, "done", None)
+    assert [line["event"] for line in logs] == ["reply_not_learned_from"]
+    assert len(station.upstream.received) == 2
+
+
 async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
