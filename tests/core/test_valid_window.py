@@ -6,10 +6,12 @@ stamped some time after its head was read, and reaches the exchange whenever the
 
 import math
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sealgate.core.clock import Sample, ServerClock, last_ms
+from sealgate.core.clock import Sample, ServerClock
+from sealgate.errors import Refusal
 
 WINDOW_MS = 5000
 ROUNDING_MS = 3
@@ -49,10 +51,12 @@ def test_the_window_ends_as_promised(
     read_at = now
     stamped_at = read_at + waited * valid_ms / 1000
     bound_ms = clock.error(stamped_at) * 1000
-    if valid_ms < 2 * bound_ms:
-        return  # refused: 400
-    end_ms = last_ms(clock.timestamp_ms(stamped_at), read_at + valid_ms / 1000 - stamped_at)
-    timestamp_ms = end_ms - WINDOW_MS
+    left_s = read_at + valid_ms / 1000 - stamped_at
+    if valid_ms < 2 * math.ceil(bound_ms):
+        with pytest.raises(Refusal, match="too short"):
+            clock.end_ms(valid_ms, left_s, stamped_at)
+        return
+    timestamp_ms = clock.end_ms(valid_ms, left_s, stamped_at) - WINDOW_MS
     arrives_at = max(stamped_at, read_at + arrives * valid_ms / 1000)
     elapsed_ms = (arrives_at - read_at) * 1000
     if is_accepted(timestamp_ms, server_at(arrives_at, offset, ppm)):

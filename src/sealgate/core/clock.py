@@ -15,6 +15,8 @@ Times are seconds. "Ours" is a clock that counts suspend and is never set; `now`
 import math
 from dataclasses import dataclass, replace
 
+from sealgate.errors import Refusal
+
 DRIFT = 200e-6  # seconds per second: a quartz clock is within 100 ppm, and there are two
 
 
@@ -92,13 +94,15 @@ class ServerClock:
         """
         return int((now + self.low - DRIFT * now) * 1000)
 
+    def end_ms(self, valid_ms: int, left_s: float, now: float) -> int:
+        """Return the server's millisecond in which so much of X-Gateway-Valid-Ms is over, and none later.
 
-def last_ms(early_ms: int, left_s: float) -> int:
-    """Return the server's millisecond in which so many seconds from now are over, and none later.
-
-    `early_ms` is what `timestamp_ms` says now: at most twice the bound before the server's true time.
-    """
-    return early_ms + math.floor(left_s * 1000)
+        It is at most twice the bound early. Raises Refusal `bad_request` where all of it is less than that.
+        """
+        if valid_ms < (shortest_ms := 2 * math.ceil(self.error(now) * 1000)):
+            detail = f"It is below {shortest_ms} ms, twice what the exchange's clock may be off by."
+            raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too short. {detail}")
+        return self.timestamp_ms(now) + math.floor(left_s * 1000)
 
 
 def _edges(sample: Sample) -> tuple[float, float]:

@@ -160,11 +160,6 @@ class RequestContext(Outcome):
             alike,
         )
 
-    def is_valid_until(self, moment: float) -> None:
-        """Note when X-Gateway-Valid-Ms ends: nothing waits or is sent after that."""
-        self.valid_until = moment
-        self.give_up_at = min(self.give_up_at, moment)
-
     def has_resynced(self, step_s: float | None) -> None:
         """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
         self.valid_until_ms = 0  # it was by the clock before
