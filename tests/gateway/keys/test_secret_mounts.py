@@ -101,7 +101,9 @@ def test_a_credential_of_systemd(tmp_path: Path) -> None:
 
 
 def test_no_credentials_outside_of_a_service() -> None:
-    assert refusal("systemd:main").startswith("systemd:main: systemd hands no credentials to this process; ")
+    told = refusal("systemd:main")
+    assert told.startswith("systemd:main: systemd hands no credentials to this process; ")
+    assert "systemd-run --pipe --wait -p LoadCredential=main:FILE" in told
 
 
 class Ring:

@@ -34,7 +34,10 @@ def read_credential(name: str, environ: Mapping[str, str]) -> bytearray:
     reference = f"systemd:{name}"
     folder = environ.get("CREDENTIALS_DIRECTORY")
     if not folder:
-        fix = f"start it as a service with LoadCredential={name}:/path (or LoadCredentialEncrypted=)"
+        fix = (
+            f"give the service LoadCredential={name}:FILE (or LoadCredentialEncrypted=), and start a command "
+            f"by hand with systemd-run --pipe --wait -p LoadCredential={name}:FILE"
+        )
         raise SecretError(reference, "systemd hands no credentials to this process", fix)
     with _descriptor(reference, str(Path(folder, name))) as descriptor:
         _check_credential(reference, os.fstat(descriptor))
