@@ -1,4 +1,4 @@
-"""What a build adds: the README as an index shows it, and, where a wheel is to have them, compiled modules.
+"""What a build adds: the README as an index shows it, and, if a wheel is to have them, compiled modules.
 
 The hook that compiles takes the modules that every request goes through, where it is switched on.
 
@@ -81,15 +81,17 @@ _OURS = re.compile(r"(!?)(\[[^\[\]]*\])\((?!\w+:|#)([^()\s]+)\)")
 
 
 class ReadmeHook(MetadataHookInterface):
-    """Makes the README's links absolute: an index has the text, but no files beside it."""
+    """Makes the README's links absolute: an index has the text, but no files beside it.
+
+    Without a Source in [project.urls] the links stay as they are.
+    """
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Add the README."""
         text = Path(self.root, "README.md").read_text(encoding="utf-8")
-        metadata["readme"] = {
-            "content-type": "text/markdown",
-            "text": absolute_links(text, metadata["urls"]["Source"]),
-        }
+        if source := metadata.get("urls", {}).get("Source"):
+            text = absolute_links(text, source)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 def absolute_links(text: str, project: str) -> str:

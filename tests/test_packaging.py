@@ -12,6 +12,7 @@ import tomllib
 import zipfile
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,7 @@ ROOT = Path(__file__).parents[1]
 KINDS = ("", "-dev", "-compile", "-bench")
 BASE, DEV, COMPILE, _ = LOCKS = [ROOT / "deploy" / f"requirements{kind}.txt" for kind in KINDS]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HOOK = runpy.run_path(str(ROOT / "hatch_build.py"))
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^ ;\\]+)(?P<rest>(?:.*\\\n)*.*)$", re.MULTILINE)
 _INDEX = re.compile(r"://|--index-url|--extra-index-url|--find-links|--trusted-host|^-[if] ", re.MULTILINE)
@@ -197,9 +199,12 @@ def test_the_installed_program_is_the_command_line() -> None:
     assert script.load() is main
 
 
-def check_readme(text: str) -> None:
-    """Check the page that an index shows: what it links to is there, at the project's own address."""
-    project = PROJECT["project"]["urls"]["Source"]
+def test_the_links_of_the_readme_lead_to_the_project_s_address() -> None:
+    """So they do on the page that an index shows."""
+    project = "https://git.example.com/sealgate"
+    metadata: dict[str, Any] = {"urls": {"Source": project}}
+    HOOK["ReadmeHook"](str(ROOT), {}).update(metadata)
+    text = metadata["readme"]["text"]
     links = [link for link in re.findall(r"\]\(([^()\s]+)\)", text) if not link.startswith("#")]
     ours = [link.removeprefix(project) for link in links if link.startswith(project)]
     assert len(ours) > 15
@@ -226,12 +231,12 @@ def test_the_wheel_holds_the_package_and_its_metadata(tmp_path: Path) -> None:
         f"{info}/licenses/LICENSE",
         f"{info}/licenses/src/sealgate/admin/page/vendor/LICENSE",
     }
-    check_readme(metadata.partition("\n\n")[2])
+    addresses = PROJECT["project"].get("urls", {})
+    assert metadata.count("Project-URL: ") == len(addresses)
+    if not addresses:  # then the README is as it stands
+        assert metadata.partition("\n\n")[2] == (ROOT / "README.md").read_text()
     files = (file for file in (ROOT / "src").rglob("*") if file.is_file() and file.suffix != ".pyc")
     assert {str(file.relative_to(ROOT / "src")) for file in files} <= names
-
-
-HOOK = runpy.run_path(str(ROOT / "hatch_build.py"))
 
 
 @pytest.mark.parametrize("glob", HOOK["COMPILED"])

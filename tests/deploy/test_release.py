@@ -83,7 +83,7 @@ def test_no_release_without_its_section(tmp_path: Path) -> None:
     assert not (tmp_path / "dist").exists()
 
 
-def test_no_release_as_long_as_the_project_s_address_is_an_example(tmp_path: Path) -> None:
+def test_no_release_as_long_as_the_project_has_no_address(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/release").write_text((ROOT / "scripts/release").read_text())
     for name, text in (("scripts/venv", ""), (".venv/bin/sealgate", "echo sealgate 9.8.7")):
@@ -96,7 +96,10 @@ def test_no_release_as_long_as_the_project_s_address_is_an_example(tmp_path: Pat
     command = ["sh", str(tmp_path / "scripts/release")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "[project.urls] of pyproject.toml is still the example" in done.stderr
+    assert done.stderr == (
+        "scripts/release: pyproject.toml has no [project.urls] with a Source; "
+        "write there where the project is\n"
+    )
 
 
 def test_the_list_of_parts_has_all_that_the_lock_has_and_the_plots() -> None:
