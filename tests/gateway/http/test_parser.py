@@ -31,9 +31,7 @@ def shown(events: Sequence[RequestHead | RawReplyHead | bytes | Malformed]) -> S
     made: Shown = []
     for event in events:
         if isinstance(event, RequestHead):
-            made.append(
-                (event.method, event.target, event.version, event.fields, event.keep_alive, event.is_offer)
-            )
+            made.append((event.method, event.target, event.version, event.fields, event.keep_alive))
         elif isinstance(event, RawReplyHead):
             made.append((event.status, event.phrase, event.fields, event.keep_alive))
         elif isinstance(event, Malformed):

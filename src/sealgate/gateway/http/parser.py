@@ -48,19 +48,15 @@ class Malformed(Exception):  # noqa: N818 - a verdict on a peer, and reported as
 
 
 class RequestHead(Head):
-    """A request's head. Its `length` is None where the body is chunked.
+    """A request's head. Its `length` is None where the body is chunked."""
 
-    `is_offer` says whether the sender offers to switch protocols.
-    """
-
-    __slots__ = ("is_offer", "method", "target", "version")
+    __slots__ = ("method", "target", "version")
 
     def __init__(self, method: str, target: str, version: tuple[int, int], fields: Fields) -> None:
         super().__init__(fields)
         self.method = method
         self.target = target
         self.version = version
-        self.is_offer = False
 
 
 class RawReplyHead(Head):
@@ -283,8 +279,6 @@ class RequestParser(_Parser):
         self._begin_body(head)
         if method == "CONNECT":  # what follows is no HTTP
             self._end_message()
-        else:
-            head.is_offer = parser.should_upgrade()
 
     def on_message_complete(self) -> None:
         if self._part is _BODY and not self._llhttp.should_upgrade():

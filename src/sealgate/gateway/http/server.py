@@ -22,8 +22,8 @@ from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import PIECE_BYTES, Malformed, RequestEvent, RequestHead, RequestParser
 
-_PIPELINED: Final = 8  # requests that may wait behind the one under way
-_PIPELINED_BYTES: Final = 16 * 1024  # of them; the piece that goes beyond is taken whole
+_AHEAD: Final = 8  # pieces that are read while they wait for their turn,
+_AHEAD_BYTES: Final = 16 * 1024  # and their bytes; the piece that goes beyond is taken whole
 _LINGER_S: Final = 2.0
 _LOOK_S: Final = 0.1
 _HTTP_11: Final = (1, 1)
@@ -48,7 +48,7 @@ _NEW, _OPEN, _LAST, _ENDED = State
 class Incoming:
     """A request as it comes in. `may_stay` says whether the connection outlives it.
 
-    `read_at` is when its head was read, by the loop's clock, where it then waited behind another; else 0.0.
+    `read_at` is when its head came, by the loop's clock; 0.0 where it is served at once.
     """
 
     __slots__ = ("body", "connection", "head", "may_stay", "read_at")
@@ -110,8 +110,7 @@ class ServerConnection(Flow):
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None  # whose body still comes
         self._ends_oddly = False  # whether the client may take what it sends behind the last for a request
-        self._pipelined = 0  # bytes taken in behind the request under way
-        self._unparsed = b""  # as enough requests wait
+        self._ahead: deque[tuple[bytes, float]] = deque()  # what waits to be parsed, and since when
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
         self._left: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
@@ -138,46 +137,38 @@ class ServerConnection(Flow):
                 self._queue.append(Incoming(head, Body(self, body), self))
                 self._wake()
                 return
-        self._unparsed += data
+        self._ahead.append((data, self._loop.time()))
         self._parse()
-        if self._state < _LAST and not self._takes():
-            self.hold(self)
         if self._queue:
             self._wake()
 
-    def _enqueue(self, request: Incoming) -> None:
-        if self._arrival is None or self._queue:
-            request.read_at = self._loop.time()
-        self._queue.append(request)
-
-    def _takes(self) -> bool:
-        """Ask whether more of what comes is taken in at the moment."""
-        has_room = len(self._queue) < _PIPELINED and self._pipelined <= _PIPELINED_BYTES
-        return self._state < _LAST and has_room
-
-    def _count(self, piece: bytes) -> None:
-        """Count what was taken in, but for what is waited for, and the body of the request under way."""
-        if self._arrival is None and (self._queue or self._latest is None):
-            self._pipelined += len(piece)
-
     def _parse(self) -> None:
-        while self._unparsed and self._takes():
-            piece, self._unparsed = self._unparsed[:PIECE_BYTES], self._unparsed[PIECE_BYTES:]
+        """Parse a request that is waited for, or the body of the latest; what is behind them waits."""
+        while self._ahead and self._state < _LAST and not self._queue:
+            if self._arrival is None and self._latest is None:
+                break
+            data, came_at = self._ahead.popleft()
+            if len(data) > PIECE_BYTES:
+                self._ahead.appendleft((data[PIECE_BYTES:], came_at))
             was_in_head = self._parser.is_in_head
-            for event in self._parser.feed(piece):
-                self._take(event)
-            self._count(piece)
+            for event in self._parser.feed(data[:PIECE_BYTES]):
+                self._take(event, came_at)
             if self._parser.is_in_head and not was_in_head and self._arrival is not None:
                 self._alarm.set(self._loop.time() + self._service.head_timeout_s)
         if self._state >= _LAST:
-            self._unparsed = b""
+            self._ahead.clear()
+        if not self._ahead:
+            self.let_go(self)
+        elif len(self._ahead) > _AHEAD or sum(len(data) for data, _ in self._ahead) > _AHEAD_BYTES:
+            self.hold(self)
 
-    def _take(self, event: RequestEvent) -> None:
+    def _take(self, event: RequestEvent, came_at: float) -> None:
         latest = self._latest
         if isinstance(event, RequestHead):
             self._state = _OPEN
             self._latest = Incoming(event, Body(self), self)
-            self._enqueue(self._latest)
+            self._latest.read_at = came_at
+            self._queue.append(self._latest)
             # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
             self._ends_oddly = event.method == "CONNECT" or (
                 event.length is None and event.version < _HTTP_11
@@ -257,14 +248,16 @@ class ServerConnection(Flow):
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
             await self.drain()
         if not self._queue:
-            self._take_more()
-        if not self._queue and not (self._state >= _LAST or self._parser.is_over or self._left is not None):
-            is_idle = self._state is _OPEN and not self._parser.is_in_head
-            patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
-            self._alarm.set(self._loop.time() + patience_s)
             self._arrival = self._loop.create_future()
             try:
-                await self._arrival
+                if self._ahead:
+                    self._parse()
+                is_last = self._state >= _LAST or self._parser.is_over or self._left is not None
+                if not self._queue and not is_last:
+                    is_idle = self._state is _OPEN and not self._parser.is_in_head
+                    patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
+                    self._alarm.set(self._loop.time() + patience_s)
+                    await self._arrival
             finally:
                 self._arrival = None
         # It may have been cut in this turn of the loop, of which the state does not know yet.
@@ -272,17 +265,9 @@ class ServerConnection(Flow):
             return None
         item = self._queue.popleft()
         self._alarm.set(math.inf)
-        if not self._queue:
-            self._take_more()
-        return item
-
-    def _take_more(self) -> None:
-        """Take in what waited until all before it was served."""
-        self._pipelined = 0
-        if self._unparsed:
+        if self._ahead:
             self._parse()
-        if self._holders and self._takes():
-            self.let_go(self)
+        return item
 
     def _wake(self) -> None:
         if self._arrival is not None and not self._arrival.done():
@@ -299,9 +284,9 @@ class ServerConnection(Flow):
     def _end(self) -> None:
         """Close; a client that still sends may read its reply first (RFC 9112 section 9.6)."""
         is_last = self._state is _LAST or self._ends_oddly
-        may_send = is_last or self._latest is not None or bool(self._queue)
+        may_send = is_last or self._latest is not None or bool(self._queue) or bool(self._ahead)
         self._queue.clear()
-        self._unparsed = b""
+        self._ahead.clear()
         if self.transport is None:
             return
         self._state = _ENDED
@@ -325,7 +310,7 @@ class ServerConnection(Flow):
         """Let the request that is served be the last; what comes behind it is read and thrown away."""
         self._state = _LAST
         self._queue.clear()
-        self._unparsed = b""
+        self._ahead.clear()
         for holder in tuple(self._holders):
             self.let_go(holder)  # so that the loop sees the client hang up
 
