@@ -11,7 +11,7 @@ from sealgate.core.routes import Permission, RouteTable
 from sealgate.core.venues.venue import KeyMaterial
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.keys.key import Secret, SigningKey
-from sealgate.gateway.upstream.answer import Answer, Lease, Remainder
+from sealgate.gateway.upstream.answer import Answer, Remainder
 
 PREFIX = "/v1/trade"
 BOT = Bot("grid", ("main",), frozenset(Permission))
@@ -41,5 +41,7 @@ def answer(
 
 def remainder(ends: list[str]) -> Remainder:
     """Return what is left of a large reply, which notes in `ends` what becomes of its connection."""
-    lease = Lease(lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False)
-    return Remainder(lease, Body(Flow(asyncio.get_running_loop())), math.inf)
+    body = Body(Flow(asyncio.get_running_loop()))
+    return Remainder(
+        body, math.inf, lambda: ends.append("released"), lambda: ends.append("closed"), lambda: False
+    )

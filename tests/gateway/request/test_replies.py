@@ -1,12 +1,12 @@
 """Replies as they are written: where the body ends (RFC 9112 section 6.3), and what a cut one looks like."""
 
 import asyncio
-import dataclasses
 import json
 import math
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,10 +17,7 @@ from sealgate.gateway.http.parser import RequestHead
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 from sealgate.gateway.request import replies
 from sealgate.gateway.request.replies import Reply, closing_bytes, passed_on, problem, write_reply
-from sealgate.gateway.upstream.answer import BrokenReplyError, Lease, Remainder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from sealgate.gateway.upstream.answer import BrokenReplyError, Remainder
 
 NOTES = b"X-Gateway-Attempts: 1\r\n"
 WALL = 1_790_000_000.0
@@ -56,10 +53,15 @@ class Upstreams:
         self.ends: list[str] = []
         self.is_wanted = False
 
-    @property
-    def hold(self) -> Lease:
-        return Lease(
-            lambda: self.ends.append("released"), lambda: self.ends.append("closed"), lambda: self.is_wanted
+    def remainder(
+        self, content: Body, ends_at: float, is_wanted: Callable[[], bool] | None = None
+    ) -> Remainder:
+        return Remainder(
+            content,
+            ends_at,
+            lambda: self.ends.append("released"),
+            lambda: self.ends.append("closed"),
+            is_wanted or (lambda: self.is_wanted),
         )
 
 
@@ -94,7 +96,7 @@ class Scene:
             content.end()
         else:
             content.fail(error)
-        return Remainder(self.upstream.hold, content, ends_at)
+        return self.upstream.remainder(content, ends_at)
 
 
 def scene_on(wire: Wire) -> Scene:
@@ -270,8 +272,8 @@ async def test_a_slow_bot_is_waited_for_where_nobody_else_does(
     content.feed(b"cd")
     content.end()
     scene.bot.pause_writing()
-    patient = dataclasses.replace(scene.upstream.hold, is_wanted=is_wanted)
-    reply = Reply(200, "OK", (), b"ab", Remainder(patient, content, math.inf), b"4")
+    patient = scene.upstream.remainder(content, math.inf, is_wanted)
+    reply = Reply(200, "OK", (), b"ab", patient, b"4")
     assert await write_reply(scene.request(), reply, NOTES, is_last=False)
     assert scene.wire.written.endswith(b"\r\n\r\nabcd")
     assert (asked, scene.upstream.ends) == (["is_wanted"], ["released"])

@@ -161,7 +161,7 @@ async def _drain_in_time(bot: ServerConnection, remainder: Remainder) -> None:
             async with asyncio.timeout_at(look_at):
                 return await bot.drain()
         except TimeoutError:
-            if look_at == remainder.ends_at or remainder.is_wanted:
+            if look_at == remainder.ends_at or remainder.is_wanted():
                 raise BrokenReplyError("the bot does not read it") from None
 
 

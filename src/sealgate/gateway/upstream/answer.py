@@ -15,29 +15,26 @@ class BrokenReplyError(Exception):
     """A streamed reply ended before its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """What may be done with the connection that a reply still comes on.
-
-    `release` leaves it to the next once the reply was read whole, `close` cuts it, `is_wanted` says whether
-    others wait for one.
-    """
-
-    release: Callable[[], None]
-    close: Callable[[], None]
-    is_wanted: Callable[[], bool]
-
-
 class Remainder:
     """What is left of a large reply. Read it to the end or `abandon` it: it holds a connection.
 
-    `ends_at` is when the time for it is over, on the loop's clock.
+    `release` leaves the connection to the next request, `abandon` cuts it, and `is_wanted` says whether
+    others wait for one. `ends_at` is when the time for it is over, on the loop's clock.
     """
 
-    def __init__(self, lease: Lease, content: Body, ends_at: float) -> None:
-        self._lease = lease
+    def __init__(
+        self,
+        content: Body,
+        ends_at: float,
+        release: Callable[[], None],
+        abandon: Callable[[], None],
+        is_wanted: Callable[[], bool],
+    ) -> None:
         self._content = content
         self.ends_at = ends_at
+        self._release = release
+        self.abandon = abandon
+        self.is_wanted = is_wanted
 
     async def read(self) -> bytes:
         """Return the next bytes, b"" at the end. Raises BrokenReplyError where it is cut or too slow."""
@@ -46,17 +43,8 @@ class Remainder:
         except TRANSPORT_ERRORS as error:
             raise BrokenReplyError(describe(error)) from None
         if not chunk:
-            self._lease.release()
+            self._release()
         return chunk
-
-    @property
-    def is_wanted(self) -> bool:
-        """Whether others wait for a connection such as this one holds."""
-        return self._lease.is_wanted()
-
-    def abandon(self) -> None:
-        """Give the connection up without reading to the end."""
-        self._lease.close()
 
 
 @dataclass(slots=True, init=False)

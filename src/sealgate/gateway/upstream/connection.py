@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
-import aiohttp
 from aiohttp.connector import Connection
 
 from sealgate.core.attempts import Failure, FailureKind
@@ -23,14 +22,16 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import Malformed, RawReplyHead, ReplyEvent, ReplyParser
-from sealgate.gateway.upstream.answer import Answer, Lease, Remainder, read_held
+from sealgate.gateway.upstream.answer import Answer, Remainder, read_held
 from sealgate.gateway.upstream.tls import has_said_goodbye
-from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, UntakenReplyError, describe
+from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, ReplyError, describe
 
 if TYPE_CHECKING:
     import ssl
 
 CLOSED_UNUSED = "the connection was closed at once"
+_CLOSED_WITHOUT_REPLY = "the connection was closed without a reply"
+_CUT_SHORT = "the reply was cut short"
 _PLAIN_DIGITS = 18  # of a length: one of more digits has zeros in front
 
 
@@ -119,7 +120,7 @@ class UpstreamConnection(Flow):
             return False
         if self.has_left(or_sent=self.tls is None):
             self._note_close()
-            self._fail(aiohttp.ServerDisconnectedError())
+            self._fail(ReplyError(_CLOSED_WITHOUT_REPLY))
             return False
         return True
 
@@ -160,8 +161,9 @@ class UpstreamConnection(Flow):
             if content.is_read:
                 self.release()
             else:
-                lease = Lease(self.release, self.close, self._owner.is_wanted)
-                answer.remainder = Remainder(lease, content, ends_at)
+                answer.remainder = Remainder(
+                    content, ends_at, self.release, self.close, self._owner.is_wanted
+                )
             return answer
         self.close()
         return failure
@@ -238,7 +240,7 @@ class UpstreamConnection(Flow):
 
     def _take(self, event: ReplyEvent) -> None:
         if isinstance(event, Malformed):
-            self._fail(UntakenReplyError(event.detail))
+            self._fail(ReplyError(event.detail))
         elif isinstance(event, RawReplyHead):
             self._take_head(event)
         elif event:
@@ -280,8 +282,8 @@ class UpstreamConnection(Flow):
         is_in_order = exc is None and (self.tls is None or has_said_goodbye(self.tls))
         if self._state is _BODY and is_in_order and self._parser.ends_with_connection:
             self._take(b"")
-        closed = aiohttp.ClientPayloadError() if self._state is _BODY else aiohttp.ServerDisconnectedError()
-        self._fail(exc if isinstance(exc, Exception) else closed)
+        words = _CUT_SHORT if self._state is _BODY else _CLOSED_WITHOUT_REPLY
+        self._fail(exc if isinstance(exc, Exception) else ReplyError(words))
 
     def _time_is_over(self) -> None:
         if self._head is None:
@@ -301,7 +303,7 @@ class UpstreamConnection(Flow):
 
 
 def _sorted(message: RawReplyHead) -> ReplyHead:
-    """Return the head. Raises UntakenReplyError where more was done to the body than cut it into chunks.
+    """Return the head. Raises ReplyError where more was done to the body than cut it into chunks.
 
     We asked for nothing else (RFC 9112 section 6.1), and would pass on what nobody can read.
     """
@@ -309,7 +311,7 @@ def _sorted(message: RawReplyHead) -> ReplyHead:
         return message.memo
     head = sort_reply(message.fields)
     if head.coding is not None and head.coding != b"chunked":
-        raise UntakenReplyError("the reply has a transfer coding other than chunked")
+        raise ReplyError("the reply has a transfer coding other than chunked")
     if head.length is not None and len(head.length) > _PLAIN_DIGITS:
         head = head._replace(length=b"%d" % (message.length or 0))  # without the zeros in front
     message.memo = head

@@ -1,7 +1,6 @@
 """What can go wrong with a connection to the upstream, in words.
 
-The words name the cause for people; they never repeat what the peer sent. Two of the exceptions are aiohttp's
-in name only: connection.py raises them for a connection that closes before a reply, or in the middle of one.
+The words name the cause for people; they never repeat what the peer sent.
 """
 
 import os
@@ -11,12 +10,12 @@ import ssl
 import aiohttp
 
 
-class UntakenReplyError(Exception):
-    """A reply that is HTTP, and is not taken all the same: its words say why."""
+class ReplyError(Exception):
+    """No whole reply came, or one that is not accepted: its words say why."""
 
 
-# All that is raised where a connection cannot be made, breaks, or carries no HTTP; and our own.
-TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, EOFError, UntakenReplyError)
+# All that is raised where a connection cannot be made (by aiohttp), breaks, or carries no HTTP.
+TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, EOFError, ReplyError)
 
 
 def describe(error: BaseException) -> str:
@@ -25,18 +24,12 @@ def describe(error: BaseException) -> str:
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.os_error)}"
-    if isinstance(error, UntakenReplyError):
+    if isinstance(error, ReplyError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return _PLAIN.get(type(error), type(error).__name__)
+    return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
-
-_PLAIN: dict[type[BaseException], str] = {
-    aiohttp.ServerDisconnectedError: "the connection was closed without a reply",
-    aiohttp.ClientPayloadError: "the reply was cut short",
-    TimeoutError: "it took too long",
-}
 
 # A container without a way out, or a resolver that is down, gives the second; it says nothing of the name.
 _LOOK_UP: dict[int | None, str] = {
