@@ -13,6 +13,8 @@ from rig.fences import ROOT, fences
 
 EXAMPLES = [block.text for block in fences(ROOT / "docs" / "sandbox.md") if block.label == "test"]
 
+OWN = Path(__file__).with_name("test_plugin.py").read_text()
+
 NEEDED = ("pytest", "pytest-asyncio", "httpx", "requests")
 FIFTY = """\
 import pytest, requests
@@ -123,25 +125,19 @@ def project(tmp_path: Path, python: Path) -> Project:
     return Project(tmp_path / "bot", python)
 
 
-def check(project: Project) -> None:
-    """Run the examples of the docs, and fifty tests that would notice each other."""
-    done = project.run(*EXAMPLES, FIFTY)
-    assert done.returncode == 0, done.stdout
-    assert len(re.findall(" PASSED", done.stdout)) == len(EXAMPLES) + 50 == 53
-
-
-def test_the_examples_of_the_docs_and_fifty_more_run(project: Project) -> None:
-    check(project)
-
-
-@pytest.mark.skipif(not NEWER, reason="needs a newer Python")
-def test_they_run_on_a_newer_python_with_packages_of_its_own(wheel: Path, tmp_path: Path) -> None:
-    python = new_environment(tmp_path, NEWER[0])
+@pytest.mark.parametrize("base", [sys.executable, *NEWER])
+def test_its_tests_run_on_an_installed_wheel_with_packages_of_its_own(
+    base: str, wheel: Path, tmp_path: Path
+) -> None:
+    """These are the examples of the docs, the plugin's own tests, and fifty that would notice each other."""
+    python = new_environment(tmp_path, base)
     lock = ROOT / "deploy/requirements-dev.txt"
     pip(python, "--require-hashes", "-r", ROOT / "deploy/requirements.txt")
     pip(python, "--require-hashes", "-c", lock, *NEEDED)
     pip(python, "--no-deps", "--no-index", wheel)
-    check(Project(tmp_path / "bot", python))
+    done = Project(tmp_path / "bot", python).run(*EXAMPLES, FIFTY, OWN)
+    assert done.returncode == 0, done.stdout
+    assert len(re.findall(" PASSED", done.stdout)) > len(EXAMPLES) + 50 == 53
 
 
 def test_a_run_that_does_not_use_it_imports_nothing_of_it(project: Project) -> None:
