@@ -164,7 +164,7 @@ def our_requests(parts: Sequence[bytes], memory: HeadMemory[RequestHead] | None 
     """Read a stream of requests by the gateway's parser, its memory in front of it."""
     parser, reading = RequestParser(), Reading()
     for part in parts:
-        known = memory.find(part) if memory is not None and parser.is_between else None
+        known = None if memory is None else parser.find(memory, part)
         remembered = () if known is None else (*known, b"") if known[1] else known
         for event in remembered or parser.feed(part):
             reading.take(event)

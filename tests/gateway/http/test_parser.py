@@ -301,6 +301,14 @@ def test_interim_replies_are_skipped_unless_they_never_end() -> None:
     assert reply(interim * 17 + OK) == [REFUSED]
 
 
+def test_interim_replies_of_earlier_requests_count_for_nothing() -> None:
+    parser = ReplyParser(ReplyMemory())
+    for _ in range(70):
+        parser.expect(is_head=False)
+        assert parser.feed(b"HTTP/1.1 103 Early Hints\r\nLink: %b\r\n\r\n" % (b"x" * 1000)) == []
+        assert parser.find(OK) or len(parser.feed(OK)) == 3
+
+
 def test_nobody_switches_to_another_protocol() -> None:
     assert reply(b"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n") == [REFUSED]
 

@@ -167,6 +167,53 @@ async def test_half_a_head_behind_a_request_has_no_longer_than_another(pieces: l
         assert await bot.rest() == b""
 
 
+async def test_a_large_head_that_began_behind_a_request_is_read_to_its_end() -> None:
+    """More of it than is taken in behind a request is there when it is its turn, and the rest comes then."""
+    go = asyncio.Event()
+
+    async def wait_and_answer(incoming: Incoming) -> bool:
+        await go.wait()
+        return await answer(incoming)
+
+    large = request(b"GET", b"/v1/trade/x", *[b"X-%d: " % number + b"x" * 7500 for number in range(8)])
+    async with (
+        running(replace(SERVICE, handle=wait_and_answer)) as (_, port),
+        bot_at("127.0.0.1", port) as bot,
+    ):
+        await bot.send(GET)
+        await let_pass(SHORT_S)
+        await bot.send(large[:-100])
+        await let_pass(SHORT_S)
+        go.set()
+        assert (await bot.reply()).status == 200
+        await let_pass(SHORT_S)
+        await bot.send(large[-100:])
+        assert (await bot.reply()).status == 200
+
+
+@pytest.mark.parametrize("most_bytes", [0, 1000], ids=["parsed", "remembered"])
+async def test_behind_an_empty_line_and_a_request_it_may_rest(most_bytes: int) -> None:
+    memory: HeadMemory[RequestHead] = HeadMemory(most_bytes)
+
+    async def answer_and_remember(incoming: Incoming) -> bool:
+        memory.put(incoming.head)
+        return await answer(incoming)
+
+    service = replace(
+        SERVICE,
+        handle=answer_and_remember,
+        memory=lambda: memory,
+        head_timeout_s=25 * SHORT_S,
+        idle_s=25 * SHORT_S,
+    )
+    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+        assert (await bot.ask(GET)).status == 200
+        await bot.send(b"\r\n")
+        await let_pass(SHORT_S)
+        assert (await bot.ask(GET)).status == 200
+        assert await bot.rest() == b"", "closed without a word"
+
+
 @pytest.mark.parametrize("size", [1, 3, 1000])
 @pytest.mark.parametrize("raw", [GET, POST, CHUNKED], ids=["no body", "body", "chunks"])
 async def test_after_whole_requests_it_may_rest(raw: bytes, size: int) -> None:

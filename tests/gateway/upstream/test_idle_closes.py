@@ -3,12 +3,15 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rig.bot import met, request, told
 from rig.station import Station, running_station, watch_signing
-from rig.upstream import Upstream, Wire, say, say_and_close
+from rig.tls import Authority
+from rig.upstream import Upstream, Wire, running_upstream, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.gateway.host.host import Host
 
@@ -88,6 +91,31 @@ async def test_an_order_whose_every_first_write_fails_was_not_sent(
     before_sending(break_each)
     assert met(await station.ask(ORDER)) == (502, "not_sent", "upstream_unreachable", 3)
     assert station.upstream.received == []
+
+
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "TLS"])
+async def test_what_came_unasked_and_unread_answers_nobody(
+    authority: Authority, tmp_path: Path, *, is_tls: bool
+) -> None:
+    """A second reply, or a 408 before a close: only the system of the gateway's machine knows of it."""
+    settings: dict[str, Any] = {"upstream": {"ca_file": authority.write(tmp_path)}} if is_tls else {}
+    async with (
+        running_upstream(authority.server_context() if is_tls else None) as upstream,
+        running_station(upstream, **settings) as station,
+    ):
+        await station.ask(READ)
+        unsaid = [reply(b"408 Request Timeout", b"unasked")]
+
+        def say_it(_: bytes) -> None:
+            for wire in upstream._wires:
+                if unsaid and wire.number == upstream.received[0].connection:
+                    wire.writer.write(unsaid.pop())
+
+        watch_signing(station, say_it)
+        assert met(await station.ask(ORDER)) == (200, "done", None, 1)
+        assert not unsaid
+        first, second = upstream.received
+        assert first.connection != second.connection
 
 
 # What the exchange announces.

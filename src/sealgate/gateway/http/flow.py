@@ -44,7 +44,7 @@ class Flow(asyncio.Protocol):
     def has_left(self, *, or_sent: bool = False) -> bool:
         """Ask the system whether the other end has closed, even if what it sent before has not been read yet.
 
-        `or_sent`: or whether it has sent anything at all; one connection is always asked the same.
+        `or_sent`: or whether it has sent anything at all that was not read.
         """
         transport = self.transport
         if transport is None or transport.is_closing():
@@ -54,8 +54,9 @@ class Flow(asyncio.Protocol):
             if sock is None:
                 return False
             self._asking = select.poll()
-            self._asking.register(sock, _CLOSED | select.POLLIN if or_sent else _CLOSED)
-        return bool(self._asking.poll(0))
+            self._asking.register(sock, _CLOSED | select.POLLIN)
+        states = self._asking.poll(0)
+        return bool(states) and (or_sent or states[0][1] != select.POLLIN)
 
     def eof_received(self) -> None:
         """Let the transport close: a peer that sends no more looks the same as one that was killed."""

@@ -228,6 +228,13 @@ class RequestParser(_Parser):
         self._llhttp = HttpRequestParser(self)
         self._keep_alive = True
 
+    def find(self, memory: HeadMemory[RequestHead], data: bytes) -> tuple[RequestHead, bytes] | None:
+        """Take a whole request whose head is known; None where `feed` has to say."""
+        found = memory.find(data) if self._part is _NONE else None
+        if found is not None:
+            self._held = 0
+        return found
+
     def _feed(self, piece: bytes) -> None:
         while True:
             try:
@@ -312,7 +319,7 @@ class ReplyParser(_Parser):
     def expect(self, *, is_head: bool) -> None:
         """Read one more reply; that to a HEAD request has no body, and is the last."""
         self._is_head = is_head
-        self._interim = 0
+        self._interim = self._held = 0
         self._part = _NONE
 
     @property

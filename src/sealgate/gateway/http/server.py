@@ -129,8 +129,8 @@ class ServerConnection(Flow):
     def data_received(self, data: bytes) -> None:
         """Parse, and wake up who serves."""
         is_waited_for = self._arrival is not None and not self._queue
-        if is_waited_for and self._parser.is_between:
-            known = self._service.memory().find(data)
+        if is_waited_for:
+            known = self._parser.find(self._service.memory(), data)
             if known is not None:
                 head, body = known
                 self._state = _OPEN

@@ -113,12 +113,12 @@ class UpstreamConnection(Flow):
     def is_alive(self) -> bool:
         """Ask the system, before the first byte of a request, whether the other end has closed meanwhile.
 
-        The loop may not know yet. What it has sent unasked ends the connection, too; under TLS that cannot be
-        told from a session ticket.
+        The loop may not know yet. What it has sent unasked ends the connection, too, but for the session
+        tickets of TLS: they come before the first reply.
         """
         if self._state is not _IDLE or self.transport is None:
             return False
-        if self.has_left(or_sent=self.tls is None):
+        if self.has_left(or_sent=self.tls is None or self.life.is_used):
             self._note_close()
             self._fail(ReplyError(_CLOSED_WITHOUT_REPLY))
             return False
