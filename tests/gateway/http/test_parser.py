@@ -1,5 +1,6 @@
 """The HTTP parser: bytes in, events out; whole, byte by byte, and from memory."""
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -220,16 +221,26 @@ def test_what_is_no_plain_whole_request_is_not_kept(data: bytes) -> None:
     assert len(memory) == 0
 
 
-def test_a_memory_is_bounded_in_bytes_and_forgets_the_oldest() -> None:
-    memory = RequestMemory(most_bytes=1000)
-    requests = [ORDER.replace(b"/o", b"/%d" % number) for number in range(20)]
-    for data in requests:
-        head = RequestParser().feed(data)[0]
-        assert isinstance(head, RequestHead)
-        memory.put(head)
-    assert sum(len(data.partition(b"\r\n\r\n")[0]) for data in requests if memory.find(data)) <= 1000
-    assert memory.find(requests[-1]) is not None
-    assert memory.find(requests[0]) is None
+HEADS = {
+    "small": b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n",
+    "many fields": b"GET /%d HTTP/1.1\r\nHost: a\r\n" + b"A: b\r\n" * 100 + b"\r\n",
+    "large": b"GET /%d HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 4000 + b"\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_a_memory_is_bounded_by_what_its_heads_take_and_forgets_the_oldest(head: bytes) -> None:
+    memory = RequestMemory(most_bytes=200_000)
+    parser = RequestParser()
+    tracemalloc.start()
+    try:
+        for number in range(600):
+            memory.put(parser.feed(head % number)[0])
+        assert tracemalloc.get_traced_memory()[0] <= 200_000
+    finally:
+        tracemalloc.stop()
+    assert memory.find(head % 599) is not None
+    assert memory.find(head % 0) is None
 
 
 OK = b"HTTP/1.1 200 OK\r\nDate: now\r\nContent-Length: 2\r\nX-Id: 1\r\n\r\n{}"

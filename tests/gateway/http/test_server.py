@@ -191,7 +191,7 @@ async def test_a_large_head_that_began_behind_a_request_is_read_to_its_end() -> 
         assert (await bot.reply()).status == 200
 
 
-@pytest.mark.parametrize("most_bytes", [0, 1000], ids=["parsed", "remembered"])
+@pytest.mark.parametrize("most_bytes", [0, 10_000], ids=["parsed", "remembered"])
 async def test_behind_an_empty_line_and_a_request_it_may_rest(most_bytes: int) -> None:
     memory: HeadMemory[RequestHead] = HeadMemory(most_bytes)
 

@@ -5,6 +5,10 @@ from typing import Final, Generic, TypeVar
 Fields = tuple[tuple[bytes, bytes], ...]
 
 _MOST_HEAD_BYTES: Final = 4 * 1024  # larger ones are rare, and would crowd out the others
+# What a head takes in memory, measured with all that a gateway makes of one.
+_COPIES: Final = 3  # of its bytes: as they came, in fields, and as they are passed on
+_FIELD_BYTES: Final = 150  # for the objects of a field
+_HEAD_BYTES: Final = 700  # for the others
 _BLANK: Final = b"\r\n\r\n"
 
 
@@ -30,13 +34,13 @@ H = TypeVar("H", bound=Head)
 
 
 class HeadMemory(Generic[H]):
-    """Heads, the oldest of which go first.
+    """Heads, the oldest of which go first; `most_bytes` is what they take in memory.
 
     Only a message that comes whole and alone is looked up, and only what the parser said of such a one is
     kept, so this is no second reading of HTTP.
     """
 
-    def __init__(self, most_bytes: int = 1024 * 1024) -> None:
+    def __init__(self, most_bytes: int = 8 * 1024 * 1024) -> None:
         self._most_bytes = most_bytes
         self._bytes = 0
         self._heads: dict[bytes, H] = {}
@@ -50,11 +54,9 @@ class HeadMemory(Generic[H]):
         if not raw or len(raw) > _MOST_HEAD_BYTES or raw in self._heads:
             return
         self._heads[raw] = head
-        self._bytes += len(raw)
+        self._bytes += _size(head)
         while self._bytes > self._most_bytes:
-            oldest = next(iter(self._heads))
-            self._bytes -= len(oldest)
-            del self._heads[oldest]
+            self._bytes -= _size(self._heads.pop(next(iter(self._heads))))
 
     def find(self, data: bytes) -> tuple[H, bytes] | None:
         """Return head and body of the one message that `data` holds, None where the parser has to say."""
@@ -68,3 +70,7 @@ class HeadMemory(Generic[H]):
         """Forget them; bots' tokens are among their fields."""
         self._heads.clear()
         self._bytes = 0
+
+
+def _size(head: Head) -> int:
+    return _HEAD_BYTES + _FIELD_BYTES * len(head.fields) + _COPIES * len(head.raw)

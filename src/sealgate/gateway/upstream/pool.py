@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _RENEW_AT = 0.8  # of the time that a connection is kept: another is opened before the last one goes
 _SHORT_S = 2.0  # a connection that nobody could use for that long is no use
 _GAP_S = 0.1  # from such a one to the next, at first
-_REMEMBERED_BYTES = 64 * 1024  # of replies' heads: most have a date in them, and come for a second
+_REMEMBERED_BYTES = 512 * 1024  # of replies' heads: most have a date in them, and come for a second
 _FULL = "no connection to the exchange became free in time (upstream.max_connections)"
 _UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
