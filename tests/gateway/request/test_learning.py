@@ -57,7 +57,7 @@ def test_what_a_reply_teaches(
     errors: tuple[UpstreamError, ...],
 ) -> None:
     turn, context, clock = Heard(), sent(), synced(HandHost())
-    observe(answer(status, body, *fields), turn, ORDER, context, clock)
+    observe(answer(status, body, *fields), turn, ORDER, context, clock, 100.0)
     assert turn.replies == [taught]
     known = clock.error_s()
     assert context.upstream_errors == tuple(error._replace(clock_error_s=known) for error in errors)
@@ -66,15 +66,15 @@ def test_what_a_reply_teaches(
 
 def test_errors_of_several_attempts_are_kept_in_their_order() -> None:
     context, clock = sent(), synced(HandHost())
-    observe(answer(429), Heard(), ORDER, context, clock)
-    observe(answer(422), Heard(), ORDER, context, clock)
+    observe(answer(429), Heard(), ORDER, context, clock, 100.0)
+    observe(answer(422), Heard(), ORDER, context, clock, 100.0)
     assert [error.kind for error in context.upstream_errors] == ["rate_limited", "validation"]
 
 
 def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
     host = HandHost()
     clock = synced(host)
-    observe(answer(401, OUTSIDE), Heard(), ORDER, sent(), clock)
+    observe(answer(401, OUTSIDE), Heard(), ORDER, sent(), clock, 100.0)
     assert clock.due.is_set()
     assert clock.status().trouble is None
 
@@ -82,13 +82,13 @@ def test_a_refused_timestamp_is_the_clocks_lesson() -> None:
 def test_one_after_a_resync_is_a_fault_until_a_timestamp_is_taken() -> None:
     clock, context = synced(HandHost()), sent()
     context.resends = ("timestamp",)
-    observe(answer(401, OUTSIDE), Heard(), ORDER, context, clock)
+    observe(answer(401, OUTSIDE), Heard(), ORDER, context, clock, 100.0)
     assert clock.status().trouble == "a timestamp was refused right after a resync"
-    observe(answer(404), Heard(), ORDER, context, clock)
+    observe(answer(404), Heard(), ORDER, context, clock, 100.0)
     assert clock.status().trouble is not None, "an error shows nothing of the timestamp"
-    observe(answer(200), Heard(), OPEN, context, clock)
+    observe(answer(200), Heard(), OPEN, context, clock, 100.0)
     assert clock.status().trouble is not None, "nor does a reply to what has none"
-    observe(answer(200), Heard(), ORDER, context, clock)
+    observe(answer(200), Heard(), ORDER, context, clock, 100.0)
     assert clock.status().trouble is None
 
 
@@ -181,9 +181,16 @@ def test_what_follows_without_a_reply(
 
 def test_a_failure_of_the_exchange_is_an_error_of_the_request() -> None:
     context = sent()
+    context.came_back(99.97)
     observe_failure(UNREACHED, Heard(), context, synced(HandHost()), 100.0)
     assert context.upstream_errors == (upstream_error("unreachable", 100.0),)
     assert context.attempts == 2
+
+
+def test_an_attempt_whose_first_write_failed_counts_once() -> None:
+    context = sent()
+    observe_failure(UNREACHED, Heard(), context, synced(HandHost()), 100.0)
+    assert context.attempts == 1
 
 
 def test_a_full_pool_is_no_error_of_the_exchange() -> None:

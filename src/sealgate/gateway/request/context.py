@@ -47,7 +47,6 @@ class RequestContext(Outcome):
     """
 
     __slots__ = (
-        "_conclusion_before",
         "_since",
         "_stage",
         "_task",
@@ -92,7 +91,6 @@ class RequestContext(Outcome):
         self.digest: str | None = None
         self.order: Order | None = None
         self.refusal: Refusal | None = None
-        self._conclusion_before = _NOT_SENT
         self._task = task
         self._stage = OWN
         self._since = now
@@ -174,17 +172,7 @@ class RequestContext(Outcome):
         self.attempts += 1
         self.sent_at = now
         self.is_under_way, self.may_be_stopped = True, self.is_read
-        self._conclusion_before, self.conclusion = self.conclusion, _UNKNOWN
-
-    def sent_nothing(self) -> None:
-        """Take back that an attempt went out: its first write failed."""
-        self.attempts -= 1
-        self.conclusion = self._conclusion_before
-
-    @property
-    def returned_at(self) -> float:
-        """When the latest attempt was over, until something else is waited for."""
-        return self._since
+        self.conclusion = _UNKNOWN
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""

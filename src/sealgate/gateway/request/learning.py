@@ -42,13 +42,14 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
     ticket: Ticket,
     context: RequestContext,
     clock: KeptClock,
+    now: float,
     counters: tuple[Counter, ...] = (),
 ) -> None:
     """Let the pacer and the clock learn from a reply; `counters` are the venue's."""
     verdict = answer.verdict
     counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
     taught = limit_reply(verdict, answer.head.limit_fields, clock.server_now, counts)
-    turn.answered(taught, context.returned_at)
+    turn.answered(taught, now)
     context.is_limited = verdict.is_limited
     if verdict.means is _DONE:
         if ticket.route.auth is _SIGNED:
@@ -56,7 +57,7 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
         return
     if verdict.means is _TIMESTAMP and context.valid_until:
         slack_s = 2 * (clock.error_s() or 0.0) + _ROUNDING_S
-        context.is_late = context.returned_at >= context.valid_until - slack_s
+        context.is_late = now >= context.valid_until - slack_s
         if context.is_late:  # refused as the bot wanted it: no fault of anybody's clock
             return
     error = UpstreamError(verdict, context.sent_at, taught.retry_after_s, clock.error_s())
@@ -75,13 +76,13 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
 def observe_failure(
     failure: Failure, turn: Learner, context: RequestContext, clock: KeptClock, now: float
 ) -> None:
-    """Let the clock find out whether the exchange is away.
+    """Let the clock find out whether the exchange is away; an attempt that found no connection counts, too.
 
     The pacer learns from a refusal for the limit whose body was cut.
     """
     if not failure.is_own:
         context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
-        context.attempts += failure.is_unsent  # one that was sent is counted since then
+        context.attempts += not context.is_under_way
         clock.due.set()
     if failure.limit_fields is not None:
         turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)

@@ -374,6 +374,7 @@ class Pipeline:
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
         turn.goes(now)
+        conclusion = context.conclusion
         context.sends(now)
         if share_s := ticket.route.share_s:
             self._recent_reads.sent(self._alike(ticket, body), now + share_s, turn.share(), now)
@@ -382,8 +383,8 @@ class Pipeline:
         attempt = await connection.exchange(
             data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
         )
-        if isinstance(attempt, Failure) and attempt.is_unsent:
-            context.sent_nothing()
+        if isinstance(attempt, Failure) and attempt.is_unsent:  # its first write failed
+            context.conclusion = conclusion
         return attempt
 
     async def _reserve(self, live_key: LiveKey, alias: str, turn: Turn, now: float) -> float:
@@ -450,8 +451,8 @@ class Pipeline:
         Raises Refusal where it is given up.
         """
         now = self._host.now()
+        self._observe(ticket, attempt, turn, context, now)
         context.came_back(now)
-        self._observe(ticket, attempt, turn, context)
         return self._judge_attempt(ticket, attempt, context, now)
 
     def _judge_attempt(
@@ -472,14 +473,15 @@ class Pipeline:
         return None
 
     def _observe(
-        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext
+        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext, now: float
     ) -> None:
         """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
         try:
             if isinstance(attempt, Failure):
-                observe_failure(attempt, turn, context, self.tree.clock, self._host.now())
+                observe_failure(attempt, turn, context, self.tree.clock, now)
                 return
-            observe(attempt, turn, ticket, context, self.tree.clock, self.tree.config.venue.limits.counters)
+            counters = self.tree.config.venue.limits.counters
+            observe(attempt, turn, ticket, context, self.tree.clock, now, counters)
             if ticket.route.auth is _SIGNED:
                 self.tree.live_keys[ticket.key].watch.observe(
                     attempt.status, attempt.verdict, context.sent_at
