@@ -12,6 +12,7 @@ from sealgate.core.pacing.claims import Claim
 from sealgate.errors import Refusal
 
 if TYPE_CHECKING:
+    from sealgate.core.policy import Passed, Spent
     from sealgate.core.replays import Name
     from sealgate.gateway.journal import Order
 
@@ -38,8 +39,8 @@ class RequestContext(Outcome):
     and reply. `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may
     conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
     a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
-    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `orders` is how many
-    orders its bot's policy counts it as. `watch` is the KeyWatch of the key that it goes with.
+    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `spent` is what it
+    used of its bot's policy. `watch` is the KeyWatch of the key that it goes with.
     `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
     reply refused it for the limit; `is_late`: for its time, as X-Gateway-Valid-Ms wants it. `valid_until` is
     when that ends, 0.0 without it; `valid_until_ms` is the same by the exchange's clock, 0 until the first
@@ -66,10 +67,10 @@ class RequestContext(Outcome):
         "needs_new_connection",
         "not_before",
         "order",
-        "orders",
         "own_id",
         "refusal",
         "sent_at",
+        "spent",
         "ticket",
         "timestamp_ms",
         "valid_until",
@@ -83,13 +84,14 @@ class RequestContext(Outcome):
         self.ticket: Ticket | None = None
         self.watch: object = None
         self.give_up_at = self.ends_at = self.not_before = self.sent_at = self.valid_until = 0.0
-        self.timestamp_ms = self.fence_ms = self.orders = self.valid_until_ms = 0
+        self.timestamp_ms = self.fence_ms = self.valid_until_ms = 0
         self.is_read = self.is_over = self.is_under_way = self.is_limited = self.is_late = False
         self.needs_new_connection = self.has_shared = False
         self.may_be_stopped = self.may_share = True
         self.name: Name | None = None
         self.digest: str | None = None
         self.order: Order | None = None
+        self.spent: tuple[Spent, Passed] | None = None
         self.refusal: Refusal | None = None
         self._task = task
         self._stage = OWN
@@ -208,7 +210,7 @@ class RequestContext(Outcome):
         """Complete the record, and let go of token, body and task: whoever reads the record may keep it."""
         if self._stage is not OWN:
             self.enter(OWN, now)
-        self.ticket = self.order = self.watch = self._task = None
+        self.ticket = self.order = self.spent = self.watch = self._task = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
             self.refusal = None  # the exception behind it holds frames

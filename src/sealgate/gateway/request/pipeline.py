@@ -10,8 +10,7 @@ import structlog
 from sealgate.core import admission
 from sealgate.core.admission import Peer, Ticket, TicketMemory
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
-from sealgate.core.outcome import Conclusion
-from sealgate.core.policy import Checks
+from sealgate.core.policy import Watcher
 from sealgate.core.recent_reads import RecentReads
 from sealgate.core.routes import Auth, Lane
 from sealgate.core.venues.replies import Means
@@ -39,7 +38,7 @@ log = structlog.get_logger("sealgate.pipeline")
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _REDIRECTS = 300  # the first status that is no success
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
-_NOT_SENT, _DONE = Conclusion.NOT_SENT, Means.DONE
+_DONE = Means.DONE
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
 
@@ -91,12 +90,17 @@ class Pipeline:
             raise Refusal("bad_request", "At this exchange such a request has no body.")
         if (known := self._recall(ticket, body, context)) is not None:
             return known
-        if ticket.checks is not None:
-            if ticket.checks.valid_ms:
-                self._limit_validity(ticket, ticket.checks.valid_ms, request, context)
-            return passed_on(await self._deliver_checked(ticket, ticket.checks, body, context))
+        checks = ticket.checks
+        if checks is not None and checks.valid_ms:
+            self._limit_validity(ticket, checks.valid_ms, request, context)
+        if checks is not None and checks.guard is not None:
+            passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
+            context.spent = None if passed is None else (checks.guard.spent, passed)
         self._check_standing(ticket)
-        return passed_on(await self.deliver(ticket, body, context))
+        answer = await self.deliver(ticket, body, context)
+        if checks is not None and checks.watcher is not None:
+            _learn_prices(checks.watcher, answer, context)
+        return passed_on(answer)
 
     def _limit_validity(
         self, ticket: Ticket, valid_ms: int, request: Incoming, context: RequestContext
@@ -112,30 +116,6 @@ class Pipeline:
             since = self._host.now() - (asyncio.get_running_loop().time() - request.read_at)
         context.valid_until = since + valid_ms / 1000
         context.give_up_at = min(context.give_up_at, context.valid_until)
-
-    async def _deliver_checked(
-        self, ticket: Ticket, checks: Checks, body: bytes, context: RequestContext
-    ) -> Answer:
-        """Deliver it if its bot's policy allows, and learn prices. What was not sent does not count."""
-        guard, passed = checks.guard, None
-        if guard is not None:
-            passed = guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
-        try:
-            context.orders = 0 if passed is None else passed.orders
-            self._check_standing(ticket)
-            answer = await self.deliver(ticket, body, context)
-        finally:
-            if guard is not None and passed is not None and context.conclusion is _NOT_SENT:
-                guard.spent.take_back(passed)
-        is_new = context.shared is None  # the prices of a reply that was kept may have been replaced since
-        if (
-            checks.watcher is not None
-            and is_new
-            and answer.remainder is None
-            and answer.verdict.means is _DONE
-        ):
-            checks.watcher.learn(answer.body)
-        return answer
 
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
@@ -499,6 +479,12 @@ _NO_WINDOW = (
 def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:
     """Ask whether a reply that is lost costs nothing but time: then it goes on the oldest connections."""
     return ticket.is_read and not context.resends
+
+
+def _learn_prices(watcher: Watcher, answer: Answer, context: RequestContext) -> None:
+    """Take in the prices of a reply of its own: those of one that was kept may have been replaced since."""
+    if context.shared is None and answer.remainder is None and answer.verdict.means is _DONE:
+        watcher.learn(answer.body)
 
 
 def _is_success(answer: Answer) -> bool:
