@@ -218,7 +218,7 @@ def test_without_a_journal_doubts_are_only_counted(
     method: str, conclusion: Conclusion, attempts: int, count: int
 ) -> None:
     kept, begun = books(), context(conclusion=conclusion, attempts=attempts)
-    begun.is_read = method == "GET"
+    begun.ticket = READ if method == "GET" else PLAIN
     kept.ended(begun, None)
     assert kept.status == JournalStatus(count, (), None, is_refusing=False)
 

@@ -30,7 +30,7 @@ class Heard:
 
 def sent() -> RequestContext:
     context = RequestContext("r-1", 0.0, "POST")
-    context.sends(99.95)
+    context.sends(99.95, may_be_stopped=False)
     return context
 
 

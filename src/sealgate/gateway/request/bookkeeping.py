@@ -139,4 +139,5 @@ class Bookkeeping:
 
 
 def _is_in_doubt(context: RequestContext) -> bool:
-    return context.attempts > 0 and not context.is_read and context.conclusion is _UNKNOWN
+    is_order = context.ticket is not None and not context.ticket.is_read
+    return is_order and context.attempts > 0 and context.conclusion is _UNKNOWN

@@ -59,7 +59,6 @@ class RequestContext(Outcome):
         "is_late",
         "is_limited",
         "is_over",
-        "is_read",
         "is_under_way",
         "may_be_stopped",
         "may_share",
@@ -85,7 +84,7 @@ class RequestContext(Outcome):
         self.watch: object = None
         self.give_up_at = self.ends_at = self.not_before = self.sent_at = self.valid_until = 0.0
         self.timestamp_ms = self.fence_ms = self.valid_until_ms = 0
-        self.is_read = self.is_over = self.is_under_way = self.is_limited = self.is_late = False
+        self.is_over = self.is_under_way = self.is_limited = self.is_late = False
         self.needs_new_connection = self.has_shared = False
         self.may_be_stopped = self.may_share = True
         self.name: Name | None = None
@@ -136,7 +135,6 @@ class RequestContext(Outcome):
         """Note the ticket and what its deadline bounds."""
         self.ticket = ticket
         self.key, self.route, self.lane = ticket.key, ticket.route.template, ticket.route.lane
-        self.is_read = ticket.is_read
         if ticket.deadline_s is not None:
             self.give_up_at = self.ends_at = self.started + ticket.deadline_s
         else:
@@ -168,12 +166,12 @@ class RequestContext(Outcome):
         *earlier, refused = self.upstream_errors
         self.upstream_errors = (*earlier, refused._replace(step_s=step_s))
 
-    def sends(self, now: float) -> None:
-        """Note that an attempt goes out; what may execute is finished, also for a bot that hung up."""
+    def sends(self, now: float, *, may_be_stopped: bool) -> None:
+        """Note that an attempt goes out, and whether a bot that hangs up ends it."""
         self.enter(UPSTREAM, now)
         self.attempts += 1
         self.sent_at = now
-        self.is_under_way, self.may_be_stopped = True, self.is_read
+        self.is_under_way, self.may_be_stopped = True, may_be_stopped
         self.conclusion = _UNKNOWN
 
     def came_back(self, now: float) -> None:

@@ -353,13 +353,12 @@ class Pipeline:
         )
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
-        turn.goes(now)
-        conclusion = context.conclusion
-        context.sends(now)
         if share_s := ticket.route.share_s:
             self._recent_reads.sent(self._alike(ticket, body), now + share_s, turn.share(), now)
-        if turn.shared is not None:
-            context.may_be_stopped = False  # others wait for it, too
+        turn.goes(now)
+        conclusion = context.conclusion
+        # What may execute, or what others wait for, is finished even if the bot hangs up.
+        context.sends(now, may_be_stopped=ticket.is_read and turn.shared is None)
         attempt = await connection.exchange(
             data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
         )
