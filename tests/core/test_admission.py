@@ -66,7 +66,7 @@ def test_only_what_a_policy_speaks_of_is_looked_at(
     ticket = authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), GUARDED)
     assert (ticket.checks is not None) == (is_guarded or teaches)
     if ticket.checks is not None:
-        assert (ticket.checks.guard is GUARD, ticket.checks.watcher is not None) == (is_guarded, teaches)
+        assert (ticket.checks.guard is GUARD, ticket.checks.prices is not None) == (is_guarded, teaches)
     assert authorise(GRID, method, f"/v1/trade{path}", Head({}, b""), RULES).checks is None
 
 

@@ -12,6 +12,7 @@ from sealgate.core.order_terms import (
     PriceShape,
     UnreadableError,
     read_orders,
+    read_price,
     read_prices,
     steps,
 )
@@ -235,11 +236,19 @@ def test_a_query_beside_a_json_body_is_not_read() -> None:
 
 def test_the_prices_of_a_reply_are_read_as_far_as_they_can_be() -> None:
     shape = PriceShape(("symbol",), ("mark",), ("rows",))
-    rows = '{"symbol": "BTC", "mark": "5"}, {"symbol": 1}, {"symbol": "ETH"}, {"symbol": "X", "mark": 0}'
-    body = f'{{"rows": [{rows}]}}'.encode()
-    assert read_prices(shape, body) == {"BTC": Decimal(5)}
-    assert read_prices(shape, b"no JSON") == {}
-    assert read_prices(PriceShape(("s",), ("p",)), b'{"s": "BTC", "p": 6}') == {"BTC": Decimal(6)}
+    odd = '7, {"symbol": {}}, {"symbol": "ETH"}, {"symbol": "X", "mark": true}, {"symbol": "Y", "mark": NaN}'
+    body = f'{{"rows": [{{"symbol": "BTC", "mark": "5"}}, {odd}]}}'.encode()
+    assert read_prices(shape, body) == {"BTC": "5"}
+    assert read_prices(PriceShape(("s",), ("p",)), b'{"s": "BTC", "p": 6.50}') == {"BTC": "6.50"}
+    for nothing in (b"no JSON", b"[" * 100_000, b"\xff", b'{"rows": 5}'):
+        assert read_prices(shape, nothing) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "price"), [("6.50", Decimal("6.5")), ("0", None), ("1e999999", None), ("x", None), (None, None)]
+)
+def test_a_price_is_a_number_above_zero(text: str | None, price: Decimal | None) -> None:
+    assert read_price(text) == price
 
 
 def test_the_steps_of_a_pointer() -> None:

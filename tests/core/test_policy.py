@@ -1,5 +1,6 @@
 """What a policy lets pass, by setting, and what it counts."""
 
+import gzip
 from decimal import Decimal
 
 import pytest
@@ -14,8 +15,8 @@ from sealgate.core.policy import (
     Policy,
     PolicyError,
     PolicyMemory,
+    Prices,
     Spent,
-    Watcher,
     is_judged,
     judge,
     words,
@@ -271,14 +272,31 @@ def test_prices_are_those_of_the_exchange_that_said_them() -> None:
     memory = PolicyMemory()
     policy = Policy(max_notional=D(10))
     guard, other = (memory.guard("grid", policy, exchange) for exchange in ("https://x", "https://y"))
-    watcher = Watcher(PriceShape(("s",), ("p",)), memory.prices["https://x"])
-    watcher.learn(b'{"s": "BTC", "p": "5"}' + b" " * 200_000)
+    prices, shape = memory.prices["https://x"], PriceShape(("s",), ("p",))
+    prices.learn("list", shape, b'{"s": "BTC", "p": "5"}' + b" " * 300_000)
     with pytest.raises(Refusal, match="no price"):
         admitted(guard, b'{"s": "BTC", "q": 1}')
-    watcher.learn(b'{"s": "BTC", "p": "5"}')
+    prices.learn("list", shape, b'{"s": "BTC", "p": "5"}')
     assert admitted(guard, b'{"s": "BTC", "q": 2}')
     with pytest.raises(Refusal, match="no price"):
         admitted(other, b'{"s": "BTC", "q": 1}')
-    for number in range(10_001):
-        watcher.learn(b'{"s": "S%d", "p": 1}' % number)
-    assert len(memory.prices["https://x"]) == 10_000
+
+
+def test_the_last_price_counts_whatever_its_request_and_its_coding() -> None:
+    prices, shape = Prices(), PriceShape(("s",), ("p",))
+    assert prices.last("BTC") is None
+    prices.learn("list", shape, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]')
+    prices.learn("one", shape, b'{"s": "BTC", "p": 6}')
+    assert (prices.last("BTC"), prices.last("ETH")) == (D(6), D(1))
+    prices.learn("one", shape, b'{"s": "BTC", "p": 7}')
+    prices.learn("list", shape, gzip.compress(b'[{"s": "BTC", "p": 8}]'), b"gzip")
+    assert (prices.last("BTC"), prices.last("ETH")) == (D(8), D(1))
+    prices.learn("list", shape, b"packed", b"br")
+    assert prices.last("BTC") == D(8)
+
+
+def test_prices_take_bounded_room() -> None:
+    prices, shape = Prices(), PriceShape(("s",), ("p",))
+    for number in range(10_020):
+        prices.learn(number, shape, b'{"s": "S%d", "p": 1}' % number)
+    assert (prices.last("S19"), prices.last("S20")) == (None, D(1))

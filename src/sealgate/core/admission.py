@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.host_name import host_name
-from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, Watcher, is_judged
+from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, is_judged
 from sealgate.core.replays import parse_key
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, Route, RouteTable
 from sealgate.core.target import Target, parse_target
@@ -348,15 +348,13 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
 def _checks(bot: Bot, route: Route, head: Head, rules: Rules) -> Checks | None:
     """Return what this request is looked at for, None where that is nothing."""
     guard = rules.guards.get(bot.name) if is_judged(route) else None
-    watcher = None
-    if rules.prices is not None and route.prices is not None and route.is_read:
-        watcher = Watcher(route.prices, rules.prices)
+    prices = rules.prices if route.prices is not None and route.is_read else None
     valid_ms = 0
     if b"x-gateway-valid-ms" in head.kept and not route.is_read and route.lane is not Lane.CANCEL:
         valid_ms = _valid_ms(head)
-    if guard is None and watcher is None and not valid_ms:
+    if guard is None and prices is None and not valid_ms:
         return None
-    return Checks(guard, watcher, valid_ms)
+    return Checks(guard, prices, valid_ms)
 
 
 def _valid_ms(head: Head) -> int:

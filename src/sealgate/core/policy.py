@@ -5,7 +5,7 @@ compared exactly and by absolute value. What a policy has let pass counts for an
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, InvalidOperation
 from typing import NamedTuple
@@ -17,10 +17,12 @@ from sealgate.core.order_terms import (
     PriceShape,
     UnreadableError,
     read_orders,
+    read_price,
     read_prices,
 )
 from sealgate.core.routes import Route
 from sealgate.core.target import Target
+from sealgate.core.venues.replies import unpacked
 from sealgate.errors import Refusal
 
 MINUTE_S, DAY_S = 60.0, 86400.0
@@ -263,7 +265,42 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-Prices = dict[str, Decimal]  # by symbol, as the exchange's replies had them last
+class Prices:
+    """The last prices that an exchange's replies had.
+
+    A reply is only kept, unless a later one to the same request replaces it, until an order asks for a price.
+    So reads cost nothing more, and the bots that poll prices need not be those that have a policy.
+    """
+
+    def __init__(self) -> None:
+        self._unread: dict[Hashable, tuple[PriceShape, bytes, bytes | None]] = {}
+        self._texts: dict[str, str] = {}
+
+    def learn(self, request: Hashable, shape: PriceShape, body: bytes, coding: bytes | None = None) -> None:
+        """Take in a whole reply that says that all is well; `coding` is its Content-Encoding."""
+        if len(body) <= _LONGEST_PRICES:
+            self._unread.pop(request, None)
+            self._unread[request] = shape, body, coding
+            if len(self._unread) > _MOST_UNREAD:
+                self._read()
+
+    def last(self, symbol: str) -> Decimal | None:
+        """Return the last price of a symbol, None where there was none."""
+        if self._unread:
+            self._read()
+        return read_price(self._texts.get(symbol))
+
+    def _read(self) -> None:
+        for shape, body, coding in self._unread.values():
+            self._texts |= read_prices(shape, unpacked(body, coding, _LONGEST_PRICES) or b"")
+        self._unread.clear()
+        for symbol in list(self._texts)[:-_MOST_PRICES]:
+            del self._texts[symbol]
+
+
+_LONGEST_PRICES = 256 * 1024  # bytes, unpacked: 5,000 symbols, which take some milliseconds
+_MOST_UNREAD = 16
+_MOST_PRICES = 10_000
 
 
 class Guard:
@@ -297,38 +334,20 @@ class Guard:
             orders = read_orders(shape, target.query, body, head.kept.get(b"content-type"), head.passed)
         except UnreadableError as error:
             raise PolicyError("body", f"the order cannot be judged: {error}") from None
-        judge(policy, orders, self._prices.get)
+        judge(policy, orders, self._prices.last)
         return self.spent.spend(policy, len(orders), now)
-
-
-class Watcher:
-    """Learns prices from the replies of a route."""
-
-    def __init__(self, shape: PriceShape, prices: Prices) -> None:
-        self._shape = shape
-        self._prices = prices
-
-    def learn(self, body: bytes) -> None:
-        """Take in a whole reply that says that all is well."""
-        if len(body) <= _LONGEST_PRICES:
-            self._prices.update(read_prices(self._shape, body))
-            while len(self._prices) > _MOST_PRICES:
-                del self._prices[next(iter(self._prices))]
-
-
-_LONGEST_PRICES = 128 * 1024  # bytes, which take about a millisecond
-_MOST_PRICES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
     """What is looked at beyond the rules of all, for the few requests that ask for it.
 
-    `valid_ms` is how long after its head was read an order may be executed, 0: as long as its timestamp says.
+    `prices` are to learn from its reply. `valid_ms` is how long after its head was read an order may be
+    executed, 0: as long as its timestamp says.
     """
 
     guard: Guard | None = None
-    watcher: Watcher | None = None
+    prices: Prices | None = None
     valid_ms: int = 0
 
 
@@ -344,4 +363,4 @@ class PolicyMemory:
         spent = self.spent.setdefault(bot, Spent())
         for rule in (*policy.rules, *ALWAYS):
             spent.refusals.setdefault(rule, 0)  # so that a metric shows the first one as a step
-        return Guard(policy, spent, self.prices.setdefault(exchange, {}))
+        return Guard(policy, spent, self.prices.setdefault(exchange, Prices()))

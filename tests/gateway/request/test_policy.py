@@ -1,5 +1,6 @@
 """A bot's policy on real sockets: what passes is what came, what does not is never sent."""
 
+import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -203,6 +204,20 @@ async def test_a_market_order_is_measured_by_the_last_price_that_the_exchange_sa
         assert (await station.ask(order(price=None))).status == 200
         assert "above 10000" in why(await station.ask(order(size="0.3", price=None)))
         assert (await station.ask(order(size="0.3", price="30000"))).status == 200
+
+
+async def test_a_price_is_read_from_a_packed_reply_and_no_bot_gets_one_that_is_not_readable(
+    upstream: Upstream,
+) -> None:
+    """The bot that reads prices need not have a policy, and most libraries ask for a coding."""
+    packed = gzip.compress(b'{"symbols": [{"symbol": "BTC", "mark_price": "50000"}]}')
+    async with running(upstream, max_notional="10000") as station:
+        upstream.answers.append(say(reply(b"200 OK", packed, b"Content-Encoding: gzip")))
+        asked = request(b"GET", b"/v1/trade/symbols/list", FREE, b"Accept-Encoding: gzip, deflate, br, zstd")
+        assert (await station.ask(asked)).body == packed
+        assert upstream.received[0].head.value(b"Accept-Encoding") == b"gzip, deflate"
+        assert (await station.ask(order(price=None))).status == 200
+        assert "above 10000" in why(await station.ask(order(size="0.3", price=None)))
 
 
 async def test_a_price_from_a_reply_that_is_kept_does_not_replace_a_later_one(upstream: Upstream) -> None:

@@ -35,7 +35,9 @@ def build_rules(config: Config, roster: Roster, memory: PolicyMemory | None = No
         local_users=roster.local_users,
         local=None if config.bots else Bot("local", tuple(config.keys), _LOCAL_MAY),
         routes=route_table(config),
-        headers=HeaderRules(config.venue.own_headers, reads_replies=config.venue.replies.looks_into_done),
+        headers=HeaderRules(
+            config.venue.own_headers, reads_replies=measures or config.venue.replies.looks_into_done
+        ),
         max_body=config.listen.max_body,
     )
 

@@ -10,7 +10,7 @@ import structlog
 from sealgate.core import admission
 from sealgate.core.admission import Peer, Ticket, TicketMemory
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
-from sealgate.core.policy import Watcher
+from sealgate.core.policy import Prices
 from sealgate.core.recent_reads import RecentReads
 from sealgate.core.routes import Auth, Lane
 from sealgate.core.venues.replies import Means
@@ -98,8 +98,8 @@ class Pipeline:
             context.spent = None if passed is None else (checks.guard.spent, passed)
         self._check_standing(ticket)
         answer = await self.deliver(ticket, body, context)
-        if checks is not None and checks.watcher is not None:
-            _learn_prices(checks.watcher, answer, context)
+        if checks is not None and checks.prices is not None:
+            _learn_prices(checks.prices, ticket, body, answer, context)
         return passed_on(answer)
 
     def _limit_validity(
@@ -480,10 +480,13 @@ def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:
     return ticket.is_read and not context.resends
 
 
-def _learn_prices(watcher: Watcher, answer: Answer, context: RequestContext) -> None:
+def _learn_prices(
+    prices: Prices, ticket: Ticket, body: bytes, answer: Answer, context: RequestContext
+) -> None:
     """Take in the prices of a reply of its own: those of one that was kept may have been replaced since."""
-    if context.shared is None and answer.remainder is None and answer.verdict.means is _DONE:
-        watcher.learn(answer.body)
+    shape, is_whole = ticket.route.prices, answer.remainder is None
+    if shape is not None and is_whole and context.shared is None and answer.verdict.means is _DONE:
+        prices.learn((ticket.target.raw, body), shape, answer.body, answer.head.content_coding)
 
 
 def _is_success(answer: Answer) -> bool:
