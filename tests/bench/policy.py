@@ -1,20 +1,31 @@
-"""What a policy costs an order, in microseconds: read, judged and counted, beside a plain read of JSON."""
+"""What a policy costs an order, in microseconds, and what it costs the bots that have none."""
 
 import argparse
 import json
 import timeit
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from itertools import count
 
-from sealgate.core.headers import Head
-from sealgate.core.order_terms import OrderShape
+from sealgate.core.admission import Bot, Rules, authorise
+from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.order_terms import OrderShape, PriceShape
 from sealgate.core.policy import Policy, PolicyMemory
-from sealgate.core.routes import RouteRow, RouteTable
+from sealgate.core.routes import Permission, RouteRow, RouteTable
 from sealgate.core.target import parse_target
 
-SHAPE = OrderShape(symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
-ROUTE = RouteTable([RouteRow("POST", "/order", order=SHAPE)]).find("POST", "/order")
+SHAPE = OrderShape(
+    symbol=("symbol",),
+    size=("size",),
+    price=("price",),
+    reduce_only=("reduceOnly",),
+    side=("side",),
+    buys=frozenset({"buy"}),
+)
+PRICES = PriceShape(("symbol",), ("price",))
+ROUTES = RouteTable([RouteRow("POST", "/order", order=SHAPE), RouteRow("GET", "/prices", prices=PRICES)])
 POLICY = Policy(
     symbols=frozenset({"BTC", "ETH"}),
     max_size={"BTC": Decimal("0.9")},
@@ -26,32 +37,64 @@ POLICY = Policy(
 HEAD = Head({b"content-type": b"application/json"}, b"Accept: */*\r\nUser-Agent: bot/1.0\r\n")
 TARGET = parse_target("/v1/trade/order", "/v1/trade")
 ORDER = (
-    b'{"symbol":"BTC","side":"buy","size":"0.1%04d","price":"6%04d.5","reduceOnly":true,'
+    b'{"symbol":"BTC","side":"%b","size":"0.1%04d","price":"6%04d.5","reduceOnly":true,'
     b'"client_order_id":"c-%d"}'
 )
+FREE = Bot("free", ("main",), frozenset({Permission.READ, Permission.TRADE}))
 
 
 def fastest_us(call: Callable[[], object], times: int) -> float:
     return min(timeit.repeat(call, number=times, repeat=7)) / times * 1e6
 
 
+def price_list(symbols: int) -> bytes:
+    rows = [{"symbol": f"S{number}", "price": f"{number}.5"} for number in range(1, symbols)]
+    return json.dumps([{"symbol": "BTC", "price": "60000.5"}, *rows]).encode()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--orders", type=int, default=20_000, help="of each round")
-    options = parser.parse_args()
-    guard = PolicyMemory().guard("grid", POLICY, "")
-    numbers = count()
+    times = parser.parse_args().orders
+    memory = PolicyMemory()
+    guard, prices, numbers = memory.guard("grid", POLICY, ""), memory.prices[""], count()
+    route = ROUTES.find("POST", "/order")
 
-    def body() -> bytes:
+    def body(side: bytes = b"buy") -> bytes:
         number = next(numbers)
-        return ORDER % (number % 8999, number % 9999, number)
+        return ORDER % (side, number % 8999, number % 9999, number)
 
-    def admitted() -> object:
-        return guard.admit(ROUTE, TARGET, HEAD, body(), next(numbers) * 1e-3)
+    def admit(side: bytes = b"buy") -> object:
+        return guard.admit(route, TARGET, HEAD, body(side), next(numbers) * 1e-3)
 
-    made = fastest_us(body, options.orders)
-    print(f"a policy: {fastest_us(admitted, options.orders) - made:.1f} us per order, no two alike")
-    print(f"json.loads of it: {fastest_us(lambda: json.loads(body()), options.orders) - made:.1f} us")
+    prices.learn("", PRICES, price_list(50))
+    made = fastest_us(body, times)
+    print("of a bot with a policy of all rules, no two orders alike:")
+    for side in (b"buy", b"sell"):
+        print(f"  a {side.decode()}: {fastest_us(partial(admit, side), times) - made:.1f} us")
+    print(f"  json.loads of one: {fastest_us(lambda: json.loads(body()), times) - made:.1f} us")
+    for symbols in (50, 2500):
+        replied = price_list(symbols)
+
+        def admit_first(replied: bytes = replied) -> object:
+            prices.learn("", PRICES, replied)
+            return admit(b"sell")
+
+        first = fastest_us(admit_first, max(1, times // symbols)) - made
+        print(f"  the first sell behind a new list of {symbols} prices: {first:.0f} us")
+
+    without = Rules("/v1/trade", frozenset(), {}, None, ROUTES, HeaderRules(()), 10**6)
+    beside = replace(without, policies=memory, guards={"grid": guard}, prices=prices)
+    print("of a bot without one, where no bot has one, and where another bot has:")
+    for method, path in (("POST", "/order"), ("GET", "/prices")):
+        alone, besides = (
+            fastest_us(partial(authorise, FREE, method, f"/v1/trade{path}", HEAD, rules), times)
+            for rules in (without, beside)
+        )
+        print(f"  a new head of {method} {path} is admitted in {alone:.2f} and {besides:.2f} us")
+    replied = price_list(2500)
+    learned = fastest_us(lambda: prices.learn("", PRICES, replied), times)
+    print(f"  each reply to GET /prices, here of 2500 prices: 0 and {learned:.2f} us")
 
 
 if __name__ == "__main__":
