@@ -341,6 +341,7 @@ class Play:
     pieces: list[bytes]
     arrived: list[bytes] = field(default_factory=list)  # names of messages
     got: bytes = b""
+    is_said: bool = False  # all its pieces were written: from now on the answers are waited for
 
     def __post_init__(self) -> None:
         last = [index for index, message in enumerate(self.messages) if message.is_last]
@@ -531,6 +532,7 @@ class Fuzz:
                     writer.write(piece)
                     await let_pass(0)
                 await writer.drain()
+            play.is_said = True
             await listening
         finally:
             listening.cancel()
@@ -546,6 +548,8 @@ class Fuzz:
             except ConnectionError:
                 return
             except TimeoutError:
+                if not play.is_said and not is_enough:
+                    continue
                 _demand(is_enough or play.is_broken_off, "the connection stays, and nothing comes")
                 return
             if not got:

@@ -15,6 +15,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
+from rig.compiled import IS_COMPILED
 from sealgate.core.pacing.claims import Claim, Fate, LimitReply
 from sealgate.core.pacing.limit import Limit
 from sealgate.core.pacing.pacer import Pacer, PacerSettings
@@ -96,7 +97,7 @@ class PacerPromises(RuleBasedStateMachine):
 
     def in_quiet(self, claim: Claim) -> float:
         """Return when it would go if it had time, nobody else came and no reply told anything new."""
-        if self.was_limited:
+        if self.was_limited or IS_COMPILED:  # which cannot be copied; the sources are held to it
             return self.now
         pacer, now, end = deepcopy(self.pacer), self.now, self.now + 60.0
         if pacer.enter(replace(claim, give_up_at=math.inf), now) is not None:
