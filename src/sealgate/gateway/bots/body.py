@@ -28,21 +28,16 @@ async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expec
         request.connection.write(_CONTINUE)
     try:
         async with asyncio.timeout(timeout_s):
-            body = await _read_all(request, max_body)
+            parts: list[bytes] = []
+            size = 0
+            while part := await request.body.read():
+                size += len(part)
+                _check_size(size, max_body)
+                parts.append(part)
             await request.connection.check_presence()
-            return body
+            return b"".join(parts)
     except TimeoutError:
         raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
-
-
-async def _read_all(request: Incoming, max_body: int) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    while part := await request.body.read():
-        size += len(part)
-        _check_size(size, max_body)
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _check_size(size: int, max_body: int) -> None:

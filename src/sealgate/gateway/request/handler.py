@@ -10,8 +10,9 @@ from collections.abc import Callable
 import structlog
 
 from sealgate.core.outcome import Outcome
+from sealgate.core.wrong_tokens import WrongTokens
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.tarpit import Tarpit
+from sealgate.gateway.bots.peer import origin_of
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -41,7 +42,7 @@ class Handler:
         self._books = books
         self._host = host
         self._report = report
-        self._tarpit = Tarpit(host)
+        self._wrong_tokens = WrongTokens()
 
     async def handle(self, request: Incoming) -> bool:
         """Serve one request of a bot, and return whether its connection may stay."""
@@ -93,7 +94,7 @@ class Handler:
             return await pipeline.carry(request, context)
         except Refusal as refusal:
             context.refusal = refusal.with_traceback(None)  # its frames hold the head
-            delay_s = self._tarpit.delay_s(request, refusal)
+            delay_s = self._delay_s(request, refusal)
             # What is no proper request may end elsewhere than where the parser took it to end.
             request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
             if context.bot is None:  # for strangers nothing is kept while they wait for their reply
@@ -112,3 +113,12 @@ class Handler:
             await self._host.sleep(delay_s)
         context.enter(OWN, self._host.now())  # whatever it was refused in ends here, the wait in line too
         return problem(context.refusal, context.request_id, self._host.wall())
+
+    def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
+        """Return for how long to hold a refusal back: only that of a wrong token, not of a missing one."""
+        if refusal.slug != "bot_unauthenticated":
+            return 0.0
+        if not any(name.lower() == b"authorization" for name, _ in request.head.fields):
+            return 0.0
+        bot = request.connection
+        return self._wrong_tokens.note(origin_of(bot.transport, bot.peer), self._host.now())
