@@ -6,8 +6,8 @@ from rig.verdicts import judged
 from sealgate.core.key_health import (
     FIRST_GAP_S,
     MANY_MISMATCHES,
+    BreakerState,
     KeyFault,
-    KeyHealth,
     KeyVerdict,
     is_mismatch,
     judge_key,
@@ -54,23 +54,23 @@ def test_what_a_reply_says_of_its_key(
 
 
 def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() -> None:
-    health = KeyHealth()
+    health = BreakerState()
     for _ in range(MANY_MISMATCHES):
         assert health.trouble is None
         health = health.mismatched()
     assert health.trouble == "the exchange refused its last 3 signatures"
     assert health.may_go(0.0)
     assert health.answered(*reply(429), 0.0, 1.0).trouble is not None
-    assert health.answered(*reply(400), 0.0, 1.0) == KeyHealth()
+    assert health.answered(*reply(400), 0.0, 1.0) == BreakerState()
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
 
 
 def test_one_refused_signature_of_the_gateways_own_read_is_trouble() -> None:
-    assert KeyHealth().confirmed() == KeyHealth()  # a bot's was taken in the meantime
-    health = KeyHealth().mismatched().confirmed()
+    assert BreakerState().confirmed() == BreakerState()  # a bot's was taken in the meantime
+    health = BreakerState().mismatched().confirmed()
     assert health.trouble == "the exchange refused its last signature"
     assert health.mismatched().trouble == "the exchange refused its last 2 signatures"
-    assert health.answered(*reply(200), 0.0, 1.0) == KeyHealth(is_proven=True)
+    assert health.answered(*reply(200), 0.0, 1.0) == BreakerState(is_proven=True)
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
 
 
@@ -89,13 +89,13 @@ def test_which_reply_refuses_a_signature(status: int, body: bytes, is_one: bool)
     assert is_mismatch(judged(status, body)) is is_one
 
 
-def disabled(now: float = 100.0) -> KeyHealth:
-    return KeyHealth().refused(KeyFault.INVALID, now - 1, now)
+def disabled(now: float = 100.0) -> BreakerState:
+    return BreakerState().refused(KeyFault.INVALID, now - 1, now)
 
 
 def test_a_healthy_key_goes_always() -> None:
-    health = KeyHealth()
-    assert health == KeyHealth(None, 0.0, 0.0, 0)
+    health = BreakerState()
+    assert health == BreakerState(None, 0.0, 0.0, 0)
     assert health.may_go(0.0)
     assert health.tried(0.0) is health
     assert health.answered(*reply(404), 0.0, 1.0) is health
@@ -115,15 +115,15 @@ def test_a_healthy_key_goes_always() -> None:
     ],
 )
 def test_which_reply_proves_a_key(status: int, is_proven: bool) -> None:
-    for unproven in (KeyHealth(), KeyHealth().mismatched(), disabled(100.0)):
+    for unproven in (BreakerState(), BreakerState().mismatched(), disabled(100.0)):
         assert unproven.answered(*reply(status), 105.0, 106.0).is_proven is is_proven
 
 
 def test_a_key_is_unknown_until_it_is_proven_or_at_fault() -> None:
-    assert KeyHealth().is_unknown
-    assert KeyHealth().mismatched().is_unknown
+    assert BreakerState().is_unknown
+    assert BreakerState().mismatched().is_unknown
     assert not disabled().is_unknown
-    proven = KeyHealth().answered(*reply(200), 0.0, 1.0)
+    proven = BreakerState().answered(*reply(200), 0.0, 1.0)
     assert not proven.is_unknown
     assert proven.answered(*reply(200), 2.0, 3.0) is proven
     assert proven.answered(*reply(404), 2.0, 3.0) is proven

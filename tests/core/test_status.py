@@ -4,7 +4,7 @@ from dataclasses import asdict
 from rig.verdicts import verdict
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
-from sealgate.core.key_health import KeyFault, KeyHealth
+from sealgate.core.key_health import BreakerState, KeyFault
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
@@ -77,7 +77,7 @@ def test_the_status_can_be_written_as_json() -> None:
 
 
 def test_trouble_comes_with_what_to_do_about_it() -> None:
-    health = KeyHealth().mismatched(verdict("signature_invalid").advice).confirmed()
+    health = BreakerState().mismatched(verdict("signature_invalid").advice).confirmed()
     key = key_status("main", PacerStatus(0.0, {}, (), None), health)
     assert key.trouble == "the exchange refused its last signature"
     assert key.trouble_advice == verdict("signature_invalid").advice
@@ -86,9 +86,9 @@ def test_trouble_comes_with_what_to_do_about_it() -> None:
 def test_a_key_that_the_exchange_does_not_take() -> None:
     pacer = PacerStatus(0.0, {}, (), None)
     record = KeyRecord(1_801_396_800.0, is_active=True)
-    refused = KeyHealth().refused(KeyFault.INVALID, 0.0, 1.0)
+    refused = BreakerState().refused(KeyFault.INVALID, 0.0, 1.0)
     disabled = key_status("main", pacer, refused, record)
     assert (disabled.is_active, disabled.disabled) == (False, KeyFault.INVALID.value)
-    listed = key_status("main", pacer, KeyHealth(), record)
+    listed = key_status("main", pacer, BreakerState(), record)
     assert (listed.is_active, listed.disabled, listed.expires_at) == (True, None, record.expires_at)
-    assert not key_status("main", pacer, KeyHealth(), KeyRecord(None, is_active=False)).is_active
+    assert not key_status("main", pacer, BreakerState(), KeyRecord(None, is_active=False)).is_active

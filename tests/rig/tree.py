@@ -10,15 +10,15 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.tree import Tree
-from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import Answer
 
 
 @contextlib.asynccontextmanager
 async def tree_of(config: Config, host: Host, environ: Mapping[str, str] = ENVIRON) -> AsyncIterator[Tree]:
     """Make a tree; nothing of it runs."""
-    tree = build_tree(config, read_parts(config, environ), host, UnderWay())
+    tree = build_tree(config, read_parts(config, environ), host, InFlightRequests())
     try:
         yield tree
     finally:

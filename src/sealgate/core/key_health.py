@@ -69,7 +69,7 @@ def judge_key(status: int, verdict: Verdict) -> KeyVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyHealth:
+class BreakerState:
     """One key's state. `now` and all times are seconds on one clock that nobody sets.
 
     `fault` is None while the key is in use; `since` is when that began, or when it was disabled. `trial_at`
@@ -113,11 +113,11 @@ class KeyHealth:
         """Whether a request with this key may be sent; where it is disabled, that one is the trial."""
         return self.fault is None or now >= self.trial_at
 
-    def tried(self, now: float) -> "KeyHealth":
+    def tried(self, now: float) -> "BreakerState":
         """Return the state once a trial goes; if nothing is heard of it, the next one goes a gap later."""
         return self if self.fault is None else replace(self, trial_at=now + self.gap_s)
 
-    def refused(self, fault: KeyFault, sent_at: float, now: float) -> "KeyHealth":
+    def refused(self, fault: KeyFault, sent_at: float, now: float) -> "BreakerState":
         """Return the state after a reply that speaks against the key.
 
         Requests that were under way when it was disabled are no trials: theirs says nothing new.
@@ -127,9 +127,9 @@ class KeyHealth:
         is_forgotten = self.fault is None and now > self.since + self.gap_s
         failures = 1 if is_forgotten else self.failures + 1
         since = now if self.fault is None else self.since
-        return KeyHealth(fault, since, failures=failures).tried(now)
+        return BreakerState(fault, since, failures=failures).tried(now)
 
-    def answered(self, status: int, verdict: Verdict, sent_at: float, now: float) -> "KeyHealth":
+    def answered(self, status: int, verdict: Verdict, sent_at: float, now: float) -> "BreakerState":
         """Return the state after any other reply: one that shows that the key was taken ends the matter."""
         is_done = verdict.means is Means.DONE
         is_telling = is_done or (verdict.means is Means.REFUSED and status not in _UNTELLING)
@@ -137,15 +137,15 @@ class KeyHealth:
             return self
         is_proven = self.is_proven or is_done
         if self.fault is not None:
-            return KeyHealth(None, now, 0.0, self.failures, is_proven=is_proven)
+            return BreakerState(None, now, 0.0, self.failures, is_proven=is_proven)
         if self.mismatches == 0 and is_proven is self.is_proven:
             return self
         return replace(self, mismatches=0, is_confirmed=False, is_proven=is_proven, advice="")
 
-    def mismatched(self, advice: str = "") -> "KeyHealth":
+    def mismatched(self, advice: str = "") -> "BreakerState":
         """Return the state after a reply that refused the signature; `advice` is what to do about it."""
         return replace(self, mismatches=self.mismatches + 1, advice=advice)
 
-    def confirmed(self) -> "KeyHealth":
+    def confirmed(self) -> "BreakerState":
         """Return the state once the gateway's own read was among them, unless one was taken since."""
         return replace(self, is_confirmed=True) if self.mismatches else self

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts
-from sealgate.core.key_health import KeyHealth
+from sealgate.core.key_health import BreakerState
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.policy import Guard, words
@@ -54,7 +54,7 @@ _NOBODY_WAITS = {lane.value: 0 for lane in Lane}
 
 
 def key_status(
-    alias: str, pacer: PacerStatus, health: KeyHealth | None = None, record: KeyRecord | None = None
+    alias: str, pacer: PacerStatus, health: BreakerState | None = None, record: KeyRecord | None = None
 ) -> KeyStatus:
     """Return a key's state as its readers want it."""
     by_lane, by_bot = _NOBODY_WAITS.copy(), dict[str, int]()

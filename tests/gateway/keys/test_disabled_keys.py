@@ -11,7 +11,7 @@ from rig.station import KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say
 from rig.wire import OK, reply
 from sealgate.core.halts import Scope
-from sealgate.core.key_health import KeyFault, KeyHealth
+from sealgate.core.key_health import BreakerState, KeyFault
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
@@ -126,11 +126,11 @@ async def test_an_order_that_is_halted_is_no_trial(
 ) -> None:
     monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 3600.0)
     async with running_station(upstream) as station:
-        watch = station.gateway.tree.live_keys["main"].watch
-        watch.health = due = KeyHealth(KeyFault.INVALID)
+        breaker = station.gateway.tree.live_keys["main"].breaker
+        breaker.state = due = BreakerState(KeyFault.INVALID)
         await station.gateway.halt(Scope())
         assert (await station.ask(ORDER)).reason == "halted"
-        assert watch.health is due
+        assert breaker.state is due
         assert (await station.ask(READ)).status == 200
         assert station.gateway.status().keys[0].is_active
 

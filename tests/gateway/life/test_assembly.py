@@ -15,8 +15,8 @@ from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
 from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.tree import Tree
-from sealgate.gateway.request.under_way import UnderWay
 
 URL = "http://127.0.0.1:9"
 PARTS = ("upstream", "clock", "clock_keeper", "open_turnstile", "turnstile", "stamps")
@@ -28,7 +28,7 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Tr
     host = HandHost()
     async with tree_of(make_config(URL), host) as old, contextlib.AsyncExitStack() as ends:
         config = make_config(url, **tables)
-        new = build_tree(config, read_parts(config, ENVIRON), host, UnderWay(), old)
+        new = build_tree(config, read_parts(config, ENVIRON), host, InFlightRequests(), old)
         ends.push_async_callback(new.upstream.close)
         ends.push_async_callback(new.clock_keeper._upstream.close)
         yield old, new
@@ -57,7 +57,7 @@ CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
 async def test_what_starts_anew(url: str, tables: dict[str, Any], anew: set[str]) -> None:
     async with one_after_the_other(url, **tables) as (old, new):
         assert {name for name in PARTS if part(new, name) is not part(old, name)} == anew
-        assert new.live_keys["main"].watch is not old.live_keys["main"].watch, (
+        assert new.live_keys["main"].breaker is not old.live_keys["main"].breaker, (
             "a new tree begins with healthy keys"
         )
 
@@ -68,7 +68,7 @@ async def test_aliases_of_one_key_share_its_line() -> None:
         main, alias, other = (new.live_keys[name] for name in ("main", "alias", "other"))
         assert main.turnstile is alias.turnstile is not other.turnstile
         assert main.stamps is alias.stamps is not other.stamps
-        assert main.watch is not alias.watch
+        assert main.breaker is not alias.breaker
 
 
 def keys_of(*accounts: str | None) -> dict[str, Any]:

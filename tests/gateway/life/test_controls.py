@@ -11,7 +11,7 @@ from sealgate.core.halts import Origin, Scope
 from sealgate.gateway.life.controls import Controls
 from sealgate.gateway.life.reload import ReloadError
 from sealgate.gateway.request.halting import Halted, Halting
-from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.request.in_flight import InFlightRequests
 
 URL = "https://api.example.com"
 BOTS = {"grid": {"uid": 1001}, "watch": {"uid": 1002}}
@@ -23,7 +23,7 @@ class Running:
 
     def __init__(self, **tables: Any) -> None:
         self.config = make_config(URL, **{"keys": KEYS, **tables})
-        self._halting = Halting(UnderWay(), None, HandHost())
+        self._halting = Halting(InFlightRequests(), None, HandHost())
         self.site = SimpleNamespace(halting=self._halting)
         self.reloader = self
         self.trouble: Exception | None = None

@@ -45,7 +45,7 @@ class Scene:
         self.pipeline = pipeline
         self.host = host
         self.untried: set[str] = set()
-        self.watch = pipeline.tree.live_keys["main"].watch
+        self.breaker = pipeline.tree.live_keys["main"].breaker
         self._care = KeyCare(pipeline, "main", self.untried, host)
         # Known to a second: good enough for as long as these tests look.
         pipeline.tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
@@ -109,7 +109,7 @@ async def test_what_the_list_says_is_kept_and_told(
 ) -> None:
     async with scene(reply) as one:
         logs = await one.look(6)
-        assert one.watch.record == record
+        assert one.breaker.record == record
     assert [line["event"] for line in logs] == ([] if event is None else [event])
 
 
@@ -134,16 +134,16 @@ async def test_a_list_that_cannot_be_read_is_told_and_changes_nothing(
     reply: Answer | Exception, event: str, cause: str
 ) -> None:
     async with scene(reply) as one:
-        one.watch.record = before = KeyRecord(EPOCH, is_active=True)
+        one.breaker.record = before = KeyRecord(EPOCH, is_active=True)
         logs = await one.look(6)
-        assert one.watch.record is before
+        assert one.breaker.record is before
     assert [(line["event"], line["cause"]) for line in logs] == [(event, cause)]
 
 
 async def test_a_key_that_rests_is_tried_when_it_is_due_and_once_for_each_gap() -> None:
     silent = Refusal("upstream_unreachable", "The exchange gave no answer: nobody there.")
     async with scene(silent, silent, session=False) as one:
-        one.watch.observe(INVALID.status, INVALID.verdict, one.host.boot)
+        one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
         await one.look(int(FIRST_GAP_S) - 1)
         assert one.pipeline.asked == []
         logs = await one.look(2)
@@ -167,7 +167,7 @@ RETRIED: dict[str, tuple[Answer, str, str]] = {
 @pytest.mark.parametrize(("reply", "event", "cause"), RETRIED.values(), ids=RETRIED)
 async def test_what_comes_of_trying_a_key_again_is_told(reply: Answer, event: str, cause: str) -> None:
     async with scene(reply, session=False) as one:
-        one.watch.observe(INVALID.status, INVALID.verdict, one.host.boot)
+        one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
         (told,) = await one.look(int(FIRST_GAP_S))
     assert (told["event"], told["log_level"], told["cause"]) == (event, "warning", cause)
 
@@ -176,7 +176,7 @@ FIRST: dict[str, tuple[Answer | Exception, str | None]] = {
     "taken": (answer(200), "key_tried"),
     "an answer that says nothing": (answer(404), "key_not_proven"),
     "no answer": (Refusal("upstream_broken", "cut"), "key_not_proven"),
-    "a fault, which the watch tells": (INVALID, None),
+    "a fault, which the breaker logs": (INVALID, None),
 }
 
 

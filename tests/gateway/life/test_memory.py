@@ -17,8 +17,8 @@ from sealgate.errors import Refusal
 from sealgate.gateway.journal import JournalError, LimitsTable
 from sealgate.gateway.life.memory import build_books, build_halting, build_keeper, subject, subjects
 from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.replies import Reply
-from sealgate.gateway.request.under_way import UnderWay
 
 URL = "http://127.0.0.1:9"
 LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
@@ -40,10 +40,12 @@ async def test_without_a_journal_nothing_is_written_and_nothing_kept() -> None:
     config, host = make_config(URL), HandHost()
     books = build_books(config, host)
     assert not books.must_record(KEYED)
-    assert await build_halting(config, UnderWay(), host).halt(Scope()) is not None
+    assert await build_halting(config, InFlightRequests(), host).halt(Scope()) is not None
     async with tree_of(config, host) as tree:
         assert build_keeper(config, tree, host) is None
-    assert (await build_halting(config, UnderWay(), host).resume(Scope())).had_been, "it knows of no halt"
+    assert (await build_halting(config, InFlightRequests(), host).resume(Scope())).had_been, (
+        "it knows of no halt"
+    )
 
 
 async def test_a_reply_is_known_after_a_restart(config: Config) -> None:
@@ -64,9 +66,9 @@ async def test_a_reply_is_known_after_a_restart(config: Config) -> None:
 async def test_a_halt_stands_after_a_restart(config: Config) -> None:
     host = HandHost()
     books = build_books(config, host)
-    halted = await build_halting(config, UnderWay(), host).halt(Scope("grid"))
+    halted = await build_halting(config, InFlightRequests(), host).halt(Scope("grid"))
     assert halted.forgotten_because is None
-    assert build_halting(config, UnderWay(), host).halts == halted.halts
+    assert build_halting(config, InFlightRequests(), host).halts == halted.halts
     await books.close()
 
 

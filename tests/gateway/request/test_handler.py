@@ -19,8 +19,8 @@ from sealgate.gateway.request import handler as handler_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.handler import Handler
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.replies import Reply
-from sealgate.gateway.request.under_way import UnderWay
 
 BOT = Bot("grid", ("main",), frozenset())
 
@@ -51,11 +51,11 @@ class Desk:
 
     def __init__(self, end: Reply | Exception, bot: Bot | None = BOT) -> None:
         self.reported: list[tuple[str | None, int, Conclusion]] = []
-        self.under_way = UnderWay()
+        self.in_flight = InFlightRequests()
         host, pipeline = HandHost(), Carrying(end, bot)
         carrier: Any = pipeline
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
-        self.handler = Handler(carrier, self.under_way, books, host, self._report)
+        self.handler = Handler(carrier, self.in_flight, books, host, self._report)
 
     def _report(self, outcome: Outcome) -> None:
         self.reported.append((outcome.reason, outcome.status, outcome.conclusion))
@@ -76,7 +76,7 @@ async def test_a_reply_is_written_and_then_reported(scene: Scene) -> None:
     assert await desk.handler.handle(scene.request())
     assert scene.wire.written.startswith(b"HTTP/1.1 200 OK\r\n")
     assert desk.reported == [(None, 200, Conclusion.DONE)]
-    assert (len(desk.under_way), scene.bot.on_hang_up) == (0, None)
+    assert (len(desk.in_flight), scene.bot.on_hang_up) == (0, None)
 
 
 async def test_a_fault_of_our_own_is_a_problem_and_a_line_in_the_log(scene: Scene) -> None:

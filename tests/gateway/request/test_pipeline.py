@@ -25,8 +25,8 @@ from sealgate.gateway.request import pipeline as pipeline_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.pipeline import Pipeline
-from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import UpstreamConnection
 
@@ -117,7 +117,7 @@ async def pipeline_to(
         upstream: Any = Exchange(connections)
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), book, host)
         reached = dataclasses.replace(tree, upstream=upstream)
-        yield Pipeline(reached, books, Halting(UnderWay(), None, host), host)
+        yield Pipeline(reached, books, Halting(InFlightRequests(), None, host), host)
 
 
 def admitted(one: Any = ORDER) -> RequestContext:

@@ -23,15 +23,15 @@ from sealgate.gateway.keys.parts import Parts
 from sealgate.gateway.life.memory import nonces_place, subject
 from sealgate.gateway.life.rules import build_rules
 from sealgate.gateway.pacing.turnstile import Turnstile
-from sealgate.gateway.request.key_watch import KeyWatch
+from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.request.tree import LiveKey, RequestLimits, Tree
-from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.destination import Destination, destination_of
 from sealgate.gateway.upstream.pool import Upstream
 
 
 def build_tree(
-    config: Config, parts: Parts, host: Host, under_way: UnderWay, old: Tree | None = None
+    config: Config, parts: Parts, host: Host, in_flight: InFlightRequests, old: Tree | None = None
 ) -> Tree:
     """Make all parts inside a running loop, but for those of the `old` tree that stay as they are.
 
@@ -39,7 +39,7 @@ def build_tree(
     """
     upstream = _upstream(destination_of(config, parts.ca_digest), old)
     clock, clock_keeper = _clock(config, upstream, host, old)
-    live_keys = _live_keys(config, parts, host, under_way, old)
+    live_keys = _live_keys(config, parts, host, in_flight, old)
     return Tree(
         config=config,
         rules=build_rules(config, parts.roster, None if old is None else old.rules.policies),
@@ -58,7 +58,7 @@ def build_tree(
 
 
 def _live_keys(
-    config: Config, parts: Parts, host: Host, under_way: UnderWay, old: Tree | None
+    config: Config, parts: Parts, host: Host, in_flight: InFlightRequests, old: Tree | None
 ) -> dict[str, LiveKey]:
     """Return the keys. Whom a limit counts together is the venue's; stamps and nonces are an API key's.
 
@@ -73,9 +73,9 @@ def _live_keys(
             former.turnstiles[name] = make()
         place = nonces_place(config, alias)
         stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique, place)))
-        watch = KeyWatch(alias, under_way, host)
+        breaker = KeyBreaker(alias, in_flight, host)
         serial = place if config.venue.signing.nonces_rise else ""
-        live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, watch, serial)
+        live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, breaker, serial)
     return live_keys
 
 

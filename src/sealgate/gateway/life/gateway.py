@@ -99,7 +99,7 @@ class Gateway:
 
     def _keys(self) -> tuple[KeyStatus, ...]:
         return tuple(
-            key_status(alias, live_key.turnstile.status(), live_key.watch.health, live_key.watch.record)
+            key_status(alias, live_key.turnstile.status(), live_key.breaker.state, live_key.breaker.record)
             for alias, live_key in self.tree.live_keys.items()
         )
 
@@ -111,7 +111,7 @@ class Gateway:
             reasons.append(clock)
         if (journal := self.books.status).is_refusing:
             reasons.append(f"the journal cannot be written: {journal.trouble}")
-        faults = {alias: live_key.watch.health.fault for alias, live_key in self.tree.live_keys.items()}
+        faults = {alias: live_key.breaker.state.fault for alias, live_key in self.tree.live_keys.items()}
         if all(faults.values()):
             reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
         return tuple(reasons)
@@ -125,7 +125,7 @@ class Gateway:
         keys = tuple(
             alias
             for alias, live_key in self.tree.live_keys.items()
-            if scope.covers(Scope(scope.bot, alias)) and live_key.watch.enable()
+            if scope.covers(Scope(scope.bot, alias)) and live_key.breaker.enable()
         )
         return replace(await self.site.halting.resume(scope, origin), keys=keys)
 
@@ -141,7 +141,7 @@ class Gateway:
         self.doors.close()
         await self.server.wait_until_empty(self.config.listen.drain)
         limits = self.tree.limits
-        await self.site.under_way.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        await self.site.in_flight.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
         await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
@@ -165,7 +165,7 @@ async def running_gateway(
     async with contextlib.AsyncExitStack() as ends:
         site, pipeline = build_site(config, environ, host, ends)
         reporter = Reporter(readers)
-        handler = Handler(pipeline, site.under_way, site.books, host, reporter.report)
+        handler = Handler(pipeline, site.in_flight, site.books, host, reporter.report)
         ends.push_async_callback(_close_upstream, handler)
         reloader = Reloader(site, handler, load or (lambda: config))
         service = Service(

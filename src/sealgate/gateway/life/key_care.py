@@ -16,7 +16,7 @@ from sealgate.core.routes import Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.own_requests import Deliverer, ask
-from sealgate.gateway.request.key_watch import fix_of
+from sealgate.gateway.request.key_breaker import fix_of
 from sealgate.gateway.upstream.answer import Answer
 
 _LOOK_S = 1.0
@@ -61,19 +61,19 @@ class KeyCare:
         """Send a signed read if the key may be tried again; where bots came first, it is not due.
 
         Where the venue's file names none, the next request of a bot tries it.
-        One that is taken is told by the watch.
+        One that is taken is logged by the breaker.
         """
-        watch = self._live_key.watch
-        is_due = watch.health.fault is not None and watch.health.may_go(self._host.now())
+        breaker = self._live_key.breaker
+        is_due = breaker.state.fault is not None and breaker.state.may_go(self._host.now())
         if not is_due or not self._signed_read:
             return
-        watch.pass_or_refuse()
+        breaker.pass_or_refuse()
         answer = await self._ask(self._signed_read)
         fault = None if answer is None else key_fault(answer.verdict)
         if fault is not None:
             fix = fix_of(fault, self._alias)
             log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
-        elif answer is not None and watch.health.fault is not None:
+        elif answer is not None and breaker.state.fault is not None:
             self._say_unread(self._signed_read, answer)
 
     async def _try_new(self) -> None:
@@ -83,7 +83,7 @@ class KeyCare:
         """
         if self._alias not in self._untried:
             return
-        if self._live_key.watch.health.is_unknown and self._signed_read:
+        if self._live_key.breaker.state.is_unknown and self._signed_read:
             if not self._may_try():
                 return
             await self._try()
@@ -102,7 +102,7 @@ class KeyCare:
             log.info("key_not_proven", key=self._alias, cause=refusal.detail)
             return
         if is_mismatch(answer.verdict):
-            self._live_key.watch.confirm_mismatch()
+            self._live_key.breaker.confirm_mismatch()
         elif key_fault(answer.verdict) is None:  # which is told as with any request
             is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
@@ -122,7 +122,7 @@ class KeyCare:
         if answer.status != HTTPStatus.OK:
             self._say_unread(self._key_list, answer)
         elif (record := find_record(answer.body, self._live_key.key.api_key)) is not None:
-            self._live_key.watch.record = record
+            self._live_key.breaker.record = record
             self._warn(record)
         else:
             fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"

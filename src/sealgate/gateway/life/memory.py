@@ -24,8 +24,8 @@ from sealgate.gateway.journal.order_journal import MOST_REPLAYS
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.tree import Tree
-from sealgate.gateway.request.under_way import UnderWay
 
 _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 
@@ -48,10 +48,10 @@ def build_books(config: Config, host: Host, policies: PolicyMemory | None = None
     return Bookkeeping(replays, order_journal, host, NoncesKeeper(NoncesTable(journal.file), host))
 
 
-def build_halting(config: Config, under_way: UnderWay, host: Host) -> Halting:
+def build_halting(config: Config, in_flight: InFlightRequests, host: Host) -> Halting:
     """Take up the halts that stand; `build_books` made the file. Raises JournalError."""
     table = None if config.journal.file is None else HaltsTable(config.journal.file)
-    return Halting(under_way, table, host)
+    return Halting(in_flight, table, host)
 
 
 def build_keeper(config: Config, tree: Tree, host: Host) -> LimitsKeeper | None:

@@ -88,7 +88,7 @@ class Reloader:
         check_whole(config)
         seen = await asyncio.to_thread(self._files.look, config)
         parts = await asyncio.to_thread(read_parts, config, self._site.environ)
-        tree = build_tree(config, parts, self._site.host, self._site.under_way, old.tree)
+        tree = build_tree(config, parts, self._site.host, self._site.in_flight, old.tree)
         new = self._site.pipeline(tree)
         try:
             await self._recall(new.tree)
@@ -150,7 +150,7 @@ class Reloader:
     async def _retire(self, old: Pipeline) -> None:
         """Close the old connections when nobody needs them any more."""
         try:
-            await self._site.under_way.wait_until_idle(None, old.tree.upstream)
+            await self._site.in_flight.wait_until_idle(None, old.tree.upstream)
         finally:
             await old.tree.upstream.close()
 

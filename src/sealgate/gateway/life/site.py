@@ -15,9 +15,9 @@ from sealgate.gateway.life.memory import build_books, build_halting, build_keepe
 from sealgate.gateway.life.rules import tell_policies
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.tree import Tree
-from sealgate.gateway.request.under_way import UnderWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Site:
     """The parts that stay. `untried` are the keys whose first read is still to come, see KeyCare."""
 
     host: Host
-    under_way: UnderWay
+    in_flight: InFlightRequests
     environ: Mapping[str, str] = field(repr=False)  # a traceback must not print it
     books: Bookkeeping
     halting: Halting
@@ -44,9 +44,10 @@ class Site:
     def _care(self, pipeline: Pipeline) -> dict[object, Work]:
         live_keys = pipeline.tree.live_keys.items()
         cares = {
-            live_key.watch: KeyCare(pipeline, alias, self.untried, self.host) for alias, live_key in live_keys
+            live_key.breaker: KeyCare(pipeline, alias, self.untried, self.host)
+            for alias, live_key in live_keys
         }
-        return {watch: care.run for watch, care in cares.items()}
+        return {breaker: care.run for breaker, care in cares.items()}
 
     def upkeep(self, tree: Tree) -> dict[object, Work]:
         """Return what of it a tree needs even to be tried."""
@@ -67,8 +68,8 @@ def build_site(
 
     Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used.
     """
-    under_way = UnderWay()
-    tree = build_tree(config, read_parts(config, environ), host, under_way)
+    in_flight = InFlightRequests()
+    tree = build_tree(config, read_parts(config, environ), host, in_flight)
     ends.push_async_callback(tree.upstream.close)
     tell_policies(config, tree.rules.guards)
     books = build_books(config, host, tree.rules.policies)
@@ -76,6 +77,6 @@ def build_site(
     keeper = build_keeper(config, tree, host)
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
-    halting = build_halting(config, under_way, host)
-    site = Site(host, under_way, environ, books, halting, keeper, Background(host), set(tree.live_keys))
+    halting = build_halting(config, in_flight, host)
+    site = Site(host, in_flight, environ, books, halting, keeper, Background(host), set(tree.live_keys))
     return site, site.pipeline(tree)

@@ -40,7 +40,7 @@ class RequestContext(Outcome):
     conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
     a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
     `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `spent` is what it
-    used of its bot's policy. `watch` is the KeyWatch of the key that it goes with.
+    used of its bot's policy. `breaker` is the KeyBreaker of the key that it goes with.
     `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
     reply refused it for the limit; `is_late`: for its time, as X-Gateway-Valid-Ms wants it. `valid_until` is
     when that ends, 0.0 without it; `valid_until_ms` is the same by the exchange's clock, 0 until the first
@@ -51,15 +51,16 @@ class RequestContext(Outcome):
         "_since",
         "_stage",
         "_task",
+        "breaker",
         "digest",
         "ends_at",
         "fence_ms",
         "give_up_at",
         "has_shared",
+        "is_in_flight",
         "is_late",
         "is_limited",
         "is_over",
-        "is_under_way",
         "may_be_stopped",
         "may_share",
         "name",
@@ -74,17 +75,16 @@ class RequestContext(Outcome):
         "timestamp_ms",
         "valid_until",
         "valid_until_ms",
-        "watch",
     )
 
     def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
         super().__init__(own_id, method, now)
         self.own_id = own_id
         self.ticket: Ticket | None = None
-        self.watch: object = None
+        self.breaker: object = None
         self.give_up_at = self.ends_at = self.not_before = self.sent_at = self.valid_until = 0.0
         self.timestamp_ms = self.fence_ms = self.valid_until_ms = 0
-        self.is_over = self.is_under_way = self.is_limited = self.is_late = False
+        self.is_over = self.is_in_flight = self.is_limited = self.is_late = False
         self.needs_new_connection = self.has_shared = False
         self.may_be_stopped = self.may_share = True
         self.name: Name | None = None
@@ -118,7 +118,7 @@ class RequestContext(Outcome):
 
         Whoever carries it sees a cancellation, and calls `take_back_stop`.
         """
-        is_waiting = self._stage in _WAITS and not self.is_under_way
+        is_waiting = self._stage in _WAITS and not self.is_in_flight
         if not is_waiting or self.refusal is not None or self._task is None:
             return False
         self.refusal = refusal
@@ -171,13 +171,13 @@ class RequestContext(Outcome):
         self.enter(UPSTREAM, now)
         self.attempts += 1
         self.sent_at = now
-        self.is_under_way, self.may_be_stopped = True, may_be_stopped
+        self.is_in_flight, self.may_be_stopped = True, may_be_stopped
         self.conclusion = _UNKNOWN
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""
         self.enter(OWN, now)
-        self.is_under_way, self.may_be_stopped = False, True
+        self.is_in_flight, self.may_be_stopped = False, True
 
     def concludes(self, conclusion: Conclusion) -> None:
         """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""
@@ -208,7 +208,7 @@ class RequestContext(Outcome):
         """Complete the record, and let go of token, body and task: whoever reads the record may keep it."""
         if self._stage is not OWN:
             self.enter(OWN, now)
-        self.ticket = self.order = self.spent = self.watch = self._task = None
+        self.ticket = self.order = self.spent = self.breaker = self._task = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
             self.refusal = None  # the exception behind it holds frames

@@ -12,7 +12,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, JournalError
 from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.request.in_flight import InFlightRequests
 
 log = structlog.get_logger("sealgate.halts")
 
@@ -41,8 +41,8 @@ class Halting:
     `is_draining` is set once, when the gateway begins to shut down: no new order begins from then on.
     """
 
-    def __init__(self, under_way: UnderWay, table: HaltsTable | None, host: Host) -> None:
-        self._under_way = under_way
+    def __init__(self, in_flight: InFlightRequests, table: HaltsTable | None, host: Host) -> None:
+        self._in_flight = in_flight
         self._table = table
         self._host = host
         self._writing = asyncio.Lock()
@@ -64,7 +64,7 @@ class Halting:
         """Stop the orders of a scope, those that wait included."""
         before = self.halts
         self.halts = before.extended(scope, int(self._host.wall() * 1000), origin)
-        refused = self._under_way.stop(self._reason)
+        refused = self._in_flight.stop(self._reason)
         log.warning("orders_halted", refused=refused, **_logged(scope, origin))
         return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)
 

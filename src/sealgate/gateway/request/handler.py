@@ -17,9 +17,9 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, RequestContext
+from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.replies import Reply, closing_bytes, problem, write_reply
-from sealgate.gateway.request.under_way import UnderWay
 from sealgate.gateway.upstream.answer import BrokenReplyError
 
 log = structlog.get_logger("sealgate.handler")
@@ -35,10 +35,10 @@ class Handler:
     """
 
     def __init__(
-        self, pipeline: Pipeline, under_way: UnderWay, books: Bookkeeping, host: Host, report: Report
+        self, pipeline: Pipeline, in_flight: InFlightRequests, books: Bookkeeping, host: Host, report: Report
     ) -> None:
         self.pipeline = pipeline
-        self._under_way = under_way
+        self._in_flight = in_flight
         self._books = books
         self._host = host
         self._report = report
@@ -50,7 +50,7 @@ class Handler:
         context = RequestContext(self._host.request_id(), self._host.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
-        self._under_way.begin(context, self.pipeline.tree.upstream)
+        self._in_flight.begin(context, self.pipeline.tree.upstream)
         try:
             reply = await self._answer(self.pipeline, request, context)
             if reply.remainder is None:
@@ -69,14 +69,14 @@ class Handler:
             bot.on_hang_up = None
             if not context.is_over:
                 self._books.ended(context, None)
-            self._under_way.end(context)
+            self._in_flight.end(context)
             context.end(_GONE if reply is None else reply.status, self._host.now())
             self._report(context)
 
     @property
     def inflight(self) -> int:
         """How many requests are under way, those of bots that are gone included."""
-        return len(self._under_way)
+        return len(self._in_flight)
 
     def refuse_malformed(self, refusal: Refusal) -> bytes:
         """Return the reply to what could not even be parsed, and report it."""

@@ -82,7 +82,7 @@ def observe_failure(
     """
     if not failure.is_own:
         context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
-        context.attempts += not context.is_under_way
+        context.attempts += not context.is_in_flight
         clock.due.set()
     if failure.limit_fields is not None:
         turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)

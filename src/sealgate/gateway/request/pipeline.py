@@ -144,7 +144,7 @@ class Pipeline:
         ticket = self._remembered(request, context) or self._judge(request, context)
         live_key = self.tree.live_keys[ticket.key]
         check_session(ticket, live_key.key)
-        context.watch = live_key.watch
+        context.breaker = live_key.breaker
         context.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
         return ticket
 
@@ -202,7 +202,7 @@ class Pipeline:
         """
         self._halting.check(ticket)
         if ticket.route.auth is _SIGNED:
-            self.tree.live_keys[ticket.key].watch.pass_or_refuse()
+            self.tree.live_keys[ticket.key].breaker.pass_or_refuse()
 
     def _alike(self, ticket: Ticket, body: bytes) -> Hashable:
         """Return what a read has in common with those that may have its reply: all that is sent, and the key.
@@ -213,7 +213,7 @@ class Pipeline:
 
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext) -> Shared | None:
         """Return what was sent a moment ago and is alike. A disabled key is tried at the exchange itself."""
-        if not context.may_share or self.tree.live_keys[ticket.key].watch.health.fault is not None:
+        if not context.may_share or self.tree.live_keys[ticket.key].breaker.state.fault is not None:
             return None
         shared = self._recent_reads.find(self._alike(ticket, body), self._host.now())
         return None if shared is None or shared.came_to_nothing else shared
@@ -462,7 +462,7 @@ class Pipeline:
             counters = self.tree.config.venue.limits.counters
             observe(attempt, turn, ticket, context, self.tree.clock, now, counters)
             if ticket.route.auth is _SIGNED:
-                self.tree.live_keys[ticket.key].watch.observe(
+                self.tree.live_keys[ticket.key].breaker.observe(
                     attempt.status, attempt.verdict, context.sent_at
                 )
         except Exception:

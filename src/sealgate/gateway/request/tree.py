@@ -13,7 +13,7 @@ from sealgate.gateway.clock.keeper import ClockKeeper
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.pacing.turnstile import Turnstile
-from sealgate.gateway.request.key_watch import KeyWatch
+from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.upstream.pool import Upstream
 
 _SIGNED = Auth.SIGNED  # looked up once, as in context.py
@@ -41,7 +41,7 @@ class LiveKey:
     turnstile: Turnstile
     stamps: Stamps
     nonces: Nonces
-    watch: KeyWatch
+    breaker: KeyBreaker
     serial: str = ""
 
     def serial_of(self, auth: Auth) -> str:

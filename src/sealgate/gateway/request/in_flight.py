@@ -1,4 +1,4 @@
-"""The requests under way, so that they can be counted, waited for, and stopped while they wait."""
+"""The requests in flight, so that they can be counted, waited for, and stopped while they wait."""
 
 import asyncio
 import contextlib
@@ -8,8 +8,8 @@ from sealgate.errors import Refusal
 from sealgate.gateway.request.context import RequestContext
 
 
-class UnderWay:
-    """Which requests there are, and what carries each: the connections that it may use."""
+class InFlightRequests:
+    """Which requests are in flight, and what carries each: the connections that it may use."""
 
     def __init__(self) -> None:
         self._carriers: dict[RequestContext, object] = {}
@@ -25,8 +25,9 @@ class UnderWay:
     def end(self, context: RequestContext) -> None:
         """Let it go."""
         del self._carriers[context]
-        if self._idle:
-            self._tell()
+        for awaited, idle in self._idle:
+            if not self._is_busy(awaited):
+                idle.set()
 
     def stop(self, why: Callable[[RequestContext], Refusal | None]) -> int:
         """End those that wait in the gateway and for which `why` has a reason; return how many."""
@@ -34,7 +35,7 @@ class UnderWay:
         return sum(context.stop(reason) for context, reason in reasons if reason is not None)
 
     async def wait_until_idle(self, at_most_s: float | None, carrier: object = None) -> None:
-        """Return when nothing is under way, or nothing with that carrier, or the time is over."""
+        """Return when nothing is in flight, or nothing with that carrier, or the time is over."""
         if not self._is_busy(carrier):
             return
         idle = asyncio.Event()
@@ -49,8 +50,3 @@ class UnderWay:
     def _is_busy(self, carrier: object) -> bool:
         carriers: Iterable[object] = self._carriers.values()
         return bool(self._carriers) if carrier is None else carrier in carriers
-
-    def _tell(self) -> None:
-        for carrier, idle in self._idle:
-            if not self._is_busy(carrier):
-                idle.set()

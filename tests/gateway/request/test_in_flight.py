@@ -4,7 +4,7 @@ import asyncio
 
 from sealgate.errors import Refusal
 from sealgate.gateway.request.context import RequestContext, Stage
-from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.request.in_flight import InFlightRequests
 
 REFUSAL = Refusal("halted", "Orders are halted.")
 
@@ -25,11 +25,11 @@ async def test_only_what_waits_in_the_gateway_is_stopped() -> None:
     contexts = {stage: RequestContext(stage.name, 0.0, "POST") for stage in Stage}
     tasks = {stage: asyncio.create_task(waiting(context, stage)) for stage, context in contexts.items()}
     await asyncio.sleep(0)  # noqa: TID251 - let them begin
-    under_way = UnderWay()
+    in_flight = InFlightRequests()
     for context in contexts.values():
-        under_way.begin(context, None)
-    assert under_way.stop(lambda _: REFUSAL) == 2
-    assert under_way.stop(lambda _: REFUSAL) == 0  # once is enough
+        in_flight.begin(context, None)
+    assert in_flight.stop(lambda _: REFUSAL) == 2
+    assert in_flight.stop(lambda _: REFUSAL) == 0  # once is enough
     assert await tasks[Stage.QUEUE]
     assert await tasks[Stage.UPSTREAM]
     for stage in (Stage.OWN, Stage.BOT):
@@ -49,17 +49,21 @@ async def test_a_bot_that_hangs_up_is_not_answered_because_it_was_stopped_too() 
 
 
 async def test_waiting_for_one_carrier_or_for_all() -> None:
-    under_way, first, second = UnderWay(), RequestContext("1", 0.0, "GET"), RequestContext("2", 0.0, "GET")
-    await under_way.wait_until_idle(None)
-    under_way.begin(first, "old")
-    under_way.begin(second, "new")
-    old = asyncio.create_task(under_way.wait_until_idle(None, "old"))
-    everything = asyncio.create_task(under_way.wait_until_idle(None))
+    in_flight, first, second = (
+        InFlightRequests(),
+        RequestContext("1", 0.0, "GET"),
+        RequestContext("2", 0.0, "GET"),
+    )
+    await in_flight.wait_until_idle(None)
+    in_flight.begin(first, "old")
+    in_flight.begin(second, "new")
+    old = asyncio.create_task(in_flight.wait_until_idle(None, "old"))
+    everything = asyncio.create_task(in_flight.wait_until_idle(None))
     await asyncio.sleep(0)  # noqa: TID251 - let them begin
-    await under_way.wait_until_idle(0.001)  # the time is over
-    under_way.end(first)
+    await in_flight.wait_until_idle(0.001)  # the time is over
+    in_flight.end(first)
     await old
     assert not everything.done()
-    under_way.end(second)
+    in_flight.end(second)
     await everything
-    assert len(under_way) == 0
+    assert len(in_flight) == 0

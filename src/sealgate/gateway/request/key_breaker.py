@@ -1,16 +1,16 @@
-"""Watches what the exchange says of one key, and keeps requests back while it does not take it."""
+"""The circuit breaker of a key: it refuses requests while the exchange does not accept the key."""
 
 from typing import TYPE_CHECKING
 
 import structlog
 
-from sealgate.core.key_health import KeyFault, KeyHealth, is_mismatch, key_fault
+from sealgate.core.key_health import BreakerState, KeyFault, is_mismatch, key_fault
 from sealgate.core.routes import Auth
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.errors import Refusal
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.under_way import UnderWay
+from sealgate.gateway.request.in_flight import InFlightRequests
 
 if TYPE_CHECKING:
     from sealgate.core.key_records import KeyRecord
@@ -25,78 +25,78 @@ _FIXES = {
 log = structlog.get_logger("sealgate.keys")
 
 
-class KeyWatch:
-    """The health of one key of one tree; a new tree begins with healthy ones.
+class KeyBreaker:
+    """Learns from replies whether the exchange accepts a key; a reload begins with new, closed breakers.
 
     `record` is what the exchange's list says of it, None as long as that is not known.
     """
 
-    def __init__(self, alias: str, under_way: UnderWay, host: Host) -> None:
+    def __init__(self, alias: str, in_flight: InFlightRequests, host: Host) -> None:
         self._alias = alias
-        self._under_way = under_way
+        self._in_flight = in_flight
         self._host = host
-        self.health = KeyHealth()
+        self.state = BreakerState()
         self.record: KeyRecord | None = None
 
     def pass_or_refuse(self) -> None:
         """Let a request pass, as the trial where the key is disabled. Raises Refusal `key_disabled`."""
-        if self.health.fault is None:
+        if self.state.fault is None:
             return
         now = self._host.now()
-        if not self.health.may_go(now):
-            raise self._refusal(self.health.fault, now)
-        self.health = self.health.tried(now)
+        if not self.state.may_go(now):
+            raise self._refusal(self.state.fault, now)
+        self.state = self.state.tried(now)
 
     def observe(self, status: int, verdict: Verdict, sent_at: float) -> None:
         """Take in a reply to a signed request."""
-        before = self.health
+        before = self.state
         if verdict.means in _HARMLESS and before.is_proven and not before.mismatches:
             return
         now = self._host.now()
         fault = key_fault(verdict)
         if fault is not None:
-            self.health = before.refused(fault, sent_at, now)
+            self.state = before.refused(fault, sent_at, now)
         elif is_mismatch(verdict):
-            self.health = before.mismatched(verdict.advice)
+            self.state = before.mismatched(verdict.advice)
         else:
-            self.health = before.answered(status, verdict, sent_at, now)
+            self.state = before.answered(status, verdict, sent_at, now)
         self._say_trouble(before)
-        if before.fault is None and self.health.fault is not None:
-            self._disabled(self.health.fault, now)
-        elif before.fault is not None and self.health.fault is None:
+        if before.fault is None and self.state.fault is not None:
+            self._disabled(self.state.fault, now)
+        elif before.fault is not None and self.state.fault is None:
             log.info("key_enabled", key=self._alias)
 
     def confirm_mismatch(self) -> None:
         """Take in that the gateway's own read was among the refused signatures, which tells enough."""
-        before = self.health
-        self.health = before.confirmed()
+        before = self.state
+        self.state = before.confirmed()
         self._say_trouble(before)
 
     def enable(self) -> bool:
         """Use the key again at once; return whether it rested."""
-        if self.health.fault is None:
+        if self.state.fault is None:
             return False
-        self.health = KeyHealth()
+        self.state = BreakerState()
         log.info("key_enabled", key=self._alias)
         return True
 
-    def _say_trouble(self, before: KeyHealth) -> None:
-        if before.trouble is None and self.health.trouble is not None:
-            fix = self.health.advice
-            log.error("signatures_refused", key=self._alias, cause=self.health.trouble, fix=fix)
+    def _say_trouble(self, before: BreakerState) -> None:
+        if before.trouble is None and self.state.trouble is not None:
+            fix = self.state.advice
+            log.error("signatures_refused", key=self._alias, cause=self.state.trouble, fix=fix)
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)
-        refused = self._under_way.stop(lambda context: refusal if self._is_mine(context) else None)
+        refused = self._in_flight.stop(lambda context: refusal if self._is_mine(context) else None)
         fix = f"{fix_of(fault, self._alias)}; it is retried automatically"
         log.error("key_disabled", key=self._alias, cause=fault.value, refused=refused or None, fix=fix)
 
     def _is_mine(self, context: RequestContext) -> bool:
         ticket = context.ticket
-        return context.watch is self and ticket is not None and ticket.route.auth is Auth.SIGNED
+        return context.breaker is self and ticket is not None and ticket.route.auth is Auth.SIGNED
 
     def _refusal(self, fault: KeyFault, now: float) -> Refusal:
-        wait_s = max(0.0, self.health.trial_at - now)
+        wait_s = max(0.0, self.state.trial_at - now)
         return Refusal(
             "key_disabled", f"The key {self._alias} is disabled for now: {fault}.", retry_after_s=wait_s
         )
