@@ -7,7 +7,6 @@ cut into parts: a head, the parts of its body, b"" at its end; and Malformed, af
 """
 
 import re
-from enum import IntEnum
 from typing import Any, Final, NoReturn
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser, HttpResponseParser
@@ -77,16 +76,11 @@ RequestEvent = RequestHead | bytes | Malformed
 ReplyEvent = RawReplyHead | bytes | Malformed
 
 
-class _Part(IntEnum):
-    """What the next byte belongs to."""
-
-    NONE = 0  # it is the first of a message
-    HEAD = 1
-    BODY = 2
-    OVER = 3  # no message
-
-
-_NONE, _HEAD, _BODY, _OVER = _Part
+# What the next byte belongs to.
+_NONE: Final = 0  # it is the first of a message
+_HEAD: Final = 1
+_BODY: Final = 2
+_OVER: Final = 3  # no message
 
 
 class _Parser:
@@ -113,34 +107,34 @@ class _Parser:
     @property
     def is_between(self) -> bool:
         """Whether the next byte is the first of a message."""
-        return self._part is _NONE
+        return self._part == _NONE
 
     @property
     def is_in_head(self) -> bool:
         """Whether a part of a head has come; an empty line in front belongs to it."""
-        return self._part is _HEAD or (self._part is _NONE and self._held > 0)
+        return self._part == _HEAD or (self._part == _NONE and self._held > 0)
 
     @property
     def is_over(self) -> bool:
         """Whether no message may follow."""
-        return self._part is _OVER
+        return self._part == _OVER
 
     def feed(self, data: bytes) -> list[Any]:
         """Return what these bytes add: heads, parts of bodies, b"" at their ends, or Malformed."""
-        was_between = self._part is _NONE
+        was_between = self._part == _NONE
         events = self._events = []
         for at in range(0, len(data), PIECE_BYTES):
             piece = data[at : at + PIECE_BYTES]
             came = len(events)
             try:
-                if self._part is _OVER and piece.strip(_EMPTY_LINE):
+                if self._part == _OVER and piece.strip(_EMPTY_LINE):
                     self._refuse(_UNASKED)
                 self._feed(piece)
                 self._held = self._held + len(piece) if len(events) == came else 0
-                if self._held > (_FRAMING_BYTES if self._part is _BODY else MOST_HEAD_BYTES):
+                if self._held > (_FRAMING_BYTES if self._part == _BODY else MOST_HEAD_BYTES):
                     self._refuse(_TOO_LARGE, is_too_large=True)
             except (Malformed, HttpParserError):
-                if self._part is not _OVER:
+                if self._part != _OVER:
                     events.append(self._verdict or Malformed(self.no_http))
                 elif self.reports_surplus:
                     events.append(Malformed(_UNASKED))
@@ -174,7 +168,7 @@ class _Parser:
         raise self._verdict
 
     def on_message_begin(self) -> None:
-        if self._part is _OVER:
+        if self._part == _OVER:
             self._refuse(_UNASKED)
         self._part = _HEAD
         self._fields = []
@@ -183,7 +177,7 @@ class _Parser:
         self._trailers = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._part is _HEAD:
+        if self._part == _HEAD:
             fields = self._fields
             if len(fields) >= self.most_fields:
                 self._refuse(_TOO_LARGE, is_too_large=True)
@@ -206,7 +200,7 @@ class _Parser:
                     self._coding = value
 
     def on_body(self, part: bytes) -> None:
-        if self._part is _BODY:
+        if self._part == _BODY:
             self._events.append(part)
 
     def _begin_body(self, head: Head) -> None:
@@ -230,7 +224,7 @@ class RequestParser(_Parser):
 
     def find(self, memory: HeadMemory[RequestHead], data: bytes) -> tuple[RequestHead, bytes] | None:
         """Take a whole request whose head is known; None where `feed` has to say."""
-        found = memory.find(data) if self._part is _NONE else None
+        found = memory.find(data) if self._part == _NONE else None
         if found is not None:
             self._held = 0
         return found
@@ -240,7 +234,7 @@ class RequestParser(_Parser):
             try:
                 self._llhttp.feed_data(piece)
             except HttpParserUpgrade as stop:
-                if self._part is _OVER:
+                if self._part == _OVER:
                     return
                 self._ignore_offer()
                 piece = piece[stop.args[0] :]
@@ -262,17 +256,17 @@ class RequestParser(_Parser):
         self._llhttp.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % framing)
 
     def on_message_begin(self) -> None:
-        if self._part is not _BODY:
+        if self._part != _BODY:
             super().on_message_begin()
 
     def on_url(self, part: bytes) -> None:
-        if self._part is _HEAD:
+        if self._part == _HEAD:
             self._line += part
             if len(self._line) > self.longest_field:
                 self._refuse(_TOO_LARGE, is_too_large=True)
 
     def on_headers_complete(self) -> None:
-        if self._part is not _HEAD:
+        if self._part != _HEAD:
             return
         self._look_at_fields()
         parser = self._llhttp
@@ -288,7 +282,7 @@ class RequestParser(_Parser):
             self._end_message()
 
     def on_message_complete(self) -> None:
-        if self._part is _BODY and not self._llhttp.should_upgrade():
+        if self._part == _BODY and not self._llhttp.should_upgrade():
             self._end_message()
 
     def _end_message(self) -> None:
@@ -325,11 +319,11 @@ class ReplyParser(_Parser):
     @property
     def ends_with_connection(self) -> bool:
         """Whether the body under way is whole where the connection ends in order."""
-        return self._part is _BODY and self._coding is None and self._length is None
+        return self._part == _BODY and self._coding is None and self._length is None
 
     def find(self, data: bytes) -> tuple[RawReplyHead, bytes] | None:
         """Take a whole reply whose head is known; None where `feed` has to say."""
-        if self._part is not _NONE or self._is_head:
+        if self._part != _NONE or self._is_head:
             return None
         found = self._memory.find(data)
         if found is not None:
@@ -376,7 +370,7 @@ class ReplyParser(_Parser):
         super().on_body(part)
 
     def on_message_complete(self) -> None:
-        if self._part is not _BODY:
+        if self._part != _BODY:
             return
         if self._status < _OK:
             self._part = _NONE

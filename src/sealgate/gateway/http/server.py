@@ -11,7 +11,6 @@ import struct
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any, Final
 
 import structlog
@@ -32,17 +31,11 @@ _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
 log = structlog.get_logger("sealgate.server_connection")
 
 
-class State(IntEnum):
-    """What becomes of a connection. From LAST on nothing more is taken."""
-
-    NEW = 0  # nothing has come
-    OPEN = 1
-    LAST = 2  # what was taken is answered, no more is taken
-    ENDED = 3  # all was answered: it closes, or is closed
-
-
-# By names of their own, as in gateway/request/context.py.
-_NEW, _OPEN, _LAST, _ENDED = State
+# What becomes of a connection. From _LAST on nothing more is accepted.
+_NEW: Final = 0  # nothing has come
+_OPEN: Final = 1
+_LAST: Final = 2  # what was accepted is answered
+_ENDED: Final = 3  # all was answered: it closes, or is closed
 
 
 class Incoming:
@@ -174,7 +167,8 @@ class ServerConnection(Flow):
                 event.length is None and event.version < _HTTP_11
             )
         elif isinstance(event, Malformed):
-            self._refuse_the_rest(_refusal_of(event))
+            slug = "headers_too_large" if event.is_too_large else "bad_request"
+            self._refuse_the_rest(Refusal(slug, event.detail))
         elif latest is not None:
             if event:
                 latest.body.feed(event)
@@ -254,7 +248,7 @@ class ServerConnection(Flow):
                     self._parse()
                 is_last = self._state >= _LAST or self._parser.is_over or self._left is not None
                 if not self._queue and not is_last:
-                    is_idle = self._state is _OPEN and not self._parser.is_in_head
+                    is_idle = self._state == _OPEN and not self._parser.is_in_head
                     patience_s = self._service.idle_s if is_idle else self._service.head_timeout_s
                     self._alarm.set(self._loop.time() + patience_s)
                     await self._arrival
@@ -283,7 +277,7 @@ class ServerConnection(Flow):
 
     def _end(self) -> None:
         """Close; a client that still sends may read its reply first (RFC 9112 section 9.6)."""
-        is_last = self._state is _LAST or self._ends_oddly
+        is_last = self._state == _LAST or self._ends_oddly
         may_send = is_last or self._latest is not None or bool(self._queue) or bool(self._ahead)
         self._queue.clear()
         self._ahead.clear()
@@ -363,7 +357,3 @@ class ServerConnection(Flow):
         """Return if the client is there; else end as where it hangs up, which cancels who waits here."""
         if self.cut_if_gone():
             await self._loop.create_future()
-
-
-def _refusal_of(fault: Malformed) -> Refusal:
-    return Refusal("headers_too_large" if fault.is_too_large else "bad_request", fault.detail)

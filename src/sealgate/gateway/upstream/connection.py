@@ -8,8 +8,7 @@ redirects with our headers on, unpacks bodies, keeps cookies and listens to prox
 import asyncio
 import math
 from collections.abc import Mapping
-from enum import IntEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from aiohttp.connector import Connection
 
@@ -34,23 +33,14 @@ _CLOSED_WITHOUT_REPLY = "the connection was closed without a reply"
 _CUT_SHORT = "the reply was cut short"
 _PLAIN_DIGITS = 18  # of a length: one of more digits has zeros in front
 
-
-class State(IntEnum):
-    """How far the one request is that a connection carries at a time; a state only gives way to a later one.
-
-    But for WHOLE, behind which `release` makes the connection IDLE for the next request.
-    """
-
-    IDLE = 0  # nothing is asked, and something may be
-    ASKED = 1  # nothing of the reply is known
-    BODY = 2  # the reply's head has come, and its body still comes
-    WHOLE = 3  # the reply has come
-    BROKEN = 4  # nothing more is asked or taken; a reply that was whole may be read
-    CLOSED = 5
-
-
-# By names of their own, as in gateway/request/context.py.
-_IDLE, _ASKED, _BODY, _WHOLE, _BROKEN, _CLOSED = State
+# How far the one request is that a connection carries at a time. A state only gives way to a later one, but
+# for _WHOLE: then `release` makes the connection _IDLE for the next request.
+_IDLE: Final = 0  # nothing is asked, and something may be
+_ASKED: Final = 1  # nothing of the reply has come
+_BODY: Final = 2  # the reply's head has come, and its body still comes
+_WHOLE: Final = 3  # the reply has come
+_BROKEN: Final = 4  # nothing more is asked or accepted; a reply that was whole may be read
+_CLOSED: Final = 5
 
 
 class Owner(Protocol):
@@ -108,7 +98,7 @@ class UpstreamConnection(Flow):
     @property
     def is_usable(self) -> bool:
         """Whether a request may be sent."""
-        return self._state is _IDLE
+        return self._state == _IDLE
 
     def is_alive(self) -> bool:
         """Ask the system, before the first byte of a request, whether the other end has closed meanwhile.
@@ -116,7 +106,7 @@ class UpstreamConnection(Flow):
         The loop may not know yet. What it has sent unasked ends the connection, too, but for the session
         tickets of TLS: they come before the first reply.
         """
-        if self._state is not _IDLE or self.transport is None:
+        if self._state != _IDLE or self.transport is None:
             return False
         if self.has_left(or_sent=self.tls is None or self.life.is_used):
             self._note_close()
@@ -177,12 +167,12 @@ class UpstreamConnection(Flow):
     def release(self) -> None:
         """Leave the connection to the next: the reply was read whole, or nothing was sent."""
         self._head = self._message = None
-        if self._state is _WHOLE:
+        if self._state == _WHOLE:
             # Answered before it was sent, the next would wait behind the rest.
             is_sent = self.transport is None or not self.transport.get_write_buffer_size()
             self._state = _IDLE if self._may_stay and is_sent else _BROKEN
             self.life.ended_request(self._heard_at or self._sent_at)
-        if self._state is _IDLE:
+        if self._state == _IDLE:
             self._owner.take_back(self)
         else:
             self.close()
@@ -211,7 +201,7 @@ class UpstreamConnection(Flow):
         Both loops write at once, and close a transport whose first write fails. (That of TLS does not say so:
         there it counts as written.)
         """
-        if self._state is not _IDLE or self.transport is None:
+        if self._state != _IDLE or self.transport is None:
             return None
         self._state = _ASKED
         self._sent_at, self._heard_at = Host.now(), None
@@ -228,7 +218,7 @@ class UpstreamConnection(Flow):
     def data_received(self, data: bytes) -> None:
         """Parse a reply; what nobody asked for ends the connection."""
         now = Host.now()
-        if self._heard_at is None and self._state is _ASKED and now - self._sent_at < self.life.round_trip_s:
+        if self._heard_at is None and self._state == _ASKED and now - self._sent_at < self.life.round_trip_s:
             self.life.round_trip_s = now - self._sent_at
         self._heard_at = now
         known = self._parser.find(data)
@@ -245,13 +235,13 @@ class UpstreamConnection(Flow):
             self._take_head(event)
         elif event:
             self._content.feed(event)
-        elif self._state is _BODY:
+        elif self._state == _BODY:
             self._state = _WHOLE
             self._content.end()
 
     def _take_head(self, message: RawReplyHead, body: bytes | None = None) -> None:
         """Take the reply's head, and its body where that is here already."""
-        if self._state is not _ASKED or self._head is None:
+        if self._state != _ASKED or self._head is None:
             return
         self._message = message
         self._may_stay = self._may_stay and message.keep_alive
@@ -262,10 +252,10 @@ class UpstreamConnection(Flow):
 
     def eof_received(self) -> None:
         """Use it no more: the upstream sends nothing after this."""
-        if self._state is _IDLE:
+        if self._state == _IDLE:
             self._note_close()
             self._state = _BROKEN
-        elif self._state is _WHOLE and self._may_stay:
+        elif self._state == _WHOLE and self._may_stay:
             self.life.is_used = True
             self.life.closed(0.0, Host.now())  # right behind the reply, which did not say so
         self._may_stay = False
@@ -273,16 +263,16 @@ class UpstreamConnection(Flow):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the request that waits for a reply."""
         super().connection_lost(exc)
-        if self._state is _IDLE:
+        if self._state == _IDLE:
             self._note_close()
-        if self._head is None and self._state is not _CLOSED:
+        if self._head is None and self._state != _CLOSED:
             self.close()
             return
         # RFC 9112 section 6.3: such a reply ends where the connection is closed in order.
         is_in_order = exc is None and (self.tls is None or has_said_goodbye(self.tls))
-        if self._state is _BODY and is_in_order and self._parser.ends_with_connection:
+        if self._state == _BODY and is_in_order and self._parser.ends_with_connection:
             self._take(b"")
-        words = _CUT_SHORT if self._state is _BODY else _CLOSED_WITHOUT_REPLY
+        words = _CUT_SHORT if self._state == _BODY else _CLOSED_WITHOUT_REPLY
         self._fail(exc if isinstance(exc, Exception) else ReplyError(words))
 
     def _time_is_over(self) -> None:
