@@ -208,11 +208,20 @@ async def test_what_each_bot_may_order_is_a_sentence(tmp_path: Path) -> None:
     assert [" ".join(line.split()) for line in lines] == [
         "ok bots.grid.policy grid may send orders in BTC and ETH, of at most 0.5 BTC and 10 ETH",
         (
-            "warn bots.grid.policy closes POST /v1/trade/order/modify (symbols) and every route that the "
+            "warn bots.grid.policy closes POST /v1/trade/order/modify (symbols), all trading routes that the "
             "venue's file does not name; if the bot needs one, say in a venue file of your own how its "
             "orders are read (docs/venues.md)"
         ),
     ]
+
+
+async def test_a_policy_that_closes_no_named_route_closes_the_others_all_the_same(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(BOTS__GRID__POLICY__MAX_ORDERS_PER_DAY="5")
+    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
+    assert "ok bots.grid.policy closes all trading routes that the venue's file does not name" in lines, lines
 
 
 async def test_what_is_left_of_the_example_is_not_called_valid(tmp_path: Path) -> None:

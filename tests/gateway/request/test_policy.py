@@ -263,7 +263,10 @@ async def test_the_start_says_what_a_bot_may_and_which_routes_that_closes(upstre
     (may,) = (line for line in lines if line["event"] == "policy")
     assert may["policy"] == "may send reduce-only orders in BTC"
     (closed,) = (line for line in lines if line["event"] == "policy_closes_routes")
-    assert closed["routes"] == ("POST /v1/trade/order (reduce_only), POST /v1/trade/order/modify (symbols)")
+    assert closed["routes"] == (
+        "POST /v1/trade/order (reduce_only), POST /v1/trade/order/modify (symbols), "
+        "all trading routes that the venue's file does not name"
+    )
 
 
 async def test_a_reload_that_fails_leaves_the_policy(upstream: Upstream) -> None:

@@ -25,7 +25,7 @@ from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.keys.parts import key_with
 from sealgate.gateway.keys.roster import read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
-from sealgate.gateway.life.rules import CLOSED_FIX, closed_routes, policies
+from sealgate.gateway.life.rules import CLOSED_FIX, UNNAMED, closed_routes, policies
 from sealgate.gateway.upstream.slots import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
@@ -127,9 +127,9 @@ def look_at_policies(config: Config) -> Iterator[Finding]:
     for bot, policy in policies(config).items():
         area = f"bots.{bot}.policy"
         yield ok(area, f"{bot} {words(policy)}")
-        if closed := list(closed_routes(config, policy)):
-            told = f"closes {', '.join(closed)} and every route that the venue's file does not name"
-            yield warn(area, told, CLOSED_FIX)
+        closed = list(closed_routes(config, policy))
+        told = f"closes {', '.join((*closed, UNNAMED))}"
+        yield warn(area, told, CLOSED_FIX) if closed else ok(area, told)
 
 
 def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -90,10 +90,12 @@ def tell_policies(config: Config, guards: Mapping[str, Guard]) -> None:
     """Say in the log what each bot may order, and which routes its policy closes."""
     for bot, guard in guards.items():
         log.info("policy", bot=bot, policy=words(guard.policy))
-        if closed := list(closed_routes(config, guard.policy)):
-            log.warning("policy_closes_routes", bot=bot, routes=", ".join(closed), fix=CLOSED_FIX)
+        closed = list(closed_routes(config, guard.policy))
+        tell = log.warning if closed else log.info
+        tell("policy_closes_routes", bot=bot, routes=", ".join((*closed, UNNAMED)), fix=CLOSED_FIX)
 
 
+UNNAMED = "all trading routes that the venue's file does not name"
 CLOSED_FIX = "if the bot needs one, say in a venue file of your own how its orders are read (docs/venues.md)"
 
 
