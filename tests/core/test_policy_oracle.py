@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rig.odd_orders import NUMBERS, OddOrder, json_order, parameter_order
 from rig.policy_oracle import Limits, may_pass_json, may_pass_parameters
+from sealgate.core.headers import Head
 from sealgate.core.order_terms import OrderShape, UnreadableError, read_orders
 from sealgate.core.policy import Amounts, Policy, PolicyError, judge
 
@@ -56,10 +57,10 @@ def policy_of(limit: Limits) -> Policy:
 
 
 def passes(policy: Policy, shape: OrderShape, order: OddOrder) -> bool:
-    content_type = None if order.content_type is None else order.content_type.encode()
+    kept = {} if order.content_type is None else {b"content-type": order.content_type.encode()}
     before = bytes(order.body)
     try:
-        judge(policy, read_orders(shape, order.query, order.body, content_type, b""), PRICES.get)
+        judge(policy, read_orders(shape, order.query, order.body, Head(kept, b"")), PRICES.get)
     except (UnreadableError, PolicyError):
         return False
     assert order.body == before

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from sealgate.core.headers import Head
 from sealgate.core.order_terms import OrderShape, OrderTerms, UnreadableError, read_orders
 from sealgate.core.policy import is_judged
 from sealgate.core.routes import Lane, RouteTable
@@ -55,8 +56,8 @@ class Made(NamedTuple):
     def read(self, shape: OrderShape) -> list[OrderTerms]:
         content_type = self.request["headers"].get("Content-Type")
         query = urlsplit(self.request["url"]).query or None
-        typed = content_type and content_type.encode()
-        return read_orders(shape, query, body_of(self.request), typed, b"")
+        kept = {b"content-type": content_type.encode()} if content_type else {}
+        return read_orders(shape, query, body_of(self.request), Head(kept, b""))
 
     def terms(self, shape: OrderShape) -> list[OrderTerms]:
         return [_terms(order, self, shape) for order in self.asked]

@@ -43,6 +43,7 @@ _KEPT = frozenset(
 # Passed on, and looked at, too: two of them would be read differently by two servers.
 _READ = frozenset(
     {
+        b"content-encoding",
         b"content-location",
         b"content-range",
         b"content-type",
@@ -60,7 +61,7 @@ _PLAIN = bytes(
 FRAMING = frozenset({b"content-length", b"transfer-encoding"})
 _ACCEPT_ENCODING = b"accept-encoding"
 # RFC 9110 section 5.3: several lines are one list. Several traceparents are none, and no reason to refuse.
-_LISTS = frozenset({b"connection", b"traceparent", b"upgrade", _ACCEPT_ENCODING})
+_LISTS = frozenset({b"connection", b"content-encoding", b"traceparent", b"upgrade", _ACCEPT_ENCODING})
 _HOP_BY_HOP = frozenset(
     {
         b"connection",

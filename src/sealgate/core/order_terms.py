@@ -16,14 +16,14 @@ from re import Pattern
 from typing import Any
 from urllib.parse import unquote_plus
 
+from sealgate.core.headers import Head
+
 Path = tuple[str, ...]  # the steps of a JSON pointer; a parameter's is its name alone
 
 _JSON_TYPES = frozenset({b"", b"application/json", b"application/json;charset=utf-8"})
 _FORM_TYPES = frozenset(
     {b"", b"application/x-www-form-urlencoded", b"application/x-www-form-urlencoded;charset=utf-8"}
 )
-# Servers mangle names, see core/headers.py; this one is passed on.
-_ENCODED = re.compile(rb"(?im)^content[^a-z0-9]encoding\s*:")
 # JSON's grammar (RFC 8259 section 6), in ASCII, and no longer than any exchange takes.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,39})(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,4})?")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
@@ -94,15 +94,11 @@ class OrderTerms:
     is_capped: bool = False
 
 
-def read_orders(
-    shape: OrderShape, query: str | None, body: bytes, content_type: bytes | None, fields: bytes
-) -> list[OrderTerms]:
-    """Return the orders of a request, at least one; `fields` are its header lines.
-
-    Raises UnreadableError.
-    """
-    if _ENCODED.search(fields):
+def read_orders(shape: OrderShape, query: str | None, body: bytes, head: Head) -> list[OrderTerms]:
+    """Return the orders of a request, at least one. Raises UnreadableError."""
+    if b"content-encoding" in head.kept:
         raise UnreadableError("the body has a Content-Encoding")
+    content_type = head.kept.get(b"content-type")
     types = _JSON_TYPES if shape.is_json else _FORM_TYPES
     if content_type is not None and content_type not in types and _plain(content_type) not in types:
         raise UnreadableError(f"the Content-Type is not {'JSON' if shape.is_json else 'a form'} in UTF-8")
@@ -163,7 +159,8 @@ def _picked(value: object, path: Path) -> object:
 
 def read_price(text: str | None) -> Decimal | None:
     """Return a price that `read_prices` found, None where it is none."""
-    return (text and _decimal(text)) or None
+    price = None if text is None else _decimal(text)
+    return price if price is not None and price > 0 else None
 
 
 def _each(document: object, path: Path | None) -> list[Any]:
@@ -182,26 +179,25 @@ def _read(order: object, shape: OrderShape) -> OrderTerms:
         if _at(order, never) is not None:
             raise UnreadableError(f"it has {'/'.join(never)}, which makes it another kind of order")
     price, trigger = _number(order, shape.price), _number(order, shape.trigger)
-    is_capped = bool(price) and _is_limited_buy(order, shape)
+    is_capped = (
+        price is not None
+        and price > 0  # at some venues a negative one is relative
+        and _at(order, shape.side) in shape.buys
+        and (shape.kind is None or _at(order, shape.kind) in shape.limit)
+    )
+    if price is not None:
+        price = price.copy_abs() or None  # where it is zero, some exchanges take it for a market order
     if trigger and not is_capped:
-        price = max(price, trigger) if price else trigger
+        price = max(price or trigger, trigger.copy_abs())
+    size = _number(order, shape.size)
     return OrderTerms(
         _symbol(order, shape.symbol),
-        _number(order, shape.size),
-        price or None,  # where it is zero, some exchanges take it for a market order
+        None if size is None else size.copy_abs(),
+        price,
         shape.reduce_only is not None
         and _at(order, shape.reduce_only) in ((True,) if shape.is_json else ("true",)),
         is_capped,
     )
-
-
-def _is_limited_buy(order: object, shape: OrderShape) -> bool:
-    """Ask whether an order with a price surely costs no more. At some venues a negative one is relative."""
-    if _at(order, shape.side) not in shape.buys:
-        return False
-    if shape.kind is not None and _at(order, shape.kind) not in shape.limit:
-        return False
-    return not str(_at(order, shape.price)).startswith("-")
 
 
 def _at(order: object, path: Path | None) -> object:
@@ -243,8 +239,8 @@ def _number(order: object, path: Path | None) -> Decimal | None:
 
 @lru_cache(maxsize=512)
 def _decimal(text: str) -> Decimal | None:
-    """Return the absolute value of a number as JSON writes it, exactly; None for any other text."""
-    return Decimal(text).copy_abs() if len(text) <= _LONGEST and _NUMBER.fullmatch(text) else None
+    """Return a number as JSON writes it, exactly; None for any other text."""
+    return Decimal(text) if len(text) <= _LONGEST and _NUMBER.fullmatch(text) else None
 
 
 _LONGEST = 88  # characters that `_NUMBER` may match

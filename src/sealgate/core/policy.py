@@ -98,31 +98,26 @@ LastPrice = Callable[[str], Decimal | None]  # of a symbol
 def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> None:
     """Raise PolicyError unless each order may pass; how many there were is for `Spent`."""
     for order in orders:
-        for check in _CHECKS:
-            check(policy, order, last_price)
+        if policy.symbols is not None and order.symbol not in policy.symbols:
+            raise PolicyError("symbols", "the symbol is not one of them")
+        if policy.max_size is not None:
+            _check_size(policy.max_size, order)
+        if policy.max_notional is not None:
+            _check_notional(policy.max_notional, order, last_price)
+        if policy.reduce_only and not order.reduces:
+            raise PolicyError("reduce_only", "the order does not say that it only reduces a position")
 
 
-def _symbols(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
-    if policy.symbols is not None and order.symbol not in policy.symbols:
-        raise PolicyError("symbols", "the symbol is not one of them")
-
-
-def _max_size(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
-    most = policy.max_size
-    if most is None:
-        return
+def _check_size(most: Amounts, order: OrderTerms) -> None:
     if not isinstance(most, Decimal):  # quicker than to ask for a Mapping
-        most = most.get(order.symbol or "")
-        if most is None:
+        if order.symbol is None or order.symbol not in most:
             raise PolicyError("max_size", "it has no size for this symbol")
+        most = most[order.symbol]
     if _size(order) > most:
         raise PolicyError("max_size", f"the size is above {most:f}")
 
 
-def _max_notional(policy: Policy, order: OrderTerms, last_price: LastPrice) -> None:
-    most = policy.max_notional
-    if most is None:
-        return
+def _check_notional(most: Decimal, order: OrderTerms, last_price: LastPrice) -> None:
     price = order.price
     if price is None or not order.is_capped:
         # A sell executes at its price or higher, a market order at any.
@@ -145,14 +140,6 @@ def _size(order: OrderTerms) -> Decimal:
     if not order.size:
         raise PolicyError("body", "the order has no size")
     return order.size
-
-
-def _reduce_only(policy: Policy, order: OrderTerms, _: LastPrice) -> None:
-    if policy.reduce_only and not order.reduces:
-        raise PolicyError("reduce_only", "the order does not say that it only reduces a position")
-
-
-_CHECKS = (_symbols, _max_size, _max_notional, _reduce_only)
 
 
 class Passed(NamedTuple):
@@ -331,7 +318,7 @@ class Guard:
         if (lacking := policy.lacks(shape)) is not None:
             raise PolicyError(lacking, "it cannot be judged, as the orders of this route do not say it")
         try:
-            orders = read_orders(shape, target.query, body, head.kept.get(b"content-type"), head.passed)
+            orders = read_orders(shape, target.query, body, head)
         except UnreadableError as error:
             raise PolicyError("body", f"the order cannot be judged: {error}") from None
         judge(policy, orders, self._prices.last)
