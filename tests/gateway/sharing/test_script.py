@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from redis import Redis
 from redis.backoff import ConstantBackoff
+from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from rig.ports import free_port
@@ -28,7 +29,7 @@ Told = list[tuple[str, object]]
 def redis() -> Iterator[Redis]:
     port = free_port()
     with subprocess.Popen(command(port), stdout=subprocess.DEVNULL) as process:
-        client = Redis(port=port, retry=Retry(ConstantBackoff(0.02), 500))
+        client = Redis(port=port, retry=Retry(ConstantBackoff(0.02), 500, (OSError, RedisError)))
         try:
             client.ping()
             yield client
