@@ -28,14 +28,14 @@ from core.readings import check_one_reading
 from rig.oracle import signature
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.upstream import Act, Received, running_upstream, say
-from rig.wire import Fields, let_pass, reply
+from rig.wire import PATIENCE_S, Fields, let_pass, reply
 from sealgate.core.target import Target
 
 CUT_EVERYWHERE = 16
 _AT_ONCE = 8  # conversations
 _REMEMBERED = 5_000  # plays, so that what arrives late is found, too
 _QUIET_S = 0.2  # after which a bot hangs up, where the gateway may wait for more
-_CLOSED_WITHIN_S = 8.0  # shorter than the gateway's own time-outs
+_PATIENT = {"head_timeout": 600, "body_timeout": 600}  # so that the gateway closes only what must be closed
 _ID = re.compile(rb"([0-9]{12})([mh][0-9]+)")
 _PREFIX = "/v1/trade"
 _ORDER = b"/v1/trade/order/"
@@ -456,7 +456,7 @@ class Fuzz:
         seed: int,
         first: int,
         goes_on: Callable[[int], bool],
-        closed_within_s: float = _CLOSED_WITHIN_S,
+        closed_within_s: float = PATIENCE_S,
     ) -> None:
         self.seed = seed
         self._closed_within_s = closed_within_s
@@ -469,7 +469,7 @@ class Fuzz:
 
     async def run(self) -> None:
         """Raise FoundError at the first violation."""
-        async with running_upstream() as upstream, running_station(upstream) as station:
+        async with running_upstream() as upstream, running_station(upstream, listen=_PATIENT) as station:
             upstream.script = self._record
             self._port = station.gateway.address.port
             try:
