@@ -169,6 +169,7 @@ def test_what_makes_it_another_kind_of_order_is_not_read() -> None:
         (b'{"a": "\xff"}', "no JSON"),
         (b"[" * 100_000, "no JSON"),
         (b'{"size": NaN}', "NaN"),
+        (b'{"size": 1} {}', "more than JSON"),
         (b'{"size": 1, "size": 1}', "twice"),
         (b'{"a": [{"b": 1, "B": 2}]}', "twice"),
         ('{"size": 1, "\u017fize": 2}'.encode(), "twice"),

@@ -105,7 +105,7 @@ def is_read(one: Made, shape: OrderShape) -> bool:
 def _as_asked(asked: dict[str, Any], terms: OrderTerms) -> OrderTerms:
     """Take back that ccxt lets some stop orders reduce by itself."""
     is_own = "trigger" in asked and "reduces" not in asked
-    return replace(terms, reduces=False) if is_own else terms
+    return terms._replace(reduces=False) if is_own else terms
 
 
 def in_money(one: Made) -> bool:

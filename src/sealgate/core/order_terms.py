@@ -13,7 +13,7 @@ from decimal import Decimal
 from functools import lru_cache
 from json.scanner import make_scanner
 from re import Pattern
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote_plus
 
 from sealgate.core.headers import Head
@@ -80,8 +80,7 @@ class PriceShape:
     each: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OrderTerms:
+class OrderTerms(NamedTuple):
     """One order as it was sent: absolute values; None where it does not say.
 
     `is_capped`: it is surely a buy with a limit, so that it cannot execute above its `price`.

@@ -226,10 +226,6 @@ class Spent:
         self._minute.take_back(passed.at, passed.orders)
         self._day.take_back(passed.at, passed.orders)
 
-    def within_a_minute(self, now: float) -> int:
-        """Return how many orders passed within the last minute."""
-        return self._minute.count(now)
-
 
 def words(policy: Policy) -> str:
     """Say what a bot may order, in one sentence."""
