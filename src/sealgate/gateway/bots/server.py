@@ -12,10 +12,10 @@ _TOO_FEW_FILES = Refusal(
 
 
 class BotServer:
-    """Makes the protocol of each new connection; beyond `max_connections` it only says so.
+    """Makes the protocol of each new connection, and refuses those beyond `max_connections` or `room`.
 
-    So it does beyond `room`, which may be less: how many the system grants. `handshakes` counts those who are
-    not yet among `connections`.
+    `room` is how many connections the system's limit of open files allows. `handshakes` counts connections
+    that are not among `connections` yet.
     """
 
     def __init__(self, service: Service, max_connections: int, room: int) -> None:
@@ -50,7 +50,7 @@ class BotServer:
     async def close(self, within_s: float) -> None:
         """End all connections: the idle at once, the others after their reply or when the time is over."""
         if ends := [connection.leave() for connection in self.connections]:
-            # Not their tasks: a reply goes on to a bot that reads slowly when it has long been written.
+            # Waiting for their tasks is not enough: a bot may read a reply long after it was written.
             await asyncio.wait(ends, timeout=within_s)
         tasks = [connection.task for connection in self.connections if connection.task is not None]
         for task in tasks:

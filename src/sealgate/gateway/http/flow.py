@@ -17,7 +17,7 @@ class Flow(asyncio.Protocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.transport: asyncio.Transport | None = None
-        self._holders: set[object] = set()  # who wants nothing read at the moment
+        self._holders: set[object] = set()  # nothing is read as long as there are any
         self._writable: asyncio.Future[None] | None = None  # done once the other end reads on, or is gone
         self._asking: select.poll | None = None  # kept, as making one costs twice what asking does
 
@@ -35,7 +35,7 @@ class Flow(asyncio.Protocol):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Let a task that waits to write go on, and fail."""
+        """End the wait of a task that cannot write."""
         del exc
         self.transport = self._asking = None
         if self._writable is not None:
@@ -59,10 +59,10 @@ class Flow(asyncio.Protocol):
         return bool(states) and (or_sent or states[0][1] != select.POLLIN)
 
     def eof_received(self) -> None:
-        """Let the transport close: a peer that sends no more looks the same as one that was killed."""
+        """Let the transport close: one that ends its sending side looks the same as one that was killed."""
 
     def hold(self, holder: object) -> None:
-        """Read no more until this holder and all others let go."""
+        """Stop reading until this holder and all others have let go."""
         self._holders.add(holder)
         if self.transport is not None:
             with contextlib.suppress(RuntimeError):  # it closes already

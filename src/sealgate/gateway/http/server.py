@@ -76,11 +76,11 @@ class Service:
 
 
 class ServerConnection(Flow):
-    """Parses, queues and serves.
+    """Parses requests, queues them and has them served one at a time.
 
-    `refusal` returns why it is one too many, None if it is not. It is called when the connection is made:
-    the loop accepts many at once, and makes the protocols of all before the first of them is counted.
-    `on_hang_up` is called when the client goes while a request is served; `peer` is who it is, `task` serves.
+    `refusal` says why this connection is one too many, None if it is not. It is called once the connection is
+    made: the loop accepts many at once, and makes the protocols of all before the first of them is counted.
+    `on_hang_up` is called when the client goes while a request is served, by `task`. `peer` is the client.
     """
 
     on_hang_up: Callable[[], None] | None = None
@@ -234,9 +234,9 @@ class ServerConnection(Flow):
             self._end()
 
     async def _next(self) -> Incoming | Refusal | None:
-        """Return what is to be answered next, None at the end.
+        """Return the next request or refusal, None at the end.
 
-        A client that asks on and does not read gets no more to read; nothing is served for one that is gone.
+        Nothing more is served to a client that does not read its replies, or that is gone.
         """
         if self._writable is not None:
             self._alarm.set(self._loop.time() + self._service.head_timeout_s)
@@ -330,8 +330,8 @@ class ServerConnection(Flow):
     def hold(self, holder: object) -> None:
         """Stop reading; until it goes on, the loop does not see the client hang up, so the system is asked.
 
-        The end of a connection comes behind all that was sent before it. A client that asked for more than is
-        read could be gone for long, and its orders would still be sent.
+        The end of a connection comes behind all that was sent before it. A client that sent more than is read
+        could be long gone, and its orders would still be sent.
         """
         super().hold(holder)
         self._may_be_gone = True
@@ -354,6 +354,6 @@ class ServerConnection(Flow):
         return True
 
     async def check_presence(self) -> None:
-        """Return if the client is there; else end as where it hangs up, which cancels who waits here."""
+        """Return if the client is still there; else wait for its hang-up, which cancels this task."""
         if self.cut_if_gone():
             await self._loop.create_future()

@@ -266,7 +266,8 @@ class Pipeline:
         serial = ""
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile, serial = live_key.turnstile, live_key.serial_of(ticket.route.auth)
+            turnstile = live_key.turnstile
+            serial = live_key.serial if ticket.route.auth is _SIGNED else ""
             is_clock_good = self.tree.clock.is_good_for(live_key.key.recv_window_ms, now)
         if context.resends or not is_clock_good:
             return None
@@ -280,7 +281,8 @@ class Pipeline:
             await self._wait_for_resend(context)
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile, serial = live_key.turnstile, live_key.serial_of(ticket.route.auth)
+            turnstile = live_key.turnstile
+            serial = live_key.serial if ticket.route.auth is _SIGNED else ""
             await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
         is_shared = ticket.route.share_s is not None and context.may_share
         claim = context.claim(ticket, serial, self._alike(ticket, body) if is_shared else None)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from sealgate.config import Config
 from sealgate.core.admission import Rules
 from sealgate.core.attempts import Replay
-from sealgate.core.routes import Auth
 from sealgate.core.stamps import Stamps
 from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.clock.keeper import ClockKeeper
@@ -15,8 +14,6 @@ from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.pacing.turnstile import Turnstile
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.upstream.pool import Upstream
-
-_SIGNED = Auth.SIGNED  # looked up once, as in context.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +28,10 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
-    """A key in use: the turnstile before it, its timestamps, and who watches what the exchange says of it.
+    """A key in use, with the turnstile that its requests pass, its timestamps and its circuit breaker.
 
-    Its nonces are those of all who use the same key at the exchange. With a `serial` its signed requests go
-    one at a time, so that none overtakes another with a smaller nonce.
+    Its nonces are shared by all who use the same key at the exchange. With a `serial`, its signed requests go
+    one at a time, so that none overtakes another with a smaller nonce; "" where they need not.
     """
 
     key: SigningKey
@@ -43,10 +40,6 @@ class LiveKey:
     nonces: Nonces
     breaker: KeyBreaker
     serial: str = ""
-
-    def serial_of(self, auth: Auth) -> str:
-        """Return the serial of a request; "" where it carries no nonce, or may overtake others."""
-        return self.serial if auth is _SIGNED else ""
 
 
 @dataclass(frozen=True, slots=True)

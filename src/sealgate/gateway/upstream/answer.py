@@ -1,4 +1,4 @@
-"""The upstream's reply: held while small, so that a cut one can be told; streamed when large."""
+"""The upstream's reply: held while small, so that a cut one is noticed in time; streamed when large."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -44,7 +44,7 @@ _CLOSED: Final = 5
 
 
 class Owner(Protocol):
-    """What has the connections to one upstream. `closes` learns when idle ones are closed.
+    """The pool of connections to one upstream. `closes` learns when idle ones are closed.
 
     `judge` says what a reply means.
     """
@@ -54,10 +54,10 @@ class Owner(Protocol):
     judge: Judge
 
     def take_back(self, connection: "UpstreamConnection") -> None:
-        """Take a connection that its request has done with, and another one may have."""
+        """Keep a connection for the next request."""
 
     def forget(self, connection: "UpstreamConnection") -> None:
-        """Let a connection go that is closed."""
+        """Drop a closed connection."""
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for a connection."""
@@ -182,7 +182,7 @@ class UpstreamConnection(Flow):
         self._alarm.set(self._loop.time() + self.life.rest(keep_alive_s, now))
 
     def clear_idle_timeout(self) -> None:
-        """Let a request have it, though what comes before its first byte may take long."""
+        """Keep it open for the request that has it, which may wait for long before its first byte."""
         self._alarm.set(math.inf)
 
     def close(self) -> None:
@@ -251,7 +251,7 @@ class UpstreamConnection(Flow):
             self._head.set_result(message)
 
     def eof_received(self) -> None:
-        """Use it no more: the upstream sends nothing after this."""
+        """Use it no more: the upstream sends nothing further."""
         if self._state == _IDLE:
             self._note_close()
             self._state = _BROKEN
