@@ -41,7 +41,7 @@ _ENDED: Final = 3  # all was answered: it closes, or is closed
 class Incoming:
     """A request as it comes in. `may_stay` says whether the connection outlives it.
 
-    `read_at` is when its head came, by the loop's clock; 0.0 where it is served at once.
+    `read_at` is when its head came, by the loop's clock, where it then waited behind another; else 0.0.
     """
 
     __slots__ = ("body", "connection", "head", "may_stay", "read_at")
@@ -103,7 +103,7 @@ class ServerConnection(Flow):
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None  # whose body still comes
         self._ends_oddly = False  # whether the client may take what it sends behind the last for a request
-        self._ahead: deque[tuple[bytes, float]] = deque()  # what waits to be parsed, and since when
+        self._ahead: deque[tuple[bytes, float]] = deque()  # what is not parsed yet, and since when it waits
         self._arrival: asyncio.Future[None] | None = None
         self._alarm = Alarm(loop, self._time_is_over)
         self._left: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
@@ -130,7 +130,7 @@ class ServerConnection(Flow):
                 self._queue.append(Incoming(head, Body(self, body), self))
                 self._wake()
                 return
-        self._ahead.append((data, self._loop.time()))
+        self._ahead.append((data, 0.0 if is_waited_for else self._loop.time()))
         self._parse()
         if self._queue:
             self._wake()
@@ -142,7 +142,7 @@ class ServerConnection(Flow):
                 break
             data, came_at = self._ahead.popleft()
             if len(data) > PIECE_BYTES:
-                self._ahead.appendleft((data[PIECE_BYTES:], came_at))
+                self._ahead.appendleft((data[PIECE_BYTES:], came_at or self._loop.time()))
             was_in_head = self._parser.is_in_head
             for event in self._parser.feed(data[:PIECE_BYTES]):
                 self._take(event, came_at)
@@ -160,7 +160,7 @@ class ServerConnection(Flow):
         if isinstance(event, RequestHead):
             self._state = _OPEN
             self._latest = Incoming(event, Body(self), self)
-            self._latest.read_at = came_at
+            self._latest.read_at = came_at or (self._loop.time() if self._queue else 0.0)
             self._queue.append(self._latest)
             # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
             self._ends_oddly = event.method == "CONNECT" or (
