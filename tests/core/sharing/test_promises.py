@@ -30,7 +30,7 @@ from sealgate.core.sharing.notes import Grant, Note, Over
 times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])
 which = st.integers(0, 1000)
 _DEAREST = 3.0  # cost
-_SLOT_S = 0.51  # of the pacer's limit, with a margin: an estimate is true to one
+_SLOT_S = _DEAREST / 2 + 0.03  # the dearest at the pacer's limit, with a margin: an estimate is true to one
 
 
 class PacerPromises(RuleBasedStateMachine):
