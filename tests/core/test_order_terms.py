@@ -133,18 +133,59 @@ def test_only_the_kinds_of_orders_that_the_file_knows_are_read(order: str, *, is
         read(KINDS, body)
 
 
-def test_the_kind_of_a_batch_stands_beside_its_orders() -> None:
-    batch = replace(KINDS, each=("rows",))
+def test_what_stands_beside_a_batch_stands_there_alone_and_the_rest_in_its_orders() -> None:
+    batch = replace(KINDS, each=("rows",), beside=(("category",),))
     assert len(read(batch, b'{"category": "spot", "rows": [{"size": 1}, {"size": 1, "unit": "base"}]}')) == 2
     for odd in (
         b'{"category": "spot", "rows": [{"size": 1, "unit": "quote"}]}',
         b'{"category": "inverse", "rows": [{"size": 1, "category": "linear"}]}',
         b'{"category": "linear", "rows": [{"size": 1, "category": "linear"}]}',
+        b'{"category": "spot", "unit": "base", "rows": [{"size": 1}]}',
+        b'{"category": "linear", "size": 1, "rows": [{"size": 1}]}',
+        b'{"category": "linear", "rows": [{"size": 1}, 5]}',
+        b'{"rows": [{"size": 1, "category": "linear"}]}',
     ):
         with pytest.raises(UnreadableError):
             read(batch, odd)
     alone = replace(KINDS, each=())
     assert len(read(alone, b'[{"category": "linear"}]')) == 1
+
+
+def test_reduce_only_counts_only_where_the_file_says() -> None:
+    shape = replace(FLAT, reduce_only_if=({("category",): re.compile("linear")},))
+    reduces = {
+        body: read(shape, b'{"reduceOnly": true%b}' % body)[0].reduces
+        for body in (b', "category": "linear"', b', "category": "spot"', b"")
+    }
+    assert list(reduces.values()) == [True, False, False]
+
+
+SPELLED = replace(KINDS, symbol=("order_symbol",), trigger=("stopPrice",), never=(("quote", "size"),))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *("Size", "\u017fize", "SIZE", "stopprice", "stop_price", "stop-price", "orderSymbol", "Quote"),
+        *("Category", "UNIT", "_unit"),
+    ],
+)
+def test_a_key_that_some_servers_take_for_one_that_is_read_is_refused(odd: str) -> None:
+    body = f'{{"category": "linear", "{odd}": "9"}}'.encode()
+    with pytest.raises(UnreadableError, match="spelled otherwise"):
+        read(SPELLED, body)
+    batch = replace(SPELLED, each=("rows",), beside=(("category",),))
+    for beside, within in ((f', "{odd}": "9"', ""), ("", f', "{odd}": "9"')):
+        body = f'{{"category": "linear"{beside}, "rows": [{{"size": 1{within}}}]}}'.encode()
+        with pytest.raises(UnreadableError, match="spelled otherwise"):
+            read(batch, body)
+
+
+def test_a_parameter_that_some_servers_take_for_one_that_is_read_is_refused() -> None:
+    for odd in ("Size=9", "Price=9", "reduce_only=true"):
+        with pytest.raises(UnreadableError, match="spelled otherwise"):
+            read(FORM, odd.encode(), "symbol=X")
+    assert read(FORM, b"Sized=9&clientId=1", "symbol=X")
 
 
 @pytest.mark.parametrize("truth", [b'"true"', b"1", b"false", b"null", b'"yes"'])
@@ -172,7 +213,7 @@ def test_what_makes_it_another_kind_of_order_is_not_read() -> None:
         (b'{"size": 1} {}', "more than JSON"),
         (b'{"size": 1, "size": 1}', "twice"),
         (b'{"a": [{"b": 1, "B": 2}]}', "twice"),
-        ('{"size": 1, "\u017fize": 2}'.encode(), "twice"),
+        ('{"size": 1, "\u017fize": 2}'.encode(), "spelled otherwise"),
         (b'"size"', "no table"),
         (b'{"size": [1]}', "list"),
         (b'{"size": true}', "no number"),
@@ -192,6 +233,7 @@ def test_a_body_that_has_two_readings_is_not_read(body: bytes, why: str) -> None
     [
         ("size=1&size=1", b""),
         ("size=1&SIZE=2", b""),
+        ("a=1&A=2", b""),
         ("size=1", b"size=1"),
         ("size", b""),
         ("size[]=1", b""),

@@ -115,7 +115,7 @@ def in_batch(venue: str, symbol: str, order: Order) -> Order:
 def params_of(venue: str, order: Order) -> Order:
     params: Order = {name: order[name] for name in ("marginMode", "sor", "portfolioMargin") if name in order}
     if "reduces" in order:
-        params["reduceOnly"] = True
+        params |= {"reduceOnly": True} | ({"leverage": 2} if venue == "kraken" else {})
     if "trigger" in order:
         is_one = venue == "kraken" or order["type"] == "market"
         params["stopLossPrice" if is_one else "triggerPrice"] = order["trigger"]

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache
@@ -17,8 +18,10 @@ import pytest
 
 from sealgate.core.headers import Head
 from sealgate.core.order_terms import OrderShape, OrderTerms, UnreadableError, read_orders
-from sealgate.core.policy import is_judged
+from sealgate.core.policy import Policy, PolicyMemory, is_judged
 from sealgate.core.routes import Lane, RouteTable
+from sealgate.core.target import parse_target
+from sealgate.errors import Refusal
 from venues.through import FILES, FOLDER, HERE, body_of, venue_of
 
 # What no file names: JSON within a form, orders that ccxt makes of several parts, orders by number alone.
@@ -79,7 +82,8 @@ def _terms(asked: dict[str, Any], made: Made, shape: OrderShape) -> OrderTerms:
     worst = price if is_capped else max(price or 0, asked.get("trigger", 0)) or None
     if shape.in_contracts:
         is_capped, worst = False, None
-    reduces = shape.reduce_only is not None and asked.get("reduces", False)
+    is_ignored = made.venue == "bybit" and ":" not in made.market  # spot has no positions
+    reduces = shape.reduce_only is not None and asked.get("reduces", False) and not is_ignored
     return OrderTerms(made.own_id, _decimal(asked["amount"]), _decimal(worst), reduces, is_capped)
 
 
@@ -154,6 +158,68 @@ def is_read_as(one: Made, other: OrderShape, shape: OrderShape) -> bool:
         return one.read(other) == one.read(shape)
     except UnreadableError:
         return False
+
+
+REDUCE = Policy(reduce_only=True)
+SIZE = Policy(max_size=Decimal(1))
+BYBIT, BYBIT_BATCH = "bybit POST /v5/order/create", "bybit POST /v5/order/create-batch"
+OKX, OKX_BATCH = "okx POST /api/v5/trade/order", "okx POST /api/v5/trade/batch-orders"
+KRAKEN = "kraken POST /0/private/AddOrder"
+MARGIN_BUY = b'"instId": "X-USDT", "side": "buy", "ordType": "market", "tgtCcy": "base_ccy", "sz": "1"'
+
+
+@pytest.mark.parametrize(
+    ("policy", "where", "body", "rule"),
+    [
+        (REDUCE, BYBIT, b'{"category": "linear", "reduceOnly": true}', None),
+        (REDUCE, BYBIT, b'{"category": "spot", "orderType": "Limit", "reduceOnly": true}', "reduce_only"),
+        (REDUCE, BYBIT_BATCH, b'{"category": "linear", "request": [{"reduceOnly": true}]}', None),
+        (
+            REDUCE,
+            BYBIT_BATCH,
+            b'{"category": "spot", "request": [{"orderType": "Limit", "reduceOnly": true}]}',
+            "reduce_only",
+        ),
+        (REDUCE, OKX, b'{"instId": "X-SWAP", "reduceOnly": true}', "reduce_only"),
+        (REDUCE, OKX_BATCH, b'[{"instId": "X-SWAP", "reduceOnly": true}]', "reduce_only"),
+        (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=2", None),
+        (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=5:1", None),
+        (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=none", "reduce_only"),
+        (REDUCE, KRAKEN, b"pair=X&reduce_only=true", "reduce_only"),
+        (REDUCE, "binance POST /fapi/v1/order", b"symbol=X&reduceOnly=true", None),
+        (REDUCE, "binance PUT /fapi/v1/order", b"symbol=X&reduceOnly=true", "reduce_only"),
+        (REDUCE, "binance PUT /dapi/v1/order", b"symbol=X&reduceOnly=true", "reduce_only"),
+        (SIZE, OKX, b'{"tdMode": "cash", ' + MARGIN_BUY + b"}", None),
+        (SIZE, OKX, b'{"tdMode": "cross", ' + MARGIN_BUY + b"}", "body"),
+        (SIZE, OKX_BATCH, b'[{"tdMode": "cross", ' + MARGIN_BUY + b"}]", "body"),
+        (SIZE, OKX, b'{"instId": "X-SWAP", "instIdCode": 9, "sz": "1"}', "body"),
+        (SIZE, OKX, b'{"instId": "X-SWAP", "AttachAlgoOrds": [{"sz": "9"}], "sz": "1"}', "body"),
+        (
+            SIZE,
+            BYBIT_BATCH,
+            b'{"category": "spot", "orderType": "Limit", "request": [{"qty": "1"}]}',
+            "body",
+        ),
+    ],
+)
+def test_a_policy_goes_by_what_the_exchange_makes_of_an_order(
+    policy: Policy, where: str, body: bytes, rule: str | None
+) -> None:
+    venue, method, path = where.split()
+    guard = PolicyMemory().guard("grid", policy, "https://x")
+    route, target = routes_of(venue).find(method, path), parse_target(path, "")
+    expected = nullcontext() if rule is None else pytest.raises(Refusal, match=rf"policy\.{rule}: ")
+    with expected:
+        guard.admit(route, target, Head({}, b""), body, 0.0)
+
+
+def test_a_changed_order_is_measured_by_the_market_whatever_side_it_says() -> None:
+    body = b"symbol=X&quantity=1&price=5&side=BUY"
+    for path in ("/fapi/v1/order", "/papi/v1/um/order"):
+        shape = routes_of("binance").find("PUT", path).order
+        assert shape is not None
+        (terms,) = read_orders(shape, None, body, Head({}, b""))
+        assert not terms.is_capped
 
 
 def test_every_route_with_orders_is_held(made: list[Made]) -> None:

@@ -421,6 +421,9 @@ side = "/side"
 buys = "BUY"
 trigger = "/stop"
 never = "/quote"
+beside = "/c"
+reduce_only = "/r"
+reduce_only_if = [{ "/c" = "a" }, { "/l" = "2" }]
 contracts = true
 [[routes.order.only]]
 "/c" = "a|b"
@@ -440,6 +443,9 @@ prices = { each = "", symbol = "/s", price = "/p" }
         buys=frozenset({"BUY"}),
         trigger=("stop",),
         only=({("c",): re.compile("a|b")},),
+        beside=(("c",),),
+        reduce_only=("r",),
+        reduce_only_if=({("c",): re.compile("a")}, {("l",): re.compile("2")}),
         never=(("quote",),),
         in_contracts=True,
     )
@@ -555,6 +561,9 @@ prices = { each = "", symbol = "/s", price = "/p" }
             "7: /c is not a regular expression: missing )",
         ),
         (LEAST + ROUTE + 'order = { only = { "/c" = "a" } }', "7: only must be a list"),
+        (LEAST + ROUTE + 'order = { beside = "/c" }', "7: beside needs each"),
+        (LEAST + ROUTE + 'order = { each = "", beside = "/c" }', "7: beside needs each"),
+        (LEAST + ROUTE + "order = { reduce_only_if = [] }", "7: reduce_only_if needs reduce_only"),
         (LEAST + ROUTE + 'order = { in = "xml" }', "7: in = 'xml' is unknown; it may be json, parameters"),
         (LEAST + ROUTE + "order = { sise = 1 }", "7: unknown key sise; did you mean size?"),
         (LEAST + ROUTE + 'prices = { symbol = "/s" }', "7: price is missing"),

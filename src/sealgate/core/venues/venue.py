@@ -11,7 +11,7 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from sealgate.core.json_pointer import POINTER
-from sealgate.core.order_terms import OrderShape, Path, PriceShape, steps
+from sealgate.core.order_terms import OrderShape, Path, PriceShape, Rows, steps
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
 from sealgate.core.venues.document import FIELD_NAME, Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
@@ -257,7 +257,8 @@ def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
 
 _ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
-_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, "limit", "buys", "only", "never", "contracts")
+_ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
+_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
 _IN = ("json", "parameters")
 _PLACE = "a JSON pointer such as /symbol"
 
@@ -266,31 +267,43 @@ def _order_shape(row: Table) -> OrderShape | None:
     if "order" not in row.data:
         return None
     table = row.table("order", _ORDER_KEYS)
-    limit, buys, never = table.texts("limit"), table.texts("buys"), table.texts("never")
+    limit, buys = table.texts("limit"), table.texts("buys")
     if bool(limit) != ("kind" in table.data):
         raise table.error(None, "kind and limit go together: which kinds of orders have a price")
     if bool(buys) != ("side" in table.data):
         raise table.error(None, "side and buys go together: which orders surely buy")
-    for place in never:
-        if not POINTER.fullmatch(place):
-            raise table.error("never", f"{place!r} in never is not {_PLACE}")
+    if "beside" in table.data and not table.data.get("each"):
+        raise table.error("beside", "beside needs each: a batch whose orders are not the whole body")
+    if "reduce_only_if" in table.data and "reduce_only" not in table.data:
+        raise table.error("reduce_only_if", "reduce_only_if needs reduce_only")
     return OrderShape(
         is_json=table.text("in", "json", _IN) == "json",
         each=_rows_at(table),
         limit=frozenset(limit),
         buys=frozenset(buys),
-        only=tuple(_patterns(row) for row in table.tables("only")),
-        never=tuple(map(steps, never)),
+        only=_rows(table, "only"),
+        reduce_only_if=_rows(table, "reduce_only_if"),
+        never=_places(table, "never"),
+        beside=_places(table, "beside"),
         in_contracts=table.flag("contracts"),
         **{name: _steps_at(table, name) for name in _ORDER_PLACES},
     )
 
 
-def _patterns(row: Table) -> dict[Path, re.Pattern[str]]:
-    for place in row.data:
+def _places(table: Table, name: str) -> tuple[Path, ...]:
+    for place in table.texts(name):
         if not POINTER.fullmatch(place):
-            raise row.error(place, f"{place!r} in only is not {_PLACE}")
-    return {steps(place): row.pattern(place, finds=False) for place in row.data}
+            raise table.error(name, f"{place!r} in {name} is not {_PLACE}")
+    return tuple(map(steps, table.texts(name)))
+
+
+def _rows(table: Table, name: str) -> Rows:
+    rows = table.tables(name)
+    for row in rows:
+        for place in row.data:
+            if not POINTER.fullmatch(place):
+                raise row.error(place, f"{place!r} in {name} is not {_PLACE}")
+    return tuple({steps(place): row.pattern(place, finds=False) for place in row.data} for row in rows)
 
 
 def _price_shape(row: Table) -> PriceShape | None:
