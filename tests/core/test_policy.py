@@ -271,35 +271,89 @@ def test_a_new_policy_of_a_bot_goes_on_counting() -> None:
         admitted(memory.guard("grid", Policy(max_orders_per_day=1), "https://y"), b"{}")
 
 
+LIST, ONE = ("/prices", b""), ("/price?s=BTC", b"")
+SYMBOL_PRICE = PriceShape(("s",), ("p",))
+
+
+def says(price: int, symbol: str = "BTC") -> bytes:
+    return b'{"s": "%b", "p": "%d"}' % (symbol.encode(), price)
+
+
 def test_prices_are_those_of_the_exchange_that_said_them() -> None:
     memory = PolicyMemory()
     policy = Policy(max_notional=D(10))
     guard, other = (memory.guard("grid", policy, exchange) for exchange in ("https://x", "https://y"))
-    prices, shape = memory.prices["https://x"], PriceShape(("s",), ("p",))
-    prices.learn("list", shape, b'{"s": "BTC", "p": "5"}' + b" " * 300_000)
     with pytest.raises(Refusal, match="no price"):
         admitted(guard, b'{"s": "BTC", "q": 1}')
-    prices.learn("list", shape, b'{"s": "BTC", "p": "5"}')
+    memory.prices["https://x"].learn(LIST, SYMBOL_PRICE, says(5))
     assert admitted(guard, b'{"s": "BTC", "q": 2}')
     with pytest.raises(Refusal, match="no price"):
         admitted(other, b'{"s": "BTC", "q": 1}')
 
 
 def test_the_last_price_counts_whatever_its_request_and_its_coding() -> None:
-    prices, shape = Prices(), PriceShape(("s",), ("p",))
+    prices = Prices()
     assert prices.last("BTC") is None
-    prices.learn("list", shape, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]')
-    prices.learn("one", shape, b'{"s": "BTC", "p": 6}')
+    prices.learn(LIST, SYMBOL_PRICE, b'[{"s": "BTC", "p": 5}, {"s": "ETH", "p": 1}]')
+    prices.learn(ONE, SYMBOL_PRICE, says(6))
     assert (prices.last("BTC"), prices.last("ETH")) == (D(6), D(1))
-    prices.learn("one", shape, b'{"s": "BTC", "p": 7}')
-    prices.learn("list", shape, gzip.compress(b'[{"s": "BTC", "p": 8}]'), b"gzip")
+    prices.learn(ONE, SYMBOL_PRICE, says(7))
+    prices.learn(LIST, SYMBOL_PRICE, gzip.compress(b'[{"s": "BTC", "p": 8}]'), b"gzip")
     assert (prices.last("BTC"), prices.last("ETH")) == (D(8), D(1))
-    prices.learn("list", shape, b"packed", b"br")
+    prices.learn(ONE, SYMBOL_PRICE, b"")  # as the reply to a HEAD
     assert prices.last("BTC") == D(8)
+    assert prices.new_faults() == []
 
 
-def test_prices_take_bounded_room() -> None:
-    prices, shape = Prices(), PriceShape(("s",), ("p",))
+LONG = b" " * 300_000
+
+
+@pytest.mark.parametrize(
+    ("body", "coding"),
+    [
+        (None, None),
+        (LONG + says(9), None),
+        (gzip.compress(LONG + says(9)), b"gzip"),
+        (b"packed", b"br"),
+        (b"<html>", None),
+    ],
+)
+@pytest.mark.parametrize("is_asked_between", [True, False])
+def test_a_reply_that_cannot_be_read_takes_back_what_its_request_said(
+    body: bytes | None, coding: bytes | None, *, is_asked_between: bool
+) -> None:
+    prices = Prices()
+    prices.learn(ONE, SYMBOL_PRICE, says(1, "ETH"))
+    prices.learn(LIST, SYMBOL_PRICE, says(5))
+    if is_asked_between:
+        assert prices.last("BTC") == D(5)
+        prices.learn(LIST, SYMBOL_PRICE, says(6))
+    prices.learn(LIST, SYMBOL_PRICE, body, coding)
+    assert (prices.last("BTC"), prices.last("ETH")) == (None, D(1))
+    assert (prices.new_faults(), prices.new_faults()) == (["/prices"], [])
+    prices.learn(LIST, SYMBOL_PRICE, body, coding)
+    assert (prices.last("BTC"), prices.new_faults()) == (None, [])
+    prices.learn(LIST, SYMBOL_PRICE, says(7))
+    assert prices.last("BTC") == D(7)
+
+
+def test_a_reply_that_is_too_long_brings_no_older_price_of_another_request_back() -> None:
+    prices = Prices()
+    prices.learn(ONE, SYMBOL_PRICE, says(5))
+    assert prices.last("BTC") == D(5)
+    prices.learn(LIST, SYMBOL_PRICE, says(6))
+    prices.learn(LIST, SYMBOL_PRICE, None)
+    assert prices.last("BTC") is None
+
+
+def test_prices_take_bounded_room_and_those_that_are_read_again_stay() -> None:
+    prices = Prices()
     for number in range(10_020):
-        prices.learn(number, shape, b'{"s": "S%d", "p": 1}' % number)
-    assert (prices.last("S19"), prices.last("S20")) == (None, D(1))
+        prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(1, f"S{number}"))
+        if not number % 1000:
+            prices.learn(("/0", b""), SYMBOL_PRICE, says(2, "S0"))
+    assert [prices.last(name) for name in ("S0", "S20", "S21")] == [D(2), None, D(1)]
+    for number in range(1, 41):
+        prices.learn((f"/{number}", b""), SYMBOL_PRICE, None)
+    assert prices.last("S0") == D(2)
+    assert len(prices.new_faults()) == 16

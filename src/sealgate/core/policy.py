@@ -5,7 +5,7 @@ compared exactly and by absolute value. What a policy has let pass counts for an
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, InvalidOperation
 from typing import NamedTuple
@@ -130,8 +130,8 @@ def _check_notional(most: Decimal, order: OrderTerms, last_price: LastPrice) -> 
 
 
 _NO_PRICE = (
-    "all but a buy with a limit is measured by the market, and no price of its symbol was seen yet; "
-    "read the exchange's prices first"
+    "all but a buy with a limit is measured by the market, and no price of its symbol was seen yet, or the "
+    "last reply with it could not be read; read the exchange's prices first"
 )
 
 
@@ -248,34 +248,65 @@ def _listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
+PriceRequest = tuple[str, bytes]  # target and body
+
+
 class Prices:
     """The last prices that an exchange's replies had.
 
     A reply is only kept, unless a later one to the same request replaces it, until an order asks for a price.
-    So reads cost nothing more, and the bots that poll prices need not be those that have a policy.
+    So reads cost nothing more, and the bots that poll prices need not be those that have a policy. A reply
+    that cannot be read takes back what its request taught before: nobody knows any more what the price is.
     """
 
     def __init__(self) -> None:
-        self._unread: dict[Hashable, tuple[PriceShape, bytes, bytes | None]] = {}
-        self._texts: dict[str, str] = {}
+        self._unread: dict[PriceRequest, tuple[PriceShape, bytes | None, bytes | None]] = {}
+        self._texts: dict[str, tuple[str, PriceRequest]] = {}  # the one seen last is the last
+        self._faults: dict[PriceRequest, bool] = {}  # whether it was reported
 
-    def learn(self, request: Hashable, shape: PriceShape, body: bytes, coding: bytes | None = None) -> None:
-        """Take in a whole reply that says that all is well; `coding` is its Content-Encoding."""
-        if len(body) <= _LONGEST_PRICES:
-            self._unread.pop(request, None)
-            self._unread[request] = shape, body, coding
-            if len(self._unread) > _MOST_UNREAD:
-                self._read()
+    def learn(
+        self, request: PriceRequest, shape: PriceShape, body: bytes | None, coding: bytes | None = None
+    ) -> None:
+        """Take in a reply that says that all is well; `coding` is its Content-Encoding.
+
+        `body` is None where it was too long to be held, "" where the reply has none and so says nothing.
+        """
+        if body == b"":
+            return
+        if body is not None and len(body) > _LONGEST_PRICES:
+            body = None
+        replaced = self._unread.get(request)
+        if body is None and replaced is not None and replaced[1] is not None:
+            self._read()  # so that none that is older still takes its place
+        self._unread.pop(request, None)
+        self._unread[request] = shape, body, coding
+        if len(self._unread) > _MOST_UNREAD:
+            self._read()
 
     def last(self, symbol: str) -> Decimal | None:
-        """Return the last price of a symbol, None where there was none."""
+        """Return the last price of a symbol, None where there is none."""
         if self._unread:
             self._read()
-        return read_price(self._texts.get(symbol))
+        known = self._texts.get(symbol)
+        return None if known is None else read_price(known[0])
+
+    def new_faults(self) -> list[str]:
+        """Return the paths of requests whose replies could not be read, each request once."""
+        new = [request for request, is_reported in self._faults.items() if not is_reported]
+        self._faults |= dict.fromkeys(new, True)
+        return [target.partition("?")[0] for target, _ in new]
 
     def _read(self) -> None:
-        for shape, body, coding in self._unread.values():
-            self._texts |= read_prices(shape, unpacked(body, coding, _LONGEST_PRICES) or b"")
+        for request, (shape, body, coding) in self._unread.items():
+            plain = None if body is None else unpacked(body, coding, _LONGEST_PRICES)
+            found = {} if plain is None else read_prices(shape, plain)
+            if not found:
+                self._texts = {name: one for name, one in self._texts.items() if one[1] != request}
+                if len(self._faults) < _MOST_UNREAD:
+                    self._faults.setdefault(request, False)
+            for symbol, text in found.items():
+                self._texts.pop(symbol, None)
+                self._texts[symbol] = text, request
         self._unread.clear()
         for symbol in list(self._texts)[:-_MOST_PRICES]:
             del self._texts[symbol]

@@ -220,6 +220,26 @@ async def test_a_price_is_read_from_a_packed_reply_and_no_bot_gets_one_that_is_n
         assert "above 10000" in why(await station.ask(order(size="0.3", price=None)))
 
 
+@pytest.mark.parametrize("symbols", [8_000, 80_000])
+async def test_a_price_list_that_grew_too_long_is_no_price_and_the_log_says_so_once(
+    upstream: Upstream, symbols: int
+) -> None:
+    asked = request(b"GET", b"/v1/trade/symbols/list?all=1", FREE)
+    one = '{"symbol": "BTC", "mark_price": "50000"}'
+    short, long = (b'{"symbols": [%b]}' % ",".join([one] * many).encode() for many in (1, symbols))
+    with structlog.testing.capture_logs() as lines:
+        async with running(upstream, max_notional="10000") as station:
+            upstream.answers.append(say(reply(b"200 OK", short)))
+            await station.ask(asked)
+            assert (await station.ask(order(price=None))).status == 200
+            for _ in range(3):
+                upstream.answers.append(say(reply(b"200 OK", long)))
+                assert (await station.ask(asked)).body == long
+                assert "could not be read" in why(await station.ask(order(price=None)))
+    (told_once,) = (line for line in lines if line["event"] == "prices_not_read")
+    assert told_once["path"] == "/v1/trade/symbols/list"
+
+
 async def test_a_price_from_a_reply_that_is_kept_does_not_replace_a_later_one(upstream: Upstream) -> None:
     """Two reads of the same prices that are not alike, the first of which answers a third one."""
     first, second = (request(b"GET", b"/v1/trade/symbols/list" + query, FREE) for query in (b"", b"?fresh=1"))

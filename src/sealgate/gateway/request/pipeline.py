@@ -486,9 +486,18 @@ def _learn_prices(
     prices: Prices, ticket: Ticket, body: bytes, answer: Answer, context: RequestContext
 ) -> None:
     """Take in the prices of a reply of its own: those of one that was kept may have been replaced since."""
-    shape, is_whole = ticket.route.prices, answer.remainder is None
-    if shape is not None and is_whole and context.shared is None and answer.verdict.means is _DONE:
-        prices.learn((ticket.target.raw, body), shape, answer.body, answer.head.content_coding)
+    shape = ticket.route.prices
+    if shape is not None and context.shared is None and _is_success(answer):
+        replied = answer.body if answer.remainder is None else None
+        prices.learn((ticket.target.raw, body), shape, replied, answer.head.content_coding)
+    for path in prices.new_faults():
+        log.warning("prices_not_read", path=path, fix=_FEWER_PRICES)
+
+
+_FEWER_PRICES = (
+    "policy.max_notional forgot what this request said before; let the bot read the prices of fewer symbols "
+    "at once: a reply may have 256 KiB, unpacked"
+)
 
 
 def _is_success(answer: Answer) -> bool:
