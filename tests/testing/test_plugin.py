@@ -1,8 +1,11 @@
 """The pytest plugin, by its fixtures: what a test can arrange, and that none touches another."""
 
 import asyncio
+import math
+import socket
 import ssl
 import threading
+import time  # noqa: TID251 - held against the time that the world makes
 import warnings
 from typing import Any
 
@@ -10,6 +13,7 @@ import aiohttp
 import httpx
 import pytest
 
+from sealgate.gateway.life.gateway import Gateway as GatewayOfServe
 from sealgate.testing import Gateway, Sandbox
 from sealgate.testing.world import SetupError
 
@@ -141,7 +145,10 @@ def test_the_admin_address_is_there(sealgate_gateway: Gateway) -> None:
             lambda sandbox: sandbox.market(order_id=77),
             r"sealgate_sandbox.market: .*77|sealgate_sandbox.market: ",
         ),
-        (lambda sandbox: sandbox.advance(-1), "time only moves forward; give seconds from 0"),
+        (lambda sandbox: sandbox.advance(-1), "time only moves forward.*; give seconds from 0"),
+        (lambda sandbox: sandbox.advance(math.inf), r"advance\(inf\): .* at most 1e9 seconds"),
+        (lambda sandbox: sandbox.advance(math.nan), r"advance\(nan\)"),
+        (lambda sandbox: [sandbox.advance(6e8) for _ in range(2)], "at most 1e9 seconds .* in a test"),
     ],
 )
 def test_a_wrong_call_says_what_is_wrong(sealgate_sandbox: Sandbox, call: Any, cause: str) -> None:
@@ -156,6 +163,51 @@ def test_a_gateway_that_cannot_read_the_exchanges_clock_says_so(
     sealgate_sandbox.faults({"kind": "reset_before"})
     with pytest.raises(SetupError, match=r"clock.* correct sealgate_settings, or undo what the test did"):
         sealgate_sandbox._world.start_gateway({})
+
+
+def test_a_gateway_whose_start_fails_is_not_left_running(
+    sealgate_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    world, settings = sealgate_sandbox._world, {"listen": {"tcp": f"127.0.0.1:{port}"}}
+    with monkeypatch.context() as patches:
+        patches.setattr("sealgate.testing.world._READY_S", "no number")
+        with pytest.raises(TypeError):
+            world.start_gateway(settings)
+    world.start_gateway(settings)  # the address is free
+    world.stop_gateway()
+
+
+def test_time_stops_flying_although_a_gateway_cannot_be_stopped(
+    sealgate_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exchange_s() -> float:
+        reply = httpx.get(f"{sealgate_sandbox.base_url}/v1/trade/time", verify=TLS)
+        return float(reply.json()["server_time"]) / 1000
+
+    async def fail(gateway: Any) -> None:
+        await drain(gateway)
+        raise OSError("no close")
+
+    world, drain = sealgate_sandbox._world, GatewayOfServe.drain
+    with monkeypatch.context() as patches:
+        patches.setattr(GatewayOfServe, "drain", fail)
+        world.start_gateway({})
+        with pytest.raises(OSError, match="no close"):
+            world.stop_gateway()
+    sealgate_sandbox.limit(kind="none")
+    began, first = time.monotonic(), exchange_s()
+    for _ in range(20):
+        last = exchange_s()
+    assert last - first <= time.monotonic() - began + 0.001  # its milliseconds are rounded
+
+
+@pytest.mark.parametrize("returned", [None, ["listen"]])
+def test_settings_that_are_no_dict_are_named(sealgate_sandbox: Sandbox, returned: Any) -> None:
+    with pytest.raises(SetupError, match=r"sealgate_settings returns .*; return a dict of settings"):
+        sealgate_sandbox._world.start_gateway(returned)
 
 
 @pytest.mark.filterwarnings("error")

@@ -151,6 +151,7 @@ def test_settings_that_are_wrong_fail_in_one_line(project: Project) -> None:
     [line] = [line for line in done.stdout.splitlines() if line.startswith("sealgate_gateway cannot start")]
     assert line.endswith("limits.max_weight: unknown setting; did you mean limits.max_wait?")
     assert "Traceback" not in done.stdout
+    assert done.stdout.count("did you mean") == 1
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:2])

@@ -107,9 +107,12 @@ def sealgate_gateway(
     del sealgate_sandbox  # its reset comes first
     from sealgate.testing.world import SetupError
 
+    failure = ""
     try:
         url, admin_url = _sealgate_world.start_gateway(sealgate_settings)
     except SetupError as error:
-        pytest.fail(f"sealgate_gateway cannot start: {error}", pytrace=False)
+        failure = f"sealgate_gateway cannot start: {error}"
+    if failure:  # outside of the handler: pytest shows a chain of errors one by one
+        pytest.fail(failure, pytrace=False)
     yield Gateway(url, admin_url)
     _sealgate_world.stop_gateway()

@@ -36,6 +36,7 @@ _READY_S = 10.0
 _PATIENCE_S = 60.0  # for an answer of the thread: longer than any of them takes on a slow machine
 _TURNS = 20  # of the loop: more than a request and its reply take
 _STEP_S = 1.0  # that pass at a time while a gateway or the exchange ends
+_MOST_AHEAD_S = 1e9  # 31 years: the gateway takes no reading for the time that lies after 2100
 _SECRET = "SEALGATE_TESTING_SECRET"  # noqa: S105 - the name of a variable
 
 T = TypeVar("T")
@@ -121,9 +122,10 @@ class World:
         self.control("reset", "POST")
 
     def advance(self, seconds: float) -> None:
-        """Let time pass. Raises ValueError where it would run backwards."""
-        if not seconds >= 0:
-            raise ValueError(f"advance({seconds!r}): time only moves forward; give seconds from 0 upwards")
+        """Let time pass. Raises ValueError where it would run backwards, or too far ahead."""
+        if not 0 <= seconds <= _MOST_AHEAD_S - self._ahead_s:
+            cause = "time only moves forward, and at most 1e9 seconds (31 years) in a test"
+            raise ValueError(f"advance({seconds!r}): {cause}; give seconds from 0 upwards")
         self._call(self._settle())  # a reply that was sent before is received before
         self._call(self._advance(seconds))
 
@@ -135,7 +137,11 @@ class World:
 
     def start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
         """Start a gateway with these settings; return its addresses when it is ready. Raises SetupError."""
-        return self._call(self._start_gateway(settings))
+        try:
+            return self._call(self._start_gateway(settings))
+        except BaseException:
+            self.stop_gateway()  # or it would run beside those of the next tests
+            raise
 
     def stop_gateway(self) -> None:
         """End it at once: what it still waits for is over."""
@@ -150,11 +156,11 @@ class World:
 
     async def _live(self) -> None:
         try:
-            async with running_sandbox(host=_SandboxHost(lambda: self._ahead_s)) as sandbox:
-                self._ready.set_result(sandbox)
-                await self._stop.wait()
-                hurry = asyncio.create_task(self._hurry())
-            hurry.cancel()
+            with contextlib.ExitStack() as ends:
+                async with running_sandbox(host=_SandboxHost(lambda: self._ahead_s)) as sandbox:
+                    self._ready.set_result(sandbox)
+                    await self._stop.wait()
+                    ends.enter_context(self._hurrying())
         except Exception as error:
             if self._ready.done():
                 raise
@@ -182,11 +188,12 @@ class World:
         return document
 
     async def _start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
+        if not isinstance(settings, Mapping):
+            raise SetupError(f"sealgate_settings returns {settings!r}; return a dict of settings")
         secrets = {_SECRET: self.sandbox.api_secret}
-        ends = contextlib.AsyncExitStack()
         try:
             config = config_of(_merged(self._defaults(), settings))
-            gateway, admin = await ends.enter_async_context(
+            gateway, admin = await self._gateway.enter_async_context(
                 running_with_admin(
                     config, environ={**os.environ, **secrets}, host=_GatewayHost(lambda: self._ahead_s)
                 )
@@ -194,7 +201,6 @@ class World:
             url = gateway.doors.urls[0] if gateway.doors.urls else ""
         except (ConfigError, SecretError, JournalError, StartError) as error:
             raise SetupError(str(error)) from None
-        self._gateway = ends
         gateway.site.untried.clear()  # the exchange gets the test's requests only
         if config.clock.required:
             await self._wait_until_ready(gateway)
@@ -204,7 +210,6 @@ class World:
         try:
             await gateway.wait_until_ready(_READY_S)
         except Refusal as refusal:
-            await self._stop_gateway()
             cause, fix = (
                 refusal.detail,
                 "correct sealgate_settings, or undo what the test did to the exchange",
@@ -220,12 +225,19 @@ class World:
         }
 
     async def _stop_gateway(self) -> None:
+        with self._hurrying():
+            await self._gateway.aclose()
+
+    @contextlib.contextmanager
+    def _hurrying(self) -> Iterator[None]:
+        """Let time fly as long as the block lasts, so that nothing in it has to be waited for."""
         hurry = asyncio.create_task(self._hurry())
-        await self._gateway.aclose()
-        hurry.cancel()
+        try:
+            yield
+        finally:
+            hurry.cancel()
 
     async def _hurry(self) -> None:
-        """Let time fly, until cancelled, so that nothing has to be waited for."""
         while True:
             await self._advance(_STEP_S)
 
