@@ -156,6 +156,24 @@ async def test_the_page_lists_them_filters_and_holds_them_by_keyboard_alone(
 
 
 @needs_chromium
+async def test_one_question_at_a_time_and_an_answer_that_is_cut_does_no_harm(
+    station: Station, page: Page
+) -> None:
+    await station.ask(request(*READ, GRID))
+    await page.read("window.gateway = fetch; window.asked = []")
+    await page.read("window.fetch = () => new Promise((answer) => asked.push(answer))")
+    await page.read("document.querySelector('#inspector').open = true")
+    await page.until("asked.length === 1")
+    await page.read("document.querySelector('#inspector').dispatchEvent(new Event('toggle'))")
+    assert await page.read("asked.length") == 1
+    await page.read("asked[0](new Response('{'))")
+    await page.until("asked.length === 2")
+    await page.read("window.fetch = gateway; asked[1](new Response('', { status: 503 }))")
+    await page.until(lines(1))
+    assert page.said == []
+
+
+@needs_chromium
 @pytest.mark.parametrize("width", [1280, 390])
 async def test_the_list_fits(station: Station, page: Page, width: int) -> None:
     station.upstream.answers.append(LOST)

@@ -3,6 +3,7 @@ import { el } from "./parts.js";
 import { countOf, ms } from "./words.js";
 
 const EVERY_MS = 1000;
+const PATIENCE_MS = 5000; // for an answer; the next question waits for it
 const COLUMNS = ["time", "bot", "status", "outcome", "request", "wait", "attempts", "reason"];
 const byId = (id) => document.getElementById(id);
 
@@ -10,6 +11,7 @@ const byId = (id) => document.getElementById(id);
 export function inspect(isFrozen) {
   const [box, list, bot, outcome, hold] = ["inspector", "requests", "of-bot", "of-outcome", "hold"].map(byId);
   let all = [];
+  let isAsking = false;
   const isPressed = () => hold.getAttribute("aria-pressed") === "true";
   const isLookedAt = () => list.matches(":hover") || list.matches(":focus");
   const isHeld = () => isPressed() || isLookedAt() || isFrozen();
@@ -26,12 +28,11 @@ export function inspect(isFrozen) {
   }
 
   async function ask() {
-    if (!box.open || document.hidden || isHeld()) return;
-    // Where nobody answers, the page says so by itself.
-    const reply = await fetch("requests.json").catch(() => null);
-    if (!reply?.ok) return;
-    const { requests } = await reply.json();
-    if (isHeld()) return;
+    if (isAsking || !box.open || document.hidden || isHeld()) return;
+    isAsking = true;
+    const requests = await latest();
+    isAsking = false;
+    if (requests === null || isHeld()) return;
     all = requests;
     const known = new Set([...bot.options].map((option) => option.value));
     const names = new Set(all.map((one) => one.bot).filter((name) => !known.has(name)));
@@ -49,6 +50,16 @@ export function inspect(isFrozen) {
   });
   box.addEventListener("toggle", ask);
   setInterval(ask, EVERY_MS);
+}
+
+/** The gateway's answer, or null without one: then the page says by itself that nobody answers. */
+async function latest() {
+  try {
+    const reply = await fetch("requests.json", { signal: AbortSignal.timeout(PATIENCE_MS) });
+    return reply.ok ? (await reply.json()).requests : null;
+  } catch {
+    return null;
+  }
 }
 
 function table(rows) {
