@@ -71,7 +71,7 @@ COMPILED = (
     "gateway/upstream/slots.py",
     "admin/answering.py",
     "admin/log.py",
-    "admin/recent.py",
+    "admin/activity.py",
     "admin/traffic.py",
 )
 

@@ -7,9 +7,9 @@ import pytest
 
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
+from sealgate.admin.activity import Activity
 from sealgate.admin.answering import Failing
 from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
-from sealgate.admin.recent import Recent
 from sealgate.admin.refusals import Refused
 from sealgate.admin.troubles import Trouble
 from sealgate.core.doubts import JournalStatus
@@ -39,8 +39,8 @@ SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
 NOW, WALL = 500.0, 1_790_000_000.0
 
 
-def recent(*outcomes: Any, ticks: int = 1) -> Recent:
-    made = Recent()
+def activity(*outcomes: Any, ticks: int = 1) -> Activity:
+    made = Activity()
     made(Batch(outcomes))
     for _ in range(ticks):
         made.turn()
@@ -50,7 +50,7 @@ def recent(*outcomes: Any, ticks: int = 1) -> Recent:
 def picture(**parts: Any) -> Picture:
     usual: dict[str, Any] = {
         "status": STATUS,
-        "recent": recent(),
+        "activity": activity(),
         "troubles": (),
         "weights": {},
         "now": NOW,
@@ -79,13 +79,13 @@ def test_a_gateway_at_rest() -> None:
 
 
 def test_rates_are_those_of_the_ticks_that_ended() -> None:
-    shown = picture(recent=recent(SENT, changed(SENT, attempts=2), ticks=2))
+    shown = picture(activity=activity(SENT, changed(SENT, attempts=2), ticks=2))
     assert shown.document()["requests_per_s"] == 2 / (2 * TICK_S)
     assert key_of(shown)["sent_per_s"] == 3 / (2 * TICK_S)
 
 
 def test_before_the_first_tick_has_ended_nothing_is_divided_by_zero() -> None:
-    assert picture(recent=recent(SENT, ticks=0)).document()["requests_per_s"] == 0.0
+    assert picture(activity=activity(SENT, ticks=0)).document()["requests_per_s"] == 0.0
 
 
 def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
@@ -94,7 +94,7 @@ def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
     sent = (changed(SENT, attempts=3), changed(SENT, key="alt", bot="other"))
     shown = picture(
         status=replace(STATUS, keys=(key,)),
-        recent=recent(*sent),
+        activity=activity(*sent),
         weights={"grid": 1.0, "watch": 3.0, "idle": 1.0},
     )
     assert key_of(shown)["bots"] == [
@@ -105,7 +105,7 @@ def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
 
 
 def test_a_bot_that_is_configured_no_more_weighs_as_most_do() -> None:
-    shown = picture(recent=recent(SENT, changed(SENT, bot="gone")), weights={"grid": 3.0})
+    shown = picture(activity=activity(SENT, changed(SENT, bot="gone")), weights={"grid": 3.0})
     assert [bot["due"] for bot in key_of(shown)["bots"]] == [0.25, 0.75]
     assert [bot["name"] for bot in key_of(shown)["bots"]] == ["gone", "grid"]
 
@@ -120,7 +120,7 @@ def test_without_a_limit_there_is_no_height() -> None:
     key = replace(KEY, limits=(), pause_s=1.234)
     shown = picture(status=replace(STATUS, keys=(key,)))
     assert key_of(shown)["next_429"]["words"] == "paused for 1.2 s more"
-    assert shown.point(recent().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
+    assert shown.point(activity().turn())["keys"] == {"main": [None, None, 1.23, 0.0]}
 
 
 def test_an_exchange_that_gives_no_answer() -> None:
@@ -209,10 +209,10 @@ def test_the_refusals_of_a_halt_are_over_once_it_is_lifted() -> None:
 
 
 def test_a_point_of_the_charts() -> None:
-    limited = Recent()
+    limited = Activity()
     limited(Batch([changed(SENT, upstream_errors=(upstream_error("rate_limited", NOW - 0.25),))]))
     ended = limited.turn()
-    assert picture(recent=limited).point(ended) == {
+    assert picture(activity=limited).point(ended) == {
         "t": WALL,
         "keys": {"main": [960.0, 1200.0, 0.0, 2.0]},
         "limited": [["main", WALL - 0.25]],
@@ -226,7 +226,7 @@ def test_a_point_of_the_charts() -> None:
 
 def test_a_point_without_a_clock_has_no_offset() -> None:
     clock = ClockStatus(None, None, None, 0, 0, "no sample yet")
-    point = picture(status=replace(STATUS, clock=clock)).point(recent().turn())
+    point = picture(status=replace(STATUS, clock=clock)).point(activity().turn())
     assert (point["offset"], point["error"]) == (None, None)
 
 
@@ -245,4 +245,4 @@ def test_what_is_known_of_a_key(status: Status, alias: str, worked: set[str], kn
 def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
     idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
     shown = picture(status=replace(STATUS, keys=(KEY, idle)))
-    assert list(shown.point(recent().turn())["keys"]) == [KEY.alias]
+    assert list(shown.point(activity().turn())["keys"]) == [KEY.alias]

@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from sealgate.admin.activity import Activity
 from sealgate.admin.answering import Answering
 from sealgate.admin.broadcast import Broadcast
+from sealgate.admin.latest_requests import LatestRequests
 from sealgate.admin.picture import TICK_S, Picture, known_of
-from sealgate.admin.recent import Recent
 from sealgate.admin.refusals import Refusals
-from sealgate.admin.requests import Requests
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Batch
@@ -54,11 +54,11 @@ class Live:
         self._status = status
         self._clock = clock
         self._weights = weights
-        self._recent = Recent(unsigned)
+        self._activity = Activity(unsigned)
         self._answering = Answering()
-        self._troubles = Troubles(self._known, self._recent.has_worked)
+        self._troubles = Troubles(self._known, self._activity.has_worked)
         self._refusals = Refusals()
-        self._requests = Requests()
+        self._latest_requests = LatestRequests()
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -67,13 +67,13 @@ class Live:
         """Take a batch in."""
         now = self._clock.now()
         self._troubles(batch, now)  # first: what it notes is what was known before
-        self._recent(batch)
+        self._activity(batch)
         self._refusals(batch, now)
         self._answering(batch)
-        self._requests.take(batch.outcomes)
+        self._latest_requests.take(batch.outcomes)
 
     def _known(self, alias: str) -> Known:
-        return known_of(self._status(), alias, self._recent.has_worked)
+        return known_of(self._status(), alias, self._activity.has_worked)
 
     def start(self) -> None:
         """Begin to look, inside a running loop."""
@@ -87,7 +87,7 @@ class Live:
 
     def _tick(self) -> None:
         self.start()
-        ended = self._recent.turn()
+        ended = self._activity.turn()
         picture = self._paint()
         point = json.dumps(picture.point(ended))
         self._points.append(point)
@@ -100,7 +100,7 @@ class Live:
         status, now = self._status(), self._clock.now()
         return Picture(
             status,
-            self._recent,
+            self._activity,
             self._troubles.latest(),
             self._weights(),
             now,
@@ -116,7 +116,7 @@ class Live:
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the latest requests as plain values, the latest first."""
-        return self._requests.rows(self._clock.wall() - self._clock.now())
+        return self._latest_requests.rows(self._clock.wall() - self._clock.now())
 
     def history(self) -> str:
         """Return what a viewer gets first, as JSON: the points so far, and the picture.

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sealgate.admin.activity import SPAN, Activity, Tick
 from sealgate.admin.answering import Failing
-from sealgate.admin.recent import SPAN, Recent, Tick
 from sealgate.admin.refusals import Refused
 from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
@@ -28,7 +28,7 @@ class Picture:
     """
 
     status: Status
-    recent: Recent
+    activity: Activity
     troubles: Sequence[Trouble]
     weights: Mapping[str, float]
     now: float
@@ -39,8 +39,8 @@ class Picture:
 
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, and what the last ten seconds add to it."""
-        seconds = max(1, self.recent.ticks) * TICK_S
-        sent = self.recent.sent()
+        seconds = max(1, self.activity.ticks) * TICK_S
+        sent = self.activity.sent()
         document = asdict(self.status)
         keys = zip(document["keys"], self.status.keys, strict=True)
         document["keys"] = [key | self._spending(status, sent, seconds) for key, status in keys]
@@ -49,9 +49,9 @@ class Picture:
             "state": self._state(),
             "at_ms": round(self.wall * 1000),
             "tasks": self.tasks(),
-            "requests": self.recent.total,
-            "requests_per_s": round(self.recent.requests() / seconds, 2),
-            "latency": self.recent.latency(SPAN)._asdict(),
+            "requests": self.activity.total,
+            "requests_per_s": round(self.activity.requests() / seconds, 2),
+            "latency": self.activity.latency(SPAN)._asdict(),
             "idle_bots": sorted(self.weights.keys() - busy),
             "failing": self._failing(),
             "errors": [self._error(trouble) for trouble in self.troubles],
@@ -156,8 +156,8 @@ class Picture:
 
         Keys of which there is nothing to show are left out: there may be a thousand, and minutes are kept.
         """
-        latency, clock = self.recent.latency(_SHORT), self.status.clock
-        sent, seconds = self.recent.sent(_SHORT), min(_SHORT, max(1, self.recent.ticks)) * TICK_S
+        latency, clock = self.activity.latency(_SHORT), self.status.clock
+        sent, seconds = self.activity.sent(_SHORT), min(_SHORT, max(1, self.activity.ticks)) * TICK_S
         rates: Counter[str] = Counter()
         for (alias, _), count in sent.items():
             rates[alias] += count

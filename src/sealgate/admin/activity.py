@@ -1,4 +1,4 @@
-"""What the last seconds were like: who spent how much of which key, how fast it was, what was limited."""
+"""What the last ten seconds were like: who spent how much of which key, how fast it was, what was limited."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -30,7 +30,7 @@ class Latency(NamedTuple):
     upstream_p99_ms: float | None
 
 
-class Recent:
+class Activity:
     """A reader of outcomes that remembers the last ticks. It also notes which keys ever worked.
 
     `unsigned` returns the templates of routes that nobody signs: what they answer says nothing of a key.

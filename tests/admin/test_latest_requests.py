@@ -12,9 +12,9 @@ from rig.chromium import PROGRAM, Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
+from sealgate.admin.latest_requests import MOST
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.admin.requests import MOST
 from sealgate.gateway.host.host import Host
 
 GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))

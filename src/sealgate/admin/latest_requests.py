@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 MOST = 200
 
 
-class Requests:
+class LatestRequests:
     """A reader of outcomes that only keeps them: nothing is made of one until somebody asks.
 
     Call `take` with each batch of them.
