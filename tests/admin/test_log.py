@@ -104,6 +104,15 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
     assert "bot" not in second
 
 
+def test_the_line_of_an_order_that_a_policy_only_observes_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log_as("info", "json")(Batch([ANSWERED, changed(ANSWERED, detail="Not refused, as ...")]))
+    plain, observed = map(json.loads, capsys.readouterr().err.splitlines())
+    assert "detail" not in plain
+    assert (observed["detail"], observed["level"], observed["status"]) == ("Not refused, as ...", "info", 200)
+
+
 @pytest.mark.parametrize("style", ["json", "console"])
 @pytest.mark.parametrize("outcome", [DONE, ANSWERED, REFUSED], ids=["resent", "plain", "refused"])
 def test_a_line_has_the_trace_of_its_request(

@@ -215,6 +215,43 @@ async def test_what_each_bot_may_order_is_a_sentence(tmp_path: Path) -> None:
     ]
 
 
+NO_ORDER = "no order can pass: the file of"
+POLICY_GAPS = [
+    (
+        "okx",
+        {"MAX_NOTIONAL": "9"},
+        "fail",
+        f"{NO_ORDER} okx does not say what max_notional could be judged by;",
+    ),
+    (
+        "okx",
+        {"REDUCE_ONLY": "true", "OBSERVE": "true"},
+        "warn",
+        "(observe); no order would pass: the file of",
+    ),
+    ("kucoin", {"MAX_ORDERS_PER_DAY": "5"}, "fail", f"{NO_ORDER} kucoin does not say how orders are read;"),
+    ("kraken", {"MAX_NOTIONAL": "9"}, "warn", "only buys with a limit can pass: the file of kraken names no"),
+    ("bybit", {"MAX_NOTIONAL": "9"}, "ok", "grid may send orders in any symbol, worth at most 9"),
+]
+
+
+@pytest.mark.parametrize(("venue", "policy", "level", "says"), POLICY_GAPS)
+async def test_a_policy_that_lets_little_or_nothing_pass_at_its_venue_says_so(
+    tmp_path: Path, venue: str, policy: dict[str, str], level: str, says: str
+) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5LXN0YXBsZQ==")
+    passphrase = {"KEYS__MAIN__PASSPHRASE": f"file:{setup.write('PASS', 'correct horse')}"}
+    setup.has(VENUE=venue, **(passphrase if venue in ("okx", "kucoin") else {}))
+    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(**{f"BOTS__GRID__POLICY__{name}": value for name, value in policy.items()})
+    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
+    first, closes = (line for line in lines if "bots.grid.policy" in line)
+    assert first.startswith(f"{level} bots.grid.policy grid ")
+    assert says in first
+    assert f"bots.grid.policy {'would close' if 'OBSERVE' in policy else 'closes'} " in closes
+
+
 async def test_a_policy_that_closes_no_named_route_closes_the_others_all_the_same(tmp_path: Path) -> None:
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")

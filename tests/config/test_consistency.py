@@ -41,6 +41,14 @@ CONSISTENT: dict[str, Tree] = {
         "keys": ONE,
         "bots": {"a": {**BOT, "policy": {"symbols": ["BTC"], "observe": True}}},
     },
+    "a policy with a size for each symbol": {
+        "keys": ONE,
+        "bots": {"a": {**BOT, "policy": {"symbols": ["BTC"], "max_size": {"BTC": "1"}}}},
+    },
+    "a policy with sizes for all symbols that it lets pass": {
+        "keys": ONE,
+        "bots": {"a": {**BOT, "policy": {"max_size": {"BTC": "1", "ETH": "2"}}}},
+    },
     "no admin address": {"keys": ONE, "admin": {"tcp": ""}},
     "a route inside": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "lane": "order"}]},
     "a route that only costs more": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "cost": 5}]},
@@ -53,6 +61,19 @@ CONSISTENT: dict[str, Tree] = {
 
 INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "no key": ({}, "keys", "names no key"),
+    "a policy with a symbol that has no size": (
+        {
+            "keys": ONE,
+            "bots": {"a": {**BOT, "policy": {"symbols": ["BTC", "ETH"], "max_size": {"BTC": "1"}}}},
+        },
+        "bots.a.policy.max_size",
+        "has no size for ETH, so each order in it would be refused; add it",
+    ),
+    "a policy with a size for a symbol that it refuses": (
+        {"keys": ONE, "bots": {"a": {**BOT, "policy": {"symbols": ["B"], "max_size": {"B": "1", "E": "1"}}}}},
+        "bots.a.policy.max_size.E",
+        "has no effect, as symbols does not allow it; add it there",
+    ),
     "nobody to listen to": ({"keys": ONE, "listen": {"tcp": ""}}, "listen.tcp", "turns off the only address"),
     "a group that is not named": (
         {"keys": ONE, "listen": {"unix": "/run/x.sock", "unix_mode": "0660"}},

@@ -232,7 +232,7 @@ ROUTE = RouteTable(
 OTHER = RouteTable(()).find("POST", "/order")
 
 
-def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> Passed | None:
+def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> Passed | str:
     return guard.admit(route, TARGET, head or Head({}, b""), body, 0.0)
 
 
@@ -257,7 +257,9 @@ def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, 
 
 def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:
     guard = PolicyMemory().guard("grid", Policy(max_size=D(1), observe=True), "https://x")
-    assert admitted(guard, b'{"q": 2}') is None
+    assert admitted(guard, b'{"q": 2}') == (
+        "Not refused, as policy.observe is set: policy.max_size: the size is above 1."
+    )
     assert admitted(guard, b'{"q": 1}') == (0.0, 1)
     (status,) = policy_status({"grid": guard})
     assert (status.bot, status.is_observing) == ("grid", True)

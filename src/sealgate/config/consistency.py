@@ -1,6 +1,6 @@
 """Checks across tables, each a small rule that looks at the whole tree and yields what is wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sealgate.config.address import Address
 from sealgate.config.model import Config
@@ -123,8 +123,17 @@ def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
 
 def _policies_say_something(config: Config) -> Iterator[Problem]:
     for name, bot in config.bots.items():
+        symbols, sizes, path = bot.policy.symbols, bot.policy.max_size, ("bots", name, "policy")
         if bot.policy.observe and not bot.policy.is_set:
-            yield Problem(("bots", name, "policy", "observe"), "has no effect; add a rule, such as symbols")
+            yield Problem((*path, "observe"), "has no effect; add a rule, such as symbols")
+        if symbols and isinstance(sizes, Mapping):
+            for symbol in (one for one in symbols if one not in sizes):
+                text = f"has no size for {symbol}, so each order in it would be refused; add it"
+                yield Problem((*path, "max_size"), text)
+            for symbol in (one for one in sizes if one not in symbols):
+                yield Problem(
+                    (*path, "max_size", symbol), "has no effect, as symbols does not allow it; add it there"
+                )
 
 
 def _unknown_keys(config: Config, path: SettingPath, aliases: tuple[str, ...]) -> Iterator[Problem]:

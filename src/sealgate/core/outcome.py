@@ -51,7 +51,8 @@ class Outcome:
 
     The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger;
     `key` is None where the request was refused before a key was chosen. `trace_id` is that of the bot's
-    traceparent. `reason` is the slug of the gateway's own answer, None for the upstream's. `has_hung_up` says
+    traceparent. `reason` is the slug of the gateway's own answer, None for the upstream's; `detail` says
+    more of it, or why a policy that only observes would have refused an order. `has_hung_up` says
     that the bot did not wait for the reply. `resends` holds one reason for each time it was sent again,
     `upstream_errors` are all errors that its attempts met. `shared` is the id of the request whose reply also
     answers this one, None where it has its own. `added_s` is the gateway's own share of the time: neither
@@ -128,7 +129,8 @@ class Batch:
     """Requests that ended, in order, with what several readers want of them.
 
     `kinds` has them by kind, as most are of a few. `rare` are those of which there is more to say: refused,
-    sent again, failed, broken off, abandoned by the bot, or answered with another's reply.
+    not refused by a policy that only observes, sent again, failed, broken off, abandoned by the bot, or
+    answered with another's reply.
     """
 
     __slots__ = ("kinds", "outcomes", "rare")
@@ -147,6 +149,7 @@ class Batch:
             one
             for one in outcomes
             if one.reason
+            or one.detail
             or one.upstream_errors
             or one.resends
             or one.broken

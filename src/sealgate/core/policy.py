@@ -325,18 +325,19 @@ class Guard:
         self.spent = spent
         self._prices = prices
 
-    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed | None:
+    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed | str:
         """Let a request pass, or raise Refusal `policy_refused`.
 
-        Return what it used of the policy; None where it only passes because the policy observes.
+        Return what it used of the policy; why it would be refused, where the policy only observes.
         """
         try:
             return self._judge(route, target, head, body, now)
         except PolicyError as error:
             self.spent.refusals[error.rule] += 1
+            why = f"policy.{error.rule}: {error}."
             if self.policy.observe:
-                return None
-            raise Refusal("policy_refused", f"policy.{error.rule}: {error}.") from None
+                return f"Not refused, as policy.observe is set: {why}"
+            raise Refusal("policy_refused", why) from None
 
     def _judge(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed:
         policy, shape = self.policy, route.order

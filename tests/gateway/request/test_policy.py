@@ -274,6 +274,11 @@ async def test_a_policy_that_observes_counts_and_refuses_nothing(upstream: Upstr
             assert (await station.ask(asked)).status == 200
         assert rules(station) == {"symbols": 1, "route": 1}
         assert "nothing is refused" in station.gateway.status().policies[0].words
+        first = await station.outcomes.until(1)
+        assert (first.reason, first.conclusion) == (None, "done")
+        assert first.detail == (
+            "Not refused, as policy.observe is set: policy.symbols: the symbol is not one of them."
+        )
 
 
 async def test_the_start_says_what_a_bot_may_and_which_routes_that_closes(upstream: Upstream) -> None:
@@ -281,10 +286,14 @@ async def test_the_start_says_what_a_bot_may_and_which_routes_that_closes(upstre
         async with running(upstream, symbols=["BTC"], reduce_only=True):
             pass
     (may,) = (line for line in lines if line["event"] == "policy")
-    assert may["policy"] == "may send reduce-only orders in BTC"
+    assert may["log_level"] == "error"
+    assert may["policy"] == (
+        "grid may send reduce-only orders in BTC; no order can pass: the file of service does not say what "
+        "reduce_only and symbols could be judged by"
+    )
     (closed,) = (line for line in lines if line["event"] == "policy_closes_routes")
-    assert closed["routes"] == (
-        "POST /v1/trade/order (reduce_only), POST /v1/trade/order/modify (symbols), "
+    assert closed["policy"] == (
+        "closes POST /v1/trade/order (reduce_only), POST /v1/trade/order/modify (symbols), "
         "all trading routes that the venue's file does not name"
     )
 

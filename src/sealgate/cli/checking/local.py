@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sealgate.config import Address, Config
 from sealgate.core.findings import Finding, Level, fail, ok, warn
-from sealgate.core.policy import words
 from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
 from sealgate.gateway.doors.admin_socket import check_admin
@@ -25,7 +24,7 @@ from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.keys.parts import key_with
 from sealgate.gateway.keys.roster import read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
-from sealgate.gateway.life.rules import CLOSED_FIX, UNNAMED, closed_routes, policies
+from sealgate.gateway.life.rules import look_at_closed, look_at_policy, policies
 from sealgate.gateway.upstream.slots import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
@@ -125,11 +124,8 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
 def look_at_policies(config: Config) -> Iterator[Finding]:
     """Yield what each bot may order, and which routes that closes to it."""
     for bot, policy in policies(config).items():
-        area = f"bots.{bot}.policy"
-        yield ok(area, f"{bot} {words(policy)}")
-        closed = list(closed_routes(config, policy))
-        told = f"closes {', '.join((*closed, UNNAMED))}"
-        yield warn(area, told, CLOSED_FIX) if closed else ok(area, told)
+        yield look_at_policy(config, bot, policy)
+        yield look_at_closed(config, bot, policy)
 
 
 def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

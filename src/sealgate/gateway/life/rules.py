@@ -7,9 +7,10 @@ import structlog
 from sealgate.config import Config
 from sealgate.config.model import Policy as PolicySettings
 from sealgate.core.admission import Bot, Rules
+from sealgate.core.findings import Finding, Level, ok, warn
 from sealgate.core.headers import HeaderRules
 from sealgate.core.policy import Guard, Policy, PolicyMemory, is_judged, words
-from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, RouteTable
+from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
 from sealgate.core.target import Target
 from sealgate.gateway.keys.roster import Roster
 
@@ -75,28 +76,62 @@ def _policy(settings: PolicySettings) -> Policy:
     )
 
 
-def closed_routes(config: Config, policy: Policy) -> Iterator[str]:
-    """Yield each route of the venue's file that trades and cannot be judged, with the setting that cannot."""
+def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
+    """Yield each route of the venue's file of which a policy speaks, and its name."""
     table, prefix = route_table(config), config.upstream.prefix
     for row in config.venue.routes:
         for method in METHODS if row.method == "*" else (row.method,):
             route = table.find(method, row.template)
-            needs_judging = route.auth not in (Auth.APP_ONLY, Auth.SESSION) and is_judged(route)
-            if needs_judging and (rule := policy.lacks(route.order)) is not None:
-                yield f"{method} {prefix}{row.template} ({rule})"
+            if route.auth not in (Auth.APP_ONLY, Auth.SESSION) and is_judged(route):
+                yield f"{method} {prefix}{row.template}", route
+
+
+def look_at_policy(config: Config, bot: str, policy: Policy) -> Finding:
+    """Return what a bot may order, or that none of it, or little of it, can pass at this venue."""
+    area, text, venue = f"bots.{bot}.policy", f"{bot} {words(policy)}", config.venue.name
+    can = "would" if policy.observe else "can"
+    shapes = [route.order for _, route in _judged_routes(config) if route.order is not None]
+    lacking = {policy.lacks(shape) for shape in shapes}
+    if None not in lacking:
+        rules = " and ".join(sorted(filter(None, lacking)))
+        gap = f"what {rules} could be judged by" if rules else "how orders are read"
+        fix = "say it in a venue file of your own (docs/venues.md)" + (
+            f", or leave out {rules}" if rules else ""
+        )
+        level = Level.WARN if policy.observe else Level.FAIL
+        return Finding(
+            area, level, f"{text}; no order {can} pass: the file of {venue} does not say {gap}", fix
+        )
+    if policy.max_notional is not None and not any(row.prices for row in config.venue.routes):
+        gap = f"only buys with a limit {can} pass: the file of {venue} names no prices for max_notional"
+        return warn(area, f"{text}; {gap}", "if the bot sends others, leave out max_notional")
+    return ok(area, text)
+
+
+def look_at_closed(config: Config, bot: str, policy: Policy) -> Finding:
+    """Return which routes a policy closes, each named one with the setting that cannot be judged there."""
+    closed = [
+        f"{name} ({rule})"
+        for name, route in _judged_routes(config)
+        if (rule := policy.lacks(route.order)) is not None
+    ]
+    verb = "would close" if policy.observe else "closes"
+    text = f"{verb} {', '.join((*closed, _UNNAMED))}"
+    fix = "if the bot needs one, say in a venue file of your own how its orders are read (docs/venues.md)"
+    area = f"bots.{bot}.policy"
+    return warn(area, text, fix) if closed else ok(area, text)
+
+
+_UNNAMED = "all trading routes that the venue's file does not name"
 
 
 def tell_policies(config: Config, guards: Mapping[str, Guard]) -> None:
     """Say in the log what each bot may order, and which routes its policy closes."""
     for bot, guard in guards.items():
-        log.info("policy", bot=bot, policy=words(guard.policy))
-        closed = list(closed_routes(config, guard.policy))
-        tell = log.warning if closed else log.info
-        tell("policy_closes_routes", bot=bot, routes=", ".join((*closed, UNNAMED)), fix=CLOSED_FIX)
-
-
-UNNAMED = "all trading routes that the venue's file does not name"
-CLOSED_FIX = "if the bot needs one, say in a venue file of your own how its orders are read (docs/venues.md)"
+        for event, look in (("policy", look_at_policy), ("policy_closes_routes", look_at_closed)):
+            found = look(config, bot, guard.policy)
+            tell = {Level.OK: log.info, Level.WARN: log.warning, Level.FAIL: log.error}[found.level]
+            tell(event, bot=bot, policy=found.text, fix=found.fix or None)
 
 
 def method_of_read(config: Config, target: Target) -> str:

@@ -95,7 +95,10 @@ class Pipeline:
             self._limit_validity(ticket, checks.valid_ms, request, context)
         if checks is not None and checks.guard is not None:
             passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
-            context.spent = None if passed is None else (checks.guard.spent, passed)
+            if isinstance(passed, str):
+                context.detail = passed
+            else:
+                context.spent = checks.guard.spent, passed
         self._check_standing(ticket)
         answer = await self.deliver(ticket, body, context)
         if checks is not None and checks.prices is not None:
