@@ -63,7 +63,7 @@ plain = st.builds(
 )
 
 
-@settings(max_examples=2000)
+@settings(max_examples=500)
 @given(targets | plain | st.text().map(f"{PREFIX}/{{}}".format))
 def test_what_is_accepted_has_one_reading(raw: str) -> None:
     try:
