@@ -226,7 +226,7 @@ async def test_who_leaves_hands_the_lead_over(upstream: Upstream, redis: RedisSe
 @pytest.mark.usefixtures("patient")
 async def test_shares_are_fair_among_all_bots_wherever_they_are(redis: RedisServer) -> None:
     """A bot that asks at both gateways gets no more than its weight says."""
-    tables: dict[str, Any] = {"bots": bots_table(), "limits": {"redis": redis.url, "known": ["40/0.5s"]}}
+    tables: dict[str, Any] = {"bots": bots_table(), "limits": {"redis": redis.url, "known": ["20/0.5s"]}}
     settings = SandboxSettings(limit_kind="none")
     async with running_sandbox(settings) as sandbox, contextlib.AsyncExitStack() as stack:
         host, _, port = sandbox.base_url.removeprefix("http://").rpartition(":")
@@ -237,10 +237,10 @@ async def test_shares_are_fair_among_all_bots_wherever_they_are(redis: RedisServ
         for _ in range(2):
             gateway = await stack.enter_async_context(running_gateway(config, (), environ))
             addresses.append((gateway.address.host, gateway.address.port))
-        herd = await stack.enter_async_context(running_herd(addresses[0], 8))
-        await stack.enter_async_context(flooding(addresses[1], "one", 8))
-        await herd.until_accepted(250)
-        entries = [entry for entry in await journal_at((host, int(port))) if entry.n > 100]
+        herd = await stack.enter_async_context(running_herd(addresses[0], 16))
+        await stack.enter_async_context(flooding(addresses[1], "one", 16))
+        await herd.until_accepted(200)
+        entries = [entry for entry in await journal_at((host, int(port))) if entry.n > 80]
     assert all(0.85 <= share <= 1.15 for share in shares(entries).values()), shares(entries)
 
 
