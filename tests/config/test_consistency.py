@@ -90,6 +90,16 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
         "bots.a.policy.observe",
         "has no effect; add a rule, such as symbols",
     ),
+    "a policy that is empty": (
+        {"keys": ONE, "bots": {"a": {**BOT, "policy": {}}}},
+        "bots.a.policy",
+        "has no rule, so it limits nothing; add one, such as symbols",
+    ),
+    "a policy that says no to its only rule": (
+        {"keys": ONE, "bots": {"a": {**BOT, "policy": {"reduce_only": False}}}},
+        "bots.a.policy",
+        "has no rule, so it limits nothing; add one, such as symbols",
+    ),
     "a group without a socket": (
         {"keys": ONE, "listen": {"unix_mode": "0660", "unix_group": "0"}},
         "listen.unix_mode",

@@ -126,6 +126,8 @@ def _policies_say_something(config: Config) -> Iterator[Problem]:
         symbols, sizes, path = bot.policy.symbols, bot.policy.max_size, ("bots", name, "policy")
         if bot.policy.observe and not bot.policy.is_set:
             yield Problem((*path, "observe"), "has no effect; add a rule, such as symbols")
+        elif "policy" in bot.model_fields_set and not bot.policy.is_set:
+            yield Problem(path, "has no rule, so it limits nothing; add one, such as symbols")
         if symbols and isinstance(sizes, Mapping):
             for symbol in (one for one in symbols if one not in sizes):
                 text = f"has no size for {symbol}, so each order in it would be refused; add it"

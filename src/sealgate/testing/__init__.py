@@ -39,7 +39,7 @@ class Sandbox:
         return self._switch("clock", clock)
 
     def faults(self, *faults: Mapping[str, Any], seed: int | None = None) -> dict[str, Any]:
-        """Make requests fail, as `faults({"kind": "reset_after", "next": 1})`; without arguments, no more."""
+        """Make requests fail, as `faults({"kind": "cut", "match": "POST *", "next": 1})`; else no more."""
         return self._switch("faults", {"seed": seed, "faults": faults} if faults else {})
 
     def market(self, **change: Any) -> dict[str, Any]:
