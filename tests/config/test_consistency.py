@@ -49,6 +49,16 @@ CONSISTENT: dict[str, Tree] = {
         "keys": ONE,
         "bots": {"a": {**BOT, "policy": {"max_size": {"BTC": "1", "ETH": "2"}}}},
     },
+    "a window of the key's own": {"keys": {"main": {**KEY, "recv_window_ms": 1000}}},
+    "a window that is sent along": {"venue": "bybit", "keys": {"main": {**KEY, "recv_window_ms": 900}}},
+    "a window that the file does not know": {
+        "venue": "blofin",
+        "keys": {"main": {**KEY, "passphrase": "env:P", "recv_window_ms": 900}},
+    },
+    "the window that the exchange has": {
+        "venue": "gate",
+        "keys": {"main": {**KEY, "recv_window_ms": 60_000}},
+    },
     "no admin address": {"keys": ONE, "admin": {"tcp": ""}},
     "a route inside": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "lane": "order"}]},
     "a route that only costs more": {"keys": ONE, "routes": [{"match": "GET /v1/trade/x", "cost": 5}]},
@@ -61,6 +71,11 @@ CONSISTENT: dict[str, Tree] = {
 
 INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "no key": ({}, "keys", "names no key"),
+    "a window that the exchange does not let a key have": (
+        {"venue": "okx", "keys": {"main": {**KEY, "passphrase": "env:P", "recv_window_ms": 5000}}},
+        "keys.main.recv_window_ms",
+        "is not how long okx takes a timestamp, always 30000 ms; leave it out",
+    ),
     "a policy with a symbol that has no size": (
         {
             "keys": ONE,

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.stamps import Stamps
+from sealgate.core.validity import begin_validity, parse_valid_ms
 from sealgate.errors import Refusal
 
 WINDOW_MS = 5000
@@ -51,15 +53,58 @@ def test_the_window_ends_as_promised(
     read_at = now
     stamped_at = read_at + waited * valid_ms / 1000
     bound_ms = clock.error(stamped_at) * 1000
-    left_s = read_at + valid_ms / 1000 - stamped_at
+    validity = begin_validity(valid_ms, read_at, "main", WINDOW_MS)
     if valid_ms < 2 * math.ceil(bound_ms):
         with pytest.raises(Refusal, match="too short"):
-            clock.end_ms(valid_ms, left_s, stamped_at)
+            validity.stamp(clock, Stamps(), 7, stamped_at)
         return
-    timestamp_ms = clock.end_ms(valid_ms, left_s, stamped_at) - WINDOW_MS
+    timestamp_ms = validity.stamp(clock, Stamps(), 7, stamped_at)
     arrives_at = max(stamped_at, read_at + arrives * valid_ms / 1000)
     elapsed_ms = (arrives_at - read_at) * 1000
     if is_accepted(timestamp_ms, server_at(arrives_at, offset, ppm)):
         assert elapsed_ms <= valid_ms + bound_ms + ROUNDING_MS
     else:
         assert elapsed_ms >= valid_ms - 2 * bound_ms - ROUNDING_MS
+
+
+SYNCED = ServerClock().observe(Sample(99.99, 100.0, 5000.0))
+
+
+@pytest.mark.parametrize("valid_ms", [30, 100, 150, 5000])
+def test_equal_orders_at_once_lose_at_most_a_tenth_of_their_time(valid_ms: int) -> None:
+    """Whatever equal requests without the header came before them."""
+    stamps, content = Stamps(), 7
+    for _ in range(200):
+        stamps.take(int(SYNCED.timestamp_ms(100.0)), content)
+    taken = [
+        begin_validity(valid_ms, 100.0, "main", WINDOW_MS).stamp(SYNCED, stamps, content, 100.0)
+        for _ in range(200)
+    ]
+    assert min(taken) == max(taken) - min(valid_ms // 10, 199)
+    assert len(set(taken)) == min(valid_ms // 10 + 1, 200)
+
+
+def test_the_end_is_one_for_all_attempts_and_then_it_is_over() -> None:
+    validity, stamps = begin_validity(100, 100.0, "main", WINDOW_MS), Stamps()
+    first = validity.stamp(SYNCED, stamps, 7, 100.0)
+    later = SYNCED.observe(Sample(100.04, 100.05, 5000.06))
+    assert first - 2 <= validity.stamp(later, stamps, 7, 100.06) <= first
+    validity.check(100.099)
+    with pytest.raises(Refusal) as over:
+        validity.check(100.1)
+    assert over.value.slug == "deadline_exceeded"
+    assert [validity.explains(at, 0.01) for at in (100.05, 100.08, 100.2)] == [False, True, True]
+
+
+def test_a_validity_that_cannot_be_held_is_refused() -> None:
+    for text in ("", "0", "1.5", "\u0661"):
+        with pytest.raises(Refusal, match="whole number"):
+            parse_valid_ms(text)
+    assert parse_valid_ms("0100") == 100
+    with pytest.raises(Refusal, match="not known to the millisecond"):
+        begin_validity(100, 0.0, "main", None)
+    with pytest.raises(Refusal, match=r"above keys\.main\.recv_window_ms, 5000 ms"):
+        begin_validity(5001, 0.0, "main", WINDOW_MS)
+    with pytest.raises(Refusal) as unsynced:
+        begin_validity(100, 0.0, "main", WINDOW_MS).stamp(ServerClock(), Stamps(), 7, 0.0)
+    assert unsynced.value.slug == "clock_unsynced"

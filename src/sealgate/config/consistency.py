@@ -40,6 +40,16 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
                 yield Problem(("keys", alias, setting), f"has no effect: the venue {name} wants none")
 
 
+def _windows_are_the_exchange_s(config: Config) -> Iterator[Problem]:
+    """By a shorter one, an order would be said to be dead while the exchange still takes it."""
+    venue = config.venue
+    for alias, key in config.keys.items():
+        if venue.fixes_window and key.recv_window_ms != venue.recv_window_ms:
+            always = f"always {venue.recv_window_ms} ms; leave it out"
+            text = f"is not how long {venue.name} takes a timestamp, {always}"
+            yield Problem(("keys", alias, "recv_window_ms"), text)
+
+
 def _exchange_is_another(config: Config) -> Iterator[Problem]:
     exchange = Address(config.base_url.host, config.base_url.port)
     for setting, own in (("listen.tcp", config.listen.tcp), ("admin.tcp", config.admin.tcp)):
@@ -174,6 +184,7 @@ def _aliases(config: Config) -> str:
 _CHECKS = (
     _has_a_key,
     _keys_are_whole,
+    _windows_are_the_exchange_s,
     _prefix_comes_once,
     _exchange_is_another,
     _listens,

@@ -16,8 +16,9 @@ from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.host_name import host_name
 from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, is_judged
 from sealgate.core.replays import parse_key
-from sealgate.core.routes import METHODS, Auth, Lane, Permission, Route, RouteTable
+from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, parse_target
+from sealgate.core.validity import parse_valid_ms
 from sealgate.errors import Refusal
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -349,19 +350,10 @@ def _checks(bot: Bot, route: Route, head: Head, rules: Rules) -> Checks | None:
     """Return what this request is looked at for, None where that is nothing."""
     guard = rules.guards.get(bot.name) if is_judged(route) else None
     prices = rules.prices if route.prices is not None and route.is_read else None
-    valid_ms = 0
-    if b"x-gateway-valid-ms" in head.kept and not route.is_read and route.lane is not Lane.CANCEL:
-        valid_ms = _valid_ms(head)
-    if guard is None and prices is None and not valid_ms:
+    valid = head.text(b"x-gateway-valid-ms") if is_judged(route) else None
+    if guard is None and prices is None and valid is None:
         return None
-    return Checks(guard, prices, valid_ms)
-
-
-def _valid_ms(head: Head) -> int:
-    text = head.text(b"x-gateway-valid-ms") or ""
-    if not _DEADLINE.fullmatch(text) or not int(text):
-        raise Refusal("bad_request", "X-Gateway-Valid-Ms is not a whole number of milliseconds above 0.")
-    return int(text)
+    return Checks(guard, prices, 0 if valid is None else parse_valid_ms(valid))
 
 
 def _choose_key(bot: Bot, head: Head) -> str:

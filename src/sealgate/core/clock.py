@@ -15,8 +15,6 @@ Times are seconds. "Ours" is a clock that counts suspend and is never set; `now`
 import math
 from dataclasses import dataclass, replace
 
-from sealgate.errors import Refusal
-
 DRIFT = 200e-6  # seconds per second: a quartz clock is within 100 ppm, and there are two
 
 
@@ -93,16 +91,6 @@ class ServerClock:
         The clock must be synced.
         """
         return int((now + self.low - DRIFT * now) * 1000)
-
-    def end_ms(self, valid_ms: int, left_s: float, now: float) -> int:
-        """Return the server's millisecond in which so much of X-Gateway-Valid-Ms is over, and none later.
-
-        It is at most twice the bound early. Raises Refusal `bad_request` where all of it is less than that.
-        """
-        if valid_ms < (shortest_ms := 2 * math.ceil(self.error(now) * 1000)):
-            detail = f"It is below {shortest_ms} ms, twice what the exchange's clock may be off by."
-            raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too short. {detail}")
-        return self.timestamp_ms(now) + math.floor(left_s * 1000)
 
 
 def _edges(sample: Sample) -> tuple[float, float]:

@@ -22,10 +22,13 @@ class Stamps:
     def __init__(self) -> None:
         self._taken: dict[int, tuple[int, int, int]] = {}
 
-    def take(self, now_ms: int, content: int) -> int:
-        """Return a timestamp, at most `now_ms`; `content` is a hash of all that is signed besides."""
+    def take(self, now_ms: int, content: int, furthest_ms: int = FURTHEST_MS) -> int:
+        """Return a timestamp, at most `now_ms`, and at most `furthest_ms` before it if not yet taken there.
+
+        `content` is a hash of all that is signed besides.
+        """
         latest, floor, low = self._taken.pop(content, _NEVER)
-        too_old_ms = now_ms - FURTHEST_MS - 1
+        too_old_ms = now_ms - furthest_ms - 1
         if now_ms > latest:
             if low - max(floor, too_old_ms) < now_ms - latest:
                 floor, low = latest, now_ms

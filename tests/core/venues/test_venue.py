@@ -347,6 +347,10 @@ def test_how_long_a_timestamp_holds_is_said_by_the_file_or_not_at_all() -> None:
     expiring = mine("expires_s = 9")
     assert (expiring.recv_window_ms, expiring.states_window) == (9000, True)
     assert (mine().recv_window_ms, mine().states_window) == (5000, False)
+    assert (windowed.fixes_window, expiring.fixes_window, mine().fixes_window) == (True, True, False)
+    sent = mine('recv_window = "7000"', headers=HEADERS + 'W = "{recv_window}"\n')
+    by_key = mine('recv_window = "7000"\nrecv_window_per_key = true')
+    assert (sent.fixes_window, by_key.fixes_window) == (False, False)
 
 
 def test_what_is_signed_of_a_request_and_what_it_says_of_the_key() -> None:

@@ -62,6 +62,23 @@ async def running(
         await until(lambda: all(one.transport is None for one in server.connections))
 
 
+async def test_only_a_head_that_waited_behind_another_says_since_when() -> None:
+    times, came_at, is_open = iter((7.0, 8.0, 9.0)), list[float](), asyncio.Event()
+
+    async def note(incoming: Incoming) -> bool:
+        came_at.append(incoming.read_at)
+        await is_open.wait()
+        return await answer(incoming)
+
+    service = replace(SERVICE, handle=note, now=lambda: next(times))
+    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request() + request())
+        await until(lambda: len(came_at) == 1)
+        is_open.set()
+        assert [(await bot.reply(b"GET")).status for _ in range(2)] == [200, 200]
+    assert came_at == [0.0, 7.0]
+
+
 async def test_an_idle_connection_is_closed() -> None:
     async with running(replace(SERVICE, idle_s=SHORT_S)) as (_, port), bot_at("127.0.0.1", port) as bot:
         assert (await bot.ask(request())).status == 200

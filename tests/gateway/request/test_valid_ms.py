@@ -191,14 +191,31 @@ async def test_it_must_not_come_twice(station: Station, name: bytes) -> None:
     assert told(answer) == (400, "not_sent", "bad_request")
 
 
-@pytest.mark.parametrize("method", [b"GET", b"DELETE"])
-async def test_reads_and_cancels_ignore_it(station: Station, method: bytes) -> None:
+@pytest.mark.parametrize(("method", "target"), [(b"GET", ORDER), (b"POST", ORDER + b"/cancel")])
+async def test_reads_and_cancels_that_the_file_names_ignore_it(
+    station: Station, method: bytes, target: bytes
+) -> None:
     async with station.bot() as bot:
-        asked = request(method, ORDER + b"/7", b"X-Gateway-Valid-Ms: nonsense")
+        asked = request(method, target, b"X-Gateway-Valid-Ms: nonsense")
         assert (await bot.ask(asked)).status == 200
     (received,) = station.upstream.received
     assert abs(stamp(received) - received.at_ms) < 2000
     assert received.head.value(b"X-Gateway-Valid-Ms") is None
+
+
+@pytest.mark.parametrize(
+    ("method", "target"), [(b"DELETE", ORDER + b"/7"), (b"POST", b"/v1/trade/x/cancel"), (b"POST", ORDER)]
+)
+async def test_what_may_be_an_order_heeds_it_in_any_lane(
+    upstream: Upstream, method: bytes, target: bytes
+) -> None:
+    moved = [{"match": "POST /v1/trade/order", "lane": "cancel"}]
+    async with running_station(upstream, routes=moved) as station:
+        answer = await station.ask(request(method, target, b"X-Gateway-Valid-Ms: nonsense"))
+        assert told(answer) == (400, "not_sent", "bad_request")
+        await station.ask(request(method, target, b"X-Gateway-Valid-Ms: 1000"))
+        (received,) = upstream.received
+        assert stamp(received) <= received.at_ms - 3500
 
 
 async def test_without_it_a_timestamp_is_of_now(station: Station) -> None:

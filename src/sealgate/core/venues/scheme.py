@@ -99,6 +99,7 @@ _KEYS = (
     "nonce",
     "nonce_order",
     "recv_window",
+    "recv_window_per_key",
     *_TEXTS,
 )
 _TABLES = ("sorts_query", "strips", "drops", "headers", "parts")
@@ -139,6 +140,7 @@ class Scheme:
     nonce: str
     nonce_order: str
     recv_window: str
+    recv_window_per_key: bool
     message: Choice
     query: Choice
     query_end: Choice
@@ -209,6 +211,7 @@ def read_scheme(table: Table) -> Scheme:
         nonce=table.text("nonce", "none", NONCES),
         nonce_order=table.text("nonce_order", "rising", NONCE_ORDERS),
         recv_window=table.checked("recv_window", _DIGITS, "a number of milliseconds", ""),
+        recv_window_per_key=table.flag("recv_window_per_key"),
         sorts_query=table.flag("sorts_query"),
         strips=frozenset(name.encode("ascii") for name in table.texts("strips")),
         drops=table.texts("drops"),

@@ -109,6 +109,12 @@ class Venue:
         return signing.needs("timestamp") and bool(signing.recv_window or signing.expires_s)
 
     @property
+    def fixes_window(self) -> bool:
+        """Whether the exchange grants all timestamps the same time, and no request says otherwise."""
+        signing = self.signing
+        return self.states_window and not (signing.recv_window_per_key or signing.needs("recv_window"))
+
+    @property
     def header_prefix(self) -> str:
         """What the names of the signing headers have in common at their beginning."""
         names = [name for name, _ in self.signing.headers]

@@ -121,12 +121,10 @@ class KeptClock:
             return int(self._host.wall() * 1000)
         return self._clock.timestamp_ms(now)
 
-    def end_ms(self, valid_ms: int, left_s: float, now: float) -> int:
-        """Return when X-Gateway-Valid-Ms ends, as `ServerClock.end_ms` does. Raises Refusal."""
-        if self._clock.last is None:
-            detail = "X-Gateway-Valid-Ms needs the exchange's time, not this host's."
-            raise Refusal("clock_unsynced", detail)
-        return self._clock.end_ms(valid_ms, left_s, now)
+    @property
+    def known(self) -> ServerClock:
+        """What the samples say so far."""
+        return self._clock
 
     def _notice_jumps(self) -> None:
         clocks = self._host.clocks()

@@ -41,7 +41,7 @@ _ENDED: Final = 3  # all was answered: it closes, or is closed
 class Incoming:
     """A request as it comes in. `may_stay` says whether the connection outlives it.
 
-    `read_at` is when its head came, by the loop's clock, where it then waited behind another; else 0.0.
+    `read_at` is when its head came, by `Service.now`, where it then waited behind another; else 0.0.
     """
 
     __slots__ = ("body", "connection", "head", "may_stay", "read_at")
@@ -64,7 +64,7 @@ class Service:
 
     `handle` writes the reply to a request and says whether the connection may stay; `malformed` returns the
     reply to what is no request. `memory` returns the heads that were admitted before. `identify` says who is
-    at the other end of a new connection.
+    at the other end of a new connection, `now` what time it is when a head comes that has to wait.
     """
 
     handle: Callable[[Incoming], Awaitable[bool]]
@@ -72,6 +72,7 @@ class Service:
     head_timeout_s: float
     memory: Callable[[], HeadMemory[RequestHead]] = field(default=HeadMemory)
     identify: Callable[[asyncio.BaseTransport], Any] = lambda _: None
+    now: Callable[[], float] = lambda: 0.0
     idle_s: float = 75.0  # longer than the usual client keeps an idle connection
 
 
@@ -130,7 +131,7 @@ class ServerConnection(Flow):
                 self._queue.append(Incoming(head, Body(self, body), self))
                 self._wake()
                 return
-        self._ahead.append((data, 0.0 if is_waited_for else self._loop.time()))
+        self._ahead.append((data, 0.0 if is_waited_for else self._service.now()))
         self._parse()
         if self._queue:
             self._wake()
@@ -142,7 +143,7 @@ class ServerConnection(Flow):
                 break
             data, came_at = self._ahead.popleft()
             if len(data) > PIECE_BYTES:
-                self._ahead.appendleft((data[PIECE_BYTES:], came_at or self._loop.time()))
+                self._ahead.appendleft((data[PIECE_BYTES:], came_at or self._service.now()))
             was_in_head = self._parser.is_in_head
             for event in self._parser.feed(data[:PIECE_BYTES]):
                 self._take(event, came_at)
@@ -160,7 +161,7 @@ class ServerConnection(Flow):
         if isinstance(event, RequestHead):
             self._state = _OPEN
             self._latest = Incoming(event, Body(self), self)
-            self._latest.read_at = came_at or (self._loop.time() if self._queue else 0.0)
+            self._latest.read_at = came_at or (self._service.now() if self._queue else 0.0)
             self._queue.append(self._latest)
             # What follows was written for the other end of a tunnel, or by HTTP/1.0, which knows no chunks.
             self._ends_oddly = event.method == "CONNECT" or (

@@ -174,6 +174,7 @@ async def running_gateway(
             config.listen.head_timeout,
             memory=lambda: handler.pipeline.heads,
             identify=peer_of,
+            now=host.now,
         )
         wanted = config.listen.max_connections
         server = BotServer(service, wanted, room_for_bots(wanted, pipeline.tree.upstream.most_connections))

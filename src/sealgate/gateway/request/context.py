@@ -14,6 +14,7 @@ from sealgate.errors import Refusal
 if TYPE_CHECKING:
     from sealgate.core.policy import Passed, Spent
     from sealgate.core.replays import Name
+    from sealgate.core.validity import Validity
     from sealgate.gateway.journal import Order
 
 
@@ -42,9 +43,9 @@ class RequestContext(Outcome):
     `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `spent` is what it
     used of its bot's policy. `breaker` is the KeyBreaker of the key that it goes with.
     `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
-    reply refused it for the limit; `is_late`: for its time, as X-Gateway-Valid-Ms wants it. `valid_until` is
-    when that ends, 0.0 without it; `valid_until_ms` is the same by the exchange's clock, 0 until the first
-    stamp. `has_shared`: it waited for the reply of another request, in vain; `may_share`: it may do so again.
+    reply refused it for the limit; `is_late`: for its time, as its `validity` wants it, None without
+    X-Gateway-Valid-Ms. `has_shared`: it waited for the reply of another request, in vain; `may_share`: it may
+    do so again.
     """
 
     __slots__ = (
@@ -73,8 +74,7 @@ class RequestContext(Outcome):
         "spent",
         "ticket",
         "timestamp_ms",
-        "valid_until",
-        "valid_until_ms",
+        "validity",
     )
 
     def __init__(self, own_id: str, now: float, method: str, task: asyncio.Task[None] | None = None) -> None:
@@ -82,8 +82,9 @@ class RequestContext(Outcome):
         self.own_id = own_id
         self.ticket: Ticket | None = None
         self.breaker: object = None
-        self.give_up_at = self.ends_at = self.not_before = self.sent_at = self.valid_until = 0.0
-        self.timestamp_ms = self.fence_ms = self.valid_until_ms = 0
+        self.validity: Validity | None = None
+        self.give_up_at = self.ends_at = self.not_before = self.sent_at = 0.0
+        self.timestamp_ms = self.fence_ms = 0
         self.is_over = self.is_in_flight = self.is_limited = self.is_late = False
         self.needs_new_connection = self.has_shared = False
         self.may_be_stopped = self.may_share = True
@@ -160,7 +161,8 @@ class RequestContext(Outcome):
 
     def has_resynced(self, step_s: float | None) -> None:
         """Note by how much the exchange's clock moved, for the error that a refused timestamp was."""
-        self.valid_until_ms = 0  # it was by the clock before
+        if self.validity is not None:
+            self.validity.end_ms = 0  # it was by the clock before
         if not self.upstream_errors:  # it was that of another one, which this one went along with
             return
         *earlier, refused = self.upstream_errors

@@ -25,7 +25,6 @@ from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.upstream.answer import Answer
 
 _SIGNED = Auth.SIGNED
-_ROUNDING_S = 0.003  # of timestamps, by which a window may end before its time
 _DONE, _TIMESTAMP = Means.DONE, Means.TIMESTAMP
 
 
@@ -55,10 +54,9 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
         if ticket.route.auth is _SIGNED:
             clock.was_accepted()
         return
-    if verdict.means is _TIMESTAMP and context.valid_until:
-        slack_s = 2 * (clock.error_s() or 0.0) + _ROUNDING_S
-        context.is_late = now >= context.valid_until - slack_s
-        if context.is_late:  # refused as the bot wanted it: no fault of anybody's clock
+    if verdict.means is _TIMESTAMP and context.validity is not None:
+        context.is_late = context.validity.explains(now, clock.error_s() or 0.0)
+        if context.is_late:
             return
     error = UpstreamError(verdict, context.sent_at, taught.retry_after_s, clock.error_s())
     context.upstream_errors += (error,)

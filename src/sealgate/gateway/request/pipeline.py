@@ -13,6 +13,7 @@ from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKi
 from sealgate.core.policy import Prices
 from sealgate.core.recent_reads import RecentReads
 from sealgate.core.routes import Auth, Lane
+from sealgate.core.validity import begin_validity
 from sealgate.core.venues.replies import Means
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.body import read_body, whole_body
@@ -92,7 +93,7 @@ class Pipeline:
             return known
         checks = ticket.checks
         if checks is not None and checks.valid_ms:
-            self._limit_validity(ticket, checks.valid_ms, request, context)
+            self._limit_validity(ticket, checks.valid_ms, request.read_at or context.started, context)
         if checks is not None and checks.guard is not None:
             passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
             if isinstance(passed, str):
@@ -105,20 +106,12 @@ class Pipeline:
             _learn_prices(checks.prices, ticket, body, answer, context)
         return passed_on(answer)
 
-    def _limit_validity(
-        self, ticket: Ticket, valid_ms: int, request: Incoming, context: RequestContext
-    ) -> None:
-        """Fix when X-Gateway-Valid-Ms ends. Raises Refusal `bad_request` where its key cannot hold it."""
-        key, since = self.tree.live_keys[ticket.key].key, context.started
-        if ticket.route.auth is not _SIGNED or not key.dates_back:
-            raise Refusal("bad_request", _NO_WINDOW.format(key.alias))
-        if valid_ms > key.recv_window_ms:
-            detail = f"It is above keys.{key.alias}.recv_window_ms, {key.recv_window_ms} ms."
-            raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too long. {detail}")
-        if request.read_at:
-            since = self._host.now() - (asyncio.get_running_loop().time() - request.read_at)
-        context.valid_until = since + valid_ms / 1000
-        context.give_up_at = min(context.give_up_at, context.valid_until)
+    def _limit_validity(self, ticket: Ticket, valid_ms: int, since: float, context: RequestContext) -> None:
+        """Fix when X-Gateway-Valid-Ms ends, of an order whose head was read at `since`. Raises Refusal."""
+        key = self.tree.live_keys[ticket.key].key
+        window_ms = key.recv_window_ms if key.dates_back and ticket.route.auth is _SIGNED else None
+        context.validity = begin_validity(valid_ms, since, key.alias, window_ms)
+        context.give_up_at = min(context.give_up_at, context.validity.until)
 
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
@@ -387,12 +380,10 @@ class Pipeline:
         key, clock = live_key.key, self.tree.clock
         content = key.sealer.content(ticket.method, ticket.target, body)
         now_ms = clock.timestamp_ms(now)
-        if ticket.checks is not None and ticket.checks.valid_ms:
-            end_ms = clock.end_ms(ticket.checks.valid_ms, context.valid_until - now, now)
-            context.valid_until_ms = min(end_ms, context.valid_until_ms or end_ms)  # one for all attempts
-            now_ms = context.valid_until_ms - key.recv_window_ms
-            content = ~content  # these do not rise as the others do
-        context.timestamp_ms = live_key.stamps.take(now_ms, content)
+        if context.validity is None:
+            context.timestamp_ms = live_key.stamps.take(now_ms, content)
+        else:
+            context.timestamp_ms = context.validity.stamp(clock.known, live_key.stamps, content, now)
         fence_ms = context.timestamp_ms + key.recv_window_ms + clock.error_ms(now)
         context.fence_ms = fence_ms if key.has_fence else 0
         self._books.signed(context)
@@ -423,8 +414,8 @@ class Pipeline:
         time_left_s = context.ends_at - now
         if time_left_s <= 0:
             raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
-        if 0 < context.valid_until <= now:
-            raise Refusal("deadline_exceeded", "X-Gateway-Valid-Ms was over before it could be sent.")
+        if context.validity is not None:
+            context.validity.check(now)
         return min(self.tree.limits.total_timeout_s, time_left_s)
 
     def _learn(
@@ -472,12 +463,6 @@ class Pipeline:
                 )
         except Exception:
             log.exception("reply_not_learned_from", request_id=context.request_id)
-
-
-_NO_WINDOW = (
-    "X-Gateway-Valid-Ms cannot be held: how long the exchange takes a timestamp of the key {0} is not known "
-    "to the millisecond."
-)
 
 
 def _may_be_lost(ticket: Ticket, context: RequestContext) -> bool:
