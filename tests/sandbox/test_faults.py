@@ -67,6 +67,15 @@ async def test_a_delay_comes_after_execution() -> None:
         assert bot.host.slept == [2.5]
 
 
+@pytest.mark.parametrize(("delay_s", "verdict"), [(4.9, "ok"), (5.1, "timestamp_outside")])
+async def test_a_late_request_is_judged_when_it_arrives(delay_s: float, verdict: str) -> None:
+    async with bot_at_sandbox() as bot:
+        await _strike(bot, kind="late", delay_s=delay_s)
+        await bot.order()
+        (line,) = await bot.journal()
+        assert (line["fault"], line["verdict"], line["executed"]) == ("late", verdict, verdict == "ok")
+
+
 async def test_a_delayed_reply_holds_its_place_under_a_concurrency_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

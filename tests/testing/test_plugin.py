@@ -85,6 +85,16 @@ def test_faults_strike_the_next_requests_and_no_more(
     assert send(sealgate_gateway, "/order", ORDER).status_code == 200
 
 
+@pytest.mark.parametrize(("valid", "outcome"), [({"X_Gateway_Valid_Ms": "500"}, "refused"), ({}, "done")])
+def test_an_order_that_comes_late_executes_only_while_it_is_valid(
+    sealgate_gateway: Gateway, sealgate_sandbox: Sandbox, valid: dict[str, str], outcome: str
+) -> None:
+    sealgate_sandbox.faults({"kind": "late", "delay_s": 1, "next": 1, "match": "POST *"})
+    reply = send(sealgate_gateway, "/order", ORDER, **valid)
+    assert (reply.headers["X-Gateway-Outcome"], reply.headers["X-Gateway-Attempts"]) == (outcome, "1")
+    assert [line["executed"] for line in orders(sealgate_sandbox)] == [outcome == "done"]
+
+
 def test_the_market_moves_and_fills_as_the_test_says(
     sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
 ) -> None:

@@ -1,4 +1,4 @@
-"""What a fault does to a request on its connection: delays, resets, cuts, stalls, false statuses."""
+"""What a fault does to a request on its connection: late arrival, delay, reset, cut, stall, false status."""
 
 import contextlib
 import socket
@@ -36,6 +36,7 @@ class Mishaps:
         self._refuse = refuse
         self._sleep = sleep
         self._kinds: Mapping[str, Callable[[Struck], Awaitable[web.StreamResponse]]] = {
+            "late": self._late,
             "delay": self._delay,
             "status": self._status,
             "reset_before": self._reset_before,
@@ -47,6 +48,10 @@ class Mishaps:
     async def happen(self, struck: Struck) -> web.StreamResponse:
         """Let it happen; what is returned has been sent already where the connection has ended."""
         return await self._kinds[struck.fault.kind](struck)
+
+    async def _late(self, struck: Struck) -> web.StreamResponse:
+        await self._sleep(struck.fault.delay_s)
+        return to_response(struck.answer())
 
     async def _delay(self, struck: Struck) -> web.StreamResponse:
         response = to_response(struck.answer())

@@ -53,7 +53,8 @@ class Shell:
 
     async def _act(self, raw: web.BaseRequest, request: Request, receipt: Receipt) -> web.StreamResponse:
         def answer() -> Reply:
-            reply = self._exchange.answer(request, receipt.now, receipt.found)
+            # Not as of its receipt: a fault may have held it up.
+            reply = self._exchange.answer(request, self._exchange.conditions.now(), receipt.found)
             receipt.settle(reply)
             return reply
 

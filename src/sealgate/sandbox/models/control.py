@@ -35,7 +35,7 @@ class Clock(Wire):
     drift_ppm: Annotated[float, Field(ge=-(10**6), le=10**6)] = 0.0
 
 
-FaultKind = Literal["delay", "status", "reset_before", "reset_after", "cut", "stall"]
+FaultKind = Literal["late", "delay", "status", "reset_before", "reset_after", "cut", "stall"]
 
 
 class Fault(Wire):
@@ -50,7 +50,7 @@ class Fault(Wire):
         ""
     )
     status: Annotated[int, Field(ge=400, le=599, description="for `status`")] = 503
-    delay_s: Annotated[Seconds, Field(description="of `delay`; how long a `stall` lasts")] = 0.5
+    delay_s: Annotated[Seconds, Field(description="of `late` and `delay`; how long a `stall` lasts")] = 0.5
     executed: Annotated[bool, Field(description="whether a `status` comes after execution")] = False
 
 
