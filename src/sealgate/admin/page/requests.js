@@ -3,7 +3,8 @@ import { el } from "./parts.js";
 import { countOf, ms } from "./words.js";
 
 const EVERY_MS = 1000;
-const PATIENCE_MS = 5000; // for an answer; the next question waits for it
+// How long an answer may take; the next question waits for it.
+const PATIENCE_MS = 5000;
 const COLUMNS = ["time", "bot", "status", "outcome", "request", "wait", "attempts", "reason"];
 const byId = (id) => document.getElementById(id);
 
