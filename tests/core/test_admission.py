@@ -18,7 +18,7 @@ from sealgate.core.admission import (
     asked_by,
     authenticate,
     authorise,
-    guard,
+    check_head,
     identify,
     request_id,
     trace_id,
@@ -90,10 +90,10 @@ def head_of(fields: Fields) -> Head:
     return RULES.headers.sort([(name.encode(), value.encode("latin-1")) for name, value in fields.items()])
 
 
-def guard_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = (1, 1)) -> str | None:
-    """Return the slug with which the guards refuse, None where they let it through."""
+def head_reason(fields: Fields, method: str = "GET", version: tuple[int, int] = (1, 1)) -> str | None:
+    """Return the slug with which a head is refused, None where they let it through."""
     try:
-        guard(head_of({"Host": "localhost"} | fields), method, version, RULES)
+        check_head(head_of({"Host": "localhost"} | fields), method, version, RULES)
     except Refusal as refusal:
         return refusal.slug
     return None
@@ -167,29 +167,29 @@ def guard_reason(fields: Fields, method: str = "GET", version: tuple[int, int] =
     ],
 )
 def test_what_no_bot_may_send(fields: Fields, reason: str | None) -> None:
-    assert guard_reason(fields) == reason
+    assert head_reason(fields) == reason
 
 
 def test_a_request_names_its_host() -> None:
     with pytest.raises(Refusal, match="Host header is missing") as caught:
-        guard(head_of({}), "GET", (1, 1), RULES)
+        check_head(head_of({}), "GET", (1, 1), RULES)
     assert caught.value.slug == "bad_request"
 
 
 @pytest.mark.parametrize("version", [(1, 0), (1, 1)])
 @pytest.mark.parametrize("method", METHODS)
 def test_all_methods_of_http_1_pass(method: str, version: tuple[int, int]) -> None:
-    assert guard_reason({}, method, version) is None
+    assert head_reason({}, method, version) is None
 
 
 @pytest.mark.parametrize("version", [(0, 9), (1, 2), (2, 0), (3, 0)])
 def test_other_versions_do_not(version: tuple[int, int]) -> None:
-    assert guard_reason({}, "GET", version) == "bad_request"
+    assert head_reason({}, "GET", version) == "bad_request"
 
 
 @pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "GETT", ""])
 def test_other_methods_do_not(method: str) -> None:
-    assert guard_reason({}, method) == "method_refused"
+    assert head_reason({}, method) == "method_refused"
 
 
 def test_the_guards_stand_in_this_order() -> None:
@@ -205,9 +205,9 @@ def test_the_guards_stand_in_this_order() -> None:
     }
     told = []
     for name in list(fields):
-        told.append(guard_reason(fields, "TRACE", (2, 0)))
+        told.append(head_reason(fields, "TRACE", (2, 0)))
         del fields[name]
-    told += [guard_reason(fields, "TRACE", (2, 0)), guard_reason(fields, "TRACE"), guard_reason(fields)]
+    told += [head_reason(fields, "TRACE", (2, 0)), head_reason(fields, "TRACE"), head_reason(fields)]
     assert told == [
         "host_refused",
         "browser_refused",
@@ -390,7 +390,7 @@ TOLD_HOSTS = {
 @pytest.mark.parametrize(("host", "told"), TOLD_HOSTS.values(), ids=TOLD_HOSTS)
 def test_a_refused_host_is_told_by_its_name_if_it_has_one(host: str, told: str) -> None:
     with pytest.raises(Refusal) as caught:
-        guard(head_of({"Host": host}), "GET", (1, 1), RULES)
+        check_head(head_of({"Host": host}), "GET", (1, 1), RULES)
     assert caught.value.detail == f"The Host header has a name that is not in listen.hosts{told}."
 
 

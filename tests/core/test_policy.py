@@ -1,6 +1,7 @@
 """What a policy lets pass, by setting, and what it counts."""
 
 import gzip
+import tracemalloc
 from decimal import Decimal
 
 import pytest
@@ -8,15 +9,13 @@ import pytest
 from sealgate.core.headers import Head
 from sealgate.core.order_terms import OrderShape, OrderTerms, PriceShape
 from sealgate.core.policy import (
-    DAY_S,
-    MINUTE_S,
     Guard,
     Passed,
     Policy,
     PolicyError,
     PolicyMemory,
     Prices,
-    Spent,
+    Usage,
     is_judged,
     judge,
     words,
@@ -148,63 +147,75 @@ def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
     assert is_judged(demoted.find("POST", "/order/cancel"))
 
 
+MINUTE_S, DAY_S = 60.0, 86400.0
 MINUTE, DAY = Policy(max_orders_per_minute=3), Policy(max_orders_per_day=3)
 
 
 @pytest.mark.parametrize(("policy", "span_s"), [(MINUTE, MINUTE_S), (DAY, DAY_S)])
 def test_so_many_orders_pass_within_any_span(policy: Policy, span_s: float) -> None:
-    spent = Spent()
+    usage = Usage()
     for at in (0.0, 10.0, 20.0):
-        spent.spend(policy, 1, at)
+        usage.count(policy, 1, at)
     with pytest.raises(PolicyError, match="3 of 3 orders") as refused:
-        spent.spend(policy, 1, span_s - 0.001)
+        usage.count(policy, 1, span_s - 0.001)
     assert refused.value.rule == policy.rules[0]
-    spent.spend(policy, 1, span_s)
+    usage.count(policy, 1, span_s)
     with pytest.raises(PolicyError):
-        spent.spend(policy, 1, span_s + 9)
+        usage.count(policy, 1, span_s + 9)
 
 
 def test_a_batch_counts_each_of_its_orders() -> None:
-    spent = Spent()
-    spent.spend(MINUTE, 2, 0.0)
+    usage = Usage()
+    usage.count(MINUTE, 2, 0.0)
     with pytest.raises(PolicyError):
-        spent.spend(MINUTE, 2, 1.0)
-    spent.spend(MINUTE, 1, 1.0)
+        usage.count(MINUTE, 2, 1.0)
+    usage.count(MINUTE, 1, 1.0)
 
 
 def test_what_was_never_sent_counts_no_more() -> None:
-    spent = Spent()
-    kept, sent = spent.spend(DAY, 1, 0.0), spent.spend(DAY, 2, 1.0)
-    spent.take_back(kept)
-    spent.take_back(Passed(0.5, 1))  # of nothing
+    usage = Usage()
+    kept, sent = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 1.0)
+    usage.take_back(kept)
+    usage.take_back(Passed(DAY_S / 2, 1))  # of nothing
     with pytest.raises(PolicyError, match="2 of 3"):
-        spent.spend(DAY, 2, 2.0)
-    spent.take_back(sent)
-    spent.take_back(Passed(-1.0, 1))
-    spent.spend(DAY, 3, 3.0)
+        usage.count(DAY, 2, 2.0)
+    usage.take_back(sent)
+    usage.take_back(Passed(-1.0, 1))
+    usage.count(DAY, 3, 3.0)
 
 
 def test_what_passed_before_a_restart_counts() -> None:
-    spent = Spent()
-    spent.restore([Passed(-DAY_S + 1, 2), Passed(-5.0, 1)])
+    usage = Usage()
+    usage.restore([Passed(-DAY_S + 1, 2), Passed(-5.0, 1)])
     with pytest.raises(PolicyError):
-        spent.spend(DAY, 1, 0.0)
-    spent.spend(DAY, 2, 1.0)
+        usage.count(DAY, 1, 0.0)
+    usage.count(DAY, 2, 1.0)
 
 
 def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
-    spent, policy, times = Spent(), Policy(max_orders_per_minute=10**9), list[float]()
+    usage, policy, times = Usage(), Policy(max_orders_per_minute=10**9), list[float]()
     now = 0.0
     for step in range(30_000):
         now += 0.004 if step % 7 else 0.02
-        spent.spend(policy, 1, now)
+        usage.count(policy, 1, now)
         times.append(now)
         if not step % 500:
             exact = sum(at > now - MINUTE_S for at in times)
             with pytest.raises(PolicyError):
-                spent.spend(Policy(max_orders_per_minute=exact), 1, now)
-            spent.spend(Policy(max_orders_per_minute=exact + 11), 1, now)
+                usage.count(Policy(max_orders_per_minute=exact), 1, now)
+            usage.count(Policy(max_orders_per_minute=exact + 11), 1, now)
             times.append(now)
+
+
+def test_orders_that_nothing_limits_take_bounded_room() -> None:
+    usage = Usage()
+    tracemalloc.start()
+    try:
+        for minute in range(10_000):
+            usage.count(Policy(), 1, 60.0 * minute)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_policy_in_a_sentence() -> None:
@@ -219,10 +230,11 @@ def test_a_policy_in_a_sentence() -> None:
     )
     observed = Policy(max_size={"SOL": D(5), "ETH": D(2), "BTC": D(1)}, observe=True)
     assert words(observed) == (
-        "would be held to orders in any symbol, of at most 1 BTC, 2 ETH and 5 SOL; "
+        "would be held to orders in BTC, ETH and SOL, of at most 1 BTC, 2 ETH and 5 SOL; "
         "nothing is refused (observe)"
     )
     assert words(Policy(frozenset({"BTC"}))) == "may send orders in BTC"
+    assert words(Policy(max_size=D(1))) == "may send orders in any symbol, of at most 1"
 
 
 TARGET = parse_target("/v1/trade/order", "/v1/trade")
@@ -241,8 +253,13 @@ def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None 
     [
         (Policy(max_size=D(1)), b'{"q": 2}', ROUTE, "policy.max_size: the size is above 1."),
         (Policy(max_size=D(1)), b"{", ROUTE, "policy.body: the order cannot be judged: the body is no JSON"),
-        (Policy(max_size=D(1)), b"{}", OTHER, "policy.route: the venue's file does not say"),
-        (Policy(reduce_only=True), b"{}", ROUTE, "policy.reduce_only: it cannot be judged"),
+        (
+            Policy(max_size=D(1)),
+            b"{}",
+            OTHER,
+            "policy.route: the venue's file does not say how orders to /v1/trade/order are read.",
+        ),
+        (Policy(reduce_only=True), b"{}", ROUTE, "policy.reduce_only: the venue's file does not say"),
     ],
 )
 def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, detail: str) -> None:
@@ -252,7 +269,7 @@ def test_a_refusal_names_the_setting(policy: Policy, body: bytes, route: Route, 
     assert (refused.value.slug, refused.value.reason.status) == ("policy_refused", 403)
     assert refused.value.detail.startswith(detail)
     rule = detail.partition(":")[0].removeprefix("policy.")
-    assert guard.spent.refusals[rule] == 1
+    assert guard.usage.refusals[rule] == 1
 
 
 def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:

@@ -1,6 +1,6 @@
 """Admission: who asks, and whether the rules let it through, before the body is read.
 
-Each rule is one function that returns or raises a Refusal; their order is `authenticate` (`guard`, then
+Each rule is one function that returns or raises a Refusal; their order is `authenticate` (`check_head`, then
 `identify`) and `authorise`. Everything is decided on the raw target and fields that arrived, which are those
 that are signed and sent.
 """
@@ -179,11 +179,11 @@ def authenticate(
     head: Head, method: str, version: tuple[int, int], rules: Rules, peer: Peer = _ANYBODY
 ) -> Bot:
     """Return the bot that sent a head. Raises Refusal where nobody may send it, or nobody has its token."""
-    guard(head, method, version, rules)
+    check_head(head, method, version, rules)
     return identify(head, rules, peer)
 
 
-def guard(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
+def check_head(head: Head, method: str, version: tuple[int, int], rules: Rules) -> None:
     """Refuse what no bot may send, whoever it is."""
     if b"host" not in head.kept:
         raise Refusal("bad_request", "The Host header is missing.")

@@ -4,7 +4,8 @@ An order passes only where it was read whole and every rule of the policy says s
 compared exactly and by absolute value. What a policy has let pass counts for any 60 s and any 24 h.
 """
 
-from collections import Counter, deque
+import math
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Context, Decimal, InvalidOperation
@@ -25,7 +26,6 @@ from sealgate.core.target import Target
 from sealgate.core.venues.replies import unpacked
 from sealgate.errors import Refusal
 
-MINUTE_S, DAY_S = 60.0, 86400.0
 _EXACT = Context(prec=400, traps=[InvalidOperation])  # size x price has at most 160 digits
 
 Amounts = Decimal | Mapping[str, Decimal]  # one for all symbols, or by symbol
@@ -63,12 +63,10 @@ class Policy:
         """
         if shape is None:
             return "route"
-        if shape.symbol is None and self.symbols is not None:
-            return "symbols"
-        if self.max_size is not None:
-            by_symbol = type(self.max_size) is not Decimal
-            if shape.size is None or (by_symbol and shape.symbol is None):
-                return "max_size"
+        if shape.symbol is None and (self.symbols is not None or isinstance(self.max_size, Mapping)):
+            return "max_size" if self.symbols is None else "symbols"
+        if shape.size is None and self.max_size is not None:
+            return "max_size"
         if self.max_notional is not None:
             has_price = shape.symbol is not None or shape.side is not None
             if shape.size is None or shape.in_contracts or not has_price:
@@ -76,14 +74,8 @@ class Policy:
         return "reduce_only" if self.reduce_only and shape.reduce_only is None else None
 
 
-RULES = (
-    "symbols",
-    "max_size",
-    "max_notional",
-    "max_orders_per_minute",
-    "max_orders_per_day",
-    "reduce_only",
-)
+_LIMITS = {"max_orders_per_minute": 60.0, "max_orders_per_day": 86400.0}  # and their spans in seconds
+RULES = ("symbols", "max_size", "max_notional", *_LIMITS, "reduce_only")
 ALWAYS = ("body", "route")  # rules that every policy has
 
 
@@ -96,22 +88,22 @@ LastPrice = Callable[[str], Decimal | None]  # of a symbol
 
 
 def judge(policy: Policy, orders: Iterable[OrderTerms], last_price: LastPrice) -> None:
-    """Raise PolicyError unless each order may pass; how many there were is for `Spent`."""
+    """Raise PolicyError unless each order may pass; how many there were is for `Usage`."""
     for order in orders:
         if policy.symbols is not None and order.symbol not in policy.symbols:
-            raise PolicyError("symbols", "the symbol is not one of them")
+            raise PolicyError("symbols", "the order's symbol is not on this list")
         if policy.max_size is not None:
             _check_size(policy.max_size, order)
         if policy.max_notional is not None:
             _check_notional(policy.max_notional, order, last_price)
         if policy.reduce_only and not order.reduces:
-            raise PolicyError("reduce_only", "the order does not say that it only reduces a position")
+            raise PolicyError("reduce_only", "the order is not marked as reduce-only")
 
 
 def _check_size(most: Amounts, order: OrderTerms) -> None:
     if not isinstance(most, Decimal):  # quicker than to ask for a Mapping
         if order.symbol is None or order.symbol not in most:
-            raise PolicyError("max_size", "it has no size for this symbol")
+            raise PolicyError("max_size", "it has no entry for the order's symbol")
         most = most[order.symbol]
     if _size(order) > most:
         raise PolicyError("max_size", f"the size is above {most:f}")
@@ -149,98 +141,88 @@ class Passed(NamedTuple):
     orders: int
 
 
-_EXACT_ENTRIES = 4000  # beyond these, orders within 1/2000 of the span count as of the latest of them
-_COARSE = 2000
-
-
-@dataclass(slots=True)
-class _Entry:
-    first: float
-    last: float
-    orders: int
-
-
 class _Window:
-    """What passed within a span of time."""
+    """How many orders passed within a span, in parts of it: those of one part count as of the latest of them.
+
+    So a busy bot takes bounded room, and its orders count by up to 10 s of a day too long, never too short.
+    """
 
     def __init__(self, span_s: float) -> None:
         self._span_s = span_s
-        self._entries: deque[_Entry] = deque()
-        self._orders = 0
+        self._parts: OrderedDict[int, Passed] = OrderedDict()
+        self._total = 0
 
     def count(self, now: float) -> int:
         """Return how many orders passed within the span."""
-        entries = self._entries
-        while entries and entries[0].last <= now - self._span_s:
-            self._orders -= entries.popleft().orders
-        return self._orders
+        while self._parts and next(iter(self._parts.values())).at <= now - self._span_s:
+            self._total -= self._parts.popitem(last=False)[1].orders
+        return self._total
 
     def add(self, at: float, orders: int) -> None:
-        """Take orders in; `at` is the latest so far."""
-        entries = self._entries
-        self._orders += orders
-        if len(entries) >= _EXACT_ENTRIES and at - entries[-1].first < self._span_s / _COARSE:
-            entries[-1].last = at
-            entries[-1].orders += orders
-        else:
-            entries.append(_Entry(at, at, orders))
-
-    def take_back(self, at: float, orders: int) -> None:
-        """Forget orders that were taken in at `at`; they are among the latest."""
-        for entry in reversed(self._entries):
-            if entry.first <= at:
-                taken = min(orders, entry.orders) if at <= entry.last else 0
-                entry.orders -= taken
-                self._orders -= taken
-                return
+        """Count orders in, of which none is older than the latest; or out again, if `orders` is negative."""
+        self.count(at)
+        part = math.floor(at / self._span_s * _PARTS)
+        earlier = self._parts.get(part)
+        if earlier is not None:
+            self._parts[part] = Passed(max(earlier.at, at), earlier.orders + orders)
+        elif orders > 0:
+            self._parts[part] = Passed(at, orders)
+        else:  # they passed so long ago that they count no more
+            return
+        self._total += orders
 
 
-class Spent:
+_PARTS = 8640
+
+
+class Usage:
     """What a bot has used of its policy, and how often which rule refused it; it outlives the policy."""
 
     def __init__(self) -> None:
-        self._minute, self._day = _Window(MINUTE_S), _Window(DAY_S)
+        self._windows = {rule: _Window(span_s) for rule, span_s in _LIMITS.items()}
         self.refusals: Counter[str] = Counter()
 
-    def spend(self, policy: Policy, orders: int, now: float) -> Passed:
+    def count(self, policy: Policy, orders: int, now: float) -> Passed:
         """Let so many orders pass, or raise PolicyError; `now` never goes back."""
-        bounds = (
-            (self._minute, policy.max_orders_per_minute, "max_orders_per_minute", "a minute"),
-            (self._day, policy.max_orders_per_day, "max_orders_per_day", "a day"),
-        )
-        for window, most, rule, span in bounds:
-            if most is not None and window.count(now) + orders > most:
-                raise PolicyError(rule, f"{window.count(now)} of {most} orders passed within {span}")
-        self._minute.add(now, orders)
-        self._day.add(now, orders)
+        for rule, window in self._windows.items():
+            most: int | None = getattr(policy, rule)
+            if most is not None and (passed := window.count(now)) + orders > most:
+                raise PolicyError(rule, f"{passed} of {most} orders passed within {_span(rule)}")
+        self.restore([Passed(now, orders)])
         return Passed(now, orders)
 
     def restore(self, earlier: Iterable[Passed]) -> None:
-        """Take in what passed, the oldest first."""
-        for passed in earlier:
-            self._minute.add(passed.at, passed.orders)
-            self._day.add(passed.at, passed.orders)
+        """Count what passed, the oldest first."""
+        for at, orders in earlier:
+            for window in self._windows.values():
+                window.add(at, orders)
 
     def take_back(self, passed: Passed) -> None:
         """Count orders no more that were never sent."""
-        self._minute.take_back(passed.at, passed.orders)
-        self._day.take_back(passed.at, passed.orders)
+        self.restore([passed._replace(orders=-passed.orders)])
 
 
 def words(policy: Policy) -> str:
     """Say what a bot may order, in one sentence."""
+    size = policy.max_size
+    symbols = policy.symbols or (size if isinstance(size, Mapping) else None)
     may = "reduce-only orders" if policy.reduce_only else "orders"
-    parts = [f"{may} in {_listed(policy.symbols)}" if policy.symbols else f"{may} in any symbol"]
-    if isinstance(policy.max_size, Mapping):
-        parts.append(f"of at most {_listed(f'{most:f} {name}' for name, most in policy.max_size.items())}")
-    elif policy.max_size is not None:
-        parts.append(f"of at most {policy.max_size:f}")
+    parts = [f"{may} in {_listed(symbols) if symbols else 'any symbol'}"]
+    if isinstance(size, Mapping):
+        parts.append(f"of at most {_listed(f'{most:f} {name}' for name, most in size.items())}")
+    elif size is not None:
+        parts.append(f"of at most {size:f}")
     if policy.max_notional is not None:
         parts.append(f"worth at most {policy.max_notional:f}")
-    rates = {"minute": policy.max_orders_per_minute, "day": policy.max_orders_per_day}
-    parts += [f"at most {most} a {span}" for span, most in rates.items() if most is not None]
-    told = ", ".join(parts)
-    return f"would be held to {told}; nothing is refused (observe)" if policy.observe else f"may send {told}"
+    parts += [
+        f"at most {most} {_span(rule)}" for rule in _LIMITS if (most := getattr(policy, rule)) is not None
+    ]
+    text = ", ".join(parts)
+    return f"would be held to {text}; nothing is refused (observe)" if policy.observe else f"may send {text}"
+
+
+def _span(rule: str) -> str:
+    return f"a {rule.rpartition('_')[2]}"
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -318,11 +300,11 @@ _MOST_PRICES = 10_000
 
 
 class Guard:
-    """A bot's policy in force; `spent` and `prices` outlive it."""
+    """A bot's policy in force; `usage` and `prices` outlive it."""
 
-    def __init__(self, policy: Policy, spent: Spent, prices: Prices) -> None:
+    def __init__(self, policy: Policy, usage: Usage, prices: Prices) -> None:
         self.policy = policy
-        self.spent = spent
+        self.usage = usage
         self._prices = prices
 
     def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed | str:
@@ -331,26 +313,28 @@ class Guard:
         Return what it used of the policy; why it would be refused, where the policy only observes.
         """
         try:
-            return self._judge(route, target, head, body, now)
-        except PolicyError as error:
-            self.spent.refusals[error.rule] += 1
-            why = f"policy.{error.rule}: {error}."
-            if self.policy.observe:
-                return f"Not refused, as policy.observe is set: {why}"
-            raise Refusal("policy_refused", why) from None
-
-    def _judge(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed:
-        policy, shape = self.policy, route.order
-        if shape is None:
-            raise PolicyError("route", "the venue's file does not say what orders of this route look like")
-        if (lacking := policy.lacks(shape)) is not None:
-            raise PolicyError(lacking, "it cannot be judged, as the orders of this route do not say it")
-        try:
+            shape = _judgeable(self.policy, route, target)
             orders = read_orders(shape, target.query, body, head)
+            judge(self.policy, orders, self._prices.last)
+            return self.usage.count(self.policy, len(orders), now)
         except UnreadableError as error:
-            raise PolicyError("body", f"the order cannot be judged: {error}") from None
-        judge(policy, orders, self._prices.last)
-        return self.spent.spend(policy, len(orders), now)
+            rule, why = "body", f"the order cannot be judged: {error}"
+        except PolicyError as error:
+            rule, why = error.rule, str(error)
+        self.usage.refusals[rule] += 1
+        refusal = f"policy.{rule}: {why}."
+        if self.policy.observe:
+            return f"Not refused, as policy.observe is set: {refusal}"
+        raise Refusal("policy_refused", refusal)
+
+
+def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
+    if route.order is None:  # its path is said, as the log calls all that no row names `other`
+        place = f"{target.path:.200}"
+        raise PolicyError("route", f"the venue's file does not say how orders to {place} are read")
+    if (lacking := policy.lacks(route.order)) is not None:
+        raise PolicyError(lacking, "the venue's file does not say where orders of this route have it")
+    return route.order
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,12 +354,12 @@ class Checks:
 class PolicyMemory:
     """What outlives a reload: what each bot has used of its policy, and the prices of each exchange."""
 
-    spent: dict[str, Spent] = field(default_factory=dict)
+    usage: dict[str, Usage] = field(default_factory=dict)
     prices: dict[str, Prices] = field(default_factory=dict)
 
     def guard(self, bot: str, policy: Policy, exchange: str) -> Guard:
         """Put a bot's policy in force."""
-        spent = self.spent.setdefault(bot, Spent())
+        usage = self.usage.setdefault(bot, Usage())
         for rule in (*policy.rules, *ALWAYS):
-            spent.refusals.setdefault(rule, 0)  # so that a metric shows the first one as a step
-        return Guard(policy, spent, self.prices.setdefault(exchange, Prices()))
+            usage.refusals.setdefault(rule, 0)  # so that a metric shows the first one as a step
+        return Guard(policy, usage, self.prices.setdefault(exchange, Prices()))

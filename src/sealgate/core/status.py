@@ -131,7 +131,7 @@ class PolicyStatus:
 def policy_status(guards: Mapping[str, Guard]) -> tuple[PolicyStatus, ...]:
     """Return the policies as their readers want them."""
     return tuple(
-        PolicyStatus(bot, words(guard.policy), guard.policy.observe, dict(guard.spent.refusals))
+        PolicyStatus(bot, words(guard.policy), guard.policy.observe, dict(guard.usage.refusals))
         for bot, guard in guards.items()
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sealgate.config import Config
 from sealgate.core.pacing.memory import Snapshot
-from sealgate.core.policy import PolicyMemory, Spent
+from sealgate.core.policy import PolicyMemory, Usage
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.host.host import Host
@@ -42,9 +42,9 @@ def build_books(config: Config, host: Host, policies: PolicyMemory | None = None
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
     order_journal = OrderJournal(journal.file, keeping, host)
     replays.restore(order_journal.recall(), host.now())
-    spent = {} if policies is None else policies.spent
+    usage = {} if policies is None else policies.usage
     for bot, passed in order_journal.recall_passed().items():
-        spent.setdefault(bot, Spent()).restore(passed)
+        usage.setdefault(bot, Usage()).restore(passed)
     return Bookkeeping(replays, order_journal, host, NoncesKeeper(NoncesTable(journal.file), host))
 
 

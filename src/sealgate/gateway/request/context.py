@@ -12,7 +12,7 @@ from sealgate.core.pacing.claims import Claim
 from sealgate.errors import Refusal
 
 if TYPE_CHECKING:
-    from sealgate.core.policy import Passed, Spent
+    from sealgate.core.policy import Passed, Usage
     from sealgate.core.replays import Name
     from sealgate.core.validity import Validity
     from sealgate.gateway.journal import Order
@@ -40,7 +40,7 @@ class RequestContext(Outcome):
     and reply. `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may
     conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
     a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
-    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `spent` is what it
+    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `used` is what it
     used of its bot's policy. `breaker` is the KeyBreaker of the key that it goes with.
     `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
     reply refused it for the limit; `is_late`: for its time, as its `validity` wants it, None without
@@ -71,9 +71,9 @@ class RequestContext(Outcome):
         "own_id",
         "refusal",
         "sent_at",
-        "spent",
         "ticket",
         "timestamp_ms",
+        "used",
         "validity",
     )
 
@@ -91,7 +91,7 @@ class RequestContext(Outcome):
         self.name: Name | None = None
         self.digest: str | None = None
         self.order: Order | None = None
-        self.spent: tuple[Spent, Passed] | None = None
+        self.used: tuple[Usage, Passed] | None = None
         self.refusal: Refusal | None = None
         self._task = task
         self._stage = OWN
@@ -210,7 +210,7 @@ class RequestContext(Outcome):
         """Complete the record, and let go of token, body and task: whoever reads the record may keep it."""
         if self._stage is not OWN:
             self.enter(OWN, now)
-        self.ticket = self.order = self.spent = self.breaker = self._task = None
+        self.ticket = self.order = self.used = self.breaker = self._task = None
         if self.refusal is not None:
             self.reason, self.detail = self.refusal.slug, self.refusal.detail
             self.refusal = None  # the exception behind it holds frames

@@ -99,7 +99,7 @@ class Pipeline:
             if isinstance(passed, str):
                 context.detail = passed
             else:
-                context.spent = checks.guard.spent, passed
+                context.used = checks.guard.usage, passed
         self._check_standing(ticket)
         answer = await self.deliver(ticket, body, context)
         if checks is not None and checks.prices is not None:
@@ -137,7 +137,7 @@ class Pipeline:
                 return answer
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
-        ticket = self._remembered(request, context) or self._judge(request, context)
+        ticket = self._remembered(request, context) or self._admit_anew(request, context)
         live_key = self.tree.live_keys[ticket.key]
         check_session(ticket, live_key.key)
         context.breaker = live_key.breaker
@@ -153,7 +153,7 @@ class Pipeline:
         context.bot = memo.ticket.bot.name
         return memo.ticket
 
-    def _judge(self, request: Incoming, context: RequestContext) -> Ticket:
+    def _admit_anew(self, request: Incoming, context: RequestContext) -> Ticket:
         """Return the ticket of a head, and remember it; a refusal is never remembered."""
         head, rules, peer = request.head, self.tree.rules, request.connection.peer
         fields = rules.headers.sort(head.fields)
