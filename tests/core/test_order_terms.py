@@ -168,6 +168,17 @@ SPELLED = replace(KINDS, symbol=("order_symbol",), trigger=("stopPrice",), never
     [
         *("Size", "\u017fize", "SIZE", "stopprice", "stop_price", "stop-price", "orderSymbol", "Quote"),
         *("Category", "UNIT", "_unit"),
+        *(
+            "size ",
+            " size",
+            "size\\t",
+            "size\\u0000",
+            "size\\u0000x",
+            "size\\u00a0",
+            "size\\u200b",
+            "si.ze",
+            "size[]",
+        ),
     ],
 )
 def test_a_key_that_some_servers_take_for_one_that_is_read_is_refused(odd: str) -> None:
@@ -216,7 +227,7 @@ def test_what_makes_it_another_kind_of_order_is_not_read() -> None:
         ('{"size": 1, "\u017fize": 2}'.encode(), "spelled otherwise"),
         (b'"size"', "no table"),
         (b'{"size": [1]}', "list"),
-        (b'{"size": true}', "no number"),
+        (b'{"size": true}', "size is no text and no number"),
         (b'{"size": "01"}', "no number"),
         (b'{"size": "' + b"1" * 89 + b'"}', "no number"),
         ('{"size": "\u0661"}'.encode(), "no number"),
