@@ -291,7 +291,7 @@ def _table_of(names: frozenset[str]) -> _Table:
     def table_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         table = dict(pairs)
         others = [name for name in table if name not in names]
-        folded = _fold("\0".join(others)).split("\0")  # together, as each alone costs 0.3 us
+        folded = _fold("\0".join(others)).split(b"\0")  # together, as each alone costs 0.3 us
         if len(table) < len(pairs) or (len(folded) > 1 and len({*folded}) < len(folded)):
             raise UnreadableError("a key comes twice")
         if not known.isdisjoint(folded):
@@ -301,11 +301,14 @@ def _table_of(names: frozenset[str]) -> _Table:
     return table_of
 
 
-_MARKS = re.compile(r"[^\w\0]|_")
+_MARKS = bytes(code for code in range(1, 128) if not chr(code).isalnum())
 
 
-def _fold(names: str) -> str:
-    return _MARKS.sub("", names.casefold())
+def _fold(names: str) -> bytes:
+    names = names.casefold()
+    if not names.isascii():
+        names = re.sub(r"[^\w\0]", "", names)
+    return names.encode().translate(None, _MARKS)
 
 
 def _constant(name: str) -> object:

@@ -4,7 +4,6 @@ An order passes only where it was read whole and every rule of the policy says s
 compared exactly and by absolute value. What a policy has let pass counts for any 60 s and any 24 h.
 """
 
-import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -148,31 +147,29 @@ class _Window:
     """
 
     def __init__(self, span_s: float) -> None:
-        self._span_s = span_s
-        self._parts: OrderedDict[int, Passed] = OrderedDict()
+        self._span_s, self._part_s = span_s, span_s / 8640
+        self._parts: OrderedDict[float, list[float]] = OrderedDict()  # the latest of each part, and how many
         self._total = 0
 
     def count(self, now: float) -> int:
         """Return how many orders passed within the span."""
-        while self._parts and next(iter(self._parts.values())).at <= now - self._span_s:
-            self._total -= self._parts.popitem(last=False)[1].orders
+        while self._parts and next(iter(self._parts.values()))[0] <= now - self._span_s:
+            self._total -= int(self._parts.popitem(last=False)[1][1])
         return self._total
 
     def add(self, at: float, orders: int) -> None:
         """Count orders in, of which none is older than the latest; or out again, if `orders` is negative."""
-        self.count(at)
-        part = math.floor(at / self._span_s * _PARTS)
-        earlier = self._parts.get(part)
-        if earlier is not None:
-            self._parts[part] = Passed(max(earlier.at, at), earlier.orders + orders)
+        part = at // self._part_s
+        counted = self._parts.get(part)
+        if counted is not None:
+            counted[0] = max(counted[0], at)
+            counted[1] += orders
         elif orders > 0:
-            self._parts[part] = Passed(at, orders)
+            self.count(at)  # so that it forgets what is over, also where nobody asks
+            self._parts[part] = [at, orders]
         else:  # they passed so long ago that they count no more
             return
         self._total += orders
-
-
-_PARTS = 8640
 
 
 class Usage:
@@ -186,10 +183,11 @@ class Usage:
         """Let so many orders pass, or raise PolicyError; `now` never goes back."""
         for rule, window in self._windows.items():
             most: int | None = getattr(policy, rule)
-            if most is not None and (passed := window.count(now)) + orders > most:
-                raise PolicyError(rule, f"{passed} of {most} orders passed within {_span(rule)}")
-        self.restore([Passed(now, orders)])
-        return Passed(now, orders)
+            if most is not None and (so_far := window.count(now)) + orders > most:
+                raise PolicyError(rule, f"{so_far} of {most} orders passed within {_span(rule)}")
+        passed = Passed(now, orders)
+        self.restore((passed,))
+        return passed
 
     def restore(self, earlier: Iterable[Passed]) -> None:
         """Count what passed, the oldest first."""
@@ -199,7 +197,7 @@ class Usage:
 
     def take_back(self, passed: Passed) -> None:
         """Count orders no more that were never sent."""
-        self.restore([passed._replace(orders=-passed.orders)])
+        self.restore((Passed(passed.at, -passed.orders),))
 
 
 def words(policy: Policy) -> str:
