@@ -12,12 +12,14 @@ from sealgate.admin.metrics import Metrics
 from sealgate.cli import COMMANDS
 from sealgate.config import Config
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.pacing.status import LimitStatus, SharingStatus
+from sealgate.core.limits.status import LimitStatus, SharingStatus
 from sealgate.core.status import ClockStatus, KeyStatus, Status
 from sealgate.errors import REASONS
 
 ROOT = Path(__file__).parent.parent
-LIMIT = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
+LIMIT = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
+)
 STATUS = Status(
     "1",
     "",

@@ -14,14 +14,18 @@ from sealgate.admin.refusals import Refused
 from sealgate.admin.troubles import Trouble
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.evidence import Known
+from sealgate.core.limits.status import LimitStatus
 from sealgate.core.outcome import Batch
-from sealgate.core.pacing.status import LimitStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, KeyStatus, PolicyStatus, Status
 from sealgate.errors import REASONS
 
-SECOND = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
-MINUTE = LimitStatus(1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min")
+SECOND = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
+)
+MINUTE = LimitStatus(
+    1200.0, 60.0, 0.8, 1, is_foreign_use=True, words="about 1200 per 1 min", low=20.0, high=20.0, next_step=""
+)
 KEY = KeyStatus("main", 0.0, {"order": 0}, {}, (SECOND, MINUTE), None)
 STATUS = Status(
     "1.0",

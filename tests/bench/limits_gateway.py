@@ -3,15 +3,15 @@
 import random
 
 from bench.limits_world import Answer, Job
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
 
 _MAX_WAIT_S = 30.0  # the default of `limits.max_wait`
 
 
 class Gateway:
-    """One Pacer for all bots, asked as the turnstile asks it. `is_exact`: `Retry-After` has a fraction."""
+    """One Pacer for all bots, asked as the scheduler asks it. `is_exact`: `Retry-After` has a fraction."""
 
     def __init__(
         self,

@@ -29,9 +29,8 @@ from bench.limits_limiters import (
 )
 from bench.limits_rivals import Aimd, AimdBucket, Botocore, OnlyRetryAfter
 from bench.limits_world import Answer, Bot, Chance, Client, Job, Log, Scenario, World
-from sealgate.core.pacing.claims import Claim
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.sent_log import LimitScope
+from sealgate.core.limits import ALL, OTHERS, READS, Limit, Weights
+from sealgate.core.limits.claims import Claim
 
 PLAIN = ("fixed", "from first", "sliding log", "sliding counter", "token bucket", "GCRA")
 KINDS = (*PLAIN, "stacked", "concurrency", "apart", "costs")
@@ -204,14 +203,15 @@ def _height(kind: str, n: int, window: float, trip_s: float, shape: Chance) -> H
         others = max(1, round(n * _log(shape, 1 / 3, 3)))
         return Height(
             lambda chance: Apart(inner(chance, n, window), inner(chance, others, window)),
-            (_limit(n, window, LimitScope.READS), _limit(others, window, LimitScope.OTHERS)),
+            (_limit(n, window, READS), _limit(others, window, OTHERS)),
             (rate, others / window),
         )
     return Height(lambda chance: inner(chance, n, window), one, (rate,))
 
 
-def _limit(n: float, window: float, scope: LimitScope = LimitScope.ALL) -> Limit:
-    return Limit(n, window, most=n, scope=scope)
+def _limit(n: float, window: float, weights: Weights = ALL) -> Limit:
+    rate = n / window
+    return Limit(n, window, rate, rate, weights, most=rate)
 
 
 def _window(kind: str) -> Callable[[Chance, int, float], Limiter]:
@@ -270,8 +270,7 @@ class Told(Gateway):
             self._tell(self._after)
 
     def _tell(self, height: Height) -> None:
-        self.pacer.believe([replace(limit) for limit in height.known])
-        self.pacer._envelope.in_flight.cap = height.at_a_time
+        self.pacer.believe([replace(limit) for limit in height.known], height.at_a_time)
 
 
 def _is_exact(cell: Cell) -> bool:

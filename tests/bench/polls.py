@@ -15,9 +15,9 @@ from bench.pacing import address_of, gateway_environ, running_sandbox
 from rig.bot import bot_at, request
 from rig.herd import ORDER, Address, journal_at, put
 from rig.program import running_program
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import Pacer, PacerSettings
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
 
 LIMIT = 10  # per second

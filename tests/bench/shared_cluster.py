@@ -13,8 +13,8 @@ from functools import partial
 
 from bench.limits_world import Answer, Job
 from rig.table import Table
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat

@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from click.testing import Result
 
+from core.limits.test_memory import kept
 from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
@@ -319,15 +320,14 @@ async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None
 
 async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
-    limit = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}
     prepare(file)
-    LimitsTable(file).keep({"https://exchange.example ak-public-1": [limit]}, Host().wall())
+    LimitsTable(file).keep({"https://exchange.example ak-public-1": kept(20.0, 1.0)}, Host().wall())
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     setup.has(JOURNAL__FILE=str(file))
     before = file.read_bytes()
     result = await setup.check("--offline")
-    words = "keys.main: about 20 per 1 s, seen 14 times, last 429 3 min ago (from the journal)"
+    words = "keys.main: 20 per 1 s, from 14 refusals; last 3 min ago (from the journal)"
     assert words in result.stdout
     assert file.read_bytes() == before
 
@@ -347,7 +347,7 @@ async def test_limits_in_the_journal_that_cannot_be_read(tmp_path: Path) -> None
     setup.has(JOURNAL__FILE=str(file), LISTEN__UNIX=str(tmp_path / "bots.sock"))
     result = await setup.check("--offline")
     (told,) = lines_of(result.stdout, "warn  journal")
-    assert "the learned limits of 2 of 3 keys cannot be read: main, alt; check journal.file; the" in told
+    assert "the learned limits of 2 of 3 keys cannot be read: main, alt; nothing after" in told
 
 
 async def test_a_gateway_that_runs(tmp_path: Path) -> None:

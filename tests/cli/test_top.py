@@ -103,8 +103,9 @@ async def test_an_address_that_is_none() -> None:
     assert "is not host:port" in program.output
 
 
-WORDS = "about 20 per 1 s, sliding, seen 2 times, last 429 48 s ago"
-LIMIT = {"used_ratio": 0.97, "words": WORDS}
+WORDS = "20 to 21 per 1 s, from 2 refusals; last 48 s ago; refused at most one in 700"
+NEXT = "next: 20.5 per 1 s, in 40 s, if requests wait"
+LIMIT = {"used_ratio": 0.97, "words": WORDS, "is_foreign_use": True, "next_step": NEXT}
 KEY: dict[str, Any] = {
     "alias": "main",
     "pause_s": 0.0,
@@ -210,7 +211,9 @@ def test_all_that_can_be_seen(width: int) -> None:
         "disabled: the exchange calls it invalid",
         "the exchange refused its last 9 signatures",
         "2 order, 7 read",
-        f"97% of {WORDS}",
+        "97% of 20 to 21 per 1 s, from 2 refusals",
+        "last 48 s ago; refused at most one in 700; someone else",
+        NEXT,
         "key_invalid (key main): 3 times, last 6 s ago",
         "it was accepted before. Compare.",
         "signature_invalid (key alt): 2 times, last 7 s ago\n  the clock stepped; ended 5 s ago",
@@ -262,7 +265,7 @@ def test_what_is_printed_has_no_blanks_at_the_ends_of_lines_and_ages_of_one_kind
     assert lines == [line.rstrip() for line in lines]
     assert "the exchange has failed for 10 min: 9 attempts" in shown
     assert "key_invalid (key main): once 10 min ago" in shown
-    assert any(line.startswith("░") and "0% of about 20" in line for line in lines)
+    assert any(line.startswith("░") and "0% of 20 to 21" in line for line in lines)
 
 
 async def test_the_latest_requests_once_by_bot_and_outcome(served: Served, upstream: Upstream) -> None:

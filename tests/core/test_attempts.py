@@ -83,6 +83,8 @@ def test_without_a_free_connection_nothing_is_said_of_the_exchange(*, is_read: b
 @pytest.mark.parametrize("fate", FailureKind)
 def test_only_our_own_bound_is_not_the_exchanges(fate: FailureKind) -> None:
     assert Failure(fate, "").is_own is (fate is FailureKind.FULL)
+    is_for_time = fate in (FailureKind.FULL, FailureKind.CONNECT_TIMEOUT, FailureKind.LATE)
+    assert Failure(fate, "").is_for_time is is_for_time
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from rig.verdicts import judged
 from sealgate.core.headers import sort_reply
 from sealgate.core.limit_reply import counted, limit_reply
-from sealgate.core.pacing.claims import Fate, LimitReply
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.limits.claims import Fate, LimitReply
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.venues.replies import Means, Verdict, Whose
 from sealgate.core.venues.venue import Counter
 

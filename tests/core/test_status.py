@@ -6,11 +6,13 @@ from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.key_health import BreakerState, KeyFault
 from sealgate.core.key_records import KeyRecord
-from sealgate.core.pacing.status import LimitStatus, PacerStatus, SharingStatus
+from sealgate.core.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, Status, halt_status, key_status
 
-LIMIT = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
+LIMIT = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
+)
 WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "grid"): 1}
 
 SHARING = SharingStatus(2, is_lead=False, degraded="Redis cannot be reached")

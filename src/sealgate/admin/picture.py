@@ -12,7 +12,7 @@ from sealgate.admin.state import state
 from sealgate.admin.troubles import Trouble
 from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.forecast import Use, forecast
-from sealgate.core.pacing.status import LimitStatus
+from sealgate.core.limits.status import LimitStatus
 from sealgate.core.status import KeyStatus, PolicyStatus, Status
 from sealgate.errors import REASONS
 

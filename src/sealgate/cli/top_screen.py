@@ -165,7 +165,11 @@ def _key_line(key: Mapping[str, Any]) -> _Parts:
 def _key_use(key: Mapping[str, Any]) -> Iterator[RenderableType]:
     for limit in key["limits"]:
         used = limit["used_ratio"]
-        yield _Use(used, limit["words"], "yellow" if used >= _FULL or key["pause_s"] else "blue")
+        height, _, evidence = limit["words"].partition("; ")
+        yield _Use(used, height, "yellow" if used >= _FULL or key["pause_s"] else "blue")
+        foreign = "someone else seems to use this key too" if limit.get("is_foreign_use") else ""
+        for line in filter(None, ("; ".join(filter(None, (evidence, foreign))), limit.get("next_step"))):
+            yield Padding(Text(line, style="dim"), (0, 0, 0, 2), expand=False)
 
 
 def _bots(key: Mapping[str, Any]) -> Table:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from sealgate.core.error_words import in_one_line
-from sealgate.core.pacing.claims import Fate, LimitReply
-from sealgate.core.pacing.stated import Quota, parse_quota_fields
+from sealgate.core.limits.claims import Fate, LimitReply
+from sealgate.core.limits.quotas import Quota, parse_quota_fields
 from sealgate.core.retry_after import parse_retry_after
 from sealgate.core.server_time import is_plausible, stated_time
 from sealgate.core.venues.replies import Means, Verdict

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.pacer import PacerSettings
-from sealgate.core.pacing.round_trips import FIRST_S
+from sealgate.core.limits import Limit
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import PacerSettings
+from sealgate.core.limits.round_trips import FIRST_S
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.lead import LISTENS_S, Lead
 from sealgate.core.sharing.notes import Grant, Note, Over
@@ -24,7 +24,7 @@ def lead_of(*limits: Limit, opens_at: float = 0.0) -> Lead:
 
 
 def ten() -> Lead:
-    return lead_of(Limit(10.0, 1.0, most=10.0))
+    return lead_of(Limit(10.0, 1.0, 10.0, 10.0, most=10.0))
 
 
 def asks(lead: Lead, member: str, *names: str, bot: str = "bot", now: float = 0.0) -> list[str]:
@@ -53,7 +53,7 @@ def test_a_pause_is_one() -> None:
 
 
 def test_a_bot_at_two_gateways_has_one_share() -> None:
-    lead = lead_of(Limit(1.0, 1.0, most=1.0))
+    lead = lead_of(Limit(1.0, 1.0, 1.0, 1.0, most=1.0))
     asks(lead, "a", "first")
     for number in range(40):
         asks(lead, "a", f"x{number}", bot="x", now=0.1)
@@ -67,7 +67,7 @@ def test_a_bot_at_two_gateways_has_one_share() -> None:
 
 
 def test_before_it_opens_it_only_listens_and_counts() -> None:
-    lead = lead_of(Limit(10.0, 1.0, most=10.0), opens_at=LISTENS_S)
+    lead = lead_of(Limit(10.0, 1.0, 10.0, 10.0, most=10.0), opens_at=LISTENS_S)
     assert not lead.is_due(0.0)
     lead.hear("a", Note(is_new=True, spent=[(0.9, 1.0), (0.3, 3.0), (0.1, 3.0)]), 0.0)
     lead.hear("b", Note(is_new=True, spent=[(0.2, 2.0)], wants=5), 0.1)
@@ -85,7 +85,9 @@ def test_what_a_late_comer_has_spent_counts_as_sent_now() -> None:
 
 
 def test_credits_are_places_that_nobody_else_has() -> None:
-    lead = lead_of(Limit(10.0, 1.0, most=10.0), Limit(1000.0, 60.0, most=1000.0))
+    lead = lead_of(
+        Limit(10.0, 1.0, 10.0, 10.0, most=10.0), Limit(1000.0, 60.0, 16.666667, 16.666667, most=16.666667)
+    )
     lead.advance(0.0)
     lead.hear("a", Note(wants=20), 0.0)
     credits_lent = lead.take_grant("a").credits
@@ -130,7 +132,9 @@ def test_what_is_told_late_counts_from_when_it_was_sent() -> None:
 
 
 def test_no_credit_where_there_is_no_room() -> None:
-    lead = lead_of(Limit(10.0, 1.0, most=10.0), Limit(10.0, 60.0, most=10.0))
+    lead = lead_of(
+        Limit(10.0, 1.0, 10.0, 10.0, most=10.0), Limit(10.0, 60.0, 0.166667, 0.166667, most=0.166667)
+    )
     asks(lead, "b", *"123456789", "10")
     lead.hear("a", Note(wants=1), 0.5)
     assert lead.take_grant("a").credits == []
@@ -182,7 +186,7 @@ def test_a_scout_whose_member_is_gone_is_followed_by_the_next_and_tells_nothing(
     ],
 )
 def test_a_name_that_comes_again_stands_for_who_waits_now(note: Note) -> None:
-    lead = lead_of(Limit(1.0, 5.0, most=1.0))
+    lead = lead_of(Limit(1.0, 5.0, 0.2, 0.2, most=0.2))
     assert asks(lead, "a", "1") == ["1"]
     lead.pacer.hold(9.0)
     note.waits = [claim("1")]
@@ -226,7 +230,7 @@ def test_what_it_does_not_know_of_changes_nothing() -> None:
 
 
 def test_what_cannot_go_in_time_is_declined_with_the_reason() -> None:
-    lead = lead_of(Limit(1.0, 5.0, most=1.0))
+    lead = lead_of(Limit(1.0, 5.0, 0.2, 0.2, most=0.2))
     asks(lead, "a", "1")
     lead.hear("a", Note(waits=[claim("too late", give_up_at=5.5)]), 0.0)
     lead.hear("a", Note(waits=[claim("far too late", give_up_at=1.0)]), 0.0)
@@ -246,7 +250,7 @@ def test_what_cannot_go_in_time_is_declined_with_the_reason() -> None:
 
 @pytest.mark.parametrize("is_under_way", [True, False])
 def test_a_name_that_is_told_twice_stands_in_the_queue_once(*, is_under_way: bool) -> None:
-    lead = lead_of(Limit(2.0, 5.0, most=2.0))
+    lead = lead_of(Limit(2.0, 5.0, 0.4, 0.4, most=0.4))
     assert asks(lead, "a", "1") == ["1"]
     name = "1" if is_under_way else "2"
     lead.pacer.hold(4.0)
@@ -287,7 +291,7 @@ def test_what_may_let_others_go(tell: Callable[[Lead], None]) -> None:
     ],
 )
 def test_credits_are_shared_out_among_the_members(n: float, asking: str, lent: list[int]) -> None:
-    lead = lead_of(Limit(n, 1.0, most=n))
+    lead = lead_of(Limit(n, 1.0, n, n, most=n))
     lead.advance(0.0)
     for member in asking:
         lead.hear(member, Note(), 0.0)

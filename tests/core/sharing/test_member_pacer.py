@@ -2,11 +2,12 @@
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.pacer import PacerSettings
-from sealgate.core.pacing.stated import Quota
-from sealgate.core.pacing.status import LimitStatus
+from core.limits.test_memory import kept
+from sealgate.core.limits import Limit
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Release
+from sealgate.core.limits.pacer import PacerSettings
+from sealgate.core.limits.quotas import Quota
+from sealgate.core.limits.status import LimitStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import Lead
@@ -14,7 +15,9 @@ from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.notes import Declined, Grant, Note, Over
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
-SHOWN = LimitStatus(20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s")
+SHOWN = LimitStatus(
+    20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
+)
 
 
 def claim(name: str = "a", give_up_at: float = 1000.0, cost: float = 1.0) -> Claim:
@@ -202,7 +205,7 @@ def test_a_credit_is_used_up_to_the_end_of_a_requests_time(pacer: MemberPacer) -
 
 
 def test_who_cannot_be_served_in_time_by_its_part_is_refused_and_not_told(pacer: MemberPacer) -> None:
-    pacer.know(SharedLimit((Limit(20.0, 1.0),), replicas=4))
+    pacer.know(SharedLimit((Limit(20.0, 1.0, 20.0),), replicas=4))
     before = waiting(pacer, *"12345")
     in_time, late = claim("in time", give_up_at=1.01), claim("late", give_up_at=1.09)
     assert pacer.enter(in_time, 0.0) is None
@@ -247,8 +250,8 @@ def test_what_was_answered_is_under_way_no_longer(pacer: MemberPacer) -> None:
     [a] = waiting(pacer, "a")
     granted(pacer, "a")
     pacer.answered(a, 0.1, ACCEPTED)
+    pacer.know(SharedLimit(at_a_time=1))
     pacer.go_alone(0.2)
-    pacer.own._envelope.in_flight.cap = 1
     assert pacer.goes_at_once(claim("b"), 0.2)
 
 
@@ -300,25 +303,25 @@ def test_who_waits_is_told_to_a_new_lead(pacer: MemberPacer) -> None:
 
 
 def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None:
-    pacer.know(SharedLimit((Limit(20.0, 1.0),), (SHOWN,), None, replicas=4))
+    pacer.know(SharedLimit((Limit(20.0, 1.0, 20.0),), (SHOWN,), None, replicas=4))
     assert pacer.status(0.0).limits == (SHOWN,)
     pacer.go_alone(0.0)
     [limit] = pacer.status(0.0).limits
     assert limit.n == 4.0
-    assert limit.words == "4 per 1 s, not met yet, the part of one gateway while they cannot share"
+    assert limit.words == "4 per 1 s, never refused yet, the part of one gateway while they cannot share"
     went = [pacer.goes_at_once(claim(str(number)), 0.0) for number in range(6)]
     assert went == [True] * 4 + [False] * 2
     pacer.leave(claim("0"))
     pacer.sent(claim("1"), 0.1)
     pacer.answered(claim("1"), 0.1, ACCEPTED)
-    pacer.know(SharedLimit((Limit(8.0, 1.0),), replicas=1))  # what is heard meanwhile is for later
+    pacer.know(SharedLimit((Limit(8.0, 1.0, 8.0),), replicas=1))  # what is heard meanwhile is for later
     assert pacer.own.limits[0].n == 4.0
     assert pacer.outbox.take() == Note()
 
 
 def test_alone_and_knowing_nothing_it_shows_what_it_learned_itself() -> None:
     pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
-    pacer.own.believe([Limit(3.0, 1.0)])
+    pacer.own.believe([Limit(3.0, 1.0, 3.0)])
     assert [limit.n for limit in pacer.status(0.0).limits] == [3.0]
 
 
@@ -343,7 +346,7 @@ def test_what_was_sent_before_there_was_a_lead_is_told() -> None:
 
 
 def test_who_waits_when_it_goes_alone_goes_at_an_even_pace(pacer: MemberPacer) -> None:
-    pacer.know(SharedLimit((Limit(20.0, 1.0),), replicas=4))
+    pacer.know(SharedLimit((Limit(20.0, 1.0, 20.0),), replicas=4))
     a, _, _ = waiting(pacer, "a", "b", "c")
     pacer.go_alone(1.0)
     release = pacer.release(1.0)
@@ -355,11 +358,11 @@ def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
     pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
     pacer.restore([], 0.0)
     assert pacer.known() == []
-    pacer.restore([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 2.0, "age": 5.0}], 0.0)
-    assert [limit.n for limit in pacer.known()] == [16.0]
-    assert [one["n"] for one in pacer.snapshot(0.0)] == [16.0]
+    pacer.restore(kept(20.0, 1.0), 0.0)
+    assert [limit.n for limit in pacer.known()] == [20.0]
+    assert [one["n"] for one in pacer.snapshot(0.0)] == [20.0]
     published = MemberPacer(PacerSettings(known=(Quota(5.0, 1.0),)), lambda: 0.5, "me")
-    published.restore([{"n": 20.0, "window": 1.0, "scope": 0, "seen": 2.0, "age": 5.0}], 0.0)
+    published.restore(kept(20.0, 1.0), 0.0)
     assert published.known() == []
 
 
@@ -392,7 +395,7 @@ def test_how_many_credits_it_asks_for(pacer: MemberPacer, at_hand: int, before: 
     ("limits", "now", "spent"),
     [
         pytest.param(
-            (Limit(9.0, 32.0), Limit(5.0, 1.0)),
+            (Limit(9.0, 32.0, 0.28125), Limit(5.0, 1.0, 5.0)),
             100.0,
             [(31.0, 1.0), (23.0, 2.0), (0.0, 1.0)],
             id="within the longest window",
@@ -436,7 +439,7 @@ def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPace
 
 def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
     """A member keeps its share of what the lead knows; alone it goes by what is published."""
-    pacer.know(SharedLimit((Limit(10.0, 1.0),), replicas=2))
+    pacer.know(SharedLimit((Limit(10.0, 1.0, 10.0),), replicas=2))
     share = pacer.own.limits
     settings = PacerSettings(1, (Quota(20, 1),))
     pacer.adopt(settings)

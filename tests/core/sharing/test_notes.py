@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.reading import Kind
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.limits import Limit
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.handover import read_limits, shares, write_limits
+from sealgate.core.sharing.handover import SharedLimit, read_shared, shares, write_shared
 from sealgate.core.sharing.notes import (
     Declined,
     Grant,
@@ -147,9 +146,10 @@ def test_nothing_ended_in_the_future() -> None:
     [{"n": 0}, {"n": math.inf}, {"window": 0.0}, {"window": -1.0}, {"window": math.inf}, {"n": "20"}],
 )
 def test_a_limit_that_makes_no_sense_is_none(change: dict[str, Any]) -> None:
-    [plain] = write_limits([Limit(20.0, 1.0)], 100.0)
+    plain = write_shared(SharedLimit((Limit(20.0, 1.0, 20.0),)), 100.0)
+    plain["limits"][0] |= change
     with pytest.raises(MessageError):
-        read_limits([plain | change], 100.0)
+        read_shared(plain, 100.0)
 
 
 def test_only_a_note_that_says_something_is_true() -> None:
@@ -165,22 +165,22 @@ def test_a_grant_is_read_as_it_was_written() -> None:
 
 
 def test_limits_are_handed_over_with_what_was_searched() -> None:
-    searched = Limit(19.0, 1.0, kind=Kind.FIXED, seen=3, last_seen=90.0, failed=21.0, is_proven=True)
-    published = Limit(1.0, 60.0, most=1.0)
-    plain = json.loads(json.dumps(write_limits([searched, published], 100.0)))
-    first, second = read_limits(plain, 1000.0)
-    assert (first.n, first.window, first.kind, first.failed) == (19.0, 1.0, Kind.FIXED, 21.0)
-    assert (first.last_seen, first.is_proven, first.most) == (990.0, True, math.inf)
-    assert first.probe_at > 1000.0
-    assert (second.n, second.most, second.seen) == (1.0, 1.0, 0)
+    searched = Limit(19.0, 1.0, 18.5, 21.0, seen=3, last_seen=90.0, is_held=True, rest_s=40.0)
+    published = Limit(1.0, 60.0, 1 / 60, 1 / 60, most=1 / 60)
+    plain = json.loads(json.dumps(write_shared(SharedLimit((searched, published)), 100.0)))
+    first, second = read_shared(plain, 1000.0).limits
+    assert (first.n, first.window, first.low, first.high) == (19.0, 1.0, 18.5, 21.0)
+    assert (first.last_seen, first.is_held, first.rest_s, first.most) == (990.0, True, 40.0, math.inf)
+    assert first.next_at > 1000.0
+    assert (second.n, second.most, second.seen) == (1.0, 1 / 60, 0)
 
 
 def test_a_share_is_no_more_than_its_part_and_is_not_probed_beyond() -> None:
-    [half] = shares([Limit(20.0, 1.0)], 2, is_alone=False)
+    [half] = shares([Limit(20.0, 1.0, 20.0)], 2, is_alone=False)
     assert (half.n, half.window, half.most) == (10.0, 1.0, 10.0)
-    [careful] = shares([Limit(20.0, 1.0)], 2, is_alone=True)
+    [careful] = shares([Limit(20.0, 1.0, 20.0)], 2, is_alone=True)
     assert careful.n == 8.0
-    [more_than_one] = shares([Limit(3.0, 1.0)], 2, is_alone=False)
+    [more_than_one] = shares([Limit(3.0, 1.0, 3.0)], 2, is_alone=False)
     assert (more_than_one.n, more_than_one.window) == (1.5, 1.0)
-    [little] = shares([Limit(2.0, 1.0)], 8, is_alone=False)
+    [little] = shares([Limit(2.0, 1.0, 2.0)], 8, is_alone=False)
     assert (little.n, little.window) == (1.0, 4.0)

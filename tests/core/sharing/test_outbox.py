@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.notes import Note, Over
 from sealgate.core.sharing.outbox import Outbox

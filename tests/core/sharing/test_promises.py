@@ -16,10 +16,10 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from rig.compiled import IS_COMPILED
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.limits import Limit
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import Pacer, PacerSettings
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import Lead
@@ -196,13 +196,13 @@ class MemberPromises(PacerPromises):
         return self.now
 
     def new_lead(self) -> Lead:
-        return Lead(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0)], self.now)
+        return Lead(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0, 2.0)], self.now)
 
     @rule(replicas=st.integers(1, 3), leads=st.booleans())
     def a_lead_begins(self, replicas: int, leads: bool) -> None:
         self.lead = self.new_lead()
         self.grants.clear()
-        self.pacer.know(SharedLimit((Limit(2.0, 1.0),), replicas=replicas))
+        self.pacer.know(SharedLimit((Limit(2.0, 1.0, 2.0),), replicas=replicas))
         self.pacer.lead = self.lead if leads else None
         self.pacer.share(self.now)
         self.obey()

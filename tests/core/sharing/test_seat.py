@@ -7,10 +7,10 @@ import math
 import pytest
 
 from rig.table import Table
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.pacer import PacerSettings
-from sealgate.core.pacing.status import SharingStatus
+from sealgate.core.limits import Limit
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import PacerSettings
+from sealgate.core.limits.status import SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import LISTENS_S
@@ -118,7 +118,7 @@ def test_what_a_lead_told_itself_waits_to_be_settled(room: Room) -> None:
 def test_the_lead_shows_what_it_learned_of_the_whole(room: Room) -> None:
     lead = room.seats["a"].pacer.lead
     assert lead is not None
-    lead.pacer.believe([Limit(20.0, 1.0)])
+    lead.pacer.believe([Limit(20.0, 1.0, 20.0)])
     pacer = room.seats["a"].pacer
     assert [limit.n for limit in pacer.status(101.0).limits] == [20.0]
     assert pacer.known() == lead.pacer.limits
@@ -188,7 +188,7 @@ def test_credits_that_nobody_needed_go_back_with_the_next_visit(room: Room) -> N
 def test_a_member_that_comes_later_is_shown_what_the_lead_shows(room: Room) -> None:
     lead = room.seats["a"].pacer.lead
     assert lead is not None
-    lead.pacer.believe([Limit(20.0, 1.0)])
+    lead.pacer.believe([Limit(20.0, 1.0, 20.0)])
     room.visit("a", 101.0)
     later = room.seats["c"] = seat_of("c")
     room.visit("c", 101.1)
@@ -205,7 +205,7 @@ def test_how_many_share_is_counted_at_each_visit(room: Room) -> None:
 def test_who_led_goes_on_with_what_it_learned(room: Room, becomes: str) -> None:
     a = room.seats["a"]
     assert a.pacer.lead is not None
-    a.pacer.lead.pacer.believe([Limit(20.0, 1.0)])
+    a.pacer.lead.pacer.believe([Limit(20.0, 1.0, 20.0)])
     if becomes == "alone":
         a.failed("gone", 101.0)
     else:
@@ -271,7 +271,7 @@ def test_a_lead_that_lost_its_way_to_redis_begins_anew(room: Room) -> None:
 def test_limits_go_from_lead_to_lead(room: Room) -> None:
     lead = room.seats["a"].pacer.lead
     assert lead is not None
-    lead.pacer.believe([Limit(20.0, 1.0, seen=2, last_seen=99.0)])
+    lead.pacer.believe([Limit(20.0, 1.0, 20.0, seen=2, last_seen=99.0)])
     room.visit("a", 101.0)
     room.seats["a"].failed("gone", 101.1)
     room.visit("b", 103.0)
@@ -361,7 +361,7 @@ def test_what_it_is_not_meant_for_changes_nothing(room: Room) -> None:
     a, b = room.seats["a"], room.seats["b"]
     epoch = room.table.epoch
     b.heard(json.dumps({"from": "m", "epoch": epoch, "note": [True, [], [], [], [], [], 0]}), 101.0)
-    a.heard(write_beat(SharedLimit((Limit(1.0, 1.0),)), epoch, 101.0), 101.0)
+    a.heard(write_beat(SharedLimit((Limit(1.0, 1.0, 1.0),)), epoch, 101.0), 101.0)
     b.heard(json.dumps({"epoch": epoch}), 101.0)
     assert not b.is_lead
     assert a.pacer.known() == []
@@ -407,6 +407,6 @@ def test_a_pause_that_was_told_is_not_told_again_after_a_shorter_one(room: Room)
 def test_requests_at_a_time_are_shown_by_all(room: Room) -> None:
     lead = room.seats["a"].pacer.lead
     assert lead is not None
-    lead.pacer._envelope.in_flight.cap = 4
+    lead.pacer.believe([], at_a_time=4)
     room.visit("a", 101.0)
     assert [seat.pacer.status(101.0).at_a_time for seat in room.seats.values()] == [4, 4]

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from core.limits.test_memory import kept
 from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.insight import Insight, look_into
 from sealgate.gateway.journal.lock import Lock
 
-LIMIT = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 3.0, "age": 10.0}
+[LIMIT] = kept(20.0, 1.0, age_s=10.0)
 SUBJECTS = ("exchange key", "other key")
 LEARNED = {"exchange key": [{**LIMIT, "age": 15.0}], "other key": []}
 

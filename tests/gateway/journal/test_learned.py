@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from core.limits.test_memory import kept as kept_limit
 from gateway.clock.test_kept import EPOCH, HandHost
-from sealgate.core.pacing.memory import Snapshot
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.limits.memory import Snapshot
+from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.gateway.journal import LimitsKeeper, LimitsTable
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import read_learned
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 
-LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
+LEARNED = kept_limit(20.0, 1.0)
 
 
 @pytest.fixture
@@ -42,10 +43,10 @@ class Rounds(HandHost):
             raise asyncio.CancelledError
 
 
-def turnstiles(host: HandHost, *subjects: str) -> Mapping[str, Turnstile]:
-    made = {subject: Turnstile(Pacer(PacerSettings(), lambda: 0.0), host) for subject in subjects}
-    for turnstile in made.values():
-        turnstile.restore(LEARNED)
+def schedulers(host: HandHost, *subjects: str) -> Mapping[str, RateScheduler]:
+    made = {subject: RateScheduler(Pacer(PacerSettings(), lambda: 0.0), host) for subject in subjects}
+    for scheduler in made.values():
+        scheduler.restore(LEARNED)
     return made
 
 
@@ -58,7 +59,7 @@ def kept(file: Path) -> dict[str, Snapshot]:
 async def test_it_is_written_once_a_minute_as_it_is_then(file: Path) -> None:
     host = Rounds(1)
     keeper = LimitsKeeper(LimitsTable(file), host)
-    keeper.follow(turnstiles(host, "one", "other"))
+    keeper.follow(schedulers(host, "one", "other"))
     with pytest.raises(asyncio.CancelledError):
         await keeper.run()
     assert host.slept == [60.0, 60.0]
@@ -72,9 +73,9 @@ async def test_what_is_followed_no_more_stays_as_it_was_last(file: Path) -> None
     """A key that comes back after a reload begins with what was learned of it."""
     host = HandHost()
     keeper = LimitsKeeper(LimitsTable(file), host)
-    keeper.follow(turnstiles(host, "old"))
+    keeper.follow(schedulers(host, "old"))
     await keeper.keep()
-    keeper.follow(turnstiles(host, "new"))
+    keeper.follow(schedulers(host, "new"))
     await keeper.keep()
     assert set(kept(file)) == {"old", "new"}
     assert list(keeper.recall(["old", "new"])) == ["old"], "what is followed knows better"
@@ -110,7 +111,7 @@ async def test_a_file_that_cannot_be_used_costs_the_memory_alone(
     logs: list[MutableMapping[str, Any]]
     with capture_logs() as logs:
         assert keeper.recall(["main"]) == {}
-        keeper.follow(turnstiles(host, "main"))
+        keeper.follow(schedulers(host, "main"))
         await keeper.keep()
     assert [(one["event"], one["cause"]) for one in logs] == [
         ("journal_not_read", cause),
@@ -121,14 +122,14 @@ async def test_a_file_that_cannot_be_used_costs_the_memory_alone(
 async def test_a_disk_that_is_full_keeps_what_was_written_before(file: Path) -> None:
     host = HandHost()
     keeper = LimitsKeeper(LimitsTable(file), host)
-    keeper.follow(turnstiles(host, "one"))
+    keeper.follow(schedulers(host, "one"))
     await keeper.keep()
     with closing(sqlite3.connect(file)) as database, database:
         database.execute(
             "CREATE TRIGGER full BEFORE INSERT ON learned WHEN NEW.subject = 'two'"
             " BEGIN SELECT RAISE(ABORT, 'disk is full'); END"
         )
-    keeper.follow(turnstiles(host, "one", "two"))
+    keeper.follow(schedulers(host, "one", "two"))
     with capture_logs() as logs:
         await keeper.keep()
     assert [one["cause"] for one in logs] == ["disk is full"]

@@ -14,12 +14,12 @@ from sealgate.gateway.host import redis_extra
 from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.life.assembly import build_tree
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.tree import Tree
 
 URL = "http://127.0.0.1:9"
-PARTS = ("upstream", "clock", "clock_keeper", "open_turnstile", "turnstile", "stamps")
+PARTS = ("upstream", "clock", "clock_keeper", "open_scheduler", "scheduler", "stamps")
 
 
 @contextlib.asynccontextmanager
@@ -35,14 +35,14 @@ async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Tr
 
 
 def part(tree: Tree, name: str) -> object:
-    return getattr(tree.live_keys["main"] if name in {"turnstile", "stamps"} else tree, name)
+    return getattr(tree.live_keys["main"] if name in {"scheduler", "stamps"} else tree, name)
 
 
 CHANGED: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "nothing": (URL, {}, set()),
     "what bots may": (URL, {"bots": {"grid": {"uid": 1001}}}, set()),
     "how it is paced": (URL, {"limits": {"queue": 7, "known": ["20/s"]}}, set()),
-    "another key": (URL, {"keys": {"main": {**KEY, "api_key": "ak-2"}}}, {"turnstile", "stamps"}),
+    "another key": (URL, {"keys": {"main": {**KEY, "api_key": "ak-2"}}}, {"scheduler", "stamps"}),
     "how long is waited": (
         URL,
         {"upstream": {"connect_timeout": 1.0}},
@@ -66,7 +66,7 @@ async def test_aliases_of_one_key_share_its_line() -> None:
     keys = {"alias": KEY, "other": {**KEY, "api_key": "ak-2"}}
     async with one_after_the_other(URL, keys=keys) as (_, new):
         main, alias, other = (new.live_keys[name] for name in ("main", "alias", "other"))
-        assert main.turnstile is alias.turnstile is not other.turnstile
+        assert main.scheduler is alias.scheduler is not other.scheduler
         assert main.stamps is alias.stamps is not other.stamps
         assert main.breaker is not alias.breaker
 
@@ -80,13 +80,13 @@ def keys_of(*accounts: str | None) -> dict[str, Any]:
     }
 
 
-async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[Turnstile], Turnstile]:
+async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[RateScheduler], RateScheduler]:
     config = make_config(URL, venue=venue, keys=keys)
     async with tree_of(config, HandHost()) as tree:
-        lines = [tree.live_keys[name].turnstile for name in keys]
+        lines = [tree.live_keys[name].scheduler for name in keys]
         nonces = {id(tree.live_keys[name].nonces) for name in keys}
         assert len(nonces) == len(keys)
-        return lines, tree.open_turnstile
+        return lines, tree.open_scheduler
 
 
 async def test_where_the_address_is_counted_all_share_one_limit_and_open_reads_too() -> None:

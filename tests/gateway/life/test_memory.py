@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from core.limits.test_memory import kept
 from gateway.clock.test_kept import HandHost
 from rig.admitted import signing_key, ticket
 from rig.station import KEY, make_config
@@ -21,7 +22,7 @@ from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.replies import Reply
 
 URL = "http://127.0.0.1:9"
-LEARNED = [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
+LEARNED = kept(20.0, 1.0)
 SEALER = signing_key().sealer
 KEYED = ticket("POST /order", (b"Idempotency-Key", b"k-1"))
 
@@ -80,9 +81,9 @@ async def test_a_key_starts_from_what_was_learned_and_goes_on_to_be_kept(config:
     async with tree_of(config, host) as tree:
         keeper = build_keeper(config, tree, host)
         assert keeper is not None
-        turnstile = tree.live_keys["main"].turnstile
-        assert [limit["window"] for limit in turnstile.snapshot()] == [1.0]
-        assert subjects(tree) == {subject(config, "main"): turnstile}
+        scheduler = tree.live_keys["main"].scheduler
+        assert [limit["window"] for limit in scheduler.snapshot()] == [1.0]
+        assert subjects(tree) == {subject(config, "main"): scheduler}
         host.move(60.0, 60.0, 60.0)
         await keeper.keep()
     (kept,) = LimitsTable(file).learned(subject(config, "main"), host.wall())

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from core.limits.test_memory import kept
 from rig.bot import request
 from rig.oracle import signature
 from rig.station import Outcomes, Station
@@ -18,13 +19,13 @@ from rig.upstream import Received, Upstream, Wire, hold_until, running_upstream,
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.config import Config, ConfigError
 from sealgate.core.halts import Scope
-from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.limits.memory import Snapshot
 from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.keys.watch import SecretWatch, State
 from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.life.key_care import KeyCare
 from sealgate.gateway.life.reload import ReloadError
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
 LISTEN = {"tcp": "127.0.0.1:0"}
@@ -112,9 +113,9 @@ async def test_the_same_secret_is_not_tried(site: Site) -> None:
     after = site.gateway.tree
     assert site.upstream.received == []
     assert after is not before
-    kept = ("upstream", "clock", "clock_keeper", "open_turnstile")
+    kept = ("upstream", "clock", "clock_keeper", "open_scheduler")
     assert all(getattr(after, name) is getattr(before, name) for name in kept)
-    assert after.live_keys["main"].turnstile is before.live_keys["main"].turnstile
+    assert after.live_keys["main"].scheduler is before.live_keys["main"].scheduler
     assert after.live_keys["main"].stamps is before.live_keys["main"].stamps
 
 
@@ -320,7 +321,7 @@ async def test_what_was_learned_of_a_key_stays_with_it_under_another_alias(site:
     site.tables["keys"] = {"renamed": key}
     await site.reload()
     after = site.gateway.tree.live_keys["renamed"]
-    assert (after.turnstile, after.stamps) == (before.turnstile, before.stamps)
+    assert (after.scheduler, after.stamps) == (before.scheduler, before.stamps)
 
 
 async def test_an_order_that_came_before_a_reload_is_refused_after_the_shutdown_began(site: Site) -> None:
@@ -409,17 +410,17 @@ async def test_what_the_journal_has_of_another_key_holds_for_its_trial(
     def learned(_journal: LimitsTable, subject: str, _wall: float) -> Snapshot:
         assert subject == f"{upstream.base_url} ak-2"
         assert threading.current_thread() is not threading.main_thread()
-        return [{"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}]
+        return kept(20.0, 1.0)
 
-    def restore(turnstile: Turnstile, kept: Snapshot) -> None:
+    def restore(scheduler: RateScheduler, kept: Snapshot) -> None:
         assert upstream.received == []
         known.append(kept)
-        original(turnstile, kept)
+        original(scheduler, kept)
 
-    original = Turnstile.restore
+    original = RateScheduler.restore
     async with before_another_key(upstream, tmp_path) as site:
         monkeypatch.setattr(LimitsTable, "learned", learned)
-        monkeypatch.setattr(Turnstile, "restore", restore)
+        monkeypatch.setattr(RateScheduler, "restore", restore)
         assert await site.reload() == ()
         assert len(known) == 1
         assert site.gateway.status().keys[0].limits[0].window_s == 1.0
@@ -590,8 +591,8 @@ async def test_two_aliases_of_one_key_share_what_is_learned(site: Site) -> None:
     site.tables["bots"] = {"grid": {"token": token, "keys": ["main", "again", "other"]}}
     await site.reload()
     live_keys = site.gateway.tree.live_keys
-    assert live_keys["main"].turnstile is live_keys["again"].turnstile
-    assert live_keys["main"].turnstile is not live_keys["other"].turnstile
+    assert live_keys["main"].scheduler is live_keys["again"].scheduler
+    assert live_keys["main"].scheduler is not live_keys["other"].scheduler
 
 
 async def test_an_order_that_is_repeated_after_a_rotation_is_not_sent_again(site: Site) -> None:

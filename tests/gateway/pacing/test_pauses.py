@@ -13,7 +13,7 @@ from rig.history import check_history, check_seal
 from rig.station import API_KEY, ENVIRON, KEY, SECRET, Station, running_station, watch_signing
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 
@@ -47,13 +47,13 @@ async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: 
     async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS) as station:
         first = asyncio.ensure_future(station.ask(by("one", ORDER)))
         await upstream.until_received(1)
-        turnstile = station.gateway.tree.live_keys["main"].turnstile
-        await station.until(lambda: turnstile.status().pause_s > 0)
+        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        await station.until(lambda: scheduler.status().pause_s > 0)
         waiting = [
             asyncio.ensure_future(station.ask(by(bot, message)))
             for bot, message in (("two", READ), ("two", CANCEL), ("one", MODIFY))
         ]
-        await station.until(lambda: sum(turnstile.status().waiting.values()) == 4)
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 4)
         assert met(await station.ask(by("three", READ))) == (200, "done", None, 1)
 
         assert met(await first) == (200, "done", None, 2)
@@ -105,8 +105,8 @@ class Transport:
 
 async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> None:
     """No later one can begin before the write: another task gets no turn between the two."""
-    turnstile = station.gateway.tree.live_keys["main"].turnstile
-    other = turnstile.pass_at_once(Claim("other", "other", Lane.READ, math.inf), Host.now())
+    scheduler = station.gateway.tree.live_keys["main"].scheduler
+    other = scheduler.pass_at_once(Claim("other", "other", Lane.READ, math.inf), Host.now())
     assert other is not None
     loop = asyncio.get_running_loop()
     events: list[str] = []
@@ -176,7 +176,7 @@ async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Sta
 async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
     station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
     assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
-    assert station.gateway.tree.live_keys["main"].turnstile.status().pause_s > 3500
+    assert station.gateway.tree.live_keys["main"].scheduler.status().pause_s > 3500
 
 
 async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:

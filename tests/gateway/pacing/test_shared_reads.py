@@ -13,7 +13,7 @@ from rig.bot import Reply, met, request
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.host.host import Host
 
@@ -43,16 +43,16 @@ async def shared_station(upstream: Upstream, /, **tables: Any) -> AsyncIterator[
 def pause(station: Station, *keys: str) -> None:
     """Let the exchange refuse something of these keys for its limit, so that what comes now has to wait."""
     for key in keys or ("main",):
-        turn = station.gateway.tree.live_keys[key].turnstile.pass_at_once(
+        permit = station.gateway.tree.live_keys[key].scheduler.pass_at_once(
             Claim("earlier", "earlier", Lane.READ, math.inf), Host.now()
         )
-        assert turn is not None
-        turn.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), Host.now())
+        assert permit is not None
+        permit.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), Host.now())
 
 
 def waiting(station: Station) -> int:
-    turnstiles = {live_key.turnstile for live_key in station.gateway.tree.live_keys.values()}
-    return sum(sum(turnstile.status().waiting.values()) for turnstile in turnstiles)
+    schedulers = {live_key.scheduler for live_key in station.gateway.tree.live_keys.values()}
+    return sum(sum(scheduler.status().waiting.values()) for scheduler in schedulers)
 
 
 async def asked(station: Station, *messages: bytes) -> list["asyncio.Task[Reply]"]:

@@ -35,8 +35,8 @@ from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, PATIENCE_S, let_pass, reply
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.life.gateway import Gateway, running_gateway
-from sealgate.gateway.pacing import turnstile as turnstile_module
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing import scheduler as scheduler_module
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import LimitKind, SandboxSettings
 
@@ -83,8 +83,8 @@ class Scene:
         return await journal_at(self.sandbox_address)
 
     @property
-    def turnstile(self) -> Turnstile:
-        return self.gateway.tree.live_keys["main"].turnstile
+    def scheduler(self) -> RateScheduler:
+        return self.gateway.tree.live_keys["main"].scheduler
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait for a state that nobody announces."""
@@ -94,7 +94,7 @@ class Scene:
 
     async def until_waiting(self, count: int) -> None:
         """Wait until that many stand in line."""
-        await self.until(lambda: sum(self.turnstile.status().waiting.values()) == count)
+        await self.until(lambda: sum(self.scheduler.status().waiting.values()) == count)
 
 
 @asynccontextmanager
@@ -156,8 +156,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
         def warning(self, _: str, *, stated_s: float, **_others: object) -> None:
             heard.stated.append((now := host.wall(), now + stated_s))
 
-    monkeypatch.setattr(turnstile_module, "_REMARKABLE_S", 0.0)
-    monkeypatch.setattr(turnstile_module, "log", Log())
+    monkeypatch.setattr(scheduler_module, "_REMARKABLE_S", 0.0)
+    monkeypatch.setattr(scheduler_module, "log", Log())
     return heard
 
 
@@ -194,12 +194,12 @@ async def test_a_cancel_overtakes_orders_and_reads() -> None:
             return [group.create_task(ask_at(scene.bots_address, message)) for message in messages]
 
         asked = send(*[order_by("one")] * 6)
-        await scene.until(lambda: scene.turnstile.status().pause_s > 0)
+        await scene.until(lambda: scene.scheduler.status().pause_s > 0)
         asked += send(*[order_by("two")] * 8, *[read_by("three")] * 8)
         await scene.until_waiting(17)
         (cancel,) = send(by("three", b"DELETE", b"/v1/trade/order/1"))
         await scene.until_waiting(18)
-        assert scene.turnstile.status().pause_s > 0
+        assert scene.scheduler.status().pause_s > 0
         assert (await cancel).text("X-Gateway-Attempts") == "1"
         received = await scene.journal()
         for task in asked:
@@ -281,8 +281,8 @@ async def test_an_unusable_retry_after_is_a_backoff(upstream: Upstream, retry_af
     upstream.answers.append(limited(retry_after))
     async with three_bots(upstream) as station:
         first = asyncio.ensure_future(station.ask(order_by("one")))
-        turnstile = station.gateway.tree.live_keys["main"].turnstile
-        await station.until(lambda: turnstile.status().pause_s > 0)
+        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        await station.until(lambda: scheduler.status().pause_s > 0)
         hasty, patient, elsewhere = (
             asyncio.ensure_future(station.ask(message))
             for message in (hurried(order_by("two"), 20), read_by("two"), order_by("three"))
@@ -332,9 +332,9 @@ async def test_a_pause_of_a_year_reaches_those_in_line(upstream: Upstream) -> No
     """They wait out a short pause; the first after it brings the long one."""
     upstream.answers.extend([limited("0.3"), limited(str(A_YEAR_S))])
     async with running_station(upstream) as station:
-        turnstile = station.gateway.tree.live_keys["main"].turnstile
+        scheduler = station.gateway.tree.live_keys["main"].scheduler
         first = asyncio.ensure_future(station.ask(TRADE))
-        await station.until(lambda: turnstile.status().pause_s > 0)
+        await station.until(lambda: scheduler.status().pause_s > 0)
         waiting = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
         assert met(await first) == (429, "refused", "rate_limited", 2)
         for answer in await asyncio.gather(*waiting):
@@ -353,11 +353,11 @@ async def test_a_wait_of_zero_is_served(station: Station) -> None:
 async def test_a_line_that_is_full(upstream: Upstream) -> None:
     upstream.answers.append(limited("0.5"))
     async with running_station(upstream, limits={"queue": 3}) as station:
-        turnstile = station.gateway.tree.live_keys["main"].turnstile
+        scheduler = station.gateway.tree.live_keys["main"].scheduler
         first = asyncio.ensure_future(station.ask(TRADE))
-        await station.until(lambda: turnstile.status().pause_s > 0)
+        await station.until(lambda: scheduler.status().pause_s > 0)
         second = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
-        await station.until(lambda: sum(turnstile.status().waiting.values()) == 3)
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 3)
         for message in (TRADE, READ, request(b"DELETE", b"/v1/trade/order/1")):
             assert met(await station.ask(message)) == (503, "not_sent", "queue_full", 0)
         assert met(await first) == (200, "done", None, 2)
@@ -369,9 +369,9 @@ async def test_a_line_that_is_full(upstream: Upstream) -> None:
 @pytest.mark.usefixtures("_one_time_per_turn")
 async def test_a_line_longer_than_the_deadline_is_told_at_once(upstream: Upstream) -> None:
     async with running_station(upstream, limits={"known": ["4/1s"]}) as station:
-        turnstile = station.gateway.tree.live_keys["main"].turnstile
+        scheduler = station.gateway.tree.live_keys["main"].scheduler
         waiting = [asyncio.ensure_future(station.ask(TRADE)) for _ in range(12)]
-        await station.until(lambda: sum(turnstile.status().waiting.values()) == 8)
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 8)
         late = request(b"POST", b"/v1/trade/spot/order", b"X-Gateway-Deadline-Ms: 500", body=ORDER)
         answer = await station.ask(late)
         assert met(answer) == (504, "not_sent", "deadline_exceeded", 0)
@@ -418,18 +418,18 @@ async def test_who_hangs_up_in_line_leaves_it(upstream: Upstream) -> None:
     upstream.answers.append(limited("0.4"))
     targets = [b"/v1/trade/user/0x%d/positions" % number for number in range(4)]
     async with running_station(upstream) as station:
-        turnstile = station.gateway.tree.live_keys["main"].turnstile
+        scheduler = station.gateway.tree.live_keys["main"].scheduler
 
         async def stand_in_line(target: bytes, length: int) -> asyncio.Task[Reply]:
             task = asyncio.create_task(station.ask(request(target=target)))
-            await station.until(lambda: sum(turnstile.status().waiting.values()) == length)
+            await station.until(lambda: sum(scheduler.status().waiting.values()) == length)
             return task
 
         first, second, gone, last = [
             await stand_in_line(target, length) for length, target in enumerate(targets, start=1)
         ]
         gone.cancel()
-        await station.until(lambda: sum(turnstile.status().waiting.values()) == 3)
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 3)
         assert met(await first) == (200, "done", None, 2)
         for task in (second, last):
             assert met(await task) == (200, "done", None, 1)

@@ -7,8 +7,8 @@ from rig.admitted import answer, ticket
 from rig.verdicts import upstream_error
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import Again, Deliver, Failure, FailureKind, GiveUp, Replay
+from sealgate.core.limits.claims import Fate, LimitReply
 from sealgate.core.outcome import Conclusion, UpstreamError
-from sealgate.core.pacing.claims import Fate, LimitReply
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.upstream.answer import Answer
@@ -18,7 +18,7 @@ LOST = Failure(FailureKind.LOST, "the reply was cut short")
 
 
 class Heard:
-    """In place of a turn: it keeps what it was told."""
+    """In place of a permit: it keeps what it was told."""
 
     def __init__(self) -> None:
         self.replies: list[LimitReply] = []
@@ -56,9 +56,9 @@ def test_what_a_reply_teaches(
     taught: LimitReply,
     errors: tuple[UpstreamError, ...],
 ) -> None:
-    turn, context, clock = Heard(), sent(), synced(HandHost())
-    observe(answer(status, body, *fields), turn, ORDER, context, clock, 100.0)
-    assert turn.replies == [taught]
+    permit, context, clock = Heard(), sent(), synced(HandHost())
+    observe(answer(status, body, *fields), permit, ORDER, context, clock, 100.0)
+    assert permit.replies == [taught]
     known = clock.error_s()
     assert context.upstream_errors == tuple(error._replace(clock_error_s=known) for error in errors)
     assert context.is_limited is (status == 429)
@@ -119,16 +119,16 @@ def test_what_follows_from_a_reply(
 
 
 def test_the_head_of_a_429_teaches_although_its_body_was_cut() -> None:
-    turn = Heard()
+    permit = Heard()
     cut = Failure(FailureKind.LOST, "the reply was cut short", {"retry-after": "0.5"})
-    observe_failure(cut, turn, sent(), synced(HandHost()), 0.0)
-    assert turn.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
+    observe_failure(cut, permit, sent(), synced(HandHost()), 0.0)
+    assert permit.replies == [LimitReply(Fate.LIMITED, 0.5, 0.0)]
 
 
 def test_nothing_else_that_was_lost_teaches() -> None:
-    turn = Heard()
-    observe_failure(LOST, turn, sent(), synced(HandHost()), 0.0)
-    assert turn.replies == []
+    permit = Heard()
+    observe_failure(LOST, permit, sent(), synced(HandHost()), 0.0)
+    assert permit.replies == []
 
 
 def test_after_a_failure_of_the_exchange_the_clock_finds_out_whether_it_is_away() -> None:

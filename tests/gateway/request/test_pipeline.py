@@ -20,7 +20,7 @@ from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
-from sealgate.gateway.pacing.turnstile import Turn
+from sealgate.gateway.pacing.scheduler import Permit
 from sealgate.gateway.request import pipeline as pipeline_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import RequestContext
@@ -138,7 +138,7 @@ async def test_an_order_goes_once_on_the_connection_it_gets() -> None:
 def _paused_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a pause begin while the first connection is made."""
     looks = iter([True])
-    monkeypatch.setattr(Turn, "is_paused", lambda *_: next(looks, False))
+    monkeypatch.setattr(Permit, "is_paused", lambda *_: next(looks, False))
 
 
 @pytest.mark.usefixtures("_paused_once")

@@ -1,18 +1,18 @@
-"""The turnstile of a key that others use, too: who meets whom, and what Redis is told of it."""
+"""The scheduler of a key that others use, too: who meets whom, and what Redis is told of it."""
 
 from typing import Any
 
 from gateway.clock.test_kept import HandHost
-from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.limits.pacer import PacerSettings
 from sealgate.gateway.keys.key import Secret
-from sealgate.gateway.sharing.build import shared_turnstile
+from sealgate.gateway.sharing.build import shared_scheduler
 from sealgate.gateway.sharing.sharer import Sharer
 
 URL = Secret("redis://:s3cret@localhost/0")
 
 
 def sharer_of(subject: str, host: HandHost) -> Any:
-    sharing = shared_turnstile("main", subject, URL, PacerSettings(), host).sharing
+    sharing = shared_scheduler("main", subject, URL, PacerSettings(), host).sharing
     assert isinstance(sharing, Sharer)
     return sharing
 

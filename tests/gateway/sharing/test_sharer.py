@@ -15,11 +15,11 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import HandHost
 from rig.wire import PATIENCE_S, let_pass
-from sealgate.core.pacing.pacer import PacerSettings
+from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.plain import MessageError
 from sealgate.core.sharing.seat import Seat, TooMuchError, Visit, VisitAnswer
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.sharing import sharer as sharer_module
 from sealgate.gateway.sharing.sharer import Sharer
 
@@ -96,10 +96,10 @@ class Scene:
         host = Ticking()
         self.redis = Redis(script)
         pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
-        turnstile = Turnstile(pacer, host)
+        scheduler = RateScheduler(pacer, host)
         self.seat = seat = Seat(pacer, lambda: 0.0)
         table: Any = self.redis
-        self.sharer = turnstile.sharing = Sharer("main", seat, table, turnstile, host)
+        self.sharer = scheduler.sharing = Sharer("main", seat, table, scheduler, host)
 
     async def run(self) -> list[tuple[str, object]]:
         """Share until the script is over; return what was logged."""
@@ -254,9 +254,9 @@ async def test_what_a_lead_told_itself_takes_effect_in_the_next_turn_of_the_loop
 ) -> None:
     seat: Any = Behind(times, math.inf)
     went: list[str] = []
-    turnstile: Any = SimpleNamespace(go_on=lambda: went.append("on"))
+    scheduler: Any = SimpleNamespace(go_on=lambda: went.append("on"))
     table: Any = None
-    sharer = Sharer("main", seat, table, turnstile, HandHost())
+    sharer = Sharer("main", seat, table, scheduler, HandHost())
     sharer.changed()
     sharer.changed()
     assert went == []

@@ -20,7 +20,7 @@ from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Upstream, say
 from rig.wire import let_pass, reply
 from sealgate.admin.metrics import Metrics
-from sealgate.core.pacing.status import SharingStatus
+from sealgate.core.limits.status import SharingStatus
 from sealgate.gateway.life.gateway import running_gateway
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings

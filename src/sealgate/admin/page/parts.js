@@ -64,6 +64,7 @@ export function keyHead(key) {
   if (key.at_a_time !== null) more.push(`at most ${key.at_a_time} at a time`);
   if (key.sharing && !key.sharing.degraded) more.push(key.sharing.replicas > 1 ? `shared by ${key.sharing.replicas} gateways` : "shared, by this gateway alone so far");
   if (limit?.is_foreign_use) more.push("someone else seems to use this key too");
+  if (limit?.next_step) more.push(limit.next_step);
   return [el("span", "", `Key ${key.alias}`), state, el("span", "dim", more.join("; "))];
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from sealgate.cli.checking.local import told
 from sealgate.config import Config
 from sealgate.core.findings import Finding, fail, ok, warn
-from sealgate.core.pacing.memory import Snapshot, kept_in_words
+from sealgate.core.limits.memory import Snapshot, kept_in_words
 from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import vet_disk
 from sealgate.gateway.host.host import Host

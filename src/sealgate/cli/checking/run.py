@@ -28,7 +28,7 @@ from sealgate.gateway.direct.read import direct_upstream
 from sealgate.gateway.host.host import Host
 
 if TYPE_CHECKING:
-    from sealgate.core.pacing.memory import Snapshot
+    from sealgate.core.limits.memory import Snapshot
 
 GOOD, FAILED, UNUSABLE = 0, 1, 2  # exit codes
 

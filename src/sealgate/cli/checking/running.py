@@ -123,6 +123,7 @@ def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
         yield warn(area, f"disabled in the running gateway: {key['disabled']}", "see below")
     for limit in key["limits"]:
         foreign = "; someone else seems to be using this key too" if limit["is_foreign_use"] else ""
-        yield ok("limits", f"{area}: {limit['words']}{foreign}")
+        next_step = f"; {step}" if (step := limit.get("next_step")) else ""
+        yield ok("limits", f"{area}: {limit['words']}{foreign}{next_step}")
     if not key["limits"]:
         yield ok("limits", f"{area}: no limit known yet")

@@ -10,12 +10,12 @@ A new lead first listens for a while: members that knew the last one, or none, s
 import itertools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
+from sealgate.core.limits import Limit
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
+from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.notes import Declined, Grant, Note, Over
 
@@ -31,12 +31,13 @@ class Lead:
         self,
         settings: PacerSettings,
         chance: Callable[[], float],
-        limits: list[Limit],
+        limits: Sequence[Limit],
         opens_at: float,
+        at_a_time: int | None = None,
     ) -> None:
         self.pacer = Pacer(_unbounded(settings), chance)
-        if limits:
-            self.pacer.believe(limits)
+        if limits or at_a_time is not None:
+            self.pacer.believe(limits, at_a_time)
         self.look_at = opens_at
         self.grants: dict[str, Grant] = {}
         self._opens_at = opens_at

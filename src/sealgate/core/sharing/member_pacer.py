@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sealgate.core.pacing import memory
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply, Refused, Release
-from sealgate.core.pacing.limit import Limit
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
-from sealgate.core.pacing.status import LimitStatus, PacerStatus
+from sealgate.core.limits import Limit, memory
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Release
+from sealgate.core.limits.pacer import Pacer, PacerSettings
+from sealgate.core.limits.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import SharedLimit, shares
 from sealgate.core.sharing.notes import Declined, Grant, Over
@@ -83,7 +82,8 @@ class MemberPacer:
         self.outbox.clear()
         if self.is_shared:
             self._alone_since = now
-            self.own.believe(shares(self.common.limits, self.common.replicas, is_alone=True))
+            limits = shares(self.common.limits, self.common.replicas, is_alone=True)
+            self.own.believe(limits, self._own_at_a_time())
             self.own.pace_waiting()
         self.is_shared = False
 
@@ -294,6 +294,10 @@ class MemberPacer:
         ends = [since + length_s * (number + 1) for number in range(_BUCKETS)]
         found = [(now - end, self.own.sent_cost(end - length_s, end)) for end in ends]
         return [(age_s, cost) for age_s, cost in found if cost > 0]
+
+    def _own_at_a_time(self) -> int | None:
+        at_a_time = self.common.at_a_time
+        return None if at_a_time is None else max(1, at_a_time // self.common.replicas)
 
     def _reset(self) -> None:
         self._asked.clear()

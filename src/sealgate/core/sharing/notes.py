@@ -10,8 +10,8 @@ import math
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, NamedTuple
 
-from sealgate.core.pacing.claims import Claim, Fate, LimitReply
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.retry_after import LONGEST_S
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.handover import SharedLimit, read_shared, write_shared

@@ -2,7 +2,7 @@
 
 import math
 
-from sealgate.core.pacing.claims import Claim
+from sealgate.core.limits.claims import Claim
 from sealgate.core.sharing.notes import Note, Over
 
 _LATER_S = 0.01  # what nobody waits for may wait for company

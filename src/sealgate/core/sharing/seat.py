@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from sealgate.core.pacing.status import SharingStatus
+from sealgate.core.limits.status import SharingStatus
 from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import LISTENS_S, Lead
 from sealgate.core.sharing.member_pacer import MemberPacer
@@ -233,7 +233,7 @@ class Seat:
         if answer.lead == self.pacer.name:
             is_known = max(answer.replicas, self.replicas) > 1
             opens_at = now + LISTENS_S if is_known else now
-            self.pacer.lead = Lead(self.pacer.settings, self._chance, [*known.limits], opens_at)
+            self.pacer.lead = Lead(self.pacer.settings, self._chance, known.limits, opens_at, known.at_a_time)
             self.pacer.lead.pacer.hold(self.pacer.paused_until)
             self._beat_at = now
         self.pacer.know(known)
@@ -248,7 +248,9 @@ class Seat:
                 if answer.lead != self.pacer.name:
                     raise  # who cannot be understood leads
         common = self.pacer.common
-        return SharedLimit(tuple(self.pacer.known()), common.statuses, replicas=answer.replicas)
+        return SharedLimit(
+            tuple(self.pacer.known()), common.statuses, common.at_a_time, replicas=answer.replicas
+        )
 
     def _beat(self, lead: Lead, now: float) -> str:
         if now < self._beat_at:

@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.limits.memory import Snapshot
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import check_sound, connect_to_look, told
 from sealgate.gateway.journal.learned import read_learned

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import structlog
 
-from sealgate.core.pacing.memory import Snapshot, restore
+from sealgate.core.limits.memory import Snapshot, is_limit
 from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 
-UNREAD_FIX = "check journal.file; the gateway learns them anew, and writes over what is there"
+UNREAD_FIX = "nothing after an update, else check journal.file; the gateway learns them anew"
 
 _INTERVAL_S = 60.0
 # As bytes: whether they are text is found out with all else that may be wrong with them.
@@ -66,12 +66,12 @@ def _read_row(limits: bytes, seconds: float) -> Snapshot:
     except (ValueError, RecursionError, OverflowError):  # no JSON, too deep for it, too large for a float
         is_sound = False
     if not is_sound:
-        raise sqlite3.DataError("a row of what was learned is damaged")
+        raise sqlite3.DataError("what was learned is damaged, or of another version")
     return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in kept]
 
 
 def _is_restorable(limit: object) -> bool:
-    return isinstance(limit, dict) and bool(restore([limit], 0.0))
+    return isinstance(limit, dict) and is_limit(limit)
 
 
 class LimitsKeeper:
@@ -79,10 +79,10 @@ class LimitsKeeper:
 
     def __init__(self, table: LimitsTable, host: Host) -> None:
         self._table = table
-        self._subjects: Mapping[str, Turnstile] = {}
+        self._subjects: Mapping[str, RateScheduler] = {}
         self._host = host
 
-    def follow(self, subjects: Mapping[str, Turnstile]) -> None:
+    def follow(self, subjects: Mapping[str, RateScheduler]) -> None:
         """Keep these from now on."""
         self._subjects = subjects
 
@@ -112,7 +112,7 @@ class LimitsKeeper:
 
     async def keep(self) -> None:
         """Write now; a disk that refuses is told in the log."""
-        learned = {subject: turnstile.snapshot() for subject, turnstile in self._subjects.items()}
+        learned = {subject: scheduler.snapshot() for subject, scheduler in self._subjects.items()}
         try:
             await asyncio.to_thread(self._table.keep, learned, self._host.wall())
         except sqlite3.Error as error:

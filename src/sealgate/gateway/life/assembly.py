@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from sealgate.config import Config
 from sealgate.core.attempts import Replay
-from sealgate.core.pacing.pacer import Pacer, PacerSettings
-from sealgate.core.pacing.stated import Quota
+from sealgate.core.limits.pacer import Pacer, PacerSettings
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.stamps import Stamps
 from sealgate.core.venues.scheme import Nonces
 from sealgate.core.venues.venue import Scope
@@ -22,7 +22,7 @@ from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.parts import Parts
 from sealgate.gateway.life.memory import nonces_place, subject
 from sealgate.gateway.life.rules import build_rules
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.request.tree import LiveKey, RequestLimits, Tree
@@ -50,7 +50,7 @@ def build_tree(
             replay=Replay(config.limits.replay_429),
         ),
         live_keys=live_keys,
-        open_turnstile=_open_turnstile(config, live_keys, host, old),
+        open_scheduler=_open_scheduler(config, live_keys, host, old),
         upstream=upstream,
         clock=clock,
         clock_keeper=clock_keeper,
@@ -69,44 +69,44 @@ def _live_keys(
     live_keys: dict[str, LiveKey] = {}
     for alias, key in parts.keys.items():
         name, make = subject(config, alias), _maker(config, parts, alias, host)
-        if name not in former.turnstiles:
-            former.turnstiles[name] = make()
+        if name not in former.schedulers:
+            former.schedulers[name] = make()
         place = nonces_place(config, alias)
         stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, host.unique, place)))
         breaker = KeyBreaker(alias, in_flight, host)
         serial = place if config.venue.signing.nonces_rise else ""
-        live_keys[alias] = LiveKey(key, former.turnstiles[name], stamps, nonces, breaker, serial)
+        live_keys[alias] = LiveKey(key, former.schedulers[name], stamps, nonces, breaker, serial)
     return live_keys
 
 
 class _Former:
-    """What an old tree had: turnstiles by what their limit counts, stamps and nonces by API key."""
+    """What an old tree had: schedulers by what their limit counts, stamps and nonces by API key."""
 
     def __init__(self, old: Tree | None) -> None:
-        self.turnstiles: dict[str, Turnstile] = {}
+        self.schedulers: dict[str, RateScheduler] = {}
         self.marks: dict[str, tuple[Stamps, Nonces]] = {}
         if old is None:
             return
         for alias, live_key in old.live_keys.items():
-            self.turnstiles[subject(old.config, alias)] = live_key.turnstile
+            self.schedulers[subject(old.config, alias)] = live_key.scheduler
             self.marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
 
 
-def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], Turnstile]:
-    """Return what makes a key's turnstile: one of several, or the only one there is."""
+def _maker(config: Config, parts: Parts, alias: str, host: Host) -> Callable[[], RateScheduler]:
+    """Return what makes a key's scheduler: one of several, or the only one there is."""
     settings, url = pacing_of(config), parts.redis
     if url is None:
-        return lambda: Turnstile(Pacer(settings, host.chance), host)
+        return lambda: RateScheduler(Pacer(settings, host.chance), host)
     if not redis_extra.is_installed():
         raise StartError(f"limits.redis: {redis_extra.MISSING}; {redis_extra.FIX}, or take it out")
-    from sealgate.gateway.sharing.build import shared_turnstile  # noqa: PLC0415 - see redis_extra.py
+    from sealgate.gateway.sharing.build import shared_scheduler  # noqa: PLC0415 - see redis_extra.py
 
-    return lambda: shared_turnstile(alias, subject(config, alias), url, settings, host)
+    return lambda: shared_scheduler(alias, subject(config, alias), url, settings, host)
 
 
-def _open_turnstile(
+def _open_scheduler(
     config: Config, live_keys: Mapping[str, LiveKey], host: Host, old: Tree | None
-) -> Turnstile:
+) -> RateScheduler:
     """Return what requests without a key wait at.
 
     Where the exchange counts by address, that is the limit of all. Else they have one of their own, if any:
@@ -114,15 +114,15 @@ def _open_turnstile(
     """
     scope = config.venue.limits.scope
     if scope is Scope.ADDRESS and live_keys:
-        return next(iter(live_keys.values())).turnstile
+        return next(iter(live_keys.values())).scheduler
     is_same = old is not None and old.config.base_url == config.base_url
     if old is not None and is_same and old.config.venue.limits.scope is scope:
-        return old.open_turnstile
-    return Turnstile(Pacer(pacing_of(config), host.chance), host)
+        return old.open_scheduler
+    return RateScheduler(Pacer(pacing_of(config), host.chance), host)
 
 
 def pacing_of(config: Config) -> PacerSettings:
-    """Return what a key's turnstile goes by."""
+    """Return what a key's scheduler goes by."""
     known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
     return PacerSettings(config.limits.queue, known)
 

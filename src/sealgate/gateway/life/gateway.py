@@ -99,7 +99,7 @@ class Gateway:
 
     def _keys(self) -> tuple[KeyStatus, ...]:
         return tuple(
-            key_status(alias, live_key.turnstile.status(), live_key.breaker.state, live_key.breaker.record)
+            key_status(alias, live_key.scheduler.status(), live_key.breaker.state, live_key.breaker.record)
             for alias, live_key in self.tree.live_keys.items()
         )
 

@@ -6,7 +6,7 @@ That is orders, keyed replies, halts, learned limits, and which nonces may be us
 from collections.abc import Mapping
 
 from sealgate.config import Config
-from sealgate.core.pacing.memory import Snapshot
+from sealgate.core.limits.memory import Snapshot
 from sealgate.core.policy import PolicyMemory, Usage
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.core.venues.venue import Scope
@@ -21,7 +21,7 @@ from sealgate.gateway.journal import (
     OrderJournal,
 )
 from sealgate.gateway.journal.order_journal import MOST_REPLAYS
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.in_flight import InFlightRequests
@@ -65,15 +65,15 @@ def build_keeper(config: Config, tree: Tree, host: Host) -> LimitsKeeper | None:
     return keeper
 
 
-def restore(turnstiles: Mapping[str, Turnstile], kept: Mapping[str, Snapshot]) -> None:
-    """Let the turnstiles of these subjects start from what was kept."""
+def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Snapshot]) -> None:
+    """Let the schedulers of these subjects start from what was kept."""
     for subject, snapshot in kept.items():
-        turnstiles[subject].restore(snapshot)
+        schedulers[subject].restore(snapshot)
 
 
-def subjects(tree: Tree) -> dict[str, Turnstile]:
+def subjects(tree: Tree) -> dict[str, RateScheduler]:
     """Return where what is to be remembered is learned."""
-    return {subject(tree.config, alias): live_key.turnstile for alias, live_key in tree.live_keys.items()}
+    return {subject(tree.config, alias): live_key.scheduler for alias, live_key in tree.live_keys.items()}
 
 
 def subject(config: Config, alias: str) -> str:

@@ -140,8 +140,8 @@ class Reloader:
         self._handler.pipeline = new
         tell_policies(new.tree.config, new.tree.rules.guards)
         pacing = pacing_of(new.tree.config)
-        for turnstile in new.tree.turnstiles():
-            turnstile.adopt(pacing)
+        for scheduler in new.tree.schedulers():
+            scheduler.adopt(pacing)
         old.retire()
         self._site.background.follow(self._site.work(new))
         if new.tree.upstream is not old.tree.upstream:

@@ -54,7 +54,7 @@ class Site:
         keeper = self.keeper
         work: dict[object, Work] = {tree.clock_keeper: tree.clock_keeper.run}
         for live_key in tree.live_keys.values():
-            if (sharing := live_key.turnstile.sharing) is not None:
+            if (sharing := live_key.scheduler.sharing) is not None:
                 work[sharing] = sharing.run
         if tree.config.upstream.warm:
             work[tree.upstream] = tree.upstream.keep_warm

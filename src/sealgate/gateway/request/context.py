@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import NONCE, RATE_LIMITED
+from sealgate.core.limits.claims import Claim
 from sealgate.core.outcome import Conclusion, Outcome
-from sealgate.core.pacing.claims import Claim
 from sealgate.errors import Refusal
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from sealgate.core.attempts import (
     after_reply,
 )
 from sealgate.core.limit_reply import counted, limit_reply
+from sealgate.core.limits.claims import LimitReply
 from sealgate.core.outcome import UpstreamError
-from sealgate.core.pacing.claims import LimitReply
 from sealgate.core.routes import Auth
 from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import LIMITED, NO_REPLY, Means
@@ -29,7 +29,7 @@ _DONE, _TIMESTAMP = Means.DONE, Means.TIMESTAMP
 
 
 class Learner(Protocol):
-    """What learns how a turn ended: the turn itself, for its pacer."""
+    """What learns how a permit ended: the permit itself, for its pacer."""
 
     def answered(self, reply: LimitReply, now: float) -> None:
         """Take it in."""
@@ -37,7 +37,7 @@ class Learner(Protocol):
 
 def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
     answer: Answer,
-    turn: Learner,
+    permit: Learner,
     ticket: Ticket,
     context: RequestContext,
     clock: KeptClock,
@@ -48,7 +48,7 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
     verdict = answer.verdict
     counts = counted(counters, answer.head.passed, clock.server_now()) if counters else ()
     taught = limit_reply(verdict, answer.head.limit_fields, clock.server_now, counts)
-    turn.answered(taught, now)
+    permit.answered(taught, now)
     context.is_limited = verdict.is_limited
     if verdict.means is _DONE:
         if ticket.route.auth is _SIGNED:
@@ -72,7 +72,7 @@ def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay:
 
 
 def observe_failure(
-    failure: Failure, turn: Learner, context: RequestContext, clock: KeptClock, now: float
+    failure: Failure, permit: Learner, context: RequestContext, clock: KeptClock, now: float
 ) -> None:
     """Let the clock find out whether the exchange is away; an attempt that found no connection counts, too.
 
@@ -83,7 +83,7 @@ def observe_failure(
         context.attempts += not context.is_in_flight
         clock.due.set()
     if failure.limit_fields is not None:
-        turn.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)
+        permit.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)
 
 
 def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:

@@ -21,7 +21,7 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.keys.sealing import check_session, sealed_request
-from sealgate.gateway.pacing.turnstile import Shared, Turn
+from sealgate.gateway.pacing.scheduler import Permit, Shared
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.gateway.request.halting import Halting
@@ -117,22 +117,22 @@ class Pipeline:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
         while True:
             shared = self._recent_read(ticket, body, context) if ticket.route.share_s else None
-            turn = shared or self._pass_at_once(ticket, context) or await self._wait(ticket, body, context)
-            if isinstance(turn, Shared):
-                if (answer := await self._go_along(turn, ticket, context)) is not None:
+            permit = shared or self._pass_at_once(ticket, context) or await self._wait(ticket, body, context)
+            if isinstance(permit, Shared):
+                if (answer := await self._go_along(permit, ticket, context)) is not None:
                     return answer
                 continue
-            with turn:
+            with permit:
                 attempt: Answer | Failure | None
-                connection = self._take_idle(ticket, context) or await self._connect(ticket, turn, context)
+                connection = self._take_idle(ticket, context) or await self._connect(ticket, permit, context)
                 if isinstance(connection, UpstreamConnection):
-                    attempt = await self._send(ticket, body, connection, turn, context)
+                    attempt = await self._send(ticket, body, connection, permit, context)
                 else:
                     attempt = connection
-                if turn.shared is not None and attempt is not None:
-                    self._hand_round(turn.shared, attempt, ticket, body, context)
+                if permit.shared is not None and attempt is not None:
+                    self._hand_round(permit.shared, attempt, ticket, body, context)
                 # Without one, a pause or a halt came between: nothing was sent, and it waits once more.
-                answer = None if attempt is None else self._learn(ticket, attempt, turn, context)
+                answer = None if attempt is None else self._learn(ticket, attempt, permit, context)
             if answer is not None:
                 return answer
 
@@ -255,36 +255,36 @@ class Pipeline:
         shared.is_too_large = isinstance(attempt, Answer) and not is_whole
         shared.end(attempt if is_whole or (is_failure and not is_short) else None)
 
-    def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Turn | None:
-        """Return the turn of a request that need not wait. Raises Refusal `halted`."""
+    def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Permit | None:
+        """Return the permit of a request that need not wait. Raises Refusal `halted`."""
         self._halting.check(ticket)
-        now, turnstile, is_clock_good = self._host.now(), self.tree.open_turnstile, True
+        now, scheduler, is_clock_good = self._host.now(), self.tree.open_scheduler, True
         serial = ""
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile = live_key.turnstile
+            scheduler = live_key.scheduler
             serial = live_key.serial if ticket.route.auth is _SIGNED else ""
             is_clock_good = self.tree.clock.is_good_for(live_key.key.recv_window_ms, now)
         if context.resends or not is_clock_good:
             return None
-        return turnstile.pass_at_once(context.claim(ticket, serial), now)
+        return scheduler.pass_at_once(context.claim(ticket, serial), now)
 
-    async def _wait(self, ticket: Ticket, body: bytes, context: RequestContext) -> Turn | Shared:
+    async def _wait(self, ticket: Ticket, body: bytes, context: RequestContext) -> Permit | Shared:
         """Wait for what a resend waits for, for the clock, and in line, where alike reads go as one."""
         context.enter(QUEUE, self._host.now())
-        turnstile, serial = self.tree.open_turnstile, ""
+        scheduler, serial = self.tree.open_scheduler, ""
         if context.resends:
             await self._wait_for_resend(context)
         if ticket.route.auth is not _OPEN:
             live_key = self.tree.live_keys[ticket.key]
-            turnstile = live_key.turnstile
+            scheduler = live_key.scheduler
             serial = live_key.serial if ticket.route.auth is _SIGNED else ""
             await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
         is_shared = ticket.route.share_s is not None and context.may_share
         claim = context.claim(ticket, serial, self._alike(ticket, body) if is_shared else None)
-        turn = turnstile.pass_at_once(claim, self._host.now()) or await turnstile.pass_through(claim)
+        permit = scheduler.pass_at_once(claim, self._host.now()) or await scheduler.pass_through(claim)
         context.enter(OWN, self._host.now())
-        return turn
+        return permit
 
     async def _wait_for_resend(self, context: RequestContext) -> None:
         """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
@@ -300,11 +300,11 @@ class Pipeline:
         return self.tree.upstream.take(ticket.route.lane, may_be_lost=_may_be_lost(ticket, context))
 
     async def _connect(
-        self, ticket: Ticket, turn: Turn, context: RequestContext
+        self, ticket: Ticket, permit: Permit, context: RequestContext
     ) -> UpstreamConnection | Failure | None:
         """Wait for a connection; return None where a pause began before there was one."""
         context.enter(UPSTREAM, now := self._host.now())
-        turn.has_waited = True
+        permit.has_waited = True
         connection = await self.tree.upstream.connect(
             ticket.route.lane,
             self._time_left_s(context, now),
@@ -312,7 +312,7 @@ class Pipeline:
             is_new=context.needs_new_connection,
         )
         context.enter(OWN, now := self._host.now())
-        if not turn.is_paused(now):
+        if not permit.is_paused(now):
             return connection
         if isinstance(connection, UpstreamConnection):
             connection.release()
@@ -323,17 +323,17 @@ class Pipeline:
         ticket: Ticket,
         body: bytes,
         connection: UpstreamConnection,
-        turn: Turn,
+        permit: Permit,
         context: RequestContext,
     ) -> Answer | Failure | None:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
         live_key, now = self.tree.live_keys[ticket.key], self._host.now()
         try:  # what fails in here was not sent, and the connection serves the next
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
-                now = await self._reserve(live_key, ticket.key, turn, now)
+                now = await self._reserve(live_key, ticket.key, permit, now)
             self._stamp(ticket, live_key, body, now, context)
             if self._books.must_record(ticket):
-                turn.has_waited = True
+                permit.has_waited = True
                 await self._record(ticket, live_key, body, context)
                 now = self._host.now()
             timeout_s = self._time_left_s(context, now)
@@ -343,20 +343,20 @@ class Pipeline:
         except BaseException:
             connection.release()
             raise
-        if turn.is_paused(now) or self._halting.stops(ticket):
+        if permit.is_paused(now) or self._halting.stops(ticket):
             connection.release()
             return None
-        is_too_old = turn.has_waited and not (
+        is_too_old = permit.has_waited and not (
             _may_be_lost(ticket, context) or connection.life.carries_order(now)
         )
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
         if share_s := ticket.route.share_s:
-            self._recent_reads.sent(self._alike(ticket, body), now + share_s, turn.share(), now)
-        turn.goes(now)
+            self._recent_reads.sent(self._alike(ticket, body), now + share_s, permit.share(), now)
+        permit.goes(now)
         conclusion = context.conclusion
         # What may execute, or what others wait for, is finished even if the bot hangs up.
-        context.sends(now, may_be_stopped=ticket.is_read and turn.shared is None)
+        context.sends(now, may_be_stopped=ticket.is_read and permit.shared is None)
         attempt = await connection.exchange(
             data, timeout_s, is_head=ticket.method == "HEAD", is_order=not ticket.is_read
         )
@@ -364,12 +364,12 @@ class Pipeline:
             context.conclusion = conclusion
         return attempt
 
-    async def _reserve(self, live_key: LiveKey, alias: str, turn: Turn, now: float) -> float:
+    async def _reserve(self, live_key: LiveKey, alias: str, permit: Permit, now: float) -> float:
         """Let the journal know of nonces that rise before they are used; return what time it is then."""
         now_ms = self.tree.clock.timestamp_ms(now)
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
-        turn.has_waited = True
+        permit.has_waited = True
         await self._books.reserve(live_key.nonces, alias, now_ms)
         return self._host.now()
 
@@ -419,14 +419,14 @@ class Pipeline:
         return min(self.tree.limits.total_timeout_s, time_left_s)
 
     def _learn(
-        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext
+        self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext
     ) -> Answer | None:
         """Take in what the attempt says; return the reply to pass on, None to go round once more.
 
         Raises Refusal where it is given up.
         """
         now = self._host.now()
-        self._observe(ticket, attempt, turn, context, now)
+        self._observe(ticket, attempt, permit, context, now)
         context.came_back(now)
         return self._judge_attempt(ticket, attempt, context, now)
 
@@ -448,15 +448,15 @@ class Pipeline:
         return None
 
     def _observe(
-        self, ticket: Ticket, attempt: Answer | Failure, turn: Turn, context: RequestContext, now: float
+        self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float
     ) -> None:
         """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
         try:
             if isinstance(attempt, Failure):
-                observe_failure(attempt, turn, context, self.tree.clock, now)
+                observe_failure(attempt, permit, context, self.tree.clock, now)
                 return
             counters = self.tree.config.venue.limits.counters
-            observe(attempt, turn, ticket, context, self.tree.clock, now, counters)
+            observe(attempt, permit, ticket, context, self.tree.clock, now, counters)
             if ticket.route.auth is _SIGNED:
                 self.tree.live_keys[ticket.key].breaker.observe(
                     attempt.status, attempt.verdict, context.sent_at

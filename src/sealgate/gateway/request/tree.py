@@ -11,7 +11,7 @@ from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.clock.keeper import ClockKeeper
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.keys.key import SigningKey
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -28,14 +28,14 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
-    """A key in use, with the turnstile that its requests pass, its timestamps and its circuit breaker.
+    """A key in use, with the scheduler that its requests pass, its timestamps and its circuit breaker.
 
     Its nonces are shared by all who use the same key at the exchange. With a `serial`, its signed requests go
     one at a time, so that none overtakes another with a smaller nonce; "" where they need not.
     """
 
     key: SigningKey
-    turnstile: Turnstile
+    scheduler: RateScheduler
     stamps: Stamps
     nonces: Nonces
     breaker: KeyBreaker
@@ -50,11 +50,11 @@ class Tree:
     rules: Rules
     limits: RequestLimits
     live_keys: Mapping[str, LiveKey]
-    open_turnstile: Turnstile
+    open_scheduler: RateScheduler
     upstream: Upstream
     clock: KeptClock
     clock_keeper: ClockKeeper
 
-    def turnstiles(self) -> set[Turnstile]:
+    def schedulers(self) -> set[RateScheduler]:
         """Return all that requests wait at; keys of one subject share theirs."""
-        return {self.open_turnstile, *(live_key.turnstile for live_key in self.live_keys.values())}
+        return {self.open_scheduler, *(live_key.scheduler for live_key in self.live_keys.values())}

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 
 import structlog
 
-from sealgate.core.pacing.status import SharingStatus
+from sealgate.core.limits.status import SharingStatus
 from sealgate.core.sharing.plain import MessageError
 from sealgate.core.sharing.seat import Seat, TooMuchError
 from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.host.host import Host
-from sealgate.gateway.pacing.turnstile import Turnstile
+from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.sharing.table import TIMEOUT_S, TROUBLE, Session, Table, words
 
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
@@ -25,23 +25,23 @@ log = structlog.get_logger("sealgate.sharing")
 
 
 class Sharer:
-    """The `sharing` of a turnstile."""
+    """The `sharing` of a scheduler."""
 
-    def __init__(self, alias: str, seat: Seat, table: Table, turnstile: Turnstile, host: Host) -> None:
+    def __init__(self, alias: str, seat: Seat, table: Table, scheduler: RateScheduler, host: Host) -> None:
         self._alias = alias
         self._seat = seat
         self._table = table
-        self._turnstile = turnstile
+        self._scheduler = scheduler
         self._host = host
         self._wake = asyncio.Event()
         self._sleeps_until = -math.inf
         self._is_looking = False
         self._loop = asyncio.get_running_loop()
-        self._alarm = Alarm(self._loop, turnstile.go_on)
+        self._alarm = Alarm(self._loop, scheduler.go_on)
         self._told: str | None = None
 
     def changed(self) -> None:
-        """Let the seat take in what is new; once the turnstile has acted on it, see what is due."""
+        """Let the seat take in what is new; once the scheduler has acted on it, see what is due."""
         self._seat.catch_up(self._host.now())
         if not self._is_looking:
             self._is_looking = True
@@ -51,7 +51,7 @@ class Sharer:
         self._is_looking = False
         now = self._host.now()
         if self._seat.is_behind:
-            self._turnstile.go_on()
+            self._scheduler.go_on()
         if self._seat.visit_at(now) < self._sleeps_until:
             self._wake.set()
         look_at = self._seat.look_at()
@@ -77,7 +77,7 @@ class Sharer:
         finally:
             self._seat.failed("the gateway has stopped sharing", self._host.now())
             self._alarm.stop()
-            self._turnstile.go_on()
+            self._scheduler.go_on()
 
     async def _sit(self) -> None:
         async with self._table.opened() as session:
@@ -102,7 +102,7 @@ class Sharer:
             before = self._seat.status()
             self._seat.visited(answer, self._host.now())
             self._tell_of_success(before)
-            self._turnstile.go_on()
+            self._scheduler.go_on()
             await self._until_due()
 
     async def _until_due(self) -> None:
@@ -120,11 +120,11 @@ class Sharer:
         except MessageError:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
             log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
-        self._turnstile.go_on()
+        self._scheduler.go_on()
 
     def _failed(self, why: str) -> None:
         self._seat.failed(why, self._host.now())
-        self._turnstile.go_on()
+        self._scheduler.go_on()
         if why != self._told:
             self._told = why
             log.warning(

@@ -1,0 +1,37 @@
+"""Learn the limits of an upstream from nothing but what it accepted and what it refused.
+
+1. A limiter refuses when it is full, so whatever its kind, one number was the same at every refusal: how
+   full it was, its level.
+2. A 429 and whatever follows until the next acceptance is one event: it began when the limiter was full, and
+   the limiter gave way between two known moments; stated waits that contradict each other say nothing
+   (`throttle.py`).
+3. The level of a window of any length lies between two counts, one for each of those moments; the less is
+   known about the moment, the further apart they are and the less they prove.
+4. The hypothesis that is believed is the one whose level was the same at all recent events (`fit.py`): a
+   window, a bucket, a cap on concurrent requests (a window as long as a round trip, counted by what is in
+   flight), separate windows for reads and for everything else, a window in which orders cost more, or two
+   windows.
+5. Agreement is a likelihood, and no event adds more to it than a bound, so that neither a ban nor another
+   user of the limit can outweigh the rest; one more parameter costs as much as one event can add.
+6. Whatever was accepted between two events counts against every limit that would not have allowed it.
+7. Among hypotheses that explain the events equally well the current one wins, else the least restrictive;
+   none may allow more than what was refused, and where the first one has a round number, it has the round
+   window beside it that an exchange would publish.
+8. If the last events alone are explained clearly better, the limit changed before them; if the last level is
+   off, the limiter holds the median of the last three.
+9. While nobody waits, a request goes at once if it fits into every window; once somebody waits, requests go
+   at an even pace; a flood waits before a long window is full, so that no cancel has to wait for its end.
+10. The pace is `low`, which is known to hold; `high` is the most that the events allow.
+11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads alone; a pace that holds
+    becomes `low`, and the events are rescaled to it.
+12. A step needs a budget, which accepted requests fill and refusals empty, and after a refused step the next
+    one waits until that refusal was a small part of the time.
+13. A pace that held and is refused is lowered by a small step, doubled each time in a row, after a break in
+    which the limiter drains; one that never held, to the middle of it and of what was delivered.
+14. A cap is raised one by one after a long time without a refusal, until the next one.
+"""
+
+from sealgate.core.limits.estimator import LimitEstimator, Step
+from sealgate.core.limits.limit import ALL, OTHERS, READS, Limit, Weights
+
+__all__ = ["ALL", "OTHERS", "READS", "Limit", "LimitEstimator", "Step", "Weights"]

@@ -1,0 +1,327 @@
+"""Find the limiter that explains the refusals: the one that was equally full at each of them."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import log1p
+from typing import NamedTuple
+
+from sealgate.core.limits.limit import ALL, OTHERS, READS, Weights
+from sealgate.core.limits.round_trips import RoundTrips
+from sealgate.core.limits.sent_log import SentLog
+from sealgate.core.limits.throttle import ThrottleEvent
+
+RATIO = 1.15  # of two neighbours in GRID: nearer windows hold nearly the same, and are told apart afterwards
+GRID = [0.05 * RATIO**i for i in range(81)]  # windows in seconds: from what a jitter blurs up to an hour
+COSTS = (2.0, 3.0, 4.0, 5.0)  # what an order may cost where a read costs 1
+SURE = 2.0  # nats: no event says more; it is also the price of one more parameter
+KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
+FEW = 3  # events: fewer tell one limiter from another by chance
+FOLLOWED = 1000  # requests through which a bucket is followed at most, over all events
+SEEN_LONGER = 2  # times as long as at the upstream a request is in flight for us at most: the trips
+
+_FINE = [RATIO ** (j / 36) for j in range(-18, 19)]  # between two windows of GRID
+Level = tuple[float, float]  # the least and the most that a limiter may have held
+Form = tuple[Weights, bool, bool]
+Held = list[tuple[float, float]]  # reads and others, by window
+
+
+@dataclass(slots=True, eq=False)
+class Refusal:
+    """An event, and what each window of GRID held when it gave way: at the least and at the most."""
+
+    event: ThrottleEvent
+    least: Held
+    most: Held
+    scale: float = 1.0  # by how much the limit is known to have grown since
+
+
+class Hypothesis(NamedTuple):
+    """`n` per `window` of what has weights; `high` is the most that may be meant, per second.
+
+    A cap on concurrent requests is `n` in a window as long as a round trip.
+    """
+
+    score: float
+    weights: Weights
+    n: float
+    window: float
+    high: float
+    is_bucket: bool = False
+    is_cap: bool = False
+    some: tuple[Refusal, ...] = ()
+
+    @property
+    def form(self) -> Form:
+        """What kind of limiter it is, its numbers aside."""
+        return self.weights, self.is_bucket, self.is_cap
+
+
+class _Judged(NamedTuple):
+    """How well a window explains, what it is worth beside others, at which level it is full, and the most."""
+
+    score: float = -math.inf
+    worth: float = -math.inf
+    n: float = 0.0
+    most: float = 0.0
+
+
+def refusal(log: SentLog, event: ThrottleEvent) -> Refusal:
+    """Return the event with its counts."""
+    return Refusal(event, *_held(log, event, GRID))
+
+
+def _held(log: SentLog, event: ThrottleEvent, windows: Sequence[float]) -> tuple[Held, Held]:
+    reads, others, until = log.reads, log.others, event.refused_at
+
+    def at(gave_way: float) -> Held:
+        return [(reads.count(gave_way - one, until), others.count(gave_way - one, until)) for one in windows]
+
+    least = at(event.latest)
+    return least, least if event.earliest == event.latest else at(event.earliest)
+
+
+class Fit:
+    """The explanations of some events. Limits of those `forms` are believed, the refused one has `window`."""
+
+    def __init__(
+        self,
+        refusals: Sequence[Refusal],
+        log: SentLog,
+        trips: RoundTrips,
+        forms: frozenset[Form],
+        window: float | None,
+    ) -> None:
+        self._refusals, self._log = refusals, log
+        self._spread_s, self._trip_s = trips.spread_s, trips.mean_s
+        self._forms, self._window = forms, window
+        self._is_plain = all(form[0] == ALL for form in forms) and len(forms) <= 1
+
+    def best(self) -> list[Hypothesis]:
+        """Return one limiter, or two, that explain the events best; none where nothing was held."""
+        best, found = -math.inf, list[Hypothesis]()
+        count = len(self._refusals)
+        for cut in sorted({0, max(0, count - FEW), max(0, count - FEW + 1)}):
+            for some in self._structures(self._refusals[cut:]):
+                # A change is one more parameter, its moment, and nothing that is believed.
+                score = self._score(some) - (SURE + KEEP) * (cut > 0)
+                if score > best:
+                    best, found = score, some
+        return [self._refined(one) for one in found]
+
+    def _score(self, some: Sequence[Hypothesis]) -> float:
+        score = sum(one.score for one in some) + self._allowed(some)
+        if {one.form for one in some} == self._forms:
+            return score + KEEP
+        if some[0].weights == some[-1].weights == ALL:
+            return score - 2 * SURE * (len(some) - 1) - KEEP * some[0].is_cap
+        return score - SURE
+
+    def _allowed(self, some: Sequence[Hypothesis]) -> float:
+        """Return the logarithm of the requests per second that limits allow together."""
+        reads, others = self._log.reads.totals[-1] + 1.0, self._log.others.totals[-1] + 1.0
+        per_request = ((one.weights[0] * reads + one.weights[1] * others) / (reads + others) for one in some)
+        return math.log(min(one.n / one.window / cost for one, cost in zip(some, per_request, strict=True)))
+
+    def _structures(self, some: Sequence[Refusal]) -> Iterator[list[Hypothesis]]:
+        """Yield what there may be: one limit on all; a cost; classes apart; a short window and a long one."""
+        one = [self._window_of(some, ALL), *self._buckets(some)]
+        best = max(one, key=lambda found: found.score + math.log(found.n / found.window))
+        yield [best._replace(high=max(found.high for found in one if found.score >= best.score - KEEP))]
+        yield from self._caps(some)
+        # Nothing explains more than all, and less than that much more is no reason to believe in several.
+        if len(some) < FEW or (best.score > SURE * (len(some) - 1) and self._is_plain):
+            return
+        for cost in COSTS:
+            yield [self._window_of(some, (1.0, cost))]
+        reads, others = ([r for r in some if r.event.is_read == is_read] for is_read in (True, False))
+        yield [self._window_of(own, weights) for own, weights in ((reads, READS), (others, OTHERS)) if own]
+        waits = sorted(r.event.wait_s for r in some)
+        for shorter, longer in pairwise(waits[:-1]):  # one long wait alone may be a ban
+            if longer > 1.5 * shorter + 0.5:
+                parts = (
+                    [r for r in some if (r.event.wait_s > shorter) == is_long] for is_long in (False, True)
+                )
+                yield [self._window_of(part, ALL) for part in parts]
+
+    def _caps(self, some: Sequence[Refusal]) -> Iterator[list[Hypothesis]]:
+        """Yield a cap on concurrent requests: a window as long as a trip, counted by what is in flight."""
+        most = [r.event.in_flight for r in some]
+        if self._trip_s and min(most) > (FEW if len(some) == 1 else 1):
+            levels = [(beside / SEEN_LONGER, float(beside)) for beside in most]
+            cycles = [(float(r.event.peak), (SEEN_LONGER - 1) * self._trip_s) for r in some]
+            judged = self._judge(levels, cycles, ALL, self._trip_s)
+            # The fewest, and what was accepted of late all the same.
+            n = max(min(most), min(most[-1], some[-1].event.peak))
+            longest_s = SEEN_LONGER * (self._trip_s + self._spread_s)
+            too_long = sum(r.event.wait_s > longest_s for r in some)  # a cap gives way with the next reply
+            score = judged.score - (SURE + KEEP) * too_long
+            yield [Hypothesis(score, ALL, n, self._trip_s, n / self._trip_s, is_cap=True)]
+
+    def _window_of(self, some: Sequence[Refusal], weights: Weights) -> Hypothesis:
+        """Return the window of GRID that explains the events best."""
+        held = [(r.least, r.most) for r in some]
+        best, window, high = self._scan(some, weights, GRID, held)
+        n = max(best.n, *weights)
+        return Hypothesis(best.score, weights, n, window, max(n / window, high), some=tuple(some))
+
+    def _refined(self, found: Hypothesis) -> Hypothesis:
+        """Return what was found with its window to the point."""
+        if found.is_bucket or found.is_cap:
+            return found
+        windows = [found.window * fine for fine in _FINE]
+        held = [_held(self._log, r.event, windows) for r in found.some]
+        best, window, _ = self._scan(found.some, found.weights, windows, held)
+        n = max(best.n, *found.weights)
+        return found._replace(n=n, window=window, high=max(n / window, found.high))
+
+    def _scan(
+        self,
+        some: Sequence[Refusal],
+        weights: Weights,
+        windows: Sequence[float],
+        held: Sequence[tuple[Held, Held]],
+    ) -> tuple[_Judged, float, float]:
+        """Return the best of some windows, and the highest rate of those that explain nearly as well."""
+        cycles = self._cycles(some, weights)
+        scaled = [
+            (r.scale * weights[0], r.scale * weights[1], *own) for r, own in zip(some, held, strict=True)
+        ]
+        best, window = _Judged(), windows[0]
+        rates: list[tuple[float, float]] = []
+        before: list[Level] = []
+        for index, longer in enumerate(windows):
+            levels = [
+                (
+                    reads * least[index][0] + others * least[index][1],
+                    reads * most[index][0] + others * most[index][1],
+                )
+                for reads, others, least, most in scaled
+            ]
+            if levels == before:
+                continue  # a longer window that holds the same restricts more, and explains nothing more
+            before = levels
+            judged = self._judge(levels, cycles, weights, longer)
+            if judged.worth > best.worth:
+                best, window = judged, longer
+            if not judged.n:  # it may have held all, and gave way a moment later
+                judged = self._judge([(most, most) for _, most in levels], cycles, weights, longer)
+            rates.append((judged.score, max(judged.n, judged.most) / longer))
+        return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
+
+    def _cycles(self, some: Sequence[Refusal], weights: Weights) -> list[tuple[float, float]]:
+        """Return what was accepted from one refusal to the next, and in how many seconds."""
+        log, found = self._log, [(0.0, 0.0)]
+        for before, after in pairwise(r.event for r in some):
+            since, until = before.refused_at, after.refused_at
+            went = weights[0] * log.reads.count(since, until) + weights[1] * log.others.count(since, until)
+            found.append((went, until - before.earliest))
+        return found
+
+    def _judge(
+        self,
+        levels: Sequence[Level],
+        cycles: Sequence[tuple[float, float]],
+        weights: Weights,
+        window: float,
+    ) -> _Judged:
+        blur = min(self._spread_s / window, 0.3) + 0.01
+        coarse = max(weights)  # the request at the edge of the window may count or not
+        score, n = -math.inf, 0.0
+        edges = 1 if len(levels) < FEW else 2  # of few, the least that may be meant
+        most_score = SURE * len(levels)
+        for full in sorted({edge for level in levels for edge in level[:edges] if edge > 0}, reverse=True):
+            sigma = min(coarse, full / 4) + full * blur  # one is no more than nothing
+            against = 0.0
+            for went, seconds in cycles:
+                over = went - full * (1 + seconds / window)
+                if over > 0:
+                    against += log1p((over / sigma) ** 2)
+            if most_score - against > score + 0.1:
+                agreed = _agreement(levels, cycles, full, sigma) - against
+                if agreed > score + 0.1:
+                    score, n = agreed, full
+        if not n:
+            return _Judged()
+        off = coarse + n * blur
+        (least, last), three = levels[-1], sorted(least for least, _ in levels[-FEW:])
+        most = min((b for a, b in levels if a <= n + off and b >= n - off), default=last)
+        if least > n + off:
+            n, most = least, last
+        elif last < n - off:
+            n = three[1 if len(three) == FEW else 0]
+            most = max(n, last)
+        n = max(n, 0.5)
+        is_believed = self._window is not None and abs(math.log(window / self._window)) < math.log(RATIO) / 2
+        worth = score + math.log(n / window) + KEEP * is_believed
+        return _Judged(score, worth, n, most)
+
+    def _buckets(self, some: Sequence[Refusal]) -> list[Hypothesis]:
+        """Return the buckets that would have been empty at two of the events."""
+        cycles, last = self._cycles(some, ALL), some[-1].event
+        rates: list[float] = []
+        for first, second in pairwise(r.event for r in some):
+            for end in (second, last):
+                span_s = end.ended_at - first.ended_at
+                went = self._log.all.count(first.ended_at - 1e-3, end.refused_at)
+                rates.append(went / span_s if span_s > 0 else 0.0)
+        for (went, seconds), (more, longer) in pairwise(sorted(cycles[1:], key=lambda one: one[1])):
+            if longer > seconds and more > went:  # each began with all that it holds
+                rates.append((more - went) / (longer - seconds))
+        rates.sort()
+        apart = [rate for before, rate in pairwise([0.0, *rates]) if rate > 1.005 * before]
+        return [self._bucket(some, cycles, rate) for rate in apart]
+
+    def _bucket(
+        self, some: Sequence[Refusal], cycles: Sequence[tuple[float, float]], rate: float
+    ) -> Hypothesis:
+        """Return the bucket of that rate: what was taken and not refilled at each event is what it holds."""
+        times, totals = self._log.all.times, self._log.all.totals
+        levels: list[Level] = []
+        most = FOLLOWED // len(some)
+        taken, peak, at, index = 0.0, 1.0, -math.inf, 0
+        for event in (r.event for r in some):
+            end = bisect_right(times, event.refused_at)
+            is_cut = end - index > most
+            if is_cut:  # what was taken before is anything up to all
+                index, taken, at = end - most, 0.0, -math.inf
+            while index < end:
+                taken = max(0.0, taken - rate * (times[index] - at)) + totals[index + 1] - totals[index]
+                peak, at = max(peak, taken), times[index]
+                index += 1
+            least = taken + 1 - rate * (event.latest - at)
+            if is_cut:
+                taken = max(taken, peak)
+            levels.append((least, taken + 1 - rate * max(0.0, event.earliest - at)))
+        blur = 1.0 + 1.5 * rate * self._spread_s
+        longest_s = 2 / rate + 2 * self._spread_s + 0.01
+        too_long = sum(r.event.wait_s > longest_s for r in some)  # no bucket is empty for so long
+        score, n = -math.inf, 1.0
+        for full in {*(max(least, 1.0) for least, _ in levels), peak}:
+            sigma = blur + 0.01 * full
+            agreed = _agreement(levels, cycles, full, sigma) - log1p((max(peak - full, 0.0) / sigma) ** 2)
+            if agreed > score:
+                score, n = agreed, full
+        n = max(1.0, n - blur)
+        score -= (SURE + KEEP) * too_long
+        return Hypothesis(score, ALL, n, n / rate, rate, is_bucket=True, some=tuple(some))
+
+
+def _agreement(
+    levels: Sequence[Level], cycles: Sequence[tuple[float, float]], full: float, sigma: float
+) -> float:
+    """Return how much likelier the levels are of what is full there than of anything, in nats.
+
+    No level tells more than what was sent since the one before.
+    """
+    score, double = 0.0, 2 * sigma
+    for (least, most), (sent, _) in zip(levels, cycles, strict=True):
+        gain = min(log1p(min(sent, full) / (double + most - least)), SURE)
+        off = least - full if full < least else full - most if full > most else 0.0
+        if off:
+            off /= sigma
+            gain = max(gain - log1p(off * off), -SURE)
+        score += gain
+    return score

@@ -1,0 +1,72 @@
+"""A 429 and what follows it until the limiter accepts again."""
+
+import math
+
+LIE = 0.25  # of a stated wait, and of a second: two of one event that are further apart cannot both be true
+
+
+class ThrottleEvent:
+    """Refusals up to the next acceptance, the first of which was sent at `refused_at`.
+
+    What was sent until `mixed_until` may have arrived before it; `tried` is the rate that was being tried.
+    The limiter gave way between `earliest` and `latest`: that is what `Retry-After` states, less its
+    resolution, intersected over the refusals of one volley and cut at the first acceptance.
+    """
+
+    __slots__ = (
+        "earliest",
+        "in_flight",
+        "is_lie",
+        "is_read",
+        "last_at",
+        "latest",
+        "lost",
+        "mixed_until",
+        "peak",
+        "refused_at",
+        "resumed_at",
+        "tried",
+    )
+
+    def __init__(self, sent_at: float, mixed_until: float, *, is_read: bool, tried: float | None) -> None:
+        self.refused_at, self.mixed_until = sent_at, mixed_until
+        self.earliest, self.latest, self.resumed_at = sent_at, math.inf, math.inf
+        self.is_read, self.tried = is_read, tried
+        self.last_at, self.is_lie = sent_at, False
+        self.lost = 0.0  # cost of what was refused
+        self.in_flight = 1_000_000  # fewest others in flight at a refusal
+        self.peak = 0  # most in flight at an acceptance since the event before
+
+    @property
+    def ended_at(self) -> float:
+        """When the limiter gave way, at the best guess."""
+        return (self.earliest + self.latest) / 2
+
+    @property
+    def wait_s(self) -> float:
+        """How long it did not give way, at the least."""
+        return self.earliest - self.refused_at
+
+    def refused(self, sent_at: float, cost: float, stated_s: float | None, resolution_s: float) -> None:
+        """Take in one refusal. Stated waits that contradict each other say nothing."""
+        self.lost += cost
+        self.last_at = max(self.last_at, sent_at)
+        if self.refused_at < sent_at <= self.mixed_until:
+            self.refused_at = sent_at
+        if stated_s is not None and not self.is_lie:
+            latest = sent_at + stated_s
+            earliest = max(sent_at, latest - resolution_s)
+            if self.latest == math.inf or sent_at > self.latest:
+                self.earliest, self.latest = earliest, latest
+            elif earliest <= self.latest and latest >= self.earliest:
+                self.earliest, self.latest = max(earliest, self.earliest), min(latest, self.latest)
+            else:
+                self.is_lie = max(earliest - self.latest, self.earliest - latest) > LIE * (1 + stated_s)
+        if stated_s is None or self.is_lie:
+            self.earliest, self.latest = self.last_at, math.inf
+
+    def ended(self, sent_at: float) -> None:
+        """Cut the interval at the first acceptance, sent then."""
+        self.latest = min(self.latest, sent_at)
+        self.earliest = min(self.earliest, self.latest)
+        self.resumed_at = sent_at

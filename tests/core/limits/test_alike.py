@@ -1,0 +1,105 @@
+"""Reads that are alike wait in places of their own and go as one."""
+
+from collections import Counter
+
+from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.pacer import Pacer, PacerSettings
+from sealgate.core.limits.quotas import Quota
+from sealgate.core.routes import Lane
+
+LIMIT = 10.0  # per second
+
+
+def pacer(n: float = 1.0, window_s: float = 1.0) -> Pacer:
+    """Return one whose limit was just used up."""
+    paced = Pacer(PacerSettings(known=(Quota(n, window_s),)), lambda: 0.0)
+    for number in range(int(n)):
+        assert paced.goes_at_once(read(f"before {number}", "earlier", None), 0.0)
+    return paced
+
+
+def read(name: str, bot: str, alike: str | None = "positions", until: float = 100.0) -> Claim:
+    return Claim(name, bot, Lane.READ, until, is_read=True, alike=alike)
+
+
+def went(paced: Pacer, now: float) -> tuple[list[str], list[tuple[str, str]]]:
+    release = paced.release(now)
+    return [one.id for one in release.go], [(one.id, other.id) for one, other in release.shared]
+
+
+def test_the_first_whose_turn_comes_takes_the_others_along() -> None:
+    paced = pacer()
+    for claim in (read("1", "a"), read("2", "b"), read("other", "b", "orders"), read("3", "a")):
+        assert paced.enter(claim, 0.0) is None
+    assert went(paced, 1.5) == (["1"], [("2", "1"), ("3", "1")])
+    assert went(paced, 3.0) == (["other"], [])
+    assert not paced.depth
+
+
+def test_a_bot_that_floods_does_not_hold_up_the_reads_of_others() -> None:
+    """The flooding bot's own read is its last; that of the other bot, which is alike, keeps its place."""
+    paced = pacer()
+    for number in range(20):
+        assert paced.enter(read(f"flood {number}", "flooder", f"{number}"), 0.0) is None
+    assert paced.enter(read("late", "flooder"), 0.0) is None
+    assert paced.enter(read("mine", "other"), 0.0) is None
+    first, second = went(paced, 1.5), went(paced, 3.0)
+    assert [("late", "mine")] in (first[1], second[1])
+
+
+def test_one_that_leaves_takes_nothing_from_those_that_are_alike() -> None:
+    paced = pacer()
+    first, second = read("1", "a"), read("2", "b")
+    for claim in (first, second):
+        assert paced.enter(claim, 0.0) is None
+    paced.leave(first)
+    assert went(paced, 1.5) == (["2"], [])
+
+
+def test_a_deadline_that_one_ahead_will_keep_is_not_refused() -> None:
+    paced = pacer()
+    assert paced.enter(read("1", "a"), 0.0) is None
+    for number in range(10):
+        assert paced.enter(read(f"flood {number}", "b", f"{number}"), 0.0) is None
+    assert paced.enter(read("alike", "b", until=3.0), 0.0) is None
+    refused = paced.enter(read("another", "b", "another", until=3.0), 0.0)
+    assert refused is not None
+    assert refused.slug == "deadline_exceeded"
+
+
+def test_those_that_go_as_one_count_as_one_for_whoever_comes_after_them() -> None:
+    paced = pacer()
+    for number in range(10):
+        assert paced.enter(read(f"{number}", "a"), 0.0) is None
+    assert paced.enter(read("next", "a", "orders", until=5.0), 0.0) is None
+
+
+def test_at_three_times_the_limit_pollers_are_served_three_times_what_is_sent_for_them() -> None:
+    """Two bots poll the same three reads, and two trade."""
+    paced = pacer(LIMIT)
+    sent, served, refused = Counter[str](), Counter[str](), Counter[str]()
+    steps = 60 * 100
+    for step in range(steps):
+        now = step / 100
+        comes = [f"{bot} {kind}" for kind in ("polls", "trades") for bot in "ab" if step * 15 % 200 < 15]
+        for who in comes:
+            is_read = who.endswith("polls")
+            alike = f"target {step // 13 % 3}" if is_read else None
+            lane = Lane.READ if is_read else Lane.ORDER
+            claim = Claim(f"{who} {step}", who, lane, now + 30.0, is_read=is_read, alike=alike)
+            if paced.goes_at_once(claim, now):
+                paced.answered(claim, now, LimitReply(Fate.ACCEPTED))
+                sent[lane] += 1
+                served[lane] += 1
+            elif paced.enter(claim, now) is not None:
+                refused[lane] += 1
+        release = paced.release(now)
+        for claim in release.go:
+            paced.answered(claim, now, LimitReply(Fate.ACCEPTED))
+            sent[claim.lane] += 1
+            served[claim.lane] += 1
+        served[Lane.READ] += len(release.shared)
+    asked = served[Lane.READ] + refused[Lane.READ] + paced.depth
+    assert served[Lane.READ] >= 3 * sent[Lane.READ] > 0, (sent, served, refused, asked)
+    assert not refused[Lane.READ]
+    assert sent.total() >= 0.97 * LIMIT * 60

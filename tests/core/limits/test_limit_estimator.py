@@ -1,0 +1,330 @@
+"""The estimator against limiters that are written down here, one request at a time, all of it waiting."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+
+import pytest
+
+from sealgate.core.limits import Limit, LimitEstimator
+from sealgate.core.limits.claims import Claim
+from sealgate.core.limits.quotas import Quota
+from sealgate.core.routes import Lane
+
+TRIP_S = 0.002
+Wait = Callable[[float, bool], float]
+
+
+def log_of(n: float, window: float, *, cost: float = 1.0, classes: tuple[bool, ...] = (True, False)) -> Wait:
+    """Grant at most `n` in any `window`, of some classes; what is no read takes `cost`."""
+    times: list[tuple[float, float]] = []
+
+    def wait_s(now: float, is_read: bool) -> float:
+        if is_read not in classes:
+            return 0.0
+        own = 1.0 if is_read else cost
+        within = [(at, its) for at, its in times if at > now - window]
+        excess = sum(its for _, its in within) + own - n
+        for at, its in within:
+            if excess <= 0:
+                break
+            excess -= its
+            if excess <= 0:
+                return at + window - now
+        times.append((now, own))
+        return 0.0
+
+    return wait_s
+
+
+def fixed(n: float, window: float, stranger: Callable[[int], int] = lambda _: 0) -> Wait:
+    """Grant at most `n` per aligned window, of which a stranger takes some."""
+    used: dict[int, int] = {}
+
+    def wait_s(now: float, is_read: bool) -> float:  # noqa: ARG001 - as a limiter is asked
+        index = math.floor(now / window)
+        used.setdefault(index, stranger(index))
+        if used[index] >= n:
+            return (index + 1) * window - now
+        used[index] += 1
+        return 0.0
+
+    return wait_s
+
+
+def bucket(rate: float, burst: float) -> Wait:
+    """Grant from a bucket of `burst` that is refilled at `rate`."""
+    tokens, before = burst, 0.0
+
+    def wait_s(now: float, is_read: bool) -> float:  # noqa: ARG001 - as a limiter is asked
+        nonlocal tokens, before
+        tokens, before = min(burst, tokens + rate * (now - before)), now
+        if tokens < 1 - 1e-9:
+            return (1 - tokens) / rate
+        tokens -= 1
+        return 0.0
+
+    return wait_s
+
+
+@dataclass
+class Bots:
+    """More requests than any limiter grants, `orders_of_ten` of ten are orders."""
+
+    wait_s: Wait
+    orders_of_ten: int = 5
+    resolution_s: float = 0.0
+    does_state: bool = True
+    estimator: LimitEstimator = field(default_factory=LimitEstimator)
+    now: float = 0.0
+    accepted: int = 0
+    refused: int = 0
+    ids: count = field(default_factory=count)  # type: ignore[type-arg]
+
+    def run(self, until: float) -> None:
+        """Send whatever may go."""
+        paused_until = is_paced = 0.0
+        while True:
+            number = next(self.ids)
+            is_read = number * self.orders_of_ten % 10 < 10 - self.orders_of_ten
+            claim = Claim(str(number), "a", Lane.READ if is_read else Lane.ORDER, 1e9, is_read=is_read)
+            at = self.estimator.ready_at(claim, self.now, is_paced=bool(is_paced))
+            if at > self.now:
+                is_paced = 1.0
+                at = self.estimator.ready_at(claim, self.now, is_paced=True)
+            self.now = max(self.now, at, paused_until)
+            if self.now >= until:
+                return
+            is_scout = self.estimator.needs_scout
+            self.estimator.took(claim, self.now, is_paced=bool(is_paced))
+            wait_s, sent_at = self.wait_s(self.now, is_read), self.now
+            self.now += TRIP_S
+            if wait_s > 0:
+                stated_s = math.ceil(wait_s) if self.resolution_s else wait_s
+                is_paced = 1.0
+                self.refused += 1
+                paused_until = sent_at + stated_s if self.does_state else self.now + 0.4
+                self.estimator.refused(
+                    claim, sent_at, paused_until, stated_s if self.does_state else None, self.resolution_s
+                )
+            else:
+                self.accepted += 1
+                self.estimator.accepted(claim, sent_at, self.now, is_scout=is_scout)
+
+    def share(self, rate: float, since: float, until: float) -> float:
+        """Return what part of the grant was used from then to then."""
+        self.run(since)
+        before = self.accepted
+        self.run(until)
+        return (self.accepted - before) / (rate * (until - since))
+
+
+def test_a_sliding_window_is_learned_from_one_refusal_and_is_not_refused_again_at_once() -> None:
+    bots = Bots(log_of(48, 3.0))
+    assert bots.share(16.0, 3.0, 20.0) > 0.97
+    assert bots.refused <= 2
+    [limit] = bots.estimator.limits
+    assert limit.low == pytest.approx(16.0, rel=0.03)
+    assert limit.n == pytest.approx(48, abs=1)
+
+
+@pytest.mark.parametrize(("n", "window"), [(20, 1.0), (120, 10.0)])
+def test_a_round_number_is_believed_with_the_window_that_an_exchange_would_publish(
+    n: int, window: float
+) -> None:
+    bots = Bots(log_of(n, window), resolution_s=1.0)
+    bots.run(window + 1.0)
+    [limit] = bots.estimator.limits
+    assert (limit.n, limit.window, limit.low) == (n, window, n / window)
+    assert bots.refused == 1
+
+
+def test_a_number_that_is_not_round_is_searched_for() -> None:
+    bots = Bots(log_of(37, 1.0), resolution_s=1.0)
+    bots.run(2.0)
+    [limit] = bots.estimator.limits
+    assert limit.n == pytest.approx(37)
+    assert limit.low < 37.0
+
+
+@pytest.mark.parametrize(("does_state", "resolution_s"), [(True, 0.0), (True, 1.0), (False, 0.0)])
+def test_a_window_is_found_however_exactly_a_refusal_says_when_it_ends(
+    does_state: bool,
+    resolution_s: float,
+) -> None:
+    bots = Bots(fixed(20, 5.0), does_state=does_state, resolution_s=resolution_s)
+    assert bots.share(4.0, 30.0, 200.0) > 0.9
+    assert 1000 * bots.refused < 25 * bots.accepted
+
+
+def test_a_bucket_is_known_by_what_it_refills_and_not_by_its_burst() -> None:
+    bots = Bots(bucket(2.0, 100))
+    assert bots.share(2.0, 60.0, 200.0) > 0.95
+    [limit] = bots.estimator.limits
+    assert limit.low == pytest.approx(2.0, rel=0.15)  # a step up takes long to be refused
+    assert bots.refused <= 10
+
+
+@pytest.mark.parametrize("limiter", [bucket(20.0, 5), bucket(20.0, 20), log_of(20, 1.0), fixed(20, 1.0)])
+def test_waits_in_whole_seconds_hide_neither_a_bucket_nor_a_short_window(limiter: Wait) -> None:
+    bots = Bots(limiter, resolution_s=1.0)
+    assert bots.share(20.0, 20.0, 170.0) > 0.93
+    assert 1000 * bots.refused < 8 * bots.accepted
+
+
+def test_reads_and_others_that_are_limited_apart_are_believed_apart() -> None:
+    reads, others = log_of(30, 2.0, classes=(True,)), log_of(10, 2.0, classes=(False,))
+    bots = Bots(lambda now, is_read: max(reads(now, is_read), others(now, is_read)))
+    for share in (1, 8, 2, 7, 3, 9, 1, 6):
+        bots.orders_of_ten = share
+        bots.run(bots.now + 20.0)
+    assert {limit.weights for limit in bots.estimator.limits} <= {(0.0, 1.0), (1.0, 0.0)}
+    assert bots.estimator.counts_apart
+    order = Claim("o", "a", Lane.ORDER, 1e9)
+    assert bots.estimator.wait_per_cost_s(order) == pytest.approx(0.2, rel=0.1)
+
+
+def test_what_an_order_costs_beside_a_read_is_found() -> None:
+    bots = Bots(log_of(120, 4.0, cost=4.0), orders_of_ten=3)
+    for share in (1, 6, 2, 8, 3, 7):
+        bots.orders_of_ten = share
+        bots.run(bots.now + 25.0)
+    [limit] = bots.estimator.limits
+    assert limit.weights[1] > 2 * limit.weights[0]
+
+
+def test_a_limit_that_doubles_is_climbed() -> None:
+    before, after = log_of(20, 1.0), log_of(40, 1.0)
+    bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
+    assert bots.share(40.0, 200.0, 260.0) > 0.9
+
+
+def test_a_limit_that_halves_is_believed_after_a_few_refusals() -> None:
+    before, after = fixed(20, 1.0), fixed(10, 1.0)
+    bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
+    bots.run(60.0)
+    refused = bots.refused
+    assert bots.share(10.0, 70.0, 120.0) > 0.9
+    assert bots.refused - refused <= 8
+
+
+def test_two_limits_are_believed_side_by_side() -> None:
+    short, long = fixed(10, 1.0), fixed(120, 60.0)
+    bots = Bots(lambda now, is_read: max(short(now, is_read), long(now, is_read)))
+    assert bots.share(2.0, 120.0, 600.0) > 0.9
+
+
+def test_one_stranger_does_not_lower_what_is_believed() -> None:
+    bots = Bots(fixed(50, 1.0, lambda index: 25 if index == 40 else 0))
+    bots.run(39.9)
+    low = bots.estimator.limits[0].low
+    bots.run(41.9)
+    assert bots.estimator.limits[0].low > 0.9 * low
+
+
+def test_published_limits_are_kept_to_and_not_probed_beyond() -> None:
+    bots = Bots(log_of(40, 1.0), estimator=LimitEstimator((Quota(10, 1.0),)))
+    assert bots.share(10.0, 10.0, 60.0) == pytest.approx(1.0, rel=0.03)
+    assert not bots.estimator.is_probing
+
+
+def test_a_published_limit_that_somebody_else_uses_gives_way() -> None:
+    bots = Bots(fixed(6, 1.0), estimator=LimitEstimator((Quota(10, 1.0),)))
+    bots.run(60.0)
+    [limit] = bots.estimator.limits
+    assert limit.low < 7.0
+    assert limit.most == 10.0
+
+
+def test_without_published_limits_what_was_learned_holds_again() -> None:
+    estimator = LimitEstimator((Quota(10, 1.0),))
+    estimator.publish((Quota(5, 1.0),))
+    assert [limit.n for limit in estimator.limits] == [5]
+    estimator.publish(())
+    assert estimator.limits == []
+
+
+def test_what_a_reply_says_is_left_holds_until_its_reset() -> None:
+    estimator, read = LimitEstimator(), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator.stated((Quota(math.inf, left=0.0, reset_s=3.0), Quota(math.inf, left=7.0, reset_s=9.0)), 1.0)
+    assert estimator.ready_at(read, 1.0, is_paced=False) == 4.0
+    assert estimator.spent_s(2.0) == 2.0
+    assert estimator.ready_at(read, 5.0, is_paced=False) == 5.0
+
+
+def test_counts_of_different_names_are_each_kept_to() -> None:
+    estimator, read = LimitEstimator(), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator.stated((Quota(math.inf, left=0.0, reset_s=3.0, name="orders"),), 1.0)
+    estimator.stated((Quota(math.inf, left=1.0, reset_s=9.0, name="weight"),), 1.0)
+    assert estimator.ready_at(read, 1.0, is_paced=False) == 4.0
+    estimator.took(read, 4.0, is_paced=False)
+    assert estimator.ready_at(read, 4.0, is_paced=False) == 10.0
+    assert estimator.spent_s(4.0) == 0.0
+    estimator.lost(read)
+    assert estimator.spent_s(4.0) == 6.0
+
+
+def test_limits_that_are_handed_over_are_kept_to() -> None:
+    estimator = LimitEstimator()
+    estimator.believe([Limit(2, 10.0, 0.2, 0.2)], at_a_time=3)
+    assert estimator.at_a_time == 3
+    reads = [Claim(str(number), "a", Lane.READ, 1e9, is_read=True) for number in range(3)]
+    for read in reads[:2]:
+        estimator.took(read, 1.0, is_paced=False)
+    assert estimator.ready_at(reads[2], 1.0, is_paced=False) == pytest.approx(11.0, abs=0.1)
+
+
+def test_what_would_be_tried_next_is_known_and_why_not_yet() -> None:
+    bots = Bots(log_of(48, 3.0))
+    bots.run(20.0)
+    [limit] = bots.estimator.limits
+    step = bots.estimator.next_step(limit, bots.now)
+    assert step is not None
+    assert step.rate > limit.low
+    assert step.in_s >= 0.0
+    assert step.accepted >= 0
+    published = LimitEstimator((Quota(10, 1.0),))
+    assert published.next_step(published.limits[0], 0.0) is None
+
+
+def test_windows_that_replies_publish_are_kept_up_to_a_bound() -> None:
+    estimator = LimitEstimator((Quota(10, 1.0),))
+    for seconds in range(2, 14):
+        estimator.stated((Quota(10.0 * seconds, float(seconds)),) * 2, 0.0)
+    assert len(estimator.limits) <= 8
+    assert (10, 1.0) in [(limit.n, limit.window) for limit in estimator.limits]
+
+
+def test_what_was_not_sent_after_all_takes_no_place() -> None:
+    estimator, read = LimitEstimator((Quota(1, 10.0),)), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator.took(read, 1.0, is_paced=False)
+    estimator.sent(read, 1.0, 2.0)
+    estimator.sent(read, 9.0, 9.5)  # forgotten already
+    assert estimator.used(estimator.limits[0], 2.0) == 1.0
+    estimator.untook(read, 2.0)
+    assert estimator.ready_at(read, 2.0, is_paced=False) == 2.0
+    estimator.took(read, 3.0, is_paced=False)
+    estimator.lost(read)
+    assert estimator.ready_at(read, 3.5, is_paced=False) > 12.0
+    assert estimator.spent_s(3.5) == 0.0
+
+
+def test_who_was_refused_before_anything_was_accepted_is_no_measure() -> None:
+    bots = Bots(lambda now, _: max(0.0, 5.0 - now))
+    bots.run(60.0 if bots.now else 5.5)
+    assert bots.estimator.limits == []
+
+
+def test_stated_waits_that_contradict_each_other_are_not_learned_from() -> None:
+    estimator = LimitEstimator()
+    reads = [Claim(str(number), "a", Lane.READ, 1e9, is_read=True) for number in range(40)]
+    for number, read in enumerate(reads[:20]):
+        estimator.took(read, 0.01 * number, is_paced=False)
+        estimator.accepted(read, 0.01 * number, 0.01 * number + 0.005, is_scout=False)
+    for number, stated_s in enumerate((1.0, 9.0, 30.0, 90.0)):
+        estimator.took(reads[20 + number], 0.2, is_paced=False)
+        estimator.refused(reads[20 + number], 0.2, 1.0, stated_s, 0.0)
+    estimator.took(reads[30], 2.0, is_paced=True)
+    estimator.accepted(reads[30], 2.0, 2.05, is_scout=True)
+    assert estimator.limits[0].window < 3.0

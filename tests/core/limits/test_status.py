@@ -1,0 +1,94 @@
+import math
+from dataclasses import replace
+
+import pytest
+
+from sealgate.core.limits import OTHERS, READS, Limit, LimitEstimator
+from sealgate.core.limits.claims import Claim
+from sealgate.core.limits.quotas import Quota
+from sealgate.core.limits.status import LimitStatus, PacerStatus, in_words, limit_statuses
+from sealgate.core.routes import Lane
+
+LEARNED = Limit(60.0, 3.0, 20.0, 20.34, seen=7, last_seen=880.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "calm", "words"),
+    [
+        (LEARNED, 1200, "60 to 61 per 3 s, from 7 refusals; last 2 min ago; refused at most one in 1,200"),
+        (replace(LEARNED, high=20.0), 0, "60 per 3 s, from 7 refusals; last 2 min ago"),
+        (replace(LEARNED, high=math.inf, seen=1), 0, "at least 60 per 3 s, from 1 refusal; last 2 min ago"),
+        (Limit(48.2, 2.412, 20.0, 20.0), 0, "48.2 per 2.41 s, never refused yet"),
+        (Limit(1200.0, 60.0, 20.0, 20.0, most=20.0), 0, "1,200 per 60 s, published, never refused yet"),
+        (Limit(1.0, 0.05, 20.0, 20.0), 0, "1 per 0.05 s, never refused yet"),
+        (Limit(1.0, 3600.0, 1 / 3600, 1 / 3600), 0, "1 per 3,600 s, never refused yet"),
+        (Limit(5e6, 1.0, 5e6, 5e6), 0, "5,000,000 per 1 s, never refused yet"),
+        (Limit(10.0, 1.0, 10.0, 10.0, READS), 0, "10 per 1 s, reads only, never refused yet"),
+        (Limit(10.0, 1.0, 10.0, 10.0, OTHERS), 0, "10 per 1 s, all but reads, never refused yet"),
+        (
+            Limit(10.0, 1.0, 10.0, 10.0, (1.0, 4.0)),
+            0,
+            "10 per 1 s, an order counts as 4 reads, never refused yet",
+        ),
+        (
+            Limit(40.0, 4.0, 10.0, 10.0, is_bucket=True),
+            0,
+            "40 per 4 s, a token bucket of 40, never refused yet",
+        ),
+    ],
+)
+def test_a_limit_in_words(limit: Limit, calm: int, words: str) -> None:
+    assert in_words(limit, 1000.0, calm) == words
+
+
+def status_of(limit: Limit, now: float = 1000.0) -> LimitStatus:
+    estimator = LimitEstimator()
+    estimator.believe([limit])
+    (status,) = limit_statuses(estimator, now)
+    return status
+
+
+def test_the_belief_is_an_interval_per_window() -> None:
+    status = status_of(LEARNED)
+    assert status.low == pytest.approx(60.0)
+    assert status.high == pytest.approx(61.02)
+    assert status_of(replace(LEARNED, high=math.inf)).high is None
+
+
+def test_a_recent_fall_is_shown_as_foreign_use() -> None:
+    limit = replace(LEARNED, fell_at=900.0)
+    assert status_of(limit).is_foreign_use
+    assert not status_of(limit, 1600.0).is_foreign_use
+
+
+def test_what_would_be_tried_next_is_said_and_why_not_yet() -> None:
+    assert (
+        status_of(replace(LEARNED, next_at=1040.0)).next_step
+        == "next: 60.5 per 3 s, in 40 s, if requests wait"
+    )
+    assert status_of(LEARNED).next_step == "next: 60.5 per 3 s, as soon as requests wait"
+    trying = replace(LEARNED, tried=21.0, next_at=1005.0)
+    assert status_of(trying).next_step == "trying 63 per 3 s, for 5 s more"
+
+
+def test_a_step_that_cannot_be_paid_for_says_after_how_many_requests_it_can() -> None:
+    estimator = LimitEstimator()
+    estimator.believe([replace(LEARNED, high=math.inf)])
+    for number in range(3):
+        claim = Claim(str(number), "a", Lane.READ, 1e9, is_read=True)
+        estimator.took(claim, 990.0 + number, is_paced=False)
+        estimator.refused(claim, 990.0 + number, 991.0 + number, 1.0, 0.0)
+        claim = replace(claim, id=f"scout{number}")
+        estimator.took(claim, 990.5 + number, is_paced=False)
+        estimator.accepted(claim, 990.5 + number, 990.6 + number, is_scout=True)
+    for status in limit_statuses(estimator, 1000.0):
+        assert "more requests were accepted: a refusal must be rare" in status.next_step
+
+
+def test_of_a_published_limit_nothing_more_is_tried() -> None:
+    (status,) = limit_statuses(LimitEstimator((Quota(10, 1.0),)), 0.0)
+    assert status.next_step == ""
+
+
+def test_nothing_is_spent_unless_it_is_said() -> None:
+    assert PacerStatus(0.0, {}, (), None).spent_s == 0
