@@ -67,6 +67,32 @@ def test_a_deadline_that_one_ahead_will_keep_is_not_refused() -> None:
     assert refused.slug == "deadline_exceeded"
 
 
+def test_a_deadline_is_refused_where_the_one_ahead_that_would_have_kept_it_left() -> None:
+    paced = pacer()
+    first = read("1", "a")
+    assert paced.enter(first, 0.0) is None
+    for number in range(10):
+        assert paced.enter(read(f"flood {number}", "b", f"{number}"), 0.0) is None
+    assert paced.enter(read("2", "b"), 0.0) is None
+    paced.leave(first)
+    refused = paced.enter(read("3", "b", until=3.0), 0.0)
+    assert refused is not None
+    assert refused.slug == "deadline_exceeded"
+
+
+def test_one_ahead_whose_own_time_will_end_before_its_turn_keeps_no_deadline() -> None:
+    paced = pacer()
+    assert paced.enter(read("1", "a", until=2.0), 0.0) is None
+    for number in range(3):
+        cancel = Claim(f"cancel {number}", "a", Lane.CANCEL, 100.0)
+        assert paced.enter(cancel, 0.0) is None
+    for number in range(10):
+        assert paced.enter(read(f"flood {number}", "b", f"{number}"), 0.0) is None
+    refused = paced.enter(read("2", "b", until=8.0), 0.0)
+    assert refused is not None
+    assert refused.slug == "deadline_exceeded"
+
+
 def test_those_that_go_as_one_count_as_one_for_whoever_comes_after_them() -> None:
     paced = pacer()
     for number in range(10):

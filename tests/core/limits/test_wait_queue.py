@@ -171,7 +171,11 @@ def test_depths_by_lane_and_bot() -> None:
             "c",
             3.0,
         ),  # the cancel; one order each of the two bots that are due as it is, and first by name
-        (READ, "d", 6.0),  # all cancels and orders, and the read that was there before
+        (
+            READ,
+            "d",
+            5.0,
+        ),  # all cancels and orders; bot b, whose read was there before, has had its share then
     ],
 )
 def test_the_cost_ahead_is_by_rank_and_share(lane: Lane, bot: str, expected: float) -> None:
@@ -260,3 +264,21 @@ def test_a_bot_that_left_has_no_share() -> None:
         line.add(claim(name, bot=bot))
     line.remove(claim("6", bot="c"))
     assert line.cost_ahead(claim("7"), 0.0, 1.0) == 4.0
+
+
+def test_what_waits_in_a_higher_lane_counts_towards_a_bots_share_of_a_lower_one() -> None:
+    line = WaitQueue()
+    for name, bot, lane in (("1", "a", ORDER), ("2", "b", READ), ("3", "b", READ)):
+        line.add(claim(name, lane, bot))
+    assert line.cost_ahead(claim("4", READ), 0.0, 1.0) == 2.0  # the order, and one read of the other bot
+    assert [one.id for one in served(line, 3)] == ["1", "2", "3"]
+
+
+def test_a_lower_lane_that_is_owed_its_tenth_goes_first() -> None:
+    line = WaitQueue()
+    for number in range(10):
+        line.add(claim(f"{number}"))
+    served(line, 10)
+    for name, lane in (("read", READ), ("order", ORDER)):
+        line.add(claim(name, lane))
+    assert line.cost_ahead(claim("next"), 0.0, 1.0) == pytest.approx(2.0, abs=0.2)

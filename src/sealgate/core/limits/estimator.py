@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sealgate.core.limits.claims import Claim
 from sealgate.core.limits.fit import FEW, RATIO, Fit, Hypothesis, Refusal, refusal
-from sealgate.core.limits.limit import ALL, FREE, OTHERS, READS, SCOPES, SHORT_S, Limit, WeightedTally
+from sealgate.core.limits.limit import ALL, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.round_trips import RoundTrips
 from sealgate.core.limits.sent_log import SentLog, Tally
@@ -128,11 +128,14 @@ class LimitEstimator:
         at = max((one.until for one in self._counts.values() if one.left < claim.cost), default=now)
         return max(now, at, self.room_at(claim, now, is_paced=is_paced))
 
-    def room_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
-        """Return when the limits have room for the claim, leaving aside what pending replies may say."""
+    def room_at(self, claim: Claim, now: float, *, is_paced: bool, ahead: float = 0.0) -> float:
+        """Return when the limits have room for the claim and the cost `ahead` of it, as far as is known.
+
+        What pending replies may say is left aside.
+        """
         at, kind = now, 0 if claim.is_read else 1
         for limit in self.limits:
-            cost = claim.cost * limit.weights[kind]
+            cost = (claim.cost + ahead) * limit.weights[kind]
             if not cost:
                 continue
             tally = self._tally(limit)
@@ -312,7 +315,7 @@ class LimitEstimator:
             self._falls = 0
         was, drain_s = self.limits, 0.0
         # Of a class that was not refused of late, what is believed stays.
-        is_apart = any(SCOPES.get(one.weights) for one in found)
+        is_apart = any(one.weights in (READS, OTHERS) for one in found)
         weights = {one.weights for one in found}
         self.limits = [one for one in was if is_apart and one.scope and one.weights not in weights]
         for one in found:

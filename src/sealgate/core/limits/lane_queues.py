@@ -9,6 +9,7 @@ import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import takewhile
 
 from sealgate.core.limits.claims import Claim
 from sealgate.core.routes import Lane
@@ -98,19 +99,22 @@ class LaneQueues:
         """Return the cost of a bot's claims."""
         return self._costs.get(bot, 0.0)
 
-    def cost_before(self, claim: Claim, tag: float) -> float:
-        """Return the cost of all here that goes before a claim that enters now, by the tag of its bot.
+    def cost_before(self, claim: Claim, tag: float, orders: "LaneQueues | None" = None) -> float:
+        """Return the cost of all here that goes before a claim that waits or enters now, by its bot's tag.
 
-        Its bot's own claims do, and as many of each other bot's as have a lower tag when its turn comes.
-        Cancels leave tags as they are.
+        Its bot's earlier claims do, and as many of each other bot's as have a lower tag when its turn comes.
+        Cancels leave tags as they are; `orders` that go before all of this lane raise them, too.
         """
-        before = 0.0 if claim.is_again else self.cost_of(claim.bot)
+        before = self._cost_of_earlier(claim)
         costs_share = claim.lane is not Lane.CANCEL
-        its_tag = tag + before / claim.weight if costs_share else tag
+        due = before + (orders.cost_of(claim.bot) if orders else 0.0)
+        its_tag = tag + due / claim.weight
         for bot, queue in self._queues.items():
             if bot == claim.bot:
                 continue
             first, owns = next(iter(queue.values())), self._tags[bot]
+            if orders:
+                owns += orders.cost_of(bot) / first.weight
             if costs_share:
                 turns = (its_tag - owns) * first.weight / first.cost
                 # Of equal tags the first by name comes up.
@@ -119,6 +123,14 @@ class LaneQueues:
             elif (owns, bot) < (tag, claim.bot):
                 before += self._costs[bot]
         return min(before, self.cost)
+
+    def _cost_of_earlier(self, claim: Claim) -> float:
+        """Return the cost of the claims of its bot that go before one that waits or enters now."""
+        queue = self._queues.get(claim.bot)
+        if queue is None or claim.id not in queue:
+            return 0.0 if claim.is_again else self.cost_of(claim.bot)
+        earlier = takewhile(lambda one: one.id != claim.id, queue.values())
+        return sum({one.id if one.alike is None else (one.alike,): one.cost for one in earlier}.values())
 
     def depths(self) -> Iterable[tuple[str, int]]:
         """Return how many claims wait, by bot."""

@@ -78,24 +78,33 @@ class Pacer:
         spent_s = self._estimator.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
-        slot_s = self._estimator.wait_per_cost_s(claim)
-        is_apart = claim.is_read and any(limit.scope for limit in self._estimator.limits)
-        is_paced = (
-            self._is_paced(claim) or self._ready_at(claim, now) > now
-        )  # whoever has to wait comes to be
-        room_s = max(pause_s, self._estimator.room_at(claim, now, is_paced=is_paced) - now)
-        wait_s = room_s + slot_s * self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart)
-        if (
-            expected_at := self._queue.expected_at(claim)
-        ) < now + wait_s:  # it goes along, if nobody came before
-            first = self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart, is_first=True)
-            wait_s = min(wait_s, max(expected_at - now, room_s + slot_s * first))
+        wait_s = self._wait_s(claim, now)
+        for one in self._queue.first_alike(claim):
+            its_wait_s = self._wait_s(one, now)
+            if now + its_wait_s < one.give_up_at:  # it goes, and takes this one along
+                wait_s = min(wait_s, its_wait_s)
         if now + wait_s > claim.give_up_at:
-            return _too_long(claim, wait_s, slot_s)
+            return _too_long(claim, wait_s, self._estimator.wait_per_cost_s(claim))
         if len(self._queue) >= self.settings.queue:
             return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
-        self._queue.add(claim, now + wait_s)
+        self._queue.add(claim)
         return None
+
+    def _wait_s(self, claim: Claim, now: float) -> float:
+        """Estimate in how many seconds a claim goes that waits or enters now."""
+        slot_s = self._estimator.wait_per_cost_s(claim)
+        is_apart = claim.is_read and any(limit.scope for limit in self._estimator.limits)
+        ahead = self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart)
+        kind = self._class(claim)
+        heads = (one for one in self._queue.heads(self._serials) if self._class(one) == kind)
+        first = next(heads, claim) if ahead else claim
+        # Whoever has to wait comes to be paced.
+        is_paced = self._is_paced(first) or self._ready_at(first, now) > now
+        at = max(now, self._gate.until, self._estimator.room_at(first, now, is_paced=is_paced))
+        if ahead:  # at the pace from then on, but not before the windows have room for all of it
+            at += slot_s * max(0.0, ahead + claim.cost - first.cost)
+            at = max(at, self._estimator.room_at(claim, now, is_paced=True, ahead=ahead))
+        return at - now
 
     def leave(self, claim: Claim) -> None:
         """Forget a claim whose bot hung up: from the line, or let go and not sent."""

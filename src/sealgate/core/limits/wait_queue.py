@@ -16,9 +16,8 @@ in heaps by tag, costs as running totals. Only the estimate of a wait asks each 
 """
 
 import heapq
-import math
 from collections import Counter, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import count
 
 from sealgate.core.limits.claims import Claim
@@ -46,7 +45,6 @@ class WaitQueue:
         self._order = count()
         self._standing: dict[str, Claim] = {}
         self._alike: dict[object, dict[str, Claim]] = {}
-        self._expected: dict[object, float] = {}  # when the first of those alike may be expected to go
         self._claims_of: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -55,7 +53,7 @@ class WaitQueue:
     def __contains__(self, claim: Claim) -> bool:
         return claim.id in self._standing
 
-    def add(self, claim: Claim, expected_at: float = math.inf) -> None:
+    def add(self, claim: Claim) -> None:
         """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
         self._tags[claim.bot] = self._tag_of(claim.bot)
         self._claims_of[claim.bot] += 1
@@ -63,7 +61,6 @@ class WaitQueue:
         self._standing[claim.id] = claim
         if claim.alike is not None:
             self._alike.setdefault(claim.alike, {})[claim.id] = claim
-            self._expected[claim.alike] = min(expected_at, self.expected_at(claim))
         heapq.heappush(self._ends, (claim.give_up_at, next(self._order), claim))
 
     def _tag_of(self, bot: str) -> float:
@@ -106,7 +103,7 @@ class WaitQueue:
             alike = self._alike[standing.alike]
             del alike[standing.id]
             if not alike:
-                del self._alike[standing.alike], self._expected[standing.alike]
+                del self._alike[standing.alike]
         self._claims_of[claim.bot] -= 1
         if not self._claims_of[claim.bot]:
             del self._claims_of[claim.bot]
@@ -118,9 +115,12 @@ class WaitQueue:
             self.remove(one)
         return alike
 
-    def expected_at(self, claim: Claim) -> float:
-        """Return when the first of those alike may be expected to go, infinity where none waits."""
-        return self._expected.get(claim.alike, math.inf)
+    def first_alike(self, claim: Claim) -> Iterable[Claim]:
+        """Return the first claim of each bot that waits for the same reply."""
+        first: dict[str, Claim] = {}
+        for one in self._alike.get(claim.alike, {}).values():
+            first.setdefault(one.bot, one)
+        return first.values()
 
     def ended(self, now: float) -> list[Claim]:
         """Take out and return the claims whose time is over at `now`."""
@@ -136,25 +136,33 @@ class WaitQueue:
         end = self._first_end()
         return end if self._ends else None
 
-    def cost_ahead(
-        self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False, is_first: bool = False
-    ) -> float:
-        """Estimate the cost that goes before a claim that enters now, one of cost 1 in `slot_s`.
-
-        It is the estimate for the first of its lane, whoever that is, where it `is_first`.
+    def cost_ahead(self, claim: Claim, now: float, slot_s: float, *, is_apart: bool = False) -> float:
+        """Estimate the cost that goes before a claim that waits or enters now, one of cost 1 in `slot_s`.
 
         Beside what waits before it, others of higher lanes will come, as many as of late; but its lane has
-        its tenth for certain. Where its lane `is_apart`, the others take nothing from it.
+        its tenth for certain, and so have those below it. Where its lane `is_apart`, the others take nothing
+        from it. Queues of mixed costs are counted by their first claim: each queue that goes by turns with
+        this one may hold one dear request more than that.
         """
-        own = 0.0 if is_first else self._lanes[claim.lane].cost_before(claim, self._tag_of(claim.bot))
-        if is_apart or claim.lane is Lane.CANCEL:
+        orders = self._lanes[Lane.ORDER] if claim.lane is Lane.READ else None
+        own = self._lanes[claim.lane].cost_before(claim, self._tag_of(claim.bot), orders)
+        if is_apart:
             return own
         ahead = own + sum(above.cost for above in self._above[claim.lane])
+        ahead += sum(self._owed_to(lane, ahead) for lane in RANKS[RANKS.index(claim.lane) + 1 :])
+        if claim.lane is Lane.CANCEL:
+            return ahead
         guaranteed = max(0.0, own + claim.cost - self._owed[claim.lane]) / _OWED
         left = 1.0 - _OWED * self._taken_above(claim.lane, now - slot_s / _OWED)
         if left <= _OWED:
             return guaranteed
         return min((ahead + claim.cost) / left - claim.cost, guaranteed)
+
+    def _owed_to(self, lane: Lane, gone: float) -> float:
+        """Return the cost that goes from a lane as its tenth, beside that much of higher ones."""
+        waiting = self._lanes[lane]
+        beyond = self._owed[lane] + _OWED * gone - _WHOLE
+        return min(waiting.cost, beyond + waiting.head().cost) if waiting and beyond >= 0 else 0.0
 
     def _taken_above(self, lane: Lane, since: float) -> float:
         """Return the cost that waited in higher lanes and went since then."""
