@@ -19,7 +19,9 @@ from sealgate.core.order_terms import (
 )
 
 FLAT = OrderShape(symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
-FORM = OrderShape(False, symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",))
+FORM = OrderShape(
+    False, True, symbol=("symbol",), size=("size",), price=("price",), reduce_only=("reduceOnly",)
+)
 BATCH = OrderShape(each=("orders",), symbol=("symbol",), size=("size",))
 LIMITED = OrderShape(
     size=("size",),
@@ -278,6 +280,12 @@ def test_what_is_said_to_be_something_else_is_not_read(content_type: bytes) -> N
         read(FORM, b"size=1", content_type=JSON_TYPE)
 
 
+def test_the_type_of_a_body_that_is_empty_says_nothing() -> None:
+    """Binance's own library states JSON with every request, and has all parameters in the query."""
+    terms = OrderTerms("BTC", Decimal(1), None, reduces=False)
+    assert read(FORM, b"", "symbol=BTC&size=1", content_type=b"application/json;charset=utf-8") == [terms]
+
+
 @pytest.mark.parametrize("name", [b"Content-Encoding", b"content_encoding", b"CONTENT.ENCODING"])
 def test_what_is_packed_is_not_read(name: bytes) -> None:
     with pytest.raises(UnreadableError, match="Content-Encoding"):
@@ -285,9 +293,11 @@ def test_what_is_packed_is_not_read(name: bytes) -> None:
     assert read(FLAT, b"{}", field=(b"Accept-Encoding", b"gzip"))
 
 
-def test_a_query_beside_a_json_body_is_not_read() -> None:
-    with pytest.raises(UnreadableError, match="query"):
-        read(FLAT, b"{}", "size=9")
+def test_a_query_beside_a_body_that_has_all_is_not_read() -> None:
+    for shape, body in ((FLAT, b"{}"), (replace(FORM, in_query=False), b"size=9")):
+        assert read(shape, body)
+        with pytest.raises(UnreadableError, match="query"):
+            read(shape, body, "reduceOnly=true")
 
 
 def test_the_prices_of_a_reply_are_read_as_far_as_they_can_be() -> None:

@@ -24,7 +24,7 @@ JSON = OrderShape(
     buys=frozenset({"buy"}),
     trigger=("trigger",),
 )
-PARAMETERS = replace(JSON, is_json=False)
+PARAMETERS = replace(JSON, is_json=False, in_query=True)
 PRICES = {"BTC": Decimal(60000), "ETH": Decimal("0.5")}
 
 

@@ -222,6 +222,7 @@ def test_nothing_that_leads_out_of_a_users_accounts_is_for_bots_that_trade(
         ("bitflyer", "POST /v1/me/sendcoin"),
         ("coinbase", "POST /v2/accounts/a1/transactions"),
         ("latoken", "POST /v2/auth/transfer/email"),
+        ("kraken", "GET /0/private/Withdraw"),
     ],
 )
 def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
@@ -240,6 +241,8 @@ def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
         ("deribit", "GET /API/v2/private/buy"),
         ("deribit", "HEAD /api/v2/PRIVATE/sell"),
         ("deribit", "GET /api/v2/private/something_new"),
+        ("kraken", "GET /0/private/AddOrder"),
+        ("kraken", "HEAD /0/private/AddOrder"),
     ],
 )
 def test_a_bot_that_reads_gets_no_credential_and_no_order_by_another_spelling(name: str, call: str) -> None:

@@ -45,17 +45,18 @@ class _Literal(str):
 class OrderShape:
     """Where the orders of a route have what a policy asks for; None: nowhere.
 
-    `is_json`: in a JSON body, else in query and form together. `each` leads to a list of orders, None where
-    the request is one; what is in `beside` then stands beside that list, and all else in its members. A price
-    caps what an order costs only where `kind` has one of `limit`, if there is a `kind`, and `side` one of
-    `buys`. `trigger` is a price at which an order becomes one at the market. Where there is an `only`, an
-    order must match one of its rows; what is absent is matched as "". `reduce_only` counts only in an order
-    that matches one of `reduce_only_if`, if there are any. An order that has one of `never` is of another
-    kind than these pointers are for. `in_contracts`: sizes are numbers of contracts, so size x price is no
-    notional.
+    `is_json`: in a JSON body, else in a form; `in_query`: in the query, too. `each` leads to a list of
+    orders, None where the request is one; what is in `beside` then stands beside that list, and all else in
+    its members. A price caps what an order costs only where `kind` has one of `limit`, if there is a `kind`,
+    and `side` one of `buys`. `trigger` is a price at which an order becomes one at the market. Where there is
+    an `only`, an order must match one of its rows; what is absent is matched as "". `reduce_only` counts only
+    in an order that matches one of `reduce_only_if`, if there are any. An order that has one of `never` is of
+    another kind than these pointers are for. `in_contracts`: sizes are numbers of contracts, so size x price
+    is no notional.
     """
 
     is_json: bool = True
+    in_query: bool = False
     each: Path | None = None
     beside: tuple[Path, ...] = ()
     symbol: Path | None = None
@@ -126,14 +127,12 @@ def read_orders(shape: OrderShape, query: str | None, body: bytes, head: Head) -
         raise UnreadableError("the body has a Content-Encoding")
     content_type = head.kept.get(b"content-type")
     types = _JSON_TYPES if shape.is_json else _FORM_TYPES
-    if content_type is not None and content_type not in types and _plain(content_type) not in types:
+    is_of_type = content_type is None or content_type in types or _plain(content_type) in types
+    if body and not is_of_type:
         raise UnreadableError(f"the Content-Type is not {'JSON' if shape.is_json else 'a form'} in UTF-8")
-    if shape.is_json:
-        if query is not None:
-            raise UnreadableError("there is a query beside the body")
-        document = _json(body, shape)
-    else:
-        document = shape.table(_parameters(query, body))
+    if query is not None and not shape.in_query:
+        raise UnreadableError("there is a query beside the body")
+    document = _json(body, shape) if shape.is_json else shape.table(_parameters(query, body))
     orders = _each(document, shape.each)
     if shape.each:
         _check_places(document, orders, shape)

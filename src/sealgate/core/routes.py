@@ -143,7 +143,8 @@ class RouteTable:
     def method_of_read(self, path: str) -> str:
         """Return the method of a read that the gateway or a command sends: some exchanges have only POST."""
         is_post = self.find("POST", path).needs is Permission.READ
-        is_get = self.find("GET", path).template != _OTHER
+        get = self.find("GET", path)
+        is_get = get.template != _OTHER and get.needs is Permission.READ
         return "POST" if is_post and not is_get else "GET"
 
     def _search(self, method: str, path: str) -> Route:

@@ -438,6 +438,7 @@ prices = { each = "", symbol = "/s", price = "/p" }
     order, prices = read_venue("mine.toml", LEAST + text).routes
     assert order.order == OrderShape(
         is_json=False,
+        in_query=True,
         each=("a/b", "orders"),
         symbol=("s",),
         size=("q", "n"),
@@ -568,7 +569,10 @@ prices = { each = "", symbol = "/s", price = "/p" }
         (LEAST + ROUTE + 'order = { beside = "/c" }', "7: beside needs each"),
         (LEAST + ROUTE + 'order = { each = "", beside = "/c" }', "7: beside needs each"),
         (LEAST + ROUTE + "order = { reduce_only_if = [] }", "7: reduce_only_if needs reduce_only"),
-        (LEAST + ROUTE + 'order = { in = "xml" }', "7: in = 'xml' is unknown; it may be json, parameters"),
+        (
+            LEAST + ROUTE + 'order = { in = "xml" }',
+            "7: in = 'xml' is unknown; it may be json, form, parameters",
+        ),
         (LEAST + ROUTE + "order = { sise = 1 }", "7: unknown key sise; did you mean size?"),
         (LEAST + ROUTE + 'prices = { symbol = "/s" }', "7: price is missing"),
     ],

@@ -265,7 +265,7 @@ _ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "p
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
 _ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
 _ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
-_IN = ("json", "parameters")
+_IN = ("json", "form", "parameters")
 _PLACE = "a JSON pointer such as /symbol"
 
 
@@ -284,6 +284,7 @@ def _order_shape(row: Table) -> OrderShape | None:
         raise table.error("reduce_only_if", "reduce_only_if needs reduce_only")
     return OrderShape(
         is_json=table.text("in", "json", _IN) == "json",
+        in_query=table.data.get("in") == "parameters",
         each=_rows_at(table),
         limit=frozenset(limit),
         buys=frozenset(buys),
