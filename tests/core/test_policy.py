@@ -20,7 +20,7 @@ from sealgate.core.policy import (
     judge,
     words,
 )
-from sealgate.core.routes import CustomRoute, Lane, Permission, Route, RouteRow, RouteTable
+from sealgate.core.routes import Auth, CustomRoute, Lane, Permission, Route, RouteRow, RouteTable
 from sealgate.core.status import policy_status
 from sealgate.core.target import parse_target
 from sealgate.errors import Refusal
@@ -143,6 +143,14 @@ def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
         "POST /order/cancel",
     ]
     assert not is_judged(RouteTable(rows).find("POST", "/order/cancel"))
+    by_key = RouteTable(
+        (
+            RouteRow("POST", "/listenKey", auth=Auth.KEY),
+            RouteRow("POST", "/buy", auth=Auth.KEY, order=OrderShape()),
+        )
+    )
+    assert not is_judged(by_key.find("POST", "/listenKey"))
+    assert is_judged(by_key.find("POST", "/buy"))
     demoted = RouteTable(rows, (CustomRoute("POST", "/order/cancel", lane=Lane.ORDER),))
     assert is_judged(demoted.find("POST", "/order/cancel"))
 

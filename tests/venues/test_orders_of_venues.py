@@ -186,6 +186,7 @@ MARGIN_BUY = b'"instId": "X-USDT", "side": "buy", "ordType": "market", "tgtCcy":
         (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=5:1", None),
         (REDUCE, KRAKEN, b"pair=X&reduce_only=true&leverage=none", "reduce_only"),
         (REDUCE, KRAKEN, b"pair=X&reduce_only=true", "reduce_only"),
+        (REDUCE, f"{KRAKEN}?reduce_only=true&leverage=2", b"pair=X", "body"),
         (REDUCE, "binance POST /fapi/v1/order", b"symbol=X&reduceOnly=true", None),
         (REDUCE, "binance PUT /fapi/v1/order", b"symbol=X&reduceOnly=true", "reduce_only"),
         (REDUCE, "binance PUT /dapi/v1/order", b"symbol=X&reduceOnly=true", "reduce_only"),
@@ -207,10 +208,26 @@ def test_a_policy_goes_by_what_the_exchange_makes_of_an_order(
 ) -> None:
     venue, method, path = where.split()
     guard = PolicyMemory().guard("grid", policy, "https://x")
-    route, target = routes_of(venue).find(method, path), parse_target(path, "")
+    target = parse_target(path, "")
+    route = routes_of(venue).find(method, target.path)
     expected = nullcontext() if rule is None else pytest.raises(Refusal, match=rf"policy\.{rule}: ")
     with expected:
         guard.admit(route, target, Head({}, b""), body, 0.0)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "binance POST /fapi/v1/listenKey",
+        "binance PUT /api/v3/userDataStream",
+        "binance POST /fapi/v1/countdownCancelAll",
+        "okx POST /api/v5/trade/cancel-all-after",
+        "kraken POST /0/private/CancelAllOrdersAfter",
+    ],
+)
+def test_a_policy_closes_neither_streams_nor_the_countdown_to_a_cancel(where: str) -> None:
+    venue, method, path = where.split()
+    assert not is_judged(routes_of(venue).find(method, path))
 
 
 def test_a_changed_order_is_measured_by_the_market_whatever_side_it_says() -> None:

@@ -20,7 +20,7 @@ from sealgate.core.order_terms import (
     read_price,
     read_prices,
 )
-from sealgate.core.routes import Route
+from sealgate.core.routes import Auth, Route
 from sealgate.core.target import Target
 from sealgate.core.venues.replies import unpacked
 from sealgate.errors import Refusal
@@ -75,12 +75,18 @@ class Policy:
 
 _LIMITS = {"max_orders_per_minute": 60.0, "max_orders_per_day": 86400.0}  # and their spans in seconds
 RULES = ("symbols", "max_size", "max_notional", *_LIMITS, "reduce_only")
+_UNSIGNED = (Auth.KEY, Auth.OPEN)
 ALWAYS = ("body", "route")  # rules that every policy has
 
 
 def is_judged(route: Route) -> bool:
-    """Ask whether a policy speaks of a route: of all but reads, and cancels that the venue's file names."""
-    return not route.is_read and not route.is_cancel
+    """Ask whether a policy speaks of a route.
+
+    It does not of reads, of cancels that the venue's file names, and of what goes unsigned, as the start of a
+    stream of reports: an exchange takes no such order, unless the file says how they are read.
+    """
+    is_unsigned = route.auth in _UNSIGNED and route.order is None
+    return not (route.is_read or route.is_cancel or is_unsigned)
 
 
 LastPrice = Callable[[str], Decimal | None]  # of a symbol
