@@ -3,7 +3,7 @@
 from typing import Any, Literal, TypeVar
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 from sealgate.sandbox.catalogue import Refused
 
@@ -15,7 +15,8 @@ def read_body(model: type[Model], body: bytes, unknown_fields: Literal["forbid",
     try:
         return model.model_validate_json(body, extra=unknown_fields)
     except ValidationError as error:
-        raise _invalid("body", error) from None
+        # In a choice of models the first step is which of them: a name that only the sources have.
+        raise _invalid("body", error, skip=1 if issubclass(model, RootModel) else 0) from None
 
 
 def read_query(model: type[Model], query: str) -> Model:
@@ -32,9 +33,9 @@ def invalid_field(where: str, name: str, message: str) -> Refused:
     return Refused("validation", detail=[{"loc": [where, name], "msg": message, "type": "value_error"}])
 
 
-def _invalid(where: str, error: ValidationError) -> Refused:
+def _invalid(where: str, error: ValidationError, skip: int = 0) -> Refused:
     detail: list[dict[str, Any]] = [
-        {"loc": [where, *found["loc"]], "msg": found["msg"], "type": found["type"]}
+        {"loc": [where, *found["loc"][skip:]], "msg": found["msg"], "type": found["type"]}
         for found in error.errors(include_url=False, include_context=False, include_input=False)
     ]
     return Refused("validation", detail=detail)

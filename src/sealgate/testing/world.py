@@ -10,11 +10,11 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import Future
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 
+import pytest
 import structlog
 from multidict import CIMultiDict, CIMultiDictProxy
 
@@ -27,13 +27,12 @@ from sealgate.gateway.host.host import Host
 from sealgate.gateway.host.start import StartError
 from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.keys.sources import SecretError
-from sealgate.gateway.life.gateway import Gateway
 from sealgate.sandbox.host import Host as SandboxHost
 from sealgate.sandbox.message import Request
 from sealgate.sandbox.server import Sandbox, running_sandbox
 
 _READY_S = 10.0
-_PATIENCE_S = 60.0  # for an answer of the thread: longer than any of them takes on a slow machine
+_ANSWER_S = 60.0  # for an answer of the thread: longer than any of them takes on a slow machine
 _TURNS = 20  # of the loop: more than a request and its reply take
 _STEP_S = 1.0  # that pass at a time while a gateway or the exchange ends
 _MOST_AHEAD_S = 1e9  # 31 years: the gateway takes no reading for the time that lies after 2100
@@ -42,8 +41,11 @@ _SECRET = "SEALGATE_TESTING_SECRET"  # noqa: S105 - the name of a variable
 T = TypeVar("T")
 
 
-class SetupError(Exception):
-    """A gateway cannot start with these settings. `str()` has cause and fix."""
+class SetupError(pytest.fail.Exception):  # type: ignore[misc,name-defined] # mypy sees no class there
+    """A gateway cannot start with these settings. `str()` has cause and fix, and is all that pytest shows."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"sealgate_gateway cannot start: {why}", pytrace=False)
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -101,20 +103,21 @@ class World:
     def __init__(self) -> None:
         self._loop = _Loop()
         self._ahead_s = 0.0  # since the test began
-        self._gateway = contextlib.AsyncExitStack()
-        self._ready: Future[Sandbox] = Future()
+        self._exchange, self._gateway = contextlib.AsyncExitStack(), contextlib.AsyncExitStack()
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="sealgate-testing", daemon=True)
 
     def start(self) -> None:
         """Start the thread and the sandbox."""
         self._thread.start()
-        self.sandbox = self._ready.result(_PATIENCE_S)
+        host = _SandboxHost(lambda: self._ahead_s)
+        self.sandbox = self._call(self._exchange.enter_async_context(running_sandbox(host=host)))
 
     def close(self) -> None:
         """End both."""
+        self._call(self._end(self._exchange))
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(_PATIENCE_S)
+        self._thread.join(_ANSWER_S)
 
     def reset(self) -> None:
         """Make exchange and time as new."""
@@ -145,26 +148,14 @@ class World:
 
     def stop_gateway(self) -> None:
         """End it at once: what it still waits for is over."""
-        self._call(self._stop_gateway())
+        self._call(self._end(self._gateway))
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_PATIENCE_S)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_ANSWER_S)
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._live())
-
-    async def _live(self) -> None:
-        try:
-            with contextlib.ExitStack() as ends:
-                async with running_sandbox(host=_SandboxHost(lambda: self._ahead_s)) as sandbox:
-                    self._ready.set_result(sandbox)
-                    await self._stop.wait()
-                    ends.enter_context(self._hurrying())
-        except Exception as error:
-            if self._ready.done():
-                raise
-            self._ready.set_exception(error)
+            runner.run(self._stop.wait())
 
     async def _advance(self, seconds: float) -> None:
         self._ahead_s += seconds
@@ -190,50 +181,32 @@ class World:
     async def _start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
         if not isinstance(settings, Mapping):
             raise SetupError(f"sealgate_settings returns {settings!r}; return a dict of settings")
-        secrets = {_SECRET: self.sandbox.api_secret}
-        try:
-            config = config_of(_merged(self._defaults(), settings))
-            gateway, admin = await self._gateway.enter_async_context(
-                running_with_admin(
-                    config, environ={**os.environ, **secrets}, host=_GatewayHost(lambda: self._ahead_s)
-                )
-            )
-            url = gateway.doors.urls[0] if gateway.doors.urls else ""
-        except (ConfigError, SecretError, JournalError, StartError) as error:
-            raise SetupError(str(error)) from None
-        gateway.site.untried.clear()  # the exchange gets the test's requests only
-        if config.clock.required:
-            await self._wait_until_ready(gateway)
-        return url, f"http://{admin}" if admin else ""
-
-    async def _wait_until_ready(self, gateway: Gateway) -> None:
-        try:
-            await gateway.wait_until_ready(_READY_S)
-        except Refusal as refusal:
-            cause, fix = (
-                refusal.detail,
-                "correct sealgate_settings, or undo what the test did to the exchange",
-            )
-            raise SetupError(f"{cause.removesuffix('.')}; {fix}") from None
-
-    def _defaults(self) -> dict[str, Any]:
-        return {
+        defaults = {
             "base_url": self.sandbox.base_url,
             "listen": {"tcp": "127.0.0.1:0", "drain": 0},
             "admin": {"tcp": "127.0.0.1:0", "unix": "off"},
             "keys": {"main": {"api_key": self.sandbox.api_key, "secret": f"env:{_SECRET}"}},
         }
+        environ, host = {**os.environ, _SECRET: self.sandbox.api_secret}, _GatewayHost(lambda: self._ahead_s)
+        try:
+            config = config_of(_merged(defaults, settings))
+            running = running_with_admin(config, environ=environ, host=host)
+            gateway, admin = await self._gateway.enter_async_context(running)
+            gateway.site.untried.clear()  # the exchange gets the test's requests only
+            if config.clock.required:
+                await gateway.wait_until_ready(_READY_S)
+        except (ConfigError, SecretError, JournalError, StartError) as error:
+            raise SetupError(str(error)) from None
+        except Refusal as refusal:
+            fix = "correct sealgate_settings, or undo what the test did to the exchange"
+            raise SetupError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
+        return gateway.doors.urls[0] if gateway.doors.urls else "", f"http://{admin}" if admin else ""
 
-    async def _stop_gateway(self) -> None:
-        with self._hurrying():
-            await self._gateway.aclose()
-
-    @contextlib.contextmanager
-    def _hurrying(self) -> Iterator[None]:
-        """Let time fly as long as the block lasts, so that nothing in it has to be waited for."""
+    async def _end(self, running: contextlib.AsyncExitStack) -> None:
+        """End what runs. Time flies until it has ended, so that nothing in it has to be waited for."""
         hurry = asyncio.create_task(self._hurry())
         try:
-            yield
+            await running.aclose()
         finally:
             hurry.cancel()
 

@@ -1,8 +1,9 @@
 """The control calls under /_sandbox, as docs/sandbox.md lists them."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Discriminator, Field, RootModel, Tag
 
 from sealgate.sandbox.models.trading import Amount, OrderId, Symbol
 from sealgate.sandbox.models.wire import Wire
@@ -77,7 +78,17 @@ class FillOrder(Wire):
     ] = None
 
 
-class MarketChange(RootModel[SetPrice | FillOrder]):
+def _kind(change: object) -> str:
+    is_fill = "order_id" in change if isinstance(change, Mapping) else isinstance(change, FillOrder)
+    return "fill" if is_fill else "price"
+
+
+_AnyChange = Annotated[
+    Annotated[SetPrice, Tag("price")] | Annotated[FillOrder, Tag("fill")], Discriminator(_kind)
+]
+
+
+class MarketChange(RootModel[_AnyChange]):
     """Body of PUT /_sandbox/market: a symbol and its price, or an order and how much of it is filled."""
 
     model_config = ConfigDict(strict=True, frozen=True)
