@@ -188,10 +188,10 @@ async def is_stepped(station: Station, _: Path) -> None:
 
 
 async def is_set(station: Station, _: Path) -> None:
-    host = station.gateway.host
+    host = station.gateway.system
     wall, asked = host.wall, len(station.upstream.asked_time)
     host.wall = lambda: wall() + 3600.0  # type: ignore[method-assign] # the clock of the machine is set
-    await station.until(lambda: host.now() - station.gateway.tree.clock._host_clocks.boot > 0.05)
+    await station.until(lambda: host.now() - station.gateway.generation.clock._host_clocks.boot > 0.05)
     assert (await station.ask(ORDER)).attempts == 1
     await station.until(lambda: len(station.upstream.asked_time) > asked)
 

@@ -34,10 +34,10 @@ DESIGN = Path(__file__).parents[1] / "docs" / "internals" / "design.md"
 
 # The rooms of the gateway: each may import those that stand after it.
 ROOMS = (
-    "life",
-    "direct",
+    "runtime",
+    "probe",
     "request",
-    "doors",
+    "listeners",
     "bots",
     "sharing",
     "journal",
@@ -46,7 +46,7 @@ ROOMS = (
     "pacing",
     "keys",
     "http",
-    "host",
+    "platform",
 )
 
 # What they may import of others; where nothing is said, anything.
@@ -171,7 +171,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 WRONG = [
     ("core", "import sealgate.config"),
-    ("core", "from sealgate.gateway.host.host import Host"),
+    ("core", "from sealgate.gateway.platform.system import Host"),
     ("core", "from sealgate import gateway"),
     ("core", "import aiohttp"),
     ("core", "import time"),
@@ -209,9 +209,11 @@ def test_the_rule_of_imports_can_hold(part: str, source: str) -> None:
 
 
 def test_the_rule_of_rooms_can_fail() -> None:
-    source = "from sealgate.gateway.request import pipeline\nfrom sealgate.gateway.host.host import Host"
+    source = (
+        "from sealgate.gateway.request import pipeline\nfrom sealgate.gateway.platform.system import Host"
+    )
     assert upward_imports("bots", source) == ["sealgate.gateway.request"]
-    assert upward_imports("life", source) == []
+    assert upward_imports("runtime", source) == []
 
 
 def test_the_rule_of_circles_can_fail() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from rig.fences import ROOT, Fence, fences
 from sealgate.config import Config, load_config
-from sealgate.gateway.life.gateway import running_gateway
+from sealgate.gateway.runtime.gateway import running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rig.bot import bot_at, request
 from rig.station import Station, sandbox_config
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

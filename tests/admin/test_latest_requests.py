@@ -15,7 +15,7 @@ from rig.wire import reply
 from sealgate.admin.latest_requests import MOST
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))
 READ = (b"GET", b"/v1/trade/symbols/list")
@@ -33,7 +33,7 @@ async def station(upstream: Upstream) -> AsyncIterator[Station]:
 @pytest.fixture
 async def admin(station: Station) -> AsyncIterator[Admin]:
     status = station.gateway.status
-    live = Live(status, Host())
+    live = Live(status, System())
     station.gateway.reporter.add(live)
     async with running_admin(status, Metrics(status), live) as running:
         yield running

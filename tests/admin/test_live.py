@@ -19,7 +19,7 @@ from sealgate.admin.broadcast import Broadcast, TooManyViewersError
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.core.sampling import BURST
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 BOT = b"Authorization: Bearer token-of-grid"
 LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))
@@ -32,7 +32,7 @@ async def watched(upstream: Upstream) -> AsyncIterator[tuple[Station, Admin]]:
     bots = {"grid": {"token": "env:TOKEN", "weight": 3}}
     async with running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station:
         status = station.gateway.status
-        live = Live(status, Host(), lambda: {"grid": 3.0, "maker": 1.0})
+        live = Live(status, System(), lambda: {"grid": 3.0, "maker": 1.0})
         station.gateway.reporter.add(live)
         async with running_admin(status, Metrics(status), live) as admin:
             yield station, admin

@@ -182,8 +182,8 @@ from rig.outcome import ANSWERED, changed
 from sealgate.core.outcome import Batch
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.gateway import running_gateway
+from sealgate.gateway.platform.system import Host
+from sealgate.gateway.runtime.gateway import running_gateway
 from dataclasses import asdict
 
 configure_log("debug", sys.argv[1], Host().wall)

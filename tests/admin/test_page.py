@@ -14,7 +14,7 @@ from rig.upstream import Upstream, say
 from rig.wire import reply
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 
@@ -25,7 +25,7 @@ TEXT = "document.body.innerText"
 async def admin(station: Station) -> AsyncIterator[Admin]:
     """Run an admin address whose live view reads the outcomes, unlike the usual one."""
     status = station.gateway.status
-    live = Live(status, Host())
+    live = Live(status, System())
     station.gateway.reporter.add(live)
     async with running_admin(status, Metrics(status), live) as running:
         yield running
@@ -156,7 +156,7 @@ async def test_a_read_of_the_gateways_own_that_is_refused(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No bot has met it, so that it stands in no list of errors, which says so."""
-    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._FIRST_READ_S", 0.01)
     upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}'))
     async with (
         running_station(upstream, tries_keys=True) as station,

@@ -11,7 +11,7 @@ from rig.wire import let_pass
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.core.status import Status
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 
 def status() -> Status:
@@ -20,7 +20,7 @@ def status() -> Status:
 
 @pytest.fixture
 def live() -> Live:
-    return Live(status, Host())
+    return Live(status, System())
 
 
 @pytest.fixture

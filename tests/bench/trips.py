@@ -19,8 +19,8 @@ _STEP = re.compile(rf"^(\d+)\. {NAMED.pattern}", re.MULTILINE)
 
 # From the bot on the left to the exchange, and what is asked on the way; core, which all ask, at the end.
 COLUMNS = (
-    *("life", "direct", "doors", "http", "bots", "request", "sharing", "journal", "clock"),
-    *("upstream", "pacing", "keys", "host", "admin", "cli", "config", "core"),
+    *("runtime", "probe", "listeners", "http", "bots", "request", "sharing", "journal", "clock"),
+    *("upstream", "pacing", "keys", "platform", "admin", "cli", "config", "core"),
 )
 _LEFT, _TOP, _WIDE, _HIGH, _WORDS = 20, 60, 80, 20, 300
 

@@ -23,12 +23,12 @@ from rig.verdicts import verdict
 from rig.wire import reply
 from sealgate.cli.checking.running import judge_running, judge_troubles
 from sealgate.core.findings import Level
-from sealgate.core.key_health import MANY_MISMATCHES
-from sealgate.gateway.host.host import Host
+from sealgate.core.key_breaker import MANY_MISMATCHES
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
 from sealgate.gateway.journal.lock import Lock
 from sealgate.gateway.journal.nonces import NoncesTable
+from sealgate.gateway.platform.system import System
 
 SIGNED_READ = b"/v1/trade/symbols/list"
 
@@ -107,7 +107,7 @@ async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> N
     setup.has(VENUE="kraken", JOURNAL__FILE=str(file))
     setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
     assert lines_of((await setup.check("--offline")).stdout, "warn  journal") == []
-    ahead = int((Host().wall() + 7200) * 1000)
+    ahead = int((System().wall() + 7200) * 1000)
     NoncesTable(file).raise_to("https://exchange.example ak-public-1 ms", ahead)
     [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
     assert "the nonces of main are reserved up to 7" in line
@@ -116,7 +116,7 @@ async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> N
 async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
-    ahead = int((Host().wall() + 5) * 1000)
+    ahead = int((System().wall() + 5) * 1000)
     sent: list[int] = []
     async with raw_setup(tmp_path) as setup:
         assert setup.upstream is not None
@@ -321,7 +321,7 @@ async def test_a_path_outside_the_prefix_is_a_wrong_call(tmp_path: Path) -> None
 async def test_limits_from_the_journal_in_words(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
-    LimitsTable(file).keep({"https://exchange.example ak-public-1": kept(20.0, 1.0)}, Host().wall())
+    LimitsTable(file).keep({"https://exchange.example ak-public-1": kept(20.0, 1.0)}, System().wall())
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     setup.has(JOURNAL__FILE=str(file))

@@ -12,13 +12,13 @@ from rig import oracle
 from sealgate.cli.demo.client import Client, Over, Setback, signed_by, with_token
 from sealgate.config.venues import default_venue
 from sealgate.core.venues.venue import KeyMaterial
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 SECRET = b"correct-horse-battery-staple"
 ORDER = {"symbol": "BTC"}
 
 
-class StillHost(Host):
+class StillHost(System):
     """A host whose clocks stand still."""
 
     def now(self) -> float:

@@ -1,4 +1,4 @@
-"""`sealgate discover` as people use it; gateway/direct/test_discovery.py sees that it finds every scheme."""
+"""`sealgate discover` as people use it; gateway/probe/test_discovery.py sees that it finds every scheme."""
 
 import asyncio
 import json

@@ -15,7 +15,7 @@ from sealgate.cli import main
 from sealgate.config.model import Admin
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.status import ClockStatus, Status
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:7",
@@ -65,7 +65,7 @@ async def admin() -> AsyncIterator[Answers]:
     metrics = Metrics(lambda: answers.status)
     hosts = frozenset({"127.0.0.1", "gate.example"})
     app = admin_app(
-        lambda: answers.status, metrics, Live(lambda: answers.status, Host()), hosts, is_loopback=True
+        lambda: answers.status, metrics, Live(lambda: answers.status, System()), hosts, is_loopback=True
     )
     runner = web.AppRunner(app)
     await runner.setup()

@@ -7,7 +7,7 @@ import pytest
 from sealgate.cli.checking.reach import look_at_reach
 from sealgate.config import load_config
 from sealgate.core.findings import warn
-from sealgate.gateway.doors.opening import OPEN_WIRE, OPEN_WIRE_FIX
+from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
 
 UNENCRYPTED = warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
 UNNAMED = warn(

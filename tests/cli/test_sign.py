@@ -15,10 +15,10 @@ from rig import oracle
 from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream
 from sealgate.cli import main
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import prepare
 from sealgate.gateway.journal.lock import Lock
 from sealgate.gateway.journal.nonces import NoncesTable
+from sealgate.gateway.platform.system import System
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -259,7 +259,7 @@ def test_wrong_usage(arguments: list[str]) -> None:
 def test_a_nonce_is_above_those_of_the_gateway_unless_that_runs(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
     prepare(file)
-    ahead = int((Host().wall() + 5) * 1000)
+    ahead = int((System().wall() + 5) * 1000)
     environ = {
         "SEALGATE_VENUE": "kraken",
         "SEALGATE_BASE_URL": "https://exchange.example",

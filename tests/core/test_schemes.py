@@ -14,9 +14,9 @@ from sealgate.config.venues import default_venue
 from sealgate.core.schemes import (
     Encoding,
     End,
-    Heard,
     Plan,
     Probe,
+    ProbeResult,
     SearchEnd,
     SecretIs,
     SignedTarget,
@@ -46,10 +46,10 @@ def exchange_of(way: Way, target: SignedTarget) -> Exchange:
     return answer
 
 
-def search(plan: Plan, exchange: Exchange) -> tuple[SearchEnd, list[Heard]]:
-    heard: list[Heard] = []
+def search(plan: Plan, exchange: Exchange) -> tuple[SearchEnd, list[ProbeResult]]:
+    heard: list[ProbeResult] = []
     while isinstance(step := next_step(plan, heard), Probe):
-        heard.append(Heard(step, *exchange(step)))
+        heard.append(ProbeResult(step, *exchange(step)))
         assert len(heard) <= plan.most_reads
     return step, heard
 
@@ -168,9 +168,9 @@ def test_whether_the_query_is_signed(
 
 @pytest.mark.parametrize("verdict", [Verdict.CLOCK, Verdict.TROUBLE, Verdict.LIMITED])
 def test_what_taught_nothing_is_asked_again(verdict: Verdict) -> None:
-    first = Heard(Probe(DEFAULT), verdict, "")
+    first = ProbeResult(Probe(DEFAULT), verdict, "")
     assert next_step(PLAN, [first]) == first.probe
-    accepted = Heard(first.probe, *ACCEPTED)
+    accepted = ProbeResult(first.probe, *ACCEPTED)
     assert next_step(PLAN, [first, accepted]) == replace(first.probe, is_false=True)
 
 
@@ -188,7 +188,7 @@ def test_it_is_as_if_what_taught_nothing_had_not_come(spoilt: int, verdict: Verd
 
 @pytest.mark.parametrize(("stated_s", "is_waited_for"), [(60.0, True), (60.1, False)])
 def test_a_pause_that_is_too_long_is_not_waited_for(stated_s: float, *, is_waited_for: bool) -> None:
-    limited = Heard(Probe(DEFAULT), Verdict.LIMITED, "429", stated_s)
+    limited = ProbeResult(Probe(DEFAULT), Verdict.LIMITED, "429", stated_s)
     assert next_step(PLAN, [limited]) == (limited.probe if is_waited_for else SearchEnd(End.LIMITED, "429"))
 
 
@@ -235,8 +235,8 @@ def test_the_most_reads_that_are_promised_can_come() -> None:
     assert len(heard) == PLAN.most_reads == 24
 
 
-LIMITED = Heard(Probe(DEFAULT), Verdict.LIMITED, "429", 3.0)
-OTHER = Heard(Probe(DEFAULT), *REFUSED)
+LIMITED = ProbeResult(Probe(DEFAULT), Verdict.LIMITED, "429", 3.0)
+OTHER = ProbeResult(Probe(DEFAULT), *REFUSED)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ OTHER = Heard(Probe(DEFAULT), *REFUSED)
         ([LIMITED, OTHER, LIMITED, OTHER], 2.0),
     ],
 )
-def test_the_pause_before_the_next(heard: list[Heard], seconds: float) -> None:
+def test_the_pause_before_the_next(heard: list[ProbeResult], seconds: float) -> None:
     assert pause_s(heard, 0.5) == seconds
 
 

@@ -4,7 +4,7 @@ from dataclasses import asdict
 from rig.verdicts import verdict
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
-from sealgate.core.key_health import BreakerState, KeyFault
+from sealgate.core.key_breaker import BreakerState, KeyFault
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane

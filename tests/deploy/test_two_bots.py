@@ -8,7 +8,7 @@ from typing import Any
 
 from rig.schemas import compose_problems, documents
 from sealgate.config import load_config
-from sealgate.gateway.life.gateway import running_gateway
+from sealgate.gateway.runtime.gateway import running_gateway
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 

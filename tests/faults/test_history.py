@@ -208,7 +208,7 @@ def resend_by_itself(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
         attempt = await exchange(self, data, timeout_s, is_head=is_head, is_order=is_order)
         if isinstance(attempt, Answer):
             return attempt
-        other = await station.gateway.tree.upstream.connect(Lane.CANCEL, timeout_s)
+        other = await station.gateway.generation.upstream.connect(Lane.CANCEL, timeout_s)
         if isinstance(other, Failure):
             return attempt
         return await exchange(other, data, timeout_s, is_head=is_head, is_order=is_order)

@@ -18,7 +18,7 @@ from pathlib import Path
 from sealgate.core.outcome import Conclusion
 from sealgate.core.endings import Ending
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import Host
 from sealgate.gateway.journal import Keeping, Order, OrderJournal, writer
 
 FILE = Path(sys.argv[1])

@@ -31,7 +31,7 @@ from rig.upstream import (
     say_and_stall,
 )
 from rig.wire import OK, chunked, let_pass, reply
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 READ = request()
 ORDERS = {
@@ -119,7 +119,7 @@ async def test_a_deadline_ends_the_attempt_under_way(station: Station) -> None:
 
 @pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
 async def test_no_time_at_all_sends_nothing(station: Station, message: bytes) -> None:
-    hurried = message.replace(b"Host:", b"X-Gateway-Deadline-Ms: 0\r\nHost:", 1)
+    hurried = message.replace(b"System:", b"X-Gateway-Deadline-Ms: 0\r\nHost:", 1)
     answer = await station.ask(hurried)
     assert told(answer) == (504, "not_sent", "deadline_exceeded")
     assert station.upstream.received == []
@@ -279,12 +279,12 @@ def dns(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     failures = 0
     genuine = asyncio.BaseEventLoop.getaddrinfo
 
-    async def getaddrinfo(loop: asyncio.BaseEventLoop, host: str, *rest: Any, **more: Any) -> Any:
+    async def getaddrinfo(loop: asyncio.BaseEventLoop, system: str, *rest: Any, **more: Any) -> Any:
         nonlocal failures
-        if host == "localhost" and failures:
+        if system == "localhost" and failures:
             failures -= 1
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
-        return await genuine(loop, host, *rest, **more)
+        return await genuine(loop, system, *rest, **more)
 
     def fail(count: int) -> None:
         nonlocal failures
@@ -314,7 +314,7 @@ async def test_a_name_that_cannot_be_looked_up_at_first(
     named = Named(port=upstream.port)
     async with running_station(named, upstream={"warm": False}) as station:
         dns(2)
-        station.gateway.tree.upstream._connector.clear_dns_cache()
+        station.gateway.generation.upstream._connector.clear_dns_cache()
         answer = await station.ask(message)
         assert told(answer) == (200, "done", None)
         assert len(upstream.received) == 1
@@ -543,7 +543,7 @@ class FaultySharing:
 async def test_a_reply_that_cannot_be_learned_from_is_passed_on(station: Station) -> None:
     fault = Fault()
     sharing: Any = FaultySharing(fault)
-    station.gateway.tree.live_keys["main"].scheduler.sharing = sharing
+    station.gateway.generation.live_keys["main"].scheduler.sharing = sharing
     station.upstream.answers.append(fault.after(say(OK)))
     with capture_logs() as logs:
         assert told(await station.ask(ORDERS["POST"])) == (200, "done", None)
@@ -554,7 +554,7 @@ async def test_a_reply_that_cannot_be_learned_from_is_passed_on(station: Station
 async def test_a_refused_timestamp_that_cannot_be_learned_from_is_sent_again(station: Station) -> None:
     fault = Fault()
     sharing: Any = FaultySharing(fault)
-    station.gateway.tree.live_keys["main"].scheduler.sharing = sharing
+    station.gateway.generation.live_keys["main"].scheduler.sharing = sharing
     detail = b"Timestamp outside recv_window (5000ms). Server time: %d" % station.upstream.now_ms()
     refusal = reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)
     station.upstream.answers.append(fault.after(say(refusal)))
@@ -569,13 +569,13 @@ async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
 ) -> None:
     fault, others = Fault(), set[asyncio.Task[Any] | None]([None])
 
-    class FaultyHost(Host):
+    class FaultyHost(System):
         def now(self) -> float:
             if asyncio.current_task() not in others:  # that of the request, which looks at the reply
                 fault.strike()
             return super().now()
 
-    monkeypatch.setattr("sealgate.gateway.life.gateway.Host", FaultyHost)
+    monkeypatch.setattr("sealgate.gateway.runtime.gateway.System", FaultyHost)
     upstream.answers.append(fault.after(say(OK)))
     order = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k", body=b"{}")
     async with running_station(upstream) as station:

@@ -12,7 +12,7 @@ from sealgate.admin.server import admin_app
 from sealgate.admin.serving import running_app
 from sealgate.config.venues import default_venue
 from sealgate.core.status import Status
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 HOSTS = frozenset({"127.0.0.1", "localhost"})
 
@@ -42,7 +42,7 @@ async def running_admin(  # noqa: PLR0913 - each test sets one or two of them
     head_timeout_s: float = 10.0,
 ) -> AsyncIterator[Admin]:
     """Run the admin address as long as the block lasts."""
-    live = live or Live(status, Host(), judge=lambda: default_venue().replies)
+    live = live or Live(status, System(), judge=lambda: default_venue().replies)
     app = admin_app(status, metrics, live, HOSTS, is_loopback=is_loopback)
     async with running_app(app, most, head_timeout_s) as protocol:
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port)

@@ -13,11 +13,11 @@ from sealgate.admin.metrics import Metrics
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.status import PolicyStatus, Status, halt_status
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 Change = Callable[[Status], Status]
 
-_NOW_MS = round(Host().wall() * 1000)
+_NOW_MS = round(System().wall() * 1000)
 _DAY_S = 86_400.0
 _DISK = "database or disk is full"
 _REFUSED = "the exchange refused its last 9 signatures"
@@ -172,7 +172,7 @@ async def running_feed(station: Station) -> AsyncIterator[Feed]:
     def status() -> Status:
         return feed.change(station.gateway.status())
 
-    live = Live(status, Host())
+    live = Live(status, System())
     station.gateway.reporter.add(live)
     feed = Feed(Admin(0), STATES["ready"][0])
     async with running_admin(status, Metrics(status), live) as feed.admin:

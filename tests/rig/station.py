@@ -11,7 +11,7 @@ from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
 from sealgate.core.outcome import Batch, Outcome
-from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox
 
 SECRET = b"correct horse battery staple"
@@ -117,7 +117,7 @@ async def running_station(
     async with running_gateway(config, (outcomes,), environ) as gateway:
         station = Station(gateway, upstream, outcomes)
         if not tries_keys:
-            gateway.site.untried.clear()
+            gateway.services.untried.clear()
         if synced:
             await station.until(lambda: gateway.status().clock.offset_s is not None)
         yield station
@@ -125,7 +125,7 @@ async def running_station(
 
 def watch_signing(station: Station, see: Callable[[bytes], None]) -> None:
     """Call `see` with each signature as it is made: after the stamp, right before the request is sent."""
-    sealer = station.gateway.tree.live_keys["main"].key.sealer
+    sealer = station.gateway.generation.live_keys["main"].key.sealer
     encode = sealer._encode
 
     def watched(digest: bytes) -> bytes:

@@ -6,24 +6,26 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from rig.station import ENVIRON
 from sealgate.config import Config
 from sealgate.core.admission import Ticket
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.parts import read_parts
-from sealgate.gateway.life.assembly import build_tree
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.generation import Generation
 from sealgate.gateway.request.in_flight import InFlightRequests
-from sealgate.gateway.request.tree import Tree
+from sealgate.gateway.runtime.assembly import build_generation
 from sealgate.gateway.upstream.answer import Answer
 
 
 @contextlib.asynccontextmanager
-async def tree_of(config: Config, host: Host, environ: Mapping[str, str] = ENVIRON) -> AsyncIterator[Tree]:
+async def tree_of(
+    config: Config, system: System, environ: Mapping[str, str] = ENVIRON
+) -> AsyncIterator[Generation]:
     """Make a tree; nothing of it runs."""
-    tree = build_tree(config, read_parts(config, environ), host, InFlightRequests())
+    generation = build_generation(config, read_parts(config, environ), system, InFlightRequests())
     try:
-        yield tree
+        yield generation
     finally:
-        await tree.upstream.close()
-        await tree.clock_keeper._upstream.close()
+        await generation.upstream.close()
+        await generation.clock_keeper._upstream.close()
 
 
 class Scripted:
@@ -31,8 +33,8 @@ class Scripted:
 
     is_draining = False
 
-    def __init__(self, tree: Tree, answers: Sequence[Answer | Exception]) -> None:
-        self.tree = tree
+    def __init__(self, generation: Generation, answers: Sequence[Answer | Exception]) -> None:
+        self.generation = generation
         self._answers = [*answers]
         self.asked: list[tuple[str, str]] = []
 

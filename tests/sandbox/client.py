@@ -12,9 +12,9 @@ import aiohttp
 from yarl import URL
 
 from sealgate.sandbox.clock import iso
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.system import System
 
 PREFIX = "/v1/trade"
 START_S = 2_000_000_000.0
@@ -22,7 +22,7 @@ START_S = 2_000_000_000.0
 BUY = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}
 
 
-class ManualHost(Host):
+class ManualHost(System):
     """A host whose time moves only by `advance`, and by sleeping, which takes no real time."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Bot:
     """One user: signs with a key, and does what the app does with session and passkey."""
 
     sandbox: Sandbox
-    host: ManualHost
+    system: ManualHost
     http: aiohttp.ClientSession
     key: Credential
     session_token: str
@@ -88,7 +88,7 @@ class Bot:
         self, method: str, target: str, body: bytes = b"", *, at_ms: int = 0
     ) -> dict[str, str]:
         """Sign as spec.md says: timestamp + METHOD + path without the prefix + body."""
-        timestamp = str(at_ms or self.host.wall_ms())
+        timestamp = str(at_ms or self.system.wall_ms())
         return self.headers_for(timestamp, f"{timestamp}{method}{target.partition('?')[0]}".encode() + body)
 
     def headers_for(self, timestamp: str, message: bytes) -> dict[str, str]:
@@ -166,20 +166,20 @@ class Bot:
         """Assert that it is this error, in the stated shape, at this time."""
         assert (answer.status, answer.body) == (
             status,
-            {"detail": detail, "timestamp": iso(self.host.wall_ms())},
+            {"detail": detail, "timestamp": iso(self.system.wall_ms())},
         )
 
 
 @asynccontextmanager
 async def bot_at_sandbox(**settings: Any) -> AsyncIterator[Bot]:
     """Run a sandbox, without a rate limit unless one is asked for, and a bot with the ready-made user."""
-    host = ManualHost()
+    system = ManualHost()
     choices = SandboxSettings(**({"limit_kind": "none"} | settings))
     # No idle connections: a fault that ends one must not meet the next request.
     connector = aiohttp.TCPConnector(force_close=True)
     async with (
-        running_sandbox(choices, host=host) as sandbox,
+        running_sandbox(choices, system=system) as sandbox,
         aiohttp.ClientSession(connector=connector, auto_decompress=False) as http,
     ):
         key = Credential(sandbox.api_key, sandbox.api_secret)
-        yield Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+        yield Bot(sandbox, system, http, key, sandbox.session_token, sandbox.user_address)

@@ -56,12 +56,12 @@ async def test_the_clock_steps_drifts_and_goes_back() -> None:
 
         async def ahead_ms() -> int:
             server_time = (await bot.send("GET", "/v1/trade/time")).body["server_time"]
-            return int(server_time) - bot.host.wall_ms()
+            return int(server_time) - bot.system.wall_ms()
 
         seen = [await ahead_ms()]
         await bot.control("PUT", "clock", {"skew_ms": -500, "drift_ppm": 1000})
         seen.append(await ahead_ms())
-        bot.host.advance(100)
+        bot.system.advance(100)
         seen.append(await ahead_ms())
         await bot.control("DELETE", "clock")
         seen.append(await ahead_ms())
@@ -82,14 +82,14 @@ def test_drift_starts_from_where_it_was_set() -> None:
 async def test_the_journal_shows_what_was_received() -> None:
     async with bot_at_sandbox(skew_ms=40) as bot:
         body = json.dumps(BUY).encode()
-        headers = bot.signing_headers("POST", "/order", body, at_ms=bot.host.wall_ms() + 40)
+        headers = bot.signing_headers("POST", "/order", body, at_ms=bot.system.wall_ms() + 40)
         placed = await bot.send("POST", "/v1/trade/order?x=%2C", body, headers)
         (line,) = await bot.journal()
         assert headers.items() <= line.pop("headers").items()
         assert line == {
             "n": 1,
-            "at_ms": bot.host.wall_ms(),
-            "server_ms": bot.host.wall_ms() + 40,
+            "at_ms": bot.system.wall_ms(),
+            "server_ms": bot.system.wall_ms() + 40,
             "method": "POST",
             "target": "/v1/trade/order?x=%2C",
             "body_sha256": hashlib.sha256(body).hexdigest(),
@@ -204,7 +204,7 @@ async def test_a_reset_holds_in_the_file_too(tmp_path: Path) -> None:
     orders: list[list[object]] = []
     async with aiohttp.ClientSession() as http:
         for is_reset in (False, True, False):
-            async with running_sandbox(settings, db=db, host=host) as sandbox:
+            async with running_sandbox(settings, db=db, system=host) as sandbox:
                 key = Credential(sandbox.api_key, sandbox.api_secret)
                 bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
                 orders.append((await bot.get(f"/user/{bot.address}/openOrders")).body["orders"])

@@ -8,8 +8,8 @@ import pytest
 
 from sandbox.client import Bot, ManualHost, bot_at_sandbox
 from sealgate.sandbox.faults import FaultPlan
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.models.control import Fault, Faults
+from sealgate.sandbox.system import System
 
 
 async def _strike(bot: Bot, **fault: Any) -> None:
@@ -64,7 +64,7 @@ async def test_a_delay_comes_after_execution() -> None:
     async with bot_at_sandbox() as bot:
         await _strike(bot, kind="delay", delay_s=2.5)
         assert (await bot.order()).status == 200
-        assert bot.host.slept == [2.5]
+        assert bot.system.slept == [2.5]
 
 
 @pytest.mark.parametrize(("delay_s", "verdict"), [(4.9, "ok"), (5.1, "timestamp_outside")])
@@ -102,7 +102,7 @@ async def test_a_stall_lasts_as_long_as_it_says() -> None:
         await _strike(bot, kind="stall", delay_s=7)
         with pytest.raises(aiohttp.ClientPayloadError):
             await bot.order()
-        assert bot.host.slept == [7]
+        assert bot.system.slept == [7]
 
 
 async def test_a_match_spares_other_requests() -> None:
@@ -138,14 +138,14 @@ MATCHES = [
 
 @pytest.mark.parametrize(("pattern", "strikes"), MATCHES, ids=[row[0] or "empty" for row in MATCHES])
 def test_match(pattern: str, *, strikes: bool) -> None:
-    plan = FaultPlan(Faults(faults=[Fault(kind="cut", match=pattern)]), Host().dice(1))
+    plan = FaultPlan(Faults(faults=[Fault(kind="cut", match=pattern)]), System().dice(1))
     found = plan.strike("DELETE", "/v1/trade/order/{order_id}", "/v1/trade/order/7")
     assert (found is not None) == strikes
 
 
 def _course(seed: int) -> list[str | None]:
     faults = [Fault(kind="cut", probability=0.3), Fault(kind="delay", probability=0.5)]
-    plan = FaultPlan(Faults(faults=faults), Host().dice(seed))
+    plan = FaultPlan(Faults(faults=faults), System().dice(seed))
     struck = (plan.strike("GET", "/x", "/x") for _ in range(200))
     return [fault.kind if fault else None for fault in struck]
 

@@ -30,7 +30,7 @@ async def test_no_expiry(choice: str, shown: str | None) -> None:
 async def test_expired_is_active(*, expired_is_active: bool) -> None:
     async with bot_at_sandbox(expired_is_active=expired_is_active, session_ttl_s=10**6) as bot:
         created = await bot.create(expires_days=1)
-        bot.host.advance(86_400)
+        bot.system.advance(86_400)
         assert (await bot.records())[created["api_key"]]["is_active"] == expired_is_active
         assert (await bot.using(created).get("/symbols/list")).detail == "Invalid API key"
 
@@ -67,7 +67,7 @@ async def test_key_lengths() -> None:
 
 async def test_recv_window_of_new_keys() -> None:
     async with bot_at_sandbox(recv_window_ms=50) as bot:
-        at_ms = bot.host.wall_ms()
+        at_ms = bot.system.wall_ms()
         answers = [await bot.get("/symbols/list", at_ms=at_ms - off_ms) for off_ms in (50, 51)]
         assert [answer.status for answer in answers] == [200, 401]
         assert "recv_window (50ms)" in answers[1].detail
@@ -88,7 +88,7 @@ async def test_handshake_method() -> None:
 
 async def test_error_timestamp() -> None:
     async with bot_at_sandbox(error_timestamp="ms", skew_ms=5) as bot:
-        assert (await bot.send("GET", "/")).body["timestamp"] == bot.host.wall_ms() + 5
+        assert (await bot.send("GET", "/")).body["timestamp"] == bot.system.wall_ms() + 5
 
 
 async def test_usdc() -> None:
@@ -106,9 +106,9 @@ async def test_signature_choices() -> None:
 
 async def test_drift_from_the_start() -> None:
     async with bot_at_sandbox(drift_ppm=100.0) as bot:
-        bot.host.advance(1000)
+        bot.system.advance(1000)
         answer = await bot.send("GET", "/v1/trade/time")
-        assert answer.body["server_time"] - bot.host.wall_ms() == 100
+        assert answer.body["server_time"] - bot.system.wall_ms() == 100
 
 
 async def test_limit_options_are_the_first_limit() -> None:

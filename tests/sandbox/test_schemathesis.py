@@ -23,10 +23,10 @@ from schemathesis.specs.openapi.checks import (
 
 from sandbox.process import Process, sandbox_process
 from sealgate.sandbox.exchange import OPENAPI_PATH, Exchange
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.message import Request
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.store import Store
+from sealgate.sandbox.system import System
 
 PREFIX = "/v1/trade"
 RESET = "/_sandbox/reset"  # would end the signer's session; it takes no input
@@ -99,7 +99,7 @@ def signer(process: Process) -> Iterator[Signer]:
 
 def _operations() -> list[Any]:
     with closing(Store()) as store:
-        exchange = Exchange(SandboxSettings(), Host(), store)
+        exchange = Exchange(SandboxSettings(), System(), store)
         now = exchange.conditions.now()
         reply = exchange.answer(Request("GET", OPENAPI_PATH, CIMultiDictProxy(CIMultiDict()), b"", ""), now)
     found: list[Any] = list(schemathesis.openapi.from_dict(json.loads(reply.body)).get_all_operations())

@@ -67,12 +67,12 @@ async def test_keys_sessions_and_audit_survive_a_restart(tmp_path: Path) -> None
     db, host = str(tmp_path / "s.db"), ManualHost()
     settings = SandboxSettings(limit_kind="none")
     async with aiohttp.ClientSession() as http:
-        async with running_sandbox(settings, db=db, host=host) as sandbox:
+        async with running_sandbox(settings, db=db, system=host) as sandbox:
             key = Credential(sandbox.api_key, sandbox.api_secret)
             first = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
             placed = await first.order()
             record = (await first.records())[key.api_key]
-        async with running_sandbox(settings, db=db, host=host) as again:
+        async with running_sandbox(settings, db=db, system=host) as again:
             bot = Bot(again, host, http, key, first.session_token, first.address)
             assert (await bot.records())[key.api_key] == record
             assert (await bot.audit(key.api_key))["count"] == 1
@@ -94,7 +94,7 @@ async def test_orders_positions_balances_and_prices_survive_a_restart(tmp_path: 
     seen = []
     async with aiohttp.ClientSession() as http:
         for is_first in (True, False):
-            async with running_sandbox(settings, db=db, host=host) as sandbox:
+            async with running_sandbox(settings, db=db, system=host) as sandbox:
                 key = Credential(sandbox.api_key, sandbox.api_secret)
                 bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
                 if is_first:
@@ -140,7 +140,7 @@ async def test_what_a_full_disk_kept_from_the_file_comes_with_the_next_change(
     ids: list[list[int]] = []
     async with aiohttp.ClientSession() as http:
         for is_first in (True, False):
-            async with running_sandbox(settings, db=db, host=host) as sandbox:
+            async with running_sandbox(settings, db=db, system=host) as sandbox:
                 key = Credential(sandbox.api_key, sandbox.api_secret)
                 bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
                 if is_first:
@@ -170,9 +170,9 @@ def test_a_file_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
 async def test_the_ready_made_user_and_key_are_the_same_after_a_restart(tmp_path: Path) -> None:
     db, host = str(tmp_path / "s.db"), ManualHost()
     settings = SandboxSettings(limit_kind="none")
-    async with running_sandbox(settings, db=db, host=host) as first:
+    async with running_sandbox(settings, db=db, system=host) as first:
         pass
-    async with running_sandbox(settings, db=db, host=host) as again, aiohttp.ClientSession() as http:
+    async with running_sandbox(settings, db=db, system=host) as again, aiohttp.ClientSession() as http:
         key = Credential(again.api_key, again.api_secret)
         assert key == Credential(first.api_key, first.api_secret)
         assert again.user_address == first.user_address
@@ -190,13 +190,13 @@ async def test_a_ready_made_key_that_is_gone_is_made_anew_once(
 ) -> None:
     db, host = str(tmp_path / "s.db"), ManualHost()
     settings = SandboxSettings(limit_kind="none")
-    async with running_sandbox(settings, db=db, host=host) as first, aiohttp.ClientSession() as http:
+    async with running_sandbox(settings, db=db, system=host) as first, aiohttp.ClientSession() as http:
         key = Credential(first.api_key, first.api_secret)
         bot = Bot(first, host, http, key, first.session_token, first.user_address)
         assert (await bot.app(method, f"/api-keys/{first.api_key}", value)).status == 200
     made = []
     for _ in range(2):
-        async with running_sandbox(settings, db=db, host=host) as again:
+        async with running_sandbox(settings, db=db, system=host) as again:
             made.append((again.user_address, again.api_key))
     assert made[0] == made[1]
     assert made[0][0] == first.user_address
@@ -331,7 +331,7 @@ async def test_a_failing_database_is_a_503(monkeypatch: pytest.MonkeyPatch) -> N
     """The row of the catalogue is deserved when the storage fails, and nothing is changed then."""
     host = ManualHost()
     async with (
-        running_sandbox(SandboxSettings(limit_kind="none"), host=host) as sandbox,
+        running_sandbox(SandboxSettings(limit_kind="none"), system=host) as sandbox,
         aiohttp.ClientSession() as http,
     ):
         key = Credential(sandbox.api_key, sandbox.api_secret)
@@ -358,7 +358,7 @@ async def test_a_last_use_that_cannot_be_saved_fails_no_order(
         raise sqlite3.OperationalError("database or disk is full")
 
     async with (
-        running_sandbox(SandboxSettings(limit_kind="none"), host=host) as sandbox,
+        running_sandbox(SandboxSettings(limit_kind="none"), system=host) as sandbox,
         aiohttp.ClientSession() as http,
     ):
         key = Credential(sandbox.api_key, sandbox.api_secret)
@@ -387,7 +387,7 @@ async def test_the_unexpected_is_a_500_without_a_traceback(
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(KeyDesk, "list_keys", fail)
-    async with running_sandbox(host=host) as sandbox, aiohttp.ClientSession() as http:
+    async with running_sandbox(system=host) as sandbox, aiohttp.ClientSession() as http:
         key = Credential(sandbox.api_key, sandbox.api_secret)
         bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
         bot.check(await bot.session("GET", "/api-keys"), 500, "Internal server error")

@@ -10,9 +10,9 @@ from sealgate.admin.control import control_app
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.gateway.bots.peer import caller_of
-from sealgate.gateway.doors.admin_socket import bind_admin
-from sealgate.gateway.life.controls import Controls
-from sealgate.gateway.life.gateway import Gateway
+from sealgate.gateway.listeners.admin_socket import bind_admin
+from sealgate.gateway.runtime.controls import Controls
+from sealgate.gateway.runtime.gateway import Gateway
 
 _MOST_AT_ONCE = 8  # commands; they are a person's
 
@@ -22,7 +22,7 @@ async def running_control(
     gateway: Gateway, metrics: Metrics, document: Callable[[], Any] | None = None
 ) -> AsyncIterator[Path | None]:
     """Take commands as long as the block lasts; yield where, None where it is off. Raises StartError."""
-    bound = bind_admin(gateway.config.admin.unix, gateway.site.environ)
+    bound = bind_admin(gateway.config.admin.unix, gateway.services.environ)
     if bound is None:
         yield None
         return

@@ -13,7 +13,7 @@ from sealgate.cli.frame import config_option, leave, leave_with_error
 if TYPE_CHECKING:
     from sealgate.cli.discovery_words import Search
     from sealgate.config import Config
-    from sealgate.gateway.direct.discovery import Discovery, Errand
+    from sealgate.gateway.probe.discovery import Discovery, ProbeSpec
 
 _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less
 
@@ -51,14 +51,14 @@ def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **erran
     from sealgate.cli import discovery_words as words
     from sealgate.config import load_config
     from sealgate.config.venues import is_scheme_open
-    from sealgate.gateway.direct.discovery import Discovery
-    from sealgate.gateway.host.host import Host
+    from sealgate.gateway.platform.system import System
+    from sealgate.gateway.probe.discovery import Discovery
 
     config = load_config(config_file)
     if not is_scheme_open(config.venue):
         leave_with_error(_known_already(config))
     chosen = _errand(config, **errand)
-    discovery = Discovery(config, chosen, os.environ, Host())
+    discovery = Discovery(config, chosen, os.environ, System())
     click.echo(words.announcement(config, chosen, discovery.plan), err=True)
     _agree(is_agreed=is_agreed)
     search = _search(config, discovery)
@@ -81,17 +81,17 @@ def _known_already(config: "Config") -> str:
     )
 
 
-def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "Errand":
+def _errand(config: "Config", alias: str | None, target: str | None, spacing_s: float) -> "ProbeSpec":
     from sealgate.core.routes import Auth
-    from sealgate.gateway.direct.discovery import Errand
-    from sealgate.gateway.life.rules import method_of_read, route_table
+    from sealgate.gateway.probe.discovery import ProbeSpec
+    from sealgate.gateway.runtime.rules import method_of_read, route_table
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or config.venue.signed_read, prefix)
     method = method_of_read(config, chosen)
     if route_table(config).find(method, chosen.path[len(prefix) :]).auth is not Auth.SIGNED:
         leave_with_error(f"--path: {chosen.path} is not read with a signature; choose a read that needs one")
-    return Errand(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
+    return ProbeSpec(chosen_alias(config, alias), chosen.path, chosen.query or _QUERY, spacing_s, method)
 
 
 def _agree(*, is_agreed: bool) -> None:
@@ -107,10 +107,10 @@ def _search(config: "Config", discovery: "Discovery") -> "Search":
     """Send the reads, and print each answer as it arrives."""
     from sealgate.cli.discovery_words import Search, line
     from sealgate.cli.loop import run
-    from sealgate.core.schemes import Heard, SearchEnd
-    from sealgate.gateway.direct.read import direct_upstream
+    from sealgate.core.schemes import ProbeResult, SearchEnd
+    from sealgate.gateway.probe.read import direct_upstream
 
-    heard: list[Heard] = []
+    heard: list[ProbeResult] = []
     found: list[SearchEnd] = []
 
     async def main() -> None:

@@ -7,8 +7,18 @@ from dataclasses import dataclass
 from sealgate.cli.choosing import shortened
 from sealgate.config import Config
 from sealgate.core.advice import REACH
-from sealgate.core.schemes import MOST_AGAIN, End, Heard, Plan, Probe, SearchEnd, SignedTarget, Verdict, Way
-from sealgate.gateway.direct.discovery import Errand
+from sealgate.core.schemes import (
+    MOST_AGAIN,
+    End,
+    Plan,
+    Probe,
+    ProbeResult,
+    SearchEnd,
+    SignedTarget,
+    Verdict,
+    Way,
+)
+from sealgate.gateway.probe.discovery import ProbeSpec
 
 _FINE_S = 1.0  # well within any recv_window
 
@@ -59,7 +69,7 @@ ENDS: dict[End, str] = {
 class Search:
     """All that came of a search. `offset_s` is the exchange's clock minus this host's, None if not known."""
 
-    heard: tuple[Heard, ...]
+    heard: tuple[ProbeResult, ...]
     finding: SearchEnd
     offset_s: float | None
     clock_trouble: str | None
@@ -70,7 +80,7 @@ class Search:
         return self.finding.end is End.FOUND
 
 
-def announcement(config: Config, errand: Errand, plan: Plan) -> str:
+def announcement(config: Config, errand: ProbeSpec, plan: Plan) -> str:
     """Return what will be sent."""
     key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
     rows = (
@@ -93,7 +103,7 @@ def announcement(config: Config, errand: Errand, plan: Plan) -> str:
     )
 
 
-def line(number: int, heard: Heard) -> str:
+def line(number: int, heard: ProbeResult) -> str:
     """Return what was tried and what came of it."""
     probe = heard.probe
     way = f"{probe.way.encoding:<9}  secret: {probe.way.secret_is:<9}  {_special(probe):<16}"
@@ -109,7 +119,7 @@ def _special(probe: Probe) -> str:
     return "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
 
 
-def explanation(config: Config, errand: Errand, search: Search) -> Iterator[str]:
+def explanation(config: Config, errand: ProbeSpec, search: Search) -> Iterator[str]:
     """Yield what the end means and what to do, and what else was noticed."""
     yield from _clock(search)
     finding = search.finding
@@ -192,7 +202,7 @@ def document(config: Config, search: Search) -> str:
     )
 
 
-def _entry(heard: Heard) -> dict[str, object]:
+def _entry(heard: ProbeResult) -> dict[str, object]:
     way: Way = heard.probe.way
     return {
         "encoding": way.encoding.value,

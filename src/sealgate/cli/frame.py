@@ -148,9 +148,9 @@ def _told_as_they_are() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
     from sealgate.config import ConfigError
-    from sealgate.gateway.host.start import StartError
     from sealgate.gateway.journal import JournalError
     from sealgate.gateway.keys.sources import SecretError
+    from sealgate.gateway.platform.start import StartError
 
     return ConfigError, SecretError, JournalError, StartError
 

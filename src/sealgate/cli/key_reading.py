@@ -16,11 +16,11 @@ from sealgate.core.error_words import error_words
 from sealgate.core.findings import Level
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
-from sealgate.gateway.direct.read import direct_upstream, read
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.parts import read_session
 from sealgate.gateway.keys.sealing import bearer_line
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.probe.read import direct_upstream, read
 from sealgate.gateway.upstream.pool import Upstream
 
 
@@ -83,7 +83,7 @@ class _Reading:
 
     async def account(self, options: KeysOptions) -> Account:
         listed = await self._list_all(options.alias)
-        now = Host().wall()
+        now = System().wall()
         found = audit([one.key for one in listed.values()], self._own(), now)
         findings = tuple(one for one in found if self._is_meant(one, options.alias))
         aliases = {key.api_key: alias for alias, key in self._config.keys.items()}

@@ -61,10 +61,10 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
 
 
 def _settle(in_doubt: "OrdersInDoubt", request_id: str | None, *, as_json: bool) -> str:
-    from sealgate.gateway.host.host import Host
+    from sealgate.gateway.platform.system import System
 
     chosen = in_doubt.doubts if request_id is None else _find(in_doubt.doubts, request_id)
-    in_doubt.settle(chosen, int(Host().wall() * 1000))
+    in_doubt.settle(chosen, int(System().wall() * 1000))
     if as_json:
         return _json(chosen)
     return "\n".join(map(_settled, chosen)) or "no orders in doubt"

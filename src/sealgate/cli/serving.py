@@ -19,14 +19,14 @@ from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.doors.listening import bind
-from sealgate.gateway.host.descriptors import room_for_admin
-from sealgate.gateway.host.hardening import forbid_core_dumps
-from sealgate.gateway.host.host import Host
-from sealgate.gateway.host.service_manager import ServiceManager
-from sealgate.gateway.life.gateway import Gateway, running_gateway
-from sealgate.gateway.life.reload import ReloadError
+from sealgate.gateway.listeners.listening import bind
+from sealgate.gateway.platform.descriptors import room_for_admin
+from sealgate.gateway.platform.hardening import forbid_core_dumps
+from sealgate.gateway.platform.service_manager import ServiceManager
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.reporter import Reader
+from sealgate.gateway.runtime.gateway import Gateway, running_gateway
+from sealgate.gateway.runtime.reload import ReloadError
 
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 
@@ -37,7 +37,7 @@ async def serve(load: Callable[[], Config]) -> None:
     """Run the gateway until a signal asks it to stop; `load` is called again for a reload."""
     config = load()
     with contextlib.closing(buffered_stderr()) as stream:
-        configure_log(config.log.level, config.log.format, Host().wall, stream)
+        configure_log(config.log.level, config.log.format, System().wall, stream)
         forbid_core_dumps()
         await _serve(config, load, stream)
 
@@ -46,7 +46,7 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
     stop = stop_event()
     async with running_with_admin(config, (RequestLog(stream),), load=load) as (gateway, admin):
         _reload_on_hangup(gateway)
-        log.info("listening", bots=" ".join(gateway.doors.urls), admin=admin and f"http://{admin}")
+        log.info("listening", bots=" ".join(gateway.listeners.urls), admin=admin and f"http://{admin}")
         if admin is not None and not admin.is_loopback:
             fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
@@ -54,7 +54,7 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
         manager = ServiceManager(os.environ)
         # Not only once it can sign: an exchange that is away is no reason to start it again.
         manager.tell("READY=1")
-        gateway.site.background.finish(manager.keep_up(lambda: _in_words(gateway), gateway.host))
+        gateway.services.background.finish(manager.keep_up(lambda: _in_words(gateway), gateway.system))
         ready = asyncio.create_task(_say_ready(gateway))
         await stop.wait()
         ready.cancel()
@@ -81,7 +81,7 @@ def _reload_on_hangup(gateway: Gateway) -> None:
         with contextlib.suppress(ReloadError):  # it is in the log
             await gateway.reloader.reload("SIGHUP")
 
-    background = gateway.site.background
+    background = gateway.services.background
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, lambda: background.finish(reload()))
 
 
@@ -118,17 +118,17 @@ async def running_with_admin(
     readers: tuple[Reader, ...] = (),
     environ: Mapping[str, str] | None = None,
     load: Callable[[], Config] | None = None,
-    host: Host | None = None,
+    system: System | None = None,
 ) -> AsyncIterator[tuple[Gateway, Address | None]]:
     """Run the gateway, its admin address and socket; yield the first two, the address as it really is.
 
     What it takes and raises is as with `running_gateway`.
     """
-    async with running_gateway(config, readers, environ, load, host) as gateway:
+    async with running_gateway(config, readers, environ, load, system) as gateway:
         metrics = Metrics(gateway.status)
         live = Live(
             gateway.status,
-            gateway.host,
+            gateway.system,
             lambda: _weights(gateway.config),
             lambda: gateway.config.venue.replies,
             lambda: gateway.config.venue.unsigned_routes,

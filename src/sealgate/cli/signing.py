@@ -11,11 +11,11 @@ from sealgate.core.target import Target
 from sealgate.core.venues.scheme import Nonces
 from sealgate.core.venues.templates import UnsignableError, names_in
 from sealgate.core.venues.venue import Venue
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.nonces import nonce_of_command
 from sealgate.gateway.keys.key import headers_in
 from sealgate.gateway.keys.parts import build_key
-from sealgate.gateway.life.memory import nonces_place
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.memory import nonces_place
 
 HIDDEN = "(hidden)"
 
@@ -75,9 +75,9 @@ def sign_request(config: Config, asked: Request) -> Signed:
     target = checked_target(asked.target, config.upstream.prefix)
     alias = chosen_alias(config, asked.alias)
     body = asked.body_file.read_bytes() if asked.body_file else b""
-    timestamp_ms = int(Host().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
-    key, host = build_key(config, alias, os.environ), Host()
-    nonces = Nonces(config.venue.signing.nonce, host.unique, nonces_place(config, alias))
+    timestamp_ms = int(System().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
+    key, system = build_key(config, alias, os.environ), System()
+    nonces = Nonces(config.venue.signing.nonce, system.unique, nonces_place(config, alias))
     nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
     stamp = timestamp_ms, nonce
     try:

@@ -3,7 +3,7 @@
 import click
 
 from sealgate.cli.frame import Suggesting
-from sealgate.gateway.host.host import random_token
+from sealgate.gateway.platform.system import random_token
 
 
 @click.group("token", cls=Suggesting)

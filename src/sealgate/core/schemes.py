@@ -156,7 +156,7 @@ def judge_signature(status: int, reply: ReplyVerdict, judge: Judge) -> Verdict:
     return Verdict.REFUSED if status == HTTPStatus.UNAUTHORIZED else Verdict.PASSED
 
 
-class Heard(NamedTuple):
+class ProbeResult(NamedTuple):
     """What came of a probe. `words` tell it to people, `retry_after_s` is what a 429 stated."""
 
     probe: Probe
@@ -206,7 +206,7 @@ _AGAIN = {
 MOST_AGAIN = sum(most for most, _ in _AGAIN.values())
 
 
-def next_step(plan: Plan, heard: Sequence[Heard]) -> Probe | SearchEnd:
+def next_step(plan: Plan, heard: Sequence[ProbeResult]) -> Probe | SearchEnd:
     """Return the next probe, or the end. `heard` is all that came so far, in order."""
     if heard and heard[-1].verdict in _FINAL:
         return SearchEnd(_FINAL[heard[-1].verdict], heard[-1].words)
@@ -215,18 +215,18 @@ def next_step(plan: Plan, heard: Sequence[Heard]) -> Probe | SearchEnd:
     return _find_way(plan, [one for one in heard if one.verdict not in _AGAIN])
 
 
-def pause_s(heard: Sequence[Heard], spacing_s: float) -> float:
+def pause_s(heard: Sequence[ProbeResult], spacing_s: float) -> float:
     """Return how long to wait before the next probe: the spacing, twice as long after each 429."""
     limited = sum(one.verdict is Verdict.LIMITED for one in heard)
     usual_s = spacing_s * 2.0**limited
     return max(usual_s, _stated_s(heard[-1])) if heard and heard[-1].verdict is Verdict.LIMITED else usual_s
 
 
-def _stated_s(limited: Heard) -> float:
+def _stated_s(limited: ProbeResult) -> float:
     return _PAUSE_S if limited.retry_after_s is None else limited.retry_after_s
 
 
-def _again(heard: Sequence[Heard]) -> Probe | SearchEnd:
+def _again(heard: Sequence[ProbeResult]) -> Probe | SearchEnd:
     last = heard[-1]
     most, end = _AGAIN[last.verdict]
     is_used_up = sum(one.verdict is last.verdict for one in heard) > most
@@ -234,7 +234,7 @@ def _again(heard: Sequence[Heard]) -> Probe | SearchEnd:
     return SearchEnd(end, last.words) if is_used_up or is_too_long else last.probe
 
 
-def _find_way(plan: Plan, told: Sequence[Heard]) -> Probe | SearchEnd:
+def _find_way(plan: Plan, told: Sequence[ProbeResult]) -> Probe | SearchEnd:
     plain = [one for one in told if not one.probe.has_query]
     is_contrasted = any(one.verdict is Verdict.REFUSED for one in plain)
     open_to_all = next((one for one in plain if one.probe.is_false and one.verdict is Verdict.ACCEPTED), None)
@@ -252,7 +252,7 @@ def _find_way(plan: Plan, told: Sequence[Heard]) -> Probe | SearchEnd:
     return SearchEnd(End.ALL_REFUSED, plain[-1].words) if left is None else Probe(left)
 
 
-def _dead_ways(plain: Sequence[Heard]) -> set[Way]:
+def _dead_ways(plain: Sequence[ProbeResult]) -> set[Way]:
     """Return the ways that are refused, or get an answer that a false signature gets, too.
 
     Once false ones got as many answers as are worth asking for, nothing but an accepted one counts.
@@ -270,7 +270,7 @@ def _false(probe: Probe) -> Probe:
     return replace(probe, is_false=True)
 
 
-def _find_target(plan: Plan, way: Way, told: Sequence[Heard]) -> Probe | SearchEnd:
+def _find_target(plan: Plan, way: Way, told: Sequence[ProbeResult]) -> Probe | SearchEnd:
     """Go on with a way that is right. The read may be refused for its query, but not as a signature."""
     asked = {one.probe.target: one for one in told if one.probe.has_query}
     is_complete = len(asked) == len(SignedTarget)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts
-from sealgate.core.key_health import BreakerState
+from sealgate.core.key_breaker import BreakerState
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.policy import Guard, words

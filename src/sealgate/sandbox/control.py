@@ -8,7 +8,6 @@ from sealgate.sandbox.catalogue import Refused
 from sealgate.sandbox.clock import Moment, ServerClock
 from sealgate.sandbox.faults import FaultPlan
 from sealgate.sandbox.gate import Gate
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.keys import KeyDesk
 from sealgate.sandbox.market import plain
 from sealgate.sandbox.message import Call
@@ -29,6 +28,7 @@ from sealgate.sandbox.records import User
 from sealgate.sandbox.registry import Registry
 from sealgate.sandbox.sessions import SessionDesk
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.system import System
 
 ADDRESS_BYTES = 20
 
@@ -36,8 +36,8 @@ ADDRESS_BYTES = 20
 class Conditions:
     """Limit, clock and faults as they are now; each is replaced whole, never changed in place."""
 
-    def __init__(self, settings: SandboxSettings, host: Host) -> None:
-        self._host = host
+    def __init__(self, settings: SandboxSettings, system: System) -> None:
+        self._system = system
         self._first_limit = Limit(
             kind=settings.limit_kind,
             requests=settings.limit_requests,
@@ -51,21 +51,21 @@ class Conditions:
         )
         self._first_clock = Clock(skew_ms=settings.skew_ms, drift_ppm=settings.drift_ppm)
         self.gate = Gate(self._first_limit)
-        self.plan = FaultPlan(Faults(), host.dice())
+        self.plan = FaultPlan(Faults(), system.dice())
         self.clock = self._clock(self._first_clock)
 
     def now(self) -> Moment:
         """Read all clocks at once."""
-        return self.clock.moment(self._host.wall_ms(), self._host.steady_s())
+        return self.clock.moment(self._system.wall_ms(), self._system.steady_s())
 
     def _clock(self, clock: Clock) -> ServerClock:
-        return ServerClock(clock.skew_ms, clock.drift_ppm, self._host.steady_s())
+        return ServerClock(clock.skew_ms, clock.drift_ppm, self._system.steady_s())
 
     def reset(self) -> None:
         """Put all of them back to what they were at the start."""
         self.gate = Gate(self._first_limit)
         self.clock = self._clock(self._first_clock)
-        self.plan = FaultPlan(Faults(), self._host.dice())
+        self.plan = FaultPlan(Faults(), self._system.dice())
 
     def set_limit(self, call: Call[Limit]) -> Limit:
         """Set the rate limit; counting starts anew."""
@@ -89,23 +89,23 @@ class Conditions:
 
     def set_faults(self, call: Call[Faults]) -> Faults:
         """Make faults happen."""
-        self.plan = FaultPlan(call.input, self._host.dice(call.input.seed))
+        self.plan = FaultPlan(call.input, self._system.dice(call.input.seed))
         return call.input
 
     def reset_faults(self, _: Call[Nothing]) -> Faults:
         """Make no more faults happen."""
-        self.plan = FaultPlan(Faults(), self._host.dice())
+        self.plan = FaultPlan(Faults(), self._system.dice())
         return self.plan.faults
 
 
 class UserDesk:
     """Makes users and switches what they have done in the app."""
 
-    def __init__(self, registry: Registry, sessions: SessionDesk, accounts: Accounts, host: Host) -> None:
+    def __init__(self, registry: Registry, sessions: SessionDesk, accounts: Accounts, system: System) -> None:
         self._registry = registry
         self._sessions = sessions
         self._accounts = accounts
-        self._host = host
+        self._system = system
 
     def create(self, call: Call[NewUser]) -> UserGrant:
         """Make a user with a session."""
@@ -114,7 +114,7 @@ class UserDesk:
 
     def add(self, new: NewUser) -> str:
         """Make a user; give the address."""
-        user = User("0x" + self._host.token(ADDRESS_BYTES).hex(), new.onboarded, new.traded)
+        user = User("0x" + self._system.token(ADDRESS_BYTES).hex(), new.onboarded, new.traded)
         self._registry.save_user(user)
         return user.address
 

@@ -19,7 +19,6 @@ from sealgate.sandbox.account import Accounts
 from sealgate.sandbox.catalogue import Refused
 from sealgate.sandbox.clock import Moment, http_date, iso
 from sealgate.sandbox.control import Conditions, KeyControl, UserDesk
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.journal import Journal, Receipt
 from sealgate.sandbox.key_rules import PERMISSIONS, KeyOptions
 from sealgate.sandbox.keys import KeyDesk
@@ -40,6 +39,7 @@ from sealgate.sandbox.sessions import PasskeyDesk, SessionDesk
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.spot import SpotDesk
 from sealgate.sandbox.store import Store
+from sealgate.sandbox.system import System
 from sealgate.sandbox.validation import read_body, read_query
 from sealgate.sandbox.wallet import WalletDesk
 
@@ -63,37 +63,37 @@ class Credentials:
 class Exchange:
     """All of spec.md behind two calls: `receive` a request, then `answer` it."""
 
-    def __init__(self, settings: SandboxSettings, host: Host, store: Store) -> None:
+    def __init__(self, settings: SandboxSettings, system: System, store: Store) -> None:
         self._settings = settings
         self._store = store
         self._registry = Registry(store, settings.secret_is)
-        self.conditions = Conditions(settings, host)
+        self.conditions = Conditions(settings, system)
         self.journal = Journal()
         self._market = Market(store)
         self._accounts = Accounts(settings.usdc, self._market, store)
-        desks = self._build_desks(host)
+        desks = self._build_desks(system)
         self._desks = desks
         self._doorman = Doorman(self._registry, desks.passkeys, settings)
         self._routes = build_routes(desks, settings)
         self._router = Router(self._routes)
 
-    def _build_desks(self, host: Host) -> Desks:
+    def _build_desks(self, system: System) -> Desks:
         settings, registry = self._settings, self._registry
         accounts = self._accounts
         next_id = Numbering(self._store, "order_id").next_id
-        sessions = SessionDesk(registry, settings, host)
-        keys = KeyDesk(registry, settings, host)
+        sessions = SessionDesk(registry, settings, system)
+        keys = KeyDesk(registry, settings, system)
         return Desks(
             keys=keys,
             sessions=sessions,
-            passkeys=PasskeyDesk(settings, host.token),
+            passkeys=PasskeyDesk(settings, system.token),
             orders=OrderDesk(accounts, settings, next_id),
             positions=PositionDesk(accounts, settings, next_id),
             spot=SpotDesk(accounts, next_id),
             wallet=WalletDesk(accounts),
             market=MarketDesk(self._market, accounts),
             conditions=self.conditions,
-            users=UserDesk(registry, sessions, accounts, host),
+            users=UserDesk(registry, sessions, accounts, system),
             key_control=KeyControl(registry, keys),
             journal=self.journal,
             reset=self._reset,

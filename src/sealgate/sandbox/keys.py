@@ -8,7 +8,6 @@ from typing import Any
 
 from sealgate.sandbox.catalogue import Refused
 from sealgate.sandbox.clock import Moment, iso
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.key_rules import KeyOptions, checked_audit_limit, key_changes, new_key_options
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.keys import (
@@ -29,6 +28,7 @@ from sealgate.sandbox.records import AuditEntry, Key
 from sealgate.sandbox.registry import LiveKey, Registry
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.signature import new_secret
+from sealgate.sandbox.system import System
 
 KEYS_PER_USER = 10
 FAR_MS = 253_402_300_799_999  # the last millisecond of the year 9999
@@ -40,10 +40,10 @@ NO_EXPIRY = {"null": None, "empty": "", "far": iso(FAR_MS)}
 class KeyDesk:
     """The six calls. `is_available` false makes all of them answer 503."""
 
-    def __init__(self, registry: Registry, settings: SandboxSettings, host: Host) -> None:
+    def __init__(self, registry: Registry, settings: SandboxSettings, system: System) -> None:
         self._registry = registry
         self._settings = settings
-        self._host = host
+        self._system = system
         self.is_available = True
 
     def create(self, call: Call[CreateKey]) -> CreatedKey:
@@ -59,9 +59,9 @@ class KeyDesk:
         """Make a key and store it with its audit entry."""
         settings = self._settings
         key = Key(
-            api_key=self._host.token(settings.api_key_bytes).hex(),
+            api_key=self._system.token(settings.api_key_bytes).hex(),
             address=address,
-            secret=new_secret(self._host.token(settings.api_secret_bytes), settings.secret_is),
+            secret=new_secret(self._system.token(settings.api_secret_bytes), settings.secret_is),
             label=options.label,
             permissions=options.permissions,
             ip_whitelist=options.ip_whitelist,

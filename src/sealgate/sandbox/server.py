@@ -14,13 +14,13 @@ from aiohttp import web
 from sealgate.sandbox.access import parse_ip
 from sealgate.sandbox.catalogue import Refused
 from sealgate.sandbox.exchange import Credentials, Exchange
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.journal import Receipt
 from sealgate.sandbox.message import Reply, Request
 from sealgate.sandbox.mishaps import Mishaps, Struck
 from sealgate.sandbox.protocol import Server, to_response
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.store import Store
+from sealgate.sandbox.system import System
 
 SHUTDOWN_S = 0.5
 
@@ -28,10 +28,10 @@ SHUTDOWN_S = 0.5
 class Shell:
     """Serves one exchange."""
 
-    def __init__(self, exchange: Exchange, settings: SandboxSettings, host: Host) -> None:
+    def __init__(self, exchange: Exchange, settings: SandboxSettings, system: System) -> None:
         self._exchange = exchange
         self._settings = settings
-        self._mishaps = Mishaps(exchange.refuse, host.sleep)
+        self._mishaps = Mishaps(exchange.refuse, system.sleep)
 
     async def serve(self, raw: web.BaseRequest) -> web.StreamResponse:
         """Serve one request, top to bottom."""
@@ -110,17 +110,17 @@ async def running_sandbox(
     *,
     listen: tuple[str, int] = ("127.0.0.1", 0),
     db: str = "",
-    host: Host | None = None,
+    system: System | None = None,
 ) -> AsyncIterator[Sandbox]:
     """Run a sandbox until the block ends; port 0 is a free one.
 
     `db` names the database file, empty keeps all in memory. Raises `StoreError` for a file that cannot be
     used and `OSError` for an address that cannot be listened on.
     """
-    settings, host = settings or SandboxSettings(), host or Host()
+    settings, system = settings or SandboxSettings(), system or System()
     with closing(Store(db)) as store:
-        exchange = Exchange(settings, host, store)
-        shell = Shell(exchange, settings, host)
+        exchange = Exchange(settings, system, store)
+        shell = Shell(exchange, settings, system)
         runner = web.ServerRunner(Server(shell.serve, exchange.refuse), shutdown_timeout=SHUTDOWN_S)
         try:
             await runner.setup()

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from sealgate.sandbox.catalogue import Refused
 from sealgate.sandbox.clock import Moment, iso
-from sealgate.sandbox.host import Host
 from sealgate.sandbox.limiter import FixedFromFirst
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.control import Limit, PasskeyGrant
@@ -13,6 +12,7 @@ from sealgate.sandbox.models.keys import Handshake, SessionGrant
 from sealgate.sandbox.models.wire import Nothing
 from sealgate.sandbox.registry import Registry
 from sealgate.sandbox.settings import SandboxSettings
+from sealgate.sandbox.system import System
 
 # spec.md, Limits: "Handshake retry wait 10 to 15 seconds".
 HANDSHAKE_WAIT_S = (10.0, 15.0)
@@ -22,11 +22,11 @@ TOKEN_BYTES = 24
 class SessionDesk:
     """Grants sessions."""
 
-    def __init__(self, registry: Registry, settings: SandboxSettings, host: Host) -> None:
+    def __init__(self, registry: Registry, settings: SandboxSettings, system: System) -> None:
         self._registry = registry
         self._settings = settings
-        self._host = host
-        self._dice = host.dice()
+        self._system = system
+        self._dice = system.dice()
         self._limiters: dict[str, FixedFromFirst] = {}
         self._blocked_until_s: dict[str, float] = {}
 
@@ -40,7 +40,7 @@ class SessionDesk:
 
     def grant(self, address: str, now: Moment) -> SessionGrant:
         """Make a session token."""
-        token = self._host.token(TOKEN_BYTES).hex()
+        token = self._system.token(TOKEN_BYTES).hex()
         expires_ms = now.server_ms + round(self._settings.session_ttl_s * 1000)
         self._registry.save_session(token, address, expires_ms)
         return SessionGrant(session_token=token, user_address=address, expires_at=iso(expires_ms))

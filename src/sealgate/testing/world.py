@@ -21,15 +21,15 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from sealgate.cli.serving import running_with_admin
 from sealgate.config import ConfigError
 from sealgate.config.load import config_of
-from sealgate.core.host_jumps import HostClocks
+from sealgate.core.clock_jumps import SystemClocks
 from sealgate.errors import Refusal
-from sealgate.gateway.host.host import Host
-from sealgate.gateway.host.start import StartError
 from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.keys.sources import SecretError
-from sealgate.sandbox.host import Host as SandboxHost
+from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.platform.system import System
 from sealgate.sandbox.message import Request
 from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.system import System as SandboxHost
 
 _READY_S = 10.0
 _ANSWER_S = 60.0  # for an answer of the thread: longer than any of them takes on a slow machine
@@ -58,7 +58,7 @@ class _Loop(asyncio.SelectorEventLoop):
         return super().time() + self.ahead_s
 
 
-class _GatewayHost(Host):
+class _GatewayHost(System):
     """The gateway's clocks, ahead of this machine's by what has been advanced."""
 
     def __init__(self, ahead_s: Callable[[], float]) -> None:
@@ -67,13 +67,13 @@ class _GatewayHost(Host):
 
     def now(self) -> float:
         """Return seconds on a clock that nobody sets."""
-        return Host.now() + self._ahead_s()
+        return System.now() + self._ahead_s()
 
     def wall(self) -> float:
         """Return epoch seconds."""
         return super().wall() + self._ahead_s()
 
-    def clocks(self) -> HostClocks:
+    def clocks(self) -> SystemClocks:
         """Return a reading of all three clocks."""
         clocks = super().clocks()
         return replace(clocks, mono=clocks.mono + self._ahead_s())
@@ -110,8 +110,8 @@ class World:
     def start(self) -> None:
         """Start the thread and the sandbox."""
         self._thread.start()
-        host = _SandboxHost(lambda: self._ahead_s)
-        self.sandbox = self._call(self._exchange.enter_async_context(running_sandbox(host=host)))
+        system = _SandboxHost(lambda: self._ahead_s)
+        self.sandbox = self._call(self._exchange.enter_async_context(running_sandbox(system=system)))
 
     def close(self) -> None:
         """End both."""
@@ -187,12 +187,15 @@ class World:
             "admin": {"tcp": "127.0.0.1:0", "unix": "off"},
             "keys": {"main": {"api_key": self.sandbox.api_key, "secret": f"env:{_SECRET}"}},
         }
-        environ, host = {**os.environ, _SECRET: self.sandbox.api_secret}, _GatewayHost(lambda: self._ahead_s)
+        environ, system = (
+            {**os.environ, _SECRET: self.sandbox.api_secret},
+            _GatewayHost(lambda: self._ahead_s),
+        )
         try:
             config = config_of(_merged(defaults, settings))
-            running = running_with_admin(config, environ=environ, host=host)
+            running = running_with_admin(config, environ=environ, system=system)
             gateway, admin = await self._gateway.enter_async_context(running)
-            gateway.site.untried.clear()  # the exchange gets the test's requests only
+            gateway.services.untried.clear()  # the exchange gets the test's requests only
             if config.clock.required:
                 await gateway.wait_until_ready(_READY_S)
         except (ConfigError, SecretError, JournalError, StartError) as error:
@@ -200,7 +203,7 @@ class World:
         except Refusal as refusal:
             fix = "correct sealgate_settings, or undo what the test did to the exchange"
             raise SetupError(f"{refusal.detail.removesuffix('.')}; {fix}") from None
-        return gateway.doors.urls[0] if gateway.doors.urls else "", f"http://{admin}" if admin else ""
+        return gateway.listeners.urls[0] if gateway.listeners.urls else "", f"http://{admin}" if admin else ""
 
     async def _end(self, running: contextlib.AsyncExitStack) -> None:
         """End what runs. Time flies until it has ended, so that nothing in it has to be waited for."""

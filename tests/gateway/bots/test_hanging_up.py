@@ -26,7 +26,7 @@ async def test_a_bot_that_is_gone_while_waiting_is_never_sent_for(station: Stati
     upstream = station.upstream
     upstream.answers.append(say(PAUSE))
     first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    scheduler = station.gateway.tree.live_keys["main"].scheduler
+    scheduler = station.gateway.generation.live_keys["main"].scheduler
     await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
     async with station.bot() as bot:
         await bot.send(message)
@@ -52,7 +52,7 @@ async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
     """A kernel tells it from a bot that was killed only once something is written to it."""
     station.upstream.answers.append(say(PAUSE))
     first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    scheduler = station.gateway.tree.live_keys["main"].scheduler
+    scheduler = station.gateway.generation.live_keys["main"].scheduler
     await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
     address = station.gateway.address
     reader, writer = await asyncio.open_connection(address.host, address.port)
@@ -177,7 +177,7 @@ async def test_one_that_waits_while_nothing_is_read(station: Station, behind: by
     """It leaves the line, though the end of its connection cannot be read."""
     station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")))
     first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    scheduler = station.gateway.tree.live_keys["main"].scheduler
+    scheduler = station.gateway.generation.live_keys["main"].scheduler
     await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
     waits = station.until(lambda: sum(scheduler.status().waiting.values()) == 2)
     await hang_up_behind(station, ORDERS["DELETE"] + behind, waits)

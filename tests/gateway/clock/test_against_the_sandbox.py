@@ -12,8 +12,8 @@ import aiohttp
 import pytest
 
 from rig.station import sandbox_config
-from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.gateway import Gateway, running_gateway
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -21,7 +21,7 @@ ORDER = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"}
 HOURS_MS = 5 * 3600 * 1000
 
 
-class SkewedHost(Host):
+class SkewedHost(System):
     """This machine with a wall clock that is hours off."""
 
     def wall(self) -> float:
@@ -49,7 +49,7 @@ async def outside_the_window(session: aiohttp.ClientSession, sandbox: Sandbox) -
 
 @pytest.mark.parametrize("skew_ms", [-HOURS_MS, HOURS_MS])
 async def test_a_host_skewed_by_hours(monkeypatch: pytest.MonkeyPatch, skew_ms: int) -> None:
-    monkeypatch.setattr("sealgate.gateway.life.gateway.Host", SkewedHost)
+    monkeypatch.setattr("sealgate.gateway.runtime.gateway.System", SkewedHost)
     async with (
         exchange(skew_ms) as sandbox,
         running_gateway(sandbox_config(sandbox), environ={"EXCHANGE_SECRET": sandbox.api_secret}) as gateway,

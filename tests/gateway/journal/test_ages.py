@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from gateway.journal.test_orders import DONE, KEEPING, ORDER, order, until
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import OrderJournal, writer
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger
 from sealgate.gateway.journal.rows import settled_row
+from sealgate.gateway.platform.system import System
 
 DAY_S = 86400.0
 
 
-class JumpyHost(Host):
+class JumpyHost(System):
     """Its wall clock is set ahead, or back, by hand."""
 
     ahead_s = 0.0
@@ -49,21 +49,21 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jump_s: float
 ) -> None:
     """What was settled before the jump is there, and what was settled while the clock was wrong."""
-    file, host = tmp_path / "journal.db", JumpyHost()
+    file, system = tmp_path / "journal.db", JumpyHost()
     during = ORDER._replace(id="a1-2", idempotency_key="k-2")
-    book = OrderJournal(file, KEEPING, host)
+    book = OrderJournal(file, KEEPING, system)
     await book.intent(ORDER)
     book.ended(ORDER, DONE)
     await book.intent(order(3))
-    host.ahead_s = jump_s
+    system.ahead_s = jump_s
     await looked_after(book, monkeypatch)
     await book.intent(during)
     book.ended(during, DONE)
     await looked_after(book, monkeypatch)
-    host.ahead_s = 0.0
+    system.ahead_s = 0.0
     await looked_after(book, monkeypatch)
     await book.close()
-    book = OrderJournal(file, KEEPING, host)
+    book = OrderJournal(file, KEEPING, system)
     assert {kept.name.key for kept in book.recall()} == {"k-1", "k-2"}
     await book.close()
 
@@ -71,16 +71,16 @@ async def test_a_wall_clock_a_day_off_and_right_again(
 async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, host = tmp_path / "journal.db", JumpyHost()
+    file, system = tmp_path / "journal.db", JumpyHost()
     ledger = Ledger(file, KEEPING)
-    ledger.write([settled_row(ORDER, DONE, int(host.wall() * 1000))])
+    ledger.write([settled_row(ORDER, DONE, int(system.wall() * 1000))])
     ledger.close()
-    host.ahead_s = DAY_S
-    book = OrderJournal(file, KEEPING, host)
+    system.ahead_s = DAY_S
+    book = OrderJournal(file, KEEPING, system)
     await looked_after(book, monkeypatch)
     await book.close()
-    host.ahead_s = 0.0
-    book = OrderJournal(file, KEEPING, host)
+    system.ahead_s = 0.0
+    book = OrderJournal(file, KEEPING, system)
     assert [kept.name.key for kept in book.recall()] == ["k-1"]
     await book.close()
 

@@ -16,10 +16,10 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError, LimitsKeeper, LimitsTable, orders
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.insight import Insight, look_into
+from sealgate.gateway.platform.system import System
 
 LEARNED = kept(20.0, 1.0)
 SUBJECT = "https://api.example.com ak-1"
@@ -73,7 +73,7 @@ def test_what_an_older_version_learned_is_dropped_with_one_line(tmp_path: Path) 
     old = {"n": 20.0, "window": 1.0, "scope": 0, "seen": 14.0, "age": 180.0}
     put(file, "old", f"'{json.dumps([old])}'")
     with capture_logs() as logs:
-        assert LimitsKeeper(journal, Host()).recall(["old"]) == {}
+        assert LimitsKeeper(journal, System()).recall(["old"]) == {}
     (line,) = logs
     assert line["cause"] == "what was learned is damaged, or of another version"
 
@@ -86,7 +86,7 @@ def test_a_bad_row_is_left_out_and_told_where_it_is_asked_for(tmp_path: Path, ba
     put(file, "bad", bad)
     assert journal.learned(SUBJECT, wall=1000.0) == LEARNED, "the other row is not read"
     with capture_logs() as logs:
-        kept = LimitsKeeper(journal, Host()).recall(["bad", SUBJECT])
+        kept = LimitsKeeper(journal, System()).recall(["bad", SUBJECT])
     assert [(subject, len(limits)) for subject, limits in kept.items()] == [(SUBJECT, 1)]
     (told,) = logs
     assert (told["event"], told["log_level"], told["limits"]) == ("journal_not_read", "warning", 1)
@@ -109,7 +109,7 @@ def test_many_bad_rows_are_one_line(tmp_path: Path) -> None:
     for subject in subjects:
         put(file, subject, "'limits'")
     with capture_logs() as logs:
-        assert LimitsKeeper(journal, Host()).recall(subjects) == {}
+        assert LimitsKeeper(journal, System()).recall(subjects) == {}
     assert [(line["event"], line["limits"]) for line in logs] == [("journal_not_read", 3)]
 
 

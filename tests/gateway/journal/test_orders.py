@@ -20,7 +20,6 @@ from sealgate.core.halts import Halts
 from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Kept, Name
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import (
     HaltsTable,
     JournalError,
@@ -36,6 +35,7 @@ from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
 from sealgate.gateway.journal.in_doubt import orders_in_doubt
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
 from sealgate.gateway.journal.rows import Row, is_sent, sent_row, settled_row
+from sealgate.gateway.platform.system import System
 
 KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)
 CARELESS = dataclasses.replace(KEEPING, must_be_written=False)
@@ -85,7 +85,7 @@ def order(number: int) -> Order:
 
 @contextlib.asynccontextmanager
 async def running_book(file: Path, keeping: Keeping = KEEPING) -> AsyncIterator[OrderJournal]:
-    book = OrderJournal(file, keeping, Host())
+    book = OrderJournal(file, keeping, System())
     try:
         yield book
     finally:
@@ -215,7 +215,7 @@ def leave_behind(file: Path, *rows: Row) -> None:
 
 
 def now_ms() -> int:
-    return int(Host().wall() * 1000)
+    return int(System().wall() * 1000)
 
 
 async def test_replies_come_back_after_a_restart(file: Path) -> None:
@@ -302,7 +302,7 @@ async def test_a_running_gateway_notices_what_is_settled_by_hand(file: Path) -> 
 async def test_two_gateways_cannot_share_a_file(file: Path) -> None:
     async with running_book(file):
         with pytest.raises(JournalError, match="another gateway uses it"):
-            OrderJournal(file, KEEPING, Host())
+            OrderJournal(file, KEEPING, System())
     async with running_book(file):
         pass
 
@@ -315,14 +315,14 @@ async def test_a_file_that_cannot_be_used_is_not_left_locked(file: Path) -> None
     write_something_else(file)
     for _ in range(2):
         with pytest.raises(JournalError, match="file is not a database"):
-            OrderJournal(file, KEEPING, Host())
+            OrderJournal(file, KEEPING, System())
 
 
 async def test_orders_in_doubt_that_damage_hides_are_noticed_at_the_start(file: Path) -> None:
     leave_behind(file, settled_row(ORDER, UNKNOWN, 0))
     empty_index(file, "orders_in_doubt")
     with pytest.raises(JournalError, match="damaged; move it away"):
-        OrderJournal(file, KEEPING, Host())
+        OrderJournal(file, KEEPING, System())
 
 
 class Disk:
@@ -525,7 +525,7 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
 ) -> None:
     """It may write yet. Here the disk answers in the end; else the lock goes with the process."""
     monkeypatch.setattr(writer, "_STOP_S", 0.05)
-    book = OrderJournal(file, KEEPING, Host())
+    book = OrderJournal(file, KEEPING, System())
     await book.intent(order(1))
     disk.answers.clear()
     book.ended(order(1), DONE)
@@ -533,7 +533,7 @@ async def test_a_writer_that_hangs_keeps_the_file_from_another_gateway(
         await book.close()
     assert [line["event"] for line in logs] == ["journal_hangs"]
     with pytest.raises(JournalError, match="another gateway uses it"):
-        OrderJournal(file, KEEPING, Host())
+        OrderJournal(file, KEEPING, System())
     disk.answers.set()
     await until(lambda: not book._writer._thread.is_alive())
     await book.close()

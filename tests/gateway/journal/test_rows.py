@@ -9,11 +9,11 @@ import pytest
 from gateway.journal.test_orders import DONE, KEEPING, ORDER, RECENT, REPLY, leave_behind, now_ms
 from sealgate.core.endings import LARGEST_BODY, BotReply, Ending
 from sealgate.core.outcome import Conclusion
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError, OrderJournal
 from sealgate.gateway.journal.file import connect
 from sealgate.gateway.journal.rows import Row, is_sent, is_unknown, read_reply, sent_row, settled_row
 from sealgate.gateway.journal.tables import ORDERS
+from sealgate.gateway.platform.system import System
 
 KEYLESS = ORDER._replace(idempotency_key=None, digest=None)
 REFUSED = Ending(Conclusion.REFUSED, ORDER.fence_ms, REPLY)
@@ -97,7 +97,7 @@ async def test_a_row_that_is_damaged_is_told_like_any_damage(
     with closing(connect(file)) as database, database:
         database.execute(f"UPDATE orders SET {column} = {kind}", (value,))  # noqa: S608 - a test's
     with pytest.raises(JournalError) as refused:
-        OrderJournal(file, KEEPING, Host())
+        OrderJournal(file, KEEPING, System())
     assert str(refused.value) == (
         f"journal.file {file}: damaged; move it away, and look up the latest orders at the exchange"
     )

@@ -11,7 +11,7 @@ from rig.station import KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say
 from rig.wire import OK, reply
 from sealgate.core.halts import Scope
-from sealgate.core.key_health import BreakerState, KeyFault
+from sealgate.core.key_breaker import BreakerState, KeyFault
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b"{}")
@@ -108,8 +108,8 @@ async def test_those_that_wait_are_refused_and_those_under_way_are_answered(upst
 
 
 async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sealgate.core.key_health.FIRST_GAP_S", 0.02)
-    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.core.key_breaker.FIRST_GAP_S", 0.02)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._LOOK_S", 0.01)
     upstream.answers.extend([say(INVALID)] * 3)
     with capture_logs() as logs:
         async with running_station(upstream) as station:
@@ -124,9 +124,9 @@ async def test_it_comes_back_by_itself(upstream: Upstream, monkeypatch: pytest.M
 async def test_an_order_that_is_halted_is_no_trial(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 3600.0)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._LOOK_S", 3600.0)
     async with running_station(upstream) as station:
-        breaker = station.gateway.tree.live_keys["main"].breaker
+        breaker = station.gateway.generation.live_keys["main"].breaker
         breaker.state = due = BreakerState(KeyFault.INVALID)
         await station.gateway.halt(Scope())
         assert (await station.ask(ORDER)).reason == "halted"
@@ -158,8 +158,8 @@ async def test_a_session_that_is_refused_says_nothing_of_the_key(upstream: Upstr
 async def test_the_end_of_a_key_is_read_from_the_list(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
-    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._FIRST_READ_S", 0.01)
     listed = b'{"keys":[{"api_key":"ak-public-1","expires_at":"2031-01-31T12:00:00Z","is_active":true}]}'
     upstream.otherwise = say(reply(b"200 OK", listed))
     keys = {"main": {**KEY, "session": "env:SESSION"}}
@@ -186,8 +186,8 @@ async def test_the_end_of_a_key_is_read_from_the_list(
 async def test_a_key_that_is_not_good_is_told_by_its_name(
     upstream: Upstream, monkeypatch: pytest.MonkeyPatch, record: bytes, event: str
 ) -> None:
-    monkeypatch.setattr("sealgate.gateway.life.key_care._LOOK_S", 0.01)
-    monkeypatch.setattr("sealgate.gateway.life.key_care._FIRST_READ_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._LOOK_S", 0.01)
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._FIRST_READ_S", 0.01)
     upstream.otherwise = say(reply(b"200 OK", b'{"keys":[{"api_key":"ak-public-1",%b}]}' % record))
     keys = {"main": {**KEY, "session": "env:SESSION"}}
     environ = {"EXCHANGE_SECRET": "s3cret", "SESSION": "session-1"}

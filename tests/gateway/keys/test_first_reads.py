@@ -10,8 +10,8 @@ from rig.bot import request
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Act, Upstream, say, say_and_close
 from rig.wire import OK, reply
-from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.key_care import KeyCare
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.key_care import KeyCare
 
 READ = request()
 PROBE = b"/v1/trade/symbols/list"
@@ -19,7 +19,7 @@ SIGNATURE = reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')
 INVALID = reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')
 
 
-class Leaping(Host):
+class Leaping(System):
     """It sleeps no time at all, so often, and its clock goes on by that much."""
 
     def __init__(self, sleeps: int) -> None:
@@ -28,7 +28,7 @@ class Leaping(Host):
         self._slept_s = 0.0
 
     def now(self) -> float:
-        return Host.now() + self._slept_s
+        return System.now() + self._slept_s
 
     async def sleep(self, seconds: float) -> None:
         if self._left == 0:
@@ -40,8 +40,8 @@ class Leaping(Host):
 async def look_after(station: Station, seconds: int, alias: str = "main") -> None:
     """Look after a key for so long, as the gateway does itself in real time."""
     gateway = station.gateway
-    gateway.site.background.follow(gateway.site.upkeep(gateway.tree))  # its own care ends
-    care = KeyCare(gateway.pipeline, alias, gateway.site.untried, Leaping(seconds))
+    gateway.services.background.follow(gateway.services.upkeep(gateway.generation))  # its own care ends
+    care = KeyCare(gateway.pipeline, alias, gateway.services.untried, Leaping(seconds))
     with pytest.raises(asyncio.CancelledError):
         await care.run()
 
@@ -101,7 +101,7 @@ async def test_it_waits_until_the_gateway_is_ready(upstream: Upstream) -> None:
     async with running_station(upstream, synced=False, tries_keys=True) as station:
         await look_after(station, 60)
         assert upstream.received == []
-        assert station.gateway.site.untried == {"main"}
+        assert station.gateway.services.untried == {"main"}
 
 
 async def test_it_is_not_tried_while_the_gateway_ends(upstream: Upstream) -> None:

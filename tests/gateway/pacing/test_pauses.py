@@ -15,7 +15,7 @@ from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -47,7 +47,7 @@ async def test_a_pause_holds_for_all_bots_of_the_key_and_for_no_other(upstream: 
     async with running_station(upstream, TOKENS, keys=KEYS, bots=BOTS) as station:
         first = asyncio.ensure_future(station.ask(by("one", ORDER)))
         await upstream.until_received(1)
-        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
         await station.until(lambda: scheduler.status().pause_s > 0)
         waiting = [
             asyncio.ensure_future(station.ask(by(bot, message)))
@@ -78,7 +78,7 @@ async def test_a_pause_holds_for_who_waits_for_a_connection(upstream: Upstream) 
         first = asyncio.ensure_future(station.ask(ORDER))
         await upstream.until_received(1)
         second = asyncio.ensure_future(station.ask(MODIFY))
-        await station.until(lambda: station.gateway.tree.upstream.waiting(Lane.ORDER) == 1)
+        await station.until(lambda: station.gateway.generation.upstream.waiting(Lane.ORDER) == 1)
         go.set()
         for answer in await asyncio.gather(first, second):
             assert (answer.status, answer.outcome) == (200, "done")
@@ -105,20 +105,20 @@ class Transport:
 
 async def test_a_pause_that_begins_with_the_stamp_holds(station: Station) -> None:
     """No later one can begin before the write: another task gets no turn between the two."""
-    scheduler = station.gateway.tree.live_keys["main"].scheduler
-    other = scheduler.pass_at_once(Claim("other", "other", Lane.READ, math.inf), Host.now())
+    scheduler = station.gateway.generation.live_keys["main"].scheduler
+    other = scheduler.pass_at_once(Claim("other", "other", Lane.READ, math.inf), System.now())
     assert other is not None
     loop = asyncio.get_running_loop()
     events: list[str] = []
 
     def stamped(_: bytes) -> None:
         if not events:
-            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), Host.now())
+            other.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), System.now())
         events.append("stamp")
         loop.call_soon(events.append, "another task's turn")
 
     assert met(await station.ask(READ)) == (200, "done", None, 1)  # so there is an idle connection
-    for connection in station.gateway.tree.upstream._idle:
+    for connection in station.gateway.generation.upstream._idle:
         transport: Any = Transport(connection.transport, lambda _: events.append("write"))
         connection.transport = transport
     watch_signing(station, stamped)
@@ -157,7 +157,7 @@ async def test_a_pause_longer_than_anybody_may_wait_is_answered_at_once(
     station.upstream.answers.append(say(limited("3600")))
     sent = await station.ask(message)
     assert met(sent) == (429, "refused", "rate_limited", 1)
-    for hurry in (message, message.replace(b"Host:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)):
+    for hurry in (message, message.replace(b"System:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)):
         waited = await station.ask(hurry)
         assert met(waited) == (429, "not_sent", "rate_limited", 0)
         assert 3500 < int(waited.text("Retry-After") or 0) <= 3601
@@ -166,7 +166,7 @@ async def test_a_pause_longer_than_anybody_may_wait_is_answered_at_once(
 
 
 async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Station) -> None:
-    hurried = ORDER.replace(b"Host:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)
+    hurried = ORDER.replace(b"System:", b"X-Gateway-Deadline-Ms: 500\r\nHost:", 1)
     station.upstream.answers.append(say(limited("5")))
     assert met(await station.ask(hurried)) == (429, "refused", "rate_limited", 1)
     assert met(await station.ask(hurried)) == (429, "not_sent", "rate_limited", 0)
@@ -176,7 +176,7 @@ async def test_a_pause_longer_than_the_deadline_is_answered_at_once(station: Sta
 async def test_a_429_whose_body_is_cut_pauses_the_key_all_the_same(station: Station) -> None:
     station.upstream.answers.append(say_and_close(limited("3600")[:-1]))
     assert met(await station.ask(ORDER)) == (502, "unknown", "upstream_broken", 1)
-    assert station.gateway.tree.live_keys["main"].scheduler.status().pause_s > 3500
+    assert station.gateway.generation.live_keys["main"].scheduler.status().pause_s > 3500
 
 
 async def test_the_time_is_forwarded_during_a_pause(station: Station) -> None:

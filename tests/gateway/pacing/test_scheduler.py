@@ -9,11 +9,11 @@ from sealgate.core.limits.claims import Claim
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.platform.system import System
 
 
-class HandHost(Host):
+class HandHost(System):
     time = 100.0
 
     def now(self) -> float:
@@ -25,20 +25,20 @@ def claim(name: str) -> Claim:
 
 
 async def test_those_who_hang_up_together_do_not_block_the_rest() -> None:
-    host = HandHost()
+    system = HandHost()
     known = (Quota(1, 1.0),)
-    scheduler = RateScheduler(Pacer(PacerSettings(known=known), lambda: 0.0), host)
-    assert scheduler.pass_at_once(claim("first"), host.now()) is not None
+    scheduler = RateScheduler(Pacer(PacerSettings(known=known), lambda: 0.0), system)
+    assert scheduler.pass_at_once(claim("first"), system.now()) is not None
     gone, also_gone, stays = (
         asyncio.ensure_future(scheduler.pass_through(claim(name))) for name in ("gone", "also", "stays")
     )
     await let_pass(0)
-    host.time += 10.0
+    system.time += 10.0
     gone.cancel()
     also_gone.cancel()
     for task in (gone, also_gone):
         with pytest.raises(asyncio.CancelledError):
             await task
-    host.time += 10.0  # the slot of who hung up is gone, the next one is not
+    system.time += 10.0  # the slot of who hung up is gone, the next one is not
     async with asyncio.timeout(30):
         await stays

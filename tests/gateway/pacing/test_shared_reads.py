@@ -15,7 +15,7 @@ from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 TARGET = b"/v1/trade/user/0xabc/positions"
 SYMBOLS = b"/v1/trade/symbols/list"
@@ -43,15 +43,15 @@ async def shared_station(upstream: Upstream, /, **tables: Any) -> AsyncIterator[
 def pause(station: Station, *keys: str) -> None:
     """Let the exchange refuse something of these keys for its limit, so that what comes now has to wait."""
     for key in keys or ("main",):
-        permit = station.gateway.tree.live_keys[key].scheduler.pass_at_once(
-            Claim("earlier", "earlier", Lane.READ, math.inf), Host.now()
+        permit = station.gateway.generation.live_keys[key].scheduler.pass_at_once(
+            Claim("earlier", "earlier", Lane.READ, math.inf), System.now()
         )
         assert permit is not None
-        permit.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), Host.now())
+        permit.answered(LimitReply(Fate.LIMITED, PAUSE_S, 0.0), System.now())
 
 
 def waiting(station: Station) -> int:
-    schedulers = {live_key.scheduler for live_key in station.gateway.tree.live_keys.values()}
+    schedulers = {live_key.scheduler for live_key in station.gateway.generation.live_keys.values()}
     return sum(sum(scheduler.status().waiting.values()) for scheduler in schedulers)
 
 

@@ -33,10 +33,10 @@ from rig.herd import (
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, PATIENCE_S, let_pass, reply
-from sealgate.gateway.host.host import Host
-from sealgate.gateway.life.gateway import Gateway, running_gateway
 from sealgate.gateway.pacing import scheduler as scheduler_module
 from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.settings import LimitKind, SandboxSettings
 
@@ -48,7 +48,7 @@ TRADE = request(b"POST", b"/v1/trade/order", b"Content-Type: application/json", 
 def _one_time_per_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the time stand still within a turn of the loop: X-Gateway-Queue-Ms 0 then means "did not wait"."""
 
-    class SteppingHost(Host):
+    class SteppingHost(System):
         _now: float | None = None
 
         def now(self) -> float:
@@ -60,7 +60,7 @@ def _one_time_per_turn(monkeypatch: pytest.MonkeyPatch) -> None:
         def _forget(self) -> None:
             self._now = None
 
-    monkeypatch.setattr("sealgate.gateway.life.gateway.Host", SteppingHost)
+    monkeypatch.setattr("sealgate.gateway.runtime.gateway.System", SteppingHost)
 
 
 @dataclass
@@ -76,15 +76,15 @@ class Scene:
 
     @property
     def sandbox_address(self) -> Address:
-        host, _, port = self.sandbox.base_url.removeprefix("http://").rpartition(":")
-        return host, int(port)
+        system, _, port = self.sandbox.base_url.removeprefix("http://").rpartition(":")
+        return system, int(port)
 
     async def journal(self) -> list[Entry]:
         return await journal_at(self.sandbox_address)
 
     @property
     def scheduler(self) -> RateScheduler:
-        return self.gateway.tree.live_keys["main"].scheduler
+        return self.gateway.generation.live_keys["main"].scheduler
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait for a state that nobody announces."""
@@ -150,11 +150,11 @@ CLOCK_ERROR_S = 0.01  # between the stamps, which are by the gateway's estimate,
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     """Listen to what the gateway hears: it is to log each pause as a long one."""
     heard = Pauses([])
-    host = Host()
+    system = System()
 
     class Log:
         def warning(self, _: str, *, stated_s: float, **_others: object) -> None:
-            heard.stated.append((now := host.wall(), now + stated_s))
+            heard.stated.append((now := system.wall(), now + stated_s))
 
     monkeypatch.setattr(scheduler_module, "_REMARKABLE_S", 0.0)
     monkeypatch.setattr(scheduler_module, "log", Log())
@@ -254,7 +254,7 @@ UNUSABLE = {
 
 
 def in_a_year() -> str:
-    return formatdate(Host().wall() + A_YEAR_S, usegmt=True)
+    return formatdate(System().wall() + A_YEAR_S, usegmt=True)
 
 
 def limited(retry_after: str) -> Act:
@@ -263,7 +263,7 @@ def limited(retry_after: str) -> Act:
 
 
 def hurried(message: bytes, deadline_ms: int) -> bytes:
-    return message.replace(b"Host:", b"X-Gateway-Deadline-Ms: %d\r\nHost:" % deadline_ms, 1)
+    return message.replace(b"System:", b"X-Gateway-Deadline-Ms: %d\r\nHost:" % deadline_ms, 1)
 
 
 def of_key(upstream: Upstream, api_key: bytes) -> list[Received]:
@@ -281,7 +281,7 @@ async def test_an_unusable_retry_after_is_a_backoff(upstream: Upstream, retry_af
     upstream.answers.append(limited(retry_after))
     async with three_bots(upstream) as station:
         first = asyncio.ensure_future(station.ask(order_by("one")))
-        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
         await station.until(lambda: scheduler.status().pause_s > 0)
         hasty, patient, elsewhere = (
             asyncio.ensure_future(station.ask(message))
@@ -332,7 +332,7 @@ async def test_a_pause_of_a_year_reaches_those_in_line(upstream: Upstream) -> No
     """They wait out a short pause; the first after it brings the long one."""
     upstream.answers.extend([limited("0.3"), limited(str(A_YEAR_S))])
     async with running_station(upstream) as station:
-        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
         first = asyncio.ensure_future(station.ask(TRADE))
         await station.until(lambda: scheduler.status().pause_s > 0)
         waiting = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
@@ -353,7 +353,7 @@ async def test_a_wait_of_zero_is_served(station: Station) -> None:
 async def test_a_line_that_is_full(upstream: Upstream) -> None:
     upstream.answers.append(limited("0.5"))
     async with running_station(upstream, limits={"queue": 3}) as station:
-        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
         first = asyncio.ensure_future(station.ask(TRADE))
         await station.until(lambda: scheduler.status().pause_s > 0)
         second = [asyncio.ensure_future(station.ask(message)) for message in (TRADE, READ)]
@@ -369,7 +369,7 @@ async def test_a_line_that_is_full(upstream: Upstream) -> None:
 @pytest.mark.usefixtures("_one_time_per_turn")
 async def test_a_line_longer_than_the_deadline_is_told_at_once(upstream: Upstream) -> None:
     async with running_station(upstream, limits={"known": ["4/1s"]}) as station:
-        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
         waiting = [asyncio.ensure_future(station.ask(TRADE)) for _ in range(12)]
         await station.until(lambda: sum(scheduler.status().waiting.values()) == 8)
         late = request(b"POST", b"/v1/trade/spot/order", b"X-Gateway-Deadline-Ms: 500", body=ORDER)
@@ -418,7 +418,7 @@ async def test_who_hangs_up_in_line_leaves_it(upstream: Upstream) -> None:
     upstream.answers.append(limited("0.4"))
     targets = [b"/v1/trade/user/0x%d/positions" % number for number in range(4)]
     async with running_station(upstream) as station:
-        scheduler = station.gateway.tree.live_keys["main"].scheduler
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
 
         async def stand_in_line(target: bytes, length: int) -> asyncio.Task[Reply]:
             task = asyncio.create_task(station.ask(request(target=target)))

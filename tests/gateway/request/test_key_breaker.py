@@ -11,7 +11,7 @@ from gateway.clock.test_kept import HandHost
 from rig.admitted import ticket
 from rig.verdicts import judged
 from rig.wire import let_pass
-from sealgate.core.key_health import FIRST_GAP_S, KeyFault
+from sealgate.core.key_breaker import FIRST_GAP_S, KeyFault
 from sealgate.errors import Refusal
 from sealgate.gateway.request.context import RequestContext, Stage
 from sealgate.gateway.request.in_flight import InFlightRequests

@@ -19,7 +19,7 @@ from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import reply
 from sealgate.core.halts import Scope
-from sealgate.gateway.life.reload import ReloadError
+from sealgate.gateway.runtime.reload import ReloadError
 
 TOKENS = {**ENVIRON, "GRID": "token-of-grid", "FREE": "token-of-free"}
 GRID, FREE = (b"Authorization: Bearer " + TOKENS[name].encode() for name in ("GRID", "FREE"))

@@ -41,7 +41,7 @@ class Exchange:
 
         async def act(wire: Wire) -> None:
             await let_pass(delay_s)
-            now_ms, now = self._station.upstream.now_ms(), self._station.gateway.host.now()
+            now_ms, now = self._station.upstream.now_ms(), self._station.gateway.system.now()
             is_in_time = abs(now_ms - stamp(received)) <= WINDOW_MS
             (self.executed if is_in_time else self.refused).append(now)
             await wire.write(OK if is_in_time else reply(b"401 Unauthorized", LATE % now_ms))
@@ -50,7 +50,7 @@ class Exchange:
 
 
 async def bound_ms(station: Station) -> float:
-    return (station.gateway.tree.clock.error_s() or 0.0) * 1000
+    return (station.gateway.generation.clock.error_s() or 0.0) * 1000
 
 
 @pytest.mark.parametrize("valid_ms", [150, 400])
@@ -113,7 +113,7 @@ async def test_a_clock_that_is_set_between_two_attempts_extends_nothing(
 
     async def limit(wire: Wire) -> None:
         station.upstream.skew_ms = step_ms
-        clock = station.gateway.tree.clock
+        clock = station.gateway.generation.clock
         clock.due.set()
         await station.until(lambda: clock.status().steps == 1)
         await wire.write(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.01"))
@@ -126,7 +126,7 @@ async def test_a_clock_that_is_set_between_two_attempts_extends_nothing(
     assert met(await station.ask(order(800))) == (200, "done", None, attempts)
     last, started = station.upstream.received[-1], (await station.outcomes.until(1)).started
     ends_ms = stamp(last) + WINDOW_MS - last.at_ms  # from its arrival on
-    arrived = station.gateway.host.now() - (asyncio.get_running_loop().time() - last.at)
+    arrived = station.gateway.system.now() - (asyncio.get_running_loop().time() - last.at)
     assert ends_ms <= (started - arrived) * 1000 + 800 + await bound_ms(station) + ROUNDING_MS
 
 
@@ -178,7 +178,7 @@ async def test_the_time_behind_another_request_counts(station: Station) -> None:
     ],
 )
 async def test_what_cannot_be_held_is_refused(station: Station, valid: str) -> None:
-    station.gateway.tree.clock._clock = station.gateway.tree.clock._clock.widened(1.0)
+    station.gateway.generation.clock._clock = station.gateway.generation.clock._clock.widened(1.0)
     answer = await station.ask(order(valid))
     assert told(answer) == (400, "not_sent", "bad_request")
     assert "X-Gateway-Valid-Ms" in answer.document()["detail"]

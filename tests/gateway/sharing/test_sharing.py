@@ -21,7 +21,7 @@ from rig.upstream import Act, Upstream, say
 from rig.wire import let_pass, reply
 from sealgate.admin.metrics import Metrics
 from sealgate.core.limits.status import SharingStatus
-from sealgate.gateway.life.gateway import running_gateway
+from sealgate.gateway.runtime.gateway import running_gateway
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
 
@@ -218,7 +218,7 @@ async def test_who_leaves_hands_the_lead_over(upstream: Upstream, redis: RedisSe
         await first.until(lambda: sharing(first).is_lead)
         async with running_station(upstream, **tables) as second:
             await second.until(lambda: is_shared(second, 2))
-            await first.gateway.site.background.stop()
+            await first.gateway.services.background.stop()
             await second.until(lambda: sharing(second) == SharingStatus(1, is_lead=True, degraded=None))
             assert (await second.ask(READ)).status == 200
 
@@ -292,7 +292,7 @@ async def test_a_reference_to_something_else_is_an_error(upstream: Upstream) -> 
 WITHOUT = """
 import asyncio, sys
 from rig.station import ENVIRON, make_config
-from sealgate.gateway.life.gateway import running_gateway
+from sealgate.gateway.runtime.gateway import running_gateway
 
 async def main():
     async with running_gateway(make_config("http://127.0.0.1:9", **{tables}), (), ENVIRON):

@@ -13,7 +13,7 @@ from rig.station import Station, running_station, watch_signing
 from rig.tls import Authority
 from rig.upstream import Upstream, Wire, running_upstream, say, say_and_close
 from rig.wire import OK, reply
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
@@ -50,7 +50,7 @@ def break_all(station: Station) -> Deed:
     """Let the first write to a connection that a request has fail with EPIPE."""
 
     def break_them() -> None:
-        for connection in station.gateway.tree.upstream._lanes:
+        for connection in station.gateway.generation.upstream._lanes:
             assert connection.transport is not None
             connection.transport.get_extra_info("socket").shutdown(socket.SHUT_WR)
 
@@ -162,8 +162,8 @@ FAILS_S = 10.0
 
 def let_grow_old(station: Station, seconds: float) -> None:
     """Let all idle connections have been idle for longer."""
-    for connection in station.gateway.tree.upstream._idle:
-        connection.life.ended_request(Host.now() - seconds)
+    for connection in station.gateway.generation.upstream._idle:
+        connection.life.ended_request(System.now() - seconds)
 
 
 async def lose_one(station: Station) -> None:
@@ -233,4 +233,4 @@ async def test_old_connections_leave_room_for_a_new_one(upstream: Upstream) -> N
         for _ in range(4):
             assert told(await station.ask(ORDER)) == (200, "done", None)
             let_grow_old(station, FAILS_S)
-            assert len(station.gateway.tree.upstream._idle) <= 2
+            assert len(station.gateway.generation.upstream._idle) <= 2

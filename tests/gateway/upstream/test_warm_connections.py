@@ -17,7 +17,7 @@ from rig.tls import Authority
 from rig.upstream import Wire, running_upstream
 from sealgate.core.attempts import Failure
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
@@ -113,7 +113,7 @@ def grow_old(upstream: Upstream) -> None:
     """Let all connections have been idle for longer than they may."""
     upstream._used_at = -math.inf
     for connection in upstream._idle:
-        connection.life.ended_request(Host.now() - LONG_S)
+        connection.life.ended_request(System.now() - LONG_S)
 
 
 async def server_turn() -> None:
@@ -228,7 +228,7 @@ async def test_a_session_is_not_trusted_in_place_of_a_certificate(
 async def test_the_setting(warm: bool, opened: int) -> None:
     """One connection is the clock's own."""
     async with running_upstream() as upstream, running_station(upstream, upstream={"warm": warm}) as station:
-        ways_out = station.gateway.tree.upstream
+        ways_out = station.gateway.generation.upstream
         await station.until(lambda: upstream.connections == opened and bool(ways_out._idle) is warm)
         await station.ask(request())
         assert upstream.connections == 2

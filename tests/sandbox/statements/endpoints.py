@@ -53,7 +53,7 @@ async def create_with_expiry(bot: Bot) -> None:
 @endpoints.states("POST /api-keys: omitting expires_days means no expiration.")
 async def create_without_expiry(bot: Bot) -> None:
     mine = bot.using(await bot.create())
-    bot.host.advance(20 * 365 * 86_400)
+    bot.system.advance(20 * 365 * 86_400)
     assert (await mine.get("/symbols/list")).status == 200
 
 
@@ -191,7 +191,7 @@ async def audit_limit_clamped(bot: Bot) -> None:
 @endpoints.states("GET /time returns the server time, for clock sync.", skew_ms=1234)
 async def time_is_the_servers(bot: Bot) -> None:
     answer = await bot.send("GET", "/v1/trade/time")
-    assert answer.body == {"server_time": bot.host.wall_ms() + 1234}
+    assert answer.body == {"server_time": bot.system.wall_ms() + 1234}
 
 
 @endpoints.states("/user/handshake obtains a session token.")

@@ -74,9 +74,9 @@ async def handshake_wait(bot: Bot) -> None:
     refused = await bot.send("POST", path, body)
     wait_s = int(refused.headers["Retry-After"])
     assert 10 <= wait_s <= 15
-    bot.host.advance(9.9)
+    bot.system.advance(9.9)
     assert (await bot.send("POST", path, body)).status == 429
-    bot.host.advance(wait_s - 9.9)
+    bot.system.advance(wait_s - 9.9)
     assert (await bot.send("POST", path, body)).status == 200
 
 
@@ -90,9 +90,9 @@ async def rate_limit_wait(bot: Bot) -> None:
     statuses = [(await bot.get("/symbols/list")).status for _ in range(2)]
     refused = await bot.get("/symbols/list")
     wait_s = int(refused.headers["Retry-After"])
-    bot.host.advance(wait_s - 1)
+    bot.system.advance(wait_s - 1)
     statuses.append((await bot.get("/symbols/list")).status)
-    bot.host.advance(1)
+    bot.system.advance(1)
     statuses.append((await bot.get("/symbols/list")).status)
     assert statuses == [200, 200, 429, 200]
 

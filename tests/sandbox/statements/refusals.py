@@ -50,7 +50,7 @@ async def keys_without_session(bot: Bot) -> None:
 
 @refusals.states("Key management 401: expired session token.", session_ttl_s=1.0)
 async def keys_with_expired_session(bot: Bot) -> None:
-    bot.host.advance(1)
+    bot.system.advance(1)
     answer = await bot.session("POST", "/api-keys", {})
     bot.check(answer, 401, "Invalid or expired session token")
 
@@ -106,8 +106,8 @@ async def invalid_signature(bot: Bot) -> None:
     "Authentication 401: Timestamp outside recv_window, with the window and the server time.", skew_ms=250
 )
 async def timestamp_message(bot: Bot) -> None:
-    answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() - 6000)
-    server_ms = bot.host.wall_ms() + 250
+    answer = await bot.get("/symbols/list", at_ms=bot.system.wall_ms() - 6000)
+    server_ms = bot.system.wall_ms() + 250
     assert answer.detail == f"Timestamp outside recv_window (5000ms). Server time: {server_ms}"
 
 
@@ -159,7 +159,7 @@ async def digest_with_prefix(bot: Bot) -> None:
 
 @refusals.states("Invalid signature: the signed timestamp is in seconds while the header's is not.")
 async def digest_with_seconds(bot: Bot) -> None:
-    now_ms = bot.host.wall_ms()
+    now_ms = bot.system.wall_ms()
     headers = bot.headers_for(str(now_ms), f"{now_ms // 1000}GET/symbols/list".encode())
     answer = await bot.send("GET", f"{PREFIX}/symbols/list", headers=headers)
     bot.check(answer, 401, "Invalid HMAC signature")
@@ -168,7 +168,7 @@ async def digest_with_seconds(bot: Bot) -> None:
 @refusals.states("Invalid timestamp: the client's clock is more than 5 seconds off.")
 async def clock_off(bot: Bot) -> None:
     await bot.control("PATCH", f"keys/{bot.key.api_key}", {"recv_window_ms": 9000})
-    answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() + 6000)
+    answer = await bot.get("/symbols/list", at_ms=bot.system.wall_ms() + 6000)
     bot.check(answer, 401, "Invalid timestamp")
 
 

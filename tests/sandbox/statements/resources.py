@@ -79,9 +79,9 @@ async def expires_at_is_iso(bot: Bot) -> None:
 
 @resources.states("last_used_at is the ISO 8601 UTC timestamp of last use.")
 async def last_used_at_follows_use(bot: Bot) -> None:
-    bot.host.advance(1)
+    bot.system.advance(1)
     await bot.get("/symbols/list")
-    bot.host.advance(1)
+    bot.system.advance(1)
     await bot.get("/symbols/list")
     record = (await bot.records())[bot.key.api_key]
     assert record["last_used_at"] == "2033-05-18T03:33:22.000Z"
@@ -271,10 +271,10 @@ async def revoke_all_is_audited(bot: Bot) -> None:
 @states.states("An expired key is refused (assumed: as if it did not exist, and no longer active).")
 async def expired_keys_sign_nothing(bot: Bot) -> None:
     mine = bot.using(await bot.create(expires_days=1))
-    bot.host.advance(86_400 - 1)
+    bot.system.advance(86_400 - 1)
     assert (await mine.get("/symbols/list")).status == 200
     await bot.control("PUT", "clock", {"skew_ms": 1000})
-    at_ms = bot.host.wall_ms() + 1000
+    at_ms = bot.system.wall_ms() + 1000
     assert (await mine.get("/symbols/list", at_ms=at_ms)).detail == "Invalid API key"
 
 

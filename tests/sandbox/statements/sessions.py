@@ -32,9 +32,9 @@ async def wrong_session_no_entry(bot: Bot) -> None:
 
 @session.states("An expired session token gives 401.", session_ttl_s=60.0)
 async def late_session_no_entry(bot: Bot) -> None:
-    bot.host.advance(59)
+    bot.system.advance(59)
     assert (await bot.session("GET", "/api-keys")).status == 200
-    bot.host.advance(1)
+    bot.system.advance(1)
     bot.check(await bot.session("GET", "/api-keys"), 401, "Invalid or expired session token")
 
 
@@ -74,6 +74,6 @@ async def passkey_is_personal(bot: Bot) -> None:
 @passkey.states("A passkey token expires (assumed).", passkey_ttl_s=30.0)
 async def passkey_expires(bot: Bot) -> None:
     token = await bot.passkey()
-    bot.host.advance(30)
+    bot.system.advance(30)
     answer = await bot.session("POST", "/api-keys", {}, passkey=token)
     bot.check(answer, 403, "Passkey step-up failed")

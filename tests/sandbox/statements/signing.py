@@ -41,10 +41,10 @@ async def header_names_have_no_case(bot: Bot) -> None:
 
 @signing.states("X-SERVICE-TIMESTAMP is in milliseconds, not seconds.")
 async def seconds_are_no_timestamp(bot: Bot) -> None:
-    seconds = str(bot.host.wall_ms() // 1000)
+    seconds = str(bot.system.wall_ms() // 1000)
     headers = bot.headers_for(seconds, f"{seconds}GET/symbols/list".encode())
     answer = await bot.send("GET", f"{PREFIX}/symbols/list", headers=headers)
-    said = f"Timestamp outside recv_window (5000ms). Server time: {bot.host.wall_ms()}"
+    said = f"Timestamp outside recv_window (5000ms). Server time: {bot.system.wall_ms()}"
     bot.check(answer, 401, said)
 
 
@@ -56,7 +56,7 @@ async def a_good_signature_passes(bot: Bot) -> None:
 @signing.states("Rule 1: the timestamp is signed.")
 async def timestamp_is_signed(bot: Bot) -> None:
     headers = bot.signing_headers("GET", "/symbols/list")
-    headers["X-SERVICE-TIMESTAMP"] = str(bot.host.wall_ms() + 1)
+    headers["X-SERVICE-TIMESTAMP"] = str(bot.system.wall_ms() + 1)
     answer = await bot.send("GET", f"{PREFIX}/symbols/list", headers=headers)
     bot.check(answer, 401, "Invalid HMAC signature")
 
@@ -89,7 +89,7 @@ async def body_is_signed(bot: Bot) -> None:
 
 @signing.states("Rule 1: the parts are concatenated in this order, with nothing between.")
 async def parts_stand_in_order(bot: Bot) -> None:
-    timestamp = str(bot.host.wall_ms())
+    timestamp = str(bot.system.wall_ms())
     orders = [
         f"GET{timestamp}/symbols/list",
         f"{timestamp}\nGET\n/symbols/list",
@@ -122,7 +122,7 @@ async def query_is_not_signed(bot: Bot) -> None:
 @signing.states("By option the query is signed too.", signed_target="path_and_query")
 async def query_is_signed_by_option(bot: Bot) -> None:
     target = f"/user/{bot.address}/openOrders?symbol=BTC"
-    timestamp = str(bot.host.wall_ms())
+    timestamp = str(bot.system.wall_ms())
     headers = bot.headers_for(timestamp, f"{timestamp}GET{target}".encode())
     assert (await bot.send("GET", PREFIX + target, headers=headers)).status == 200
     bot.check(await bot.get(target), 401, "Invalid HMAC signature")
@@ -151,7 +151,7 @@ async def compressed_bodies_stay_compressed(bot: Bot) -> None:
 
 
 async def _at(bot: Bot, off_ms: int) -> int:
-    return (await bot.get("/symbols/list", at_ms=bot.host.wall_ms() + off_ms)).status
+    return (await bot.get("/symbols/list", at_ms=bot.system.wall_ms() + off_ms)).status
 
 
 @signing.states("Rule 4: a timestamp within recv_window passes, at both edges.")
@@ -176,7 +176,7 @@ async def window_is_around_server_time(bot: Bot) -> None:
 
 @signing.states("Rule 4: recv_window is 5000 ms by default.")
 async def window_default(bot: Bot) -> None:
-    answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() - 9000)
+    answer = await bot.get("/symbols/list", at_ms=bot.system.wall_ms() - 9000)
     assert "recv_window (5000ms)" in answer.detail
 
 
@@ -191,7 +191,7 @@ async def window_per_key(bot: Bot) -> None:
 async def five_seconds_whatever_the_window(bot: Bot) -> None:
     await bot.control("PATCH", f"keys/{bot.key.api_key}", {"recv_window_ms": 60_000})
     assert await _at(bot, -5000) == 200
-    answer = await bot.get("/symbols/list", at_ms=bot.host.wall_ms() - 5001)
+    answer = await bot.get("/symbols/list", at_ms=bot.system.wall_ms() - 5001)
     bot.check(answer, 401, "Invalid timestamp")
 
 
@@ -294,7 +294,7 @@ async def checks_have_an_order(bot: Bot) -> None:
     assert said == [
         "Missing API key auth headers",
         "Invalid API key",
-        f"Timestamp outside recv_window (5000ms). Server time: {bot.host.wall_ms()}",
+        f"Timestamp outside recv_window (5000ms). Server time: {bot.system.wall_ms()}",
         "Invalid HMAC signature",
         "IP 127.0.0.1 not in API key whitelist",
         "API key lacks 'read' permission",

@@ -25,14 +25,14 @@ from sealgate.core.target import Target
 from sealgate.core.venues.replies import Means
 from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import nothing_there, vet_clock, vet_keep_alive, vet_listed
-from sealgate.gateway.direct.clock import CommandClock
-from sealgate.gateway.direct.read import read
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.nonces import nonce_of_command
 from sealgate.gateway.keys.key import Secret, by_session
 from sealgate.gateway.keys.sealing import bearer_line
-from sealgate.gateway.life.memory import nonces_place
-from sealgate.gateway.life.rules import method_of_read
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.probe.clock import CommandClock
+from sealgate.gateway.probe.read import read
+from sealgate.gateway.runtime.memory import nonces_place
+from sealgate.gateway.runtime.rules import method_of_read
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -67,13 +67,13 @@ class Exchange:
     `accepted` are the keys for which the exchange has accepted it.
     """
 
-    def __init__(self, config: Config, upstream: Upstream, target: Target | None, host: Host) -> None:
+    def __init__(self, config: Config, upstream: Upstream, target: Target | None, system: System) -> None:
         self._config = config
         self._upstream = upstream
         self._target = target
         self._method = "GET" if target is None else method_of_read(config, target)
-        self._host = host
-        self._clock = CommandClock(config.clock.field, host)
+        self._system = system
+        self._clock = CommandClock(config.clock.field, system)
         self._listed: dict[str, Listed] = {}
         self._is_time_missing = False
         self._keep_alive_s: float | None = None  # the shortest that is announced
@@ -143,7 +143,7 @@ class Exchange:
 
     async def _read_date(self) -> Finding:
         """Go by the Date of any reply, as the gateway does where the exchange has no path for its time."""
-        sent = self._host.now()
+        sent = self._system.now()
         answer = await self._ask("/")
         if isinstance(answer, Failure) or not self._clock.take_date(answer, sent):
             trouble = answer.detail if isinstance(answer, Failure) else "the reply has no Date"
@@ -156,7 +156,7 @@ class Exchange:
 
     async def _take_sample(self) -> str | None:
         """Take in one reply of `/time`; return what is wrong with it, None if nothing is."""
-        sent = self._host.now()
+        sent = self._system.now()
         answer = await self._ask(self._config.clock.path)
         if isinstance(answer, Failure):
             return answer.detail
@@ -217,14 +217,14 @@ class Exchange:
         return nothing_there(str(self._config.base_url), self._config.clock.path, target.path)
 
     async def _read(self, known: Known, target: Target) -> Read:
-        key, sent = known.key, self._host.now()
+        key, sent = known.key, self._system.now()
         timestamp_ms = self._clock.timestamp_ms(sent)
-        nonces = Nonces(key.sealer.scheme.nonce, self._host.unique, nonces_place(self._config, key.alias))
+        nonces = Nonces(key.sealer.scheme.nonce, self._system.unique, nonces_place(self._config, key.alias))
         nonce, words = nonce_of_command(self._config.journal.file, nonces, timestamp_ms)
         if words:
             self._nonce_words[words] = None
         answer = await self._ask(*key.sign_read(timestamp_ms, nonce, self._method, target), self._method)
-        facts = self._facts(known, target, timestamp_ms, round((self._host.now() - sent) * 1000))
+        facts = self._facts(known, target, timestamp_ms, round((self._system.now() - sent) * 1000))
         if isinstance(answer, Failure):
             return Read(key.api_key, facts, None, answer.detail)
         return Read(key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))

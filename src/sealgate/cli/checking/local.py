@@ -13,18 +13,18 @@ from sealgate.config import Address, Config
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.secret_shape import Shape, shape_of
 from sealgate.core.vetting import vet_descriptors
-from sealgate.gateway.doors.admin_socket import check_admin
-from sealgate.gateway.doors.listening import cannot_listen
-from sealgate.gateway.doors.server_tls import server_context
-from sealgate.gateway.doors.unix_socket import check_place
-from sealgate.gateway.host.descriptors import grantable
-from sealgate.gateway.host.host import random_token
-from sealgate.gateway.host.start import StartError
 from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.keys.parts import key_with
 from sealgate.gateway.keys.roster import read_roster
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
-from sealgate.gateway.life.rules import look_at_closed, look_at_policy, policies
+from sealgate.gateway.listeners.admin_socket import check_admin
+from sealgate.gateway.listeners.listening import cannot_listen
+from sealgate.gateway.listeners.server_tls import server_context
+from sealgate.gateway.listeners.unix_socket import check_place
+from sealgate.gateway.platform.descriptors import grantable
+from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.platform.system import random_token
+from sealgate.gateway.runtime.rules import look_at_closed, look_at_policy, policies
 from sealgate.gateway.upstream.slots import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"

@@ -11,7 +11,7 @@ from sealgate.config.address import is_ip
 from sealgate.core.advice import REACH
 from sealgate.core.findings import Finding, fail, ok
 from sealgate.core.vetting import refused_certificate, vet_certificate
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.tls import client_context
 
 _DNS_S = 10.0
@@ -50,7 +50,7 @@ async def _resolve(host: str, port: int) -> Finding | None:
 
 
 async def _shake_hands(config: Config, environ: Mapping[str, str]) -> Finding:
-    url, wall = config.base_url, Host().wall()
+    url, wall = config.base_url, System().wall()
     context = client_context(config.upstream.ca_file)
     try:
         async with asyncio.timeout(config.upstream.connect_timeout):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sealgate.config import Config
 from sealgate.config.address import is_loopback
 from sealgate.core.findings import Finding, warn
-from sealgate.gateway.doors.opening import OPEN_WIRE, OPEN_WIRE_FIX
+from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
 
 
 def look_at_reach(config: Config) -> Iterator[Finding]:

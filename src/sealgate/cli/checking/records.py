@@ -11,12 +11,12 @@ from sealgate.core.findings import Finding, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
 from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import vet_disk
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.insight import look_into
 from sealgate.gateway.journal.learned import UNREAD_FIX
 from sealgate.gateway.journal.nonces import FAR_FIX, FAR_S
-from sealgate.gateway.life.memory import nonces_place, subject
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.memory import nonces_place, subject
 
 
 def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Finding]:
@@ -47,7 +47,7 @@ def _to_be_made(file: Path) -> Iterator[Finding]:
 
 def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterator[Finding]:
     aliases = {subject(config, alias): alias for alias in config.keys}
-    insight = look_into(file, aliases, Host().wall())
+    insight = look_into(file, aliases, System().wall())
     if insight is None:
         yield ok("journal", f"{file} has an older format; the next start will convert it")
         return
@@ -65,7 +65,7 @@ def _opened(config: Config, file: Path, learned: dict[str, Snapshot]) -> Iterato
     for alias in config.keys:
         nonces = Nonces(config.venue.signing.nonce, str)
         mark = insight.nonces.get(nonces_place(config, alias), 0)
-        if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(Host().wall() * 1000))) > FAR_S:
+        if nonces.is_number and (ahead_s := nonces.ahead_s(mark, int(System().wall() * 1000))) > FAR_S:
             text = f"the nonces of {alias} are reserved up to {ahead_s:.0f} s ahead of this host's time"
             yield warn("journal", text, FAR_FIX)
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from sealgate.cli.checking.local import told
 from sealgate.config import Config
 from sealgate.core.findings import Finding, fail, ok
-from sealgate.gateway.host import redis_extra
 from sealgate.gateway.keys.parts import read_redis
 from sealgate.gateway.keys.sources import SecretError
+from sealgate.gateway.platform import redis_extra
 
 _AREA = "limits.redis"
 

@@ -24,8 +24,8 @@ from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
-from sealgate.gateway.direct.read import direct_upstream
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.probe.read import direct_upstream
 
 if TYPE_CHECKING:
     from sealgate.core.limits.memory import Snapshot
@@ -173,7 +173,7 @@ async def _ask(turn: Round) -> None:
 
 async def _examine(turn: Round) -> list[Finding]:
     async with direct_upstream(turn.config) as upstream:
-        exchange = Exchange(turn.config, upstream, turn.target, Host())
+        exchange = Exchange(turn.config, upstream, turn.target, System())
         found = [one async for one in exchange.examine(turn.known)]
         turn.accepted.update(exchange.accepted)
         return found

@@ -15,8 +15,8 @@ import aiohttp
 from sealgate.cli.demo.tally import Tally
 from sealgate.core.target import parse_target
 from sealgate.core.venues.scheme import Sealer
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.keys.key import headers_in
+from sealgate.gateway.platform.system import System
 
 PREFIX = "/v1/trade"
 
@@ -28,11 +28,11 @@ def with_token(token: str) -> Headers:
     return lambda _method, _target, _body: {"Authorization": f"Bearer {token}"}
 
 
-def signed_by(sealer: Sealer, host: Host) -> Headers:
+def signed_by(sealer: Sealer, system: System) -> Headers:
     """On its own: stamp and sign each request."""
 
     def headers(method: str, target: str, body: bytes) -> dict[str, str]:
-        timestamp_ms = int(host.wall() * 1000)
+        timestamp_ms = int(system.wall() * 1000)
         return headers_in(sealer.sign(timestamp_ms, b"", method, parse_target(target, PREFIX), body))
 
     return headers
@@ -50,12 +50,12 @@ class Client:
     """A bot's way to the exchange. `over` ends it: what is in flight is finished, nothing new is sent."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, headers: Headers, host: Host, over: asyncio.Event
+        self, session: aiohttp.ClientSession, headers: Headers, system: System, over: asyncio.Event
     ) -> None:
-        self.tally = Tally(host.now)
+        self.tally = Tally(system.now)
         self._session = session
         self._headers = headers
-        self._host = host
+        self._system = system
         self._over = over
         self._not_before = 0.0
 
@@ -84,7 +84,7 @@ class Client:
         """Send until it is not a 429; each makes the whole bot wait for as long as Retry-After says."""
         with self.tally.waiting(method):
             while True:
-                await self.rest(self._not_before - self._host.now())
+                await self.rest(self._not_before - self._system.now())
                 reply = await self._send(method, PREFIX + path, body)
                 if reply.status != HTTPStatus.TOO_MANY_REQUESTS:
                     return await self._take(method, reply)
@@ -111,7 +111,7 @@ class Client:
 
     def _hold_back(self, seconds: float) -> None:
         self.tally.limited += 1
-        self._not_before = max(self._not_before, self._host.now() + seconds)
+        self._not_before = max(self._not_before, self._system.now() + seconds)
 
 
 def _is_unknown(reply: aiohttp.ClientResponse) -> bool:

@@ -9,7 +9,7 @@ from sealgate.cli.demo.stage import LIMIT_WINDOW_S
 from sealgate.cli.demo.summary import Count, whole_windows
 from sealgate.cli.demo.tally import Tally
 from sealgate.cli.demo.teams import Team
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Side:
 class Scene:
     """What the pictures are taken of; the start is a reading of `host.now`, and one of `host.wall`."""
 
-    host: Host
+    system: System
     started: float
     started_wall_s: float
     gateway: Gateway
@@ -60,7 +60,7 @@ class Scene:
 
     async def picture(self) -> Picture:
         """Ask everybody, and put the answers together."""
-        elapsed_s, wall_s = self.host.now() - self.started, self.host.wall()
+        elapsed_s, wall_s = self.system.now() - self.started, self.system.wall()
         await asyncio.gather(self.gateway.read(), self.through.journal.read(), self.alone.journal.read())
         return Picture(
             elapsed_s=elapsed_s,

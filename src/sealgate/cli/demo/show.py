@@ -19,7 +19,7 @@ from sealgate.cli.demo.stage import LIMIT_REQUESTS, LIMIT_WINDOW_S, Ports, Stage
 from sealgate.cli.demo.summary import Summary, figures
 from sealgate.cli.demo.teams import on_its_own, playing, through_sealgate
 from sealgate.cli.loop import stop_event
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 _LIVE_S, _PLAIN_S = 0.25, 1.0
 
@@ -53,16 +53,16 @@ async def _until_end(stop: asyncio.Event, seconds: float | None, stage: Stage) -
 
 
 async def _play(stage: Stage, console: Console, until_end: Callable[[], Awaitable[None]]) -> Summary:
-    host = Host()
+    system = System()
     async with (
         aiohttp.ClientSession() as session,
-        playing(stage.bots_url, through_sealgate(stage.tokens), host) as through,
-        playing(stage.other.base_url, on_its_own(stage.other, host), host) as alone,
+        playing(stage.bots_url, through_sealgate(stage.tokens), system) as through,
+        playing(stage.other.base_url, on_its_own(stage.other, system), system) as alone,
     ):
         scene = Scene(
-            host=host,
-            started=host.now(),
-            started_wall_s=host.wall(),
+            system=system,
+            started=system.now(),
+            started_wall_s=system.wall(),
             gateway=Gateway(session, stage.admin_url),
             through=Side(through, Journal(session, stage.exchange.base_url, LIMIT_WINDOW_S)),
             alone=Side(alone, Journal(session, stage.other.base_url, LIMIT_WINDOW_S)),
@@ -99,12 +99,12 @@ async def _show_live(scene: Scene, console: Console) -> None:
     with Live(console=console, auto_refresh=False, transient=True) as view:
         while True:
             view.update(screen.live(await scene.picture()), refresh=True)
-            await scene.host.sleep(_LIVE_S)
+            await scene.system.sleep(_LIVE_S)
 
 
 async def _show_lines(scene: Scene, console: Console) -> None:
     for number in itertools.count(1):
         # Counted from the start, so that no second is skipped however long a line takes.
-        await scene.host.sleep(scene.started + number * _PLAIN_S - scene.host.now())
+        await scene.system.sleep(scene.started + number * _PLAIN_S - scene.system.now())
         line = screen.plain(await scene.picture())
         console.print(line, markup=False, highlight=False, soft_wrap=True)

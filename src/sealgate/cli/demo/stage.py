@@ -16,7 +16,7 @@ from typing import Any
 
 from sealgate.cli.causes import plain_cause
 from sealgate.cli.demo.children import Child, running
-from sealgate.gateway.host.host import random_token
+from sealgate.gateway.platform.system import random_token
 
 LIMIT_REQUESTS = 20
 LIMIT_WINDOW_S = 1

@@ -13,7 +13,7 @@ from sealgate.cli.demo.stage import Exchange
 from sealgate.cli.demo.tally import Tally
 from sealgate.config.venues import default_venue
 from sealgate.core.venues.venue import KeyMaterial
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 _FINISH_S = 5.0
 _AFTER_SETBACK_S = 0.5
@@ -48,21 +48,21 @@ def through_sealgate(tokens: Mapping[str, str]) -> Callable[[str], Headers]:
     return lambda name: with_token(tokens[name])
 
 
-def on_its_own(exchange: Exchange, host: Host) -> Callable[[str], Headers]:
+def on_its_own(exchange: Exchange, system: System) -> Callable[[str], Headers]:
     """Return what gives each bot its headers: signatures, by the secret that every one of them must know."""
     material = KeyMaterial(exchange.api_key, bytearray(exchange.api_secret, "utf-8"))
     key = default_venue().sealer(material)
-    return lambda _name: signed_by(key, host)
+    return lambda _name: signed_by(key, system)
 
 
 @asynccontextmanager
-async def playing(base_url: str, headers_of: Callable[[str], Headers], host: Host) -> AsyncIterator[Team]:
+async def playing(base_url: str, headers_of: Callable[[str], Headers], system: System) -> AsyncIterator[Team]:
     """Run the four bots until the block ends."""
     over = asyncio.Event()
     async with AsyncExitStack() as stack:
         clients = {
             name: Client(
-                await stack.enter_async_context(_session(base_url, name)), headers_of(name), host, over
+                await stack.enter_async_context(_session(base_url, name)), headers_of(name), system, over
             )
             for name in BOTS
         }

@@ -19,7 +19,7 @@ from sealgate.core.routes import Lane
 from sealgate.core.sampling import Sampling
 from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
 from sealgate.gateway.clock.kept import KeptClock
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
@@ -43,11 +43,11 @@ class TimeSource:
 class ClockKeeper:
     """Feeds a clock. `upstream` is the keeper's own, and is closed with it."""
 
-    def __init__(self, source: TimeSource, clock: KeptClock, upstream: Upstream, host: Host) -> None:
+    def __init__(self, source: TimeSource, clock: KeptClock, upstream: Upstream, system: System) -> None:
         self._source = source
         self._clock = clock
         self._upstream = upstream
-        self._host = host
+        self._system = system
         self._sampling = Sampling()
         self._field: str | None = None
 
@@ -68,7 +68,7 @@ class ClockKeeper:
     async def _rest(self) -> None:
         error_s = self._clock.error_s() if self._source.path else None  # a Date stays poor: no hurry for more
         gap = self._sampling.gap(self._source.interval_s, error_s or 0.0)
-        await self._host.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
+        await self._system.sleep(gap.soonest_s)  # nothing shortens this, however many want a sample
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(gap.latest_s - gap.soonest_s):
                 await self._clock.due.wait()
@@ -77,7 +77,7 @@ class ClockKeeper:
     async def _take_sample(self) -> None:
         timeout_s = self._upstream.destination.total_timeout_s
         connection = await self._upstream.connect(Lane.CANCEL, timeout_s)
-        sent = self._host.now()
+        sent = self._system.now()
         answer: Answer | Failure
         if isinstance(connection, Failure):
             answer = connection
@@ -88,7 +88,7 @@ class ClockKeeper:
             self._sampling = self._sampling.failed(None)
             self._say(answer.detail, fix=REACH)
         else:
-            trouble = self._read(answer, sent, self._host.now())
+            trouble = self._read(answer, sent, self._system.now())
             self._say(trouble, fix="check base_url, clock.path and clock.field")
 
     def _read(self, answer: Answer, sent: float, received: float) -> str | None:
@@ -136,7 +136,10 @@ class ClockKeeper:
             meanwhile = "signing goes on with what is known" if self._clock.error_s() is not None else None
             log.warning("clock_trouble", cause=trouble, fix=fix, meanwhile=meanwhile)
             return
-        offset_ms, error_ms = round(self._clock.offset_s() * 1000, 1), self._clock.error_ms(self._host.now())
+        offset_ms, error_ms = (
+            round(self._clock.offset_s() * 1000, 1),
+            self._clock.error_ms(self._system.now()),
+        )
         log.info("clock_synced", offset_ms=offset_ms, error_ms=error_ms, field=self._field)
 
 

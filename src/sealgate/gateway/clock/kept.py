@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import structlog
 
 from sealgate.core.clock import Sample, ServerClock
-from sealgate.core.host_jumps import Jump, find_jump
+from sealgate.core.clock_jumps import Jump, find_jump
 from sealgate.core.status import ClockStatus
 from sealgate.errors import Refusal
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 _LOOK_AGAIN_S = 0.05
 _RESYNC_S = 2.0  # the longest that a resend waits for a fresh sample
@@ -42,12 +42,12 @@ class ClockNeeds:
 class KeptClock:
     """What is known of the server's time. `due` is set when a fresh sample is wanted at once."""
 
-    def __init__(self, needs: ClockNeeds, host: Host) -> None:
+    def __init__(self, needs: ClockNeeds, system: System) -> None:
         self._needs = needs
-        self._host = host
+        self._system = system
         self._clock = ServerClock()
-        self._host_clocks = host.clocks()
-        self._started = host.now()
+        self._host_clocks = system.clocks()
+        self._started = system.now()
         self._jumps = 0
         self._refusals = 0
         self._fault: str | None = None
@@ -66,7 +66,7 @@ class KeptClock:
         if self._in_question_since is not None and sample.sent < self._in_question_since:
             return
         self._in_question_since = None
-        before, now = self._clock, self._host.now()
+        before, now = self._clock, self._system.now()
         self._clock = before.observe(sample)
         if self._clock.steps != before.steps:
             self._step = (now, self._clock.bounds(now).middle - before.bounds(now).middle)
@@ -86,7 +86,7 @@ class KeptClock:
         `server` is the time that it states, in epoch seconds; it cannot make a step.
         """
         self._refusals += 1
-        now = self._host.now()
+        now = self._system.now()
         if server is not None and self._believes(stated := Sample(sent, now, server)):
             self._clock = self._clock.observe(stated)
         if self._in_question_since is None:
@@ -100,7 +100,7 @@ class KeptClock:
     def _believes(self, stated: Sample) -> bool:
         if self._clock.is_synced:
             return self._clock.agrees_with(stated)
-        return abs(stated.server - self._host.wall()) <= _STATED_S
+        return abs(stated.server - self._system.wall()) <= _STATED_S
 
     def was_accepted(self) -> None:
         """Note that a request's timestamp was not refused: an earlier fault is over."""
@@ -118,7 +118,7 @@ class KeptClock:
         if now - self._host_clocks.boot > _LOOK_AGAIN_S:
             self._notice_jumps()
         if self._clock.last is None:
-            return int(self._host.wall() * 1000)
+            return int(self._system.wall() * 1000)
         return self._clock.timestamp_ms(now)
 
     @property
@@ -127,7 +127,7 @@ class KeptClock:
         return self._clock
 
     def _notice_jumps(self) -> None:
-        clocks = self._host.clocks()
+        clocks = self._system.clocks()
         jump = find_jump(self._host_clocks, clocks)
         self._host_clocks = clocks
         if jump is None:
@@ -140,7 +140,7 @@ class KeptClock:
 
     def error_s(self) -> float | None:
         """Return how far off the offset can be at most, None before the first sample."""
-        return self._clock.error(self._host.now()) if self._clock.is_synced else None
+        return self._clock.error(self._system.now()) if self._clock.is_synced else None
 
     def error_ms(self, now: float) -> int:
         """Return the same at `now` in milliseconds, rounded up; 0 while the host's clock stands in."""
@@ -148,12 +148,12 @@ class KeptClock:
 
     def server_now(self) -> float:
         """Return the server's time in epoch seconds, by this host's clock as long as there is no sample."""
-        now = self._host.now()
-        return now + self._clock.bounds(now).middle if self._clock.is_synced else self._host.wall()
+        now = self._system.now()
+        return now + self._clock.bounds(now).middle if self._clock.is_synced else self._system.wall()
 
     def offset_s(self) -> float:
         """Return the server's time minus this host's wall clock."""
-        return self.server_now() - self._host.wall()
+        return self.server_now() - self._system.wall()
 
     def is_good_for(self, recv_window_ms: int, now: float) -> bool:
         """Whether a timestamp of `now` cannot be refused: the bound is within half of the window.
@@ -167,7 +167,7 @@ class KeptClock:
     @property
     def not_ready(self) -> str | None:
         """Why requests cannot be signed, None if they can."""
-        if self.is_good_for(self._needs.recv_window_ms, self._host.now()):
+        if self.is_good_for(self._needs.recv_window_ms, self._system.now()):
             return None
         error_s = self.error_s()
         if error_s is None:
@@ -181,24 +181,24 @@ class KeptClock:
 
     async def wait_until_good(self, give_up_at: float, recv_window_ms: int) -> None:
         """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
-        while not self.is_good_for(recv_window_ms, self._host.now()):
+        while not self.is_good_for(recv_window_ms, self._system.now()):
             until = give_up_at
             if not self._needs.is_required:
                 until = min(give_up_at, self._started + self._needs.grace_s)
-            if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._host.now()):
+            if await self._sample_before(until) or self.is_good_for(recv_window_ms, self._system.now()):
                 continue
             raise Refusal("clock_unsynced", f"The exchange's time is not known: {self.not_ready}.")
 
     async def wait_for_resync(self, give_up_at: float) -> None:
         """Return after the next sample, or when it is worth going on without one."""
         self.due.set()
-        await self._sample_before(min(give_up_at, self._host.now() + _RESYNC_S))
+        await self._sample_before(min(give_up_at, self._system.now() + _RESYNC_S))
 
     async def _sample_before(self, until: float) -> bool:
         if self._next_sample is None:
             self._next_sample = asyncio.get_running_loop().create_future()
         try:
-            async with asyncio.timeout(max(0.0, until - self._host.now())):
+            async with asyncio.timeout(max(0.0, until - self._system.now())):
                 await asyncio.shield(self._next_sample)
         except TimeoutError:
             return False
@@ -209,6 +209,6 @@ class KeptClock:
         steps = self._clock.steps + self._jumps
         if self._clock.last is None:
             return ClockStatus(None, None, None, steps, self._refusals, self._fault or self.trouble)
-        age_s = self._host.now() - self._clock.last
+        age_s = self._system.now() - self._clock.last
         trouble = self._fault or self.trouble
         return ClockStatus(self.offset_s(), self.error_s(), age_s, steps, self._refusals, trouble)

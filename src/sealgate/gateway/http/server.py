@@ -16,10 +16,10 @@ from typing import Any, Final
 import structlog
 
 from sealgate.errors import Refusal
-from sealgate.gateway.host.alarm import Alarm
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import PIECE_BYTES, Malformed, RequestEvent, RequestHead, RequestParser
+from sealgate.gateway.platform.alarm import Alarm
 
 _AHEAD: Final = 8  # pieces that are read while they wait for their turn,
 _AHEAD_BYTES: Final = 16 * 1024  # and their bytes; the piece that goes beyond is taken whole

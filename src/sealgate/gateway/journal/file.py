@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from sealgate.gateway.host.ownership import WRITABLE_BY_OTHERS, foreign, is_trusted
 from sealgate.gateway.journal.tables import ADDED, SCHEMA, VERSION
+from sealgate.gateway.platform.ownership import WRITABLE_BY_OTHERS, foreign, is_trusted
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed

@@ -14,9 +14,9 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.limits.memory import Snapshot, is_limit
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import connect
 from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.platform.system import System
 
 UNREAD_FIX = "nothing after an update, else check journal.file; the gateway learns them anew"
 
@@ -77,10 +77,10 @@ def _is_restorable(limit: object) -> bool:
 class LimitsKeeper:
     """Writes what is learned from time to time, and once more at the end."""
 
-    def __init__(self, table: LimitsTable, host: Host) -> None:
+    def __init__(self, table: LimitsTable, system: System) -> None:
         self._table = table
         self._subjects: Mapping[str, RateScheduler] = {}
-        self._host = host
+        self._system = system
 
     def follow(self, subjects: Mapping[str, RateScheduler]) -> None:
         """Keep these from now on."""
@@ -96,7 +96,7 @@ class LimitsKeeper:
         for subject in subjects:
             if subject not in self._subjects:
                 try:
-                    kept[subject] = self._table.learned(subject, self._host.wall())
+                    kept[subject] = self._table.learned(subject, self._system.wall())
                 except sqlite3.Error as error:
                     refused[subject] = error
         if refused:
@@ -107,13 +107,13 @@ class LimitsKeeper:
     async def run(self) -> None:
         """Write until cancelled."""
         while True:
-            await self._host.sleep(_INTERVAL_S)
+            await self._system.sleep(_INTERVAL_S)
             await self.keep()
 
     async def keep(self) -> None:
         """Write now; a disk that refuses is told in the log."""
         learned = {subject: scheduler.snapshot() for subject, scheduler in self._subjects.items()}
         try:
-            await asyncio.to_thread(self._table.keep, learned, self._host.wall())
+            await asyncio.to_thread(self._table.keep, learned, self._system.wall())
         except sqlite3.Error as error:
             log.warning("journal_not_written", cause=str(error), fix="free space, or check journal.file")

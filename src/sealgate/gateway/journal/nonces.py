@@ -14,10 +14,10 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.venues.scheme import Nonces
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.file import JournalError, connect, told
 from sealgate.gateway.journal.lock import is_in_use
 from sealgate.gateway.journal.writer import HANGS_AFTER_S
+from sealgate.gateway.platform.system import System
 
 _AGAIN_S = 1.0
 _HANGS = "the disk does not answer"
@@ -77,16 +77,16 @@ def nonce_of_command(file: Path | None, nonces: Nonces, now_ms: int) -> tuple[by
 class NoncesKeeper:
     """Reserves nonces before they are used. One write serves all requests of a key that wait for it."""
 
-    def __init__(self, table: NoncesTable, host: Host) -> None:
+    def __init__(self, table: NoncesTable, system: System) -> None:
         self._table = table
-        self._host = host
+        self._system = system
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._again_at = 0.0  # while the disk refuses or hangs nobody waits
         self._is_trouble_told = False
 
     async def reserve(self, nonces: Nonces, alias: str, now_ms: int) -> None:
         """Return when the next ones are reserved, or cannot be. `now_ms` is the exchange's time."""
-        while nonces.lacks(now_ms) and self._host.now() >= self._again_at:
+        while nonces.lacks(now_ms) and self._system.now() >= self._again_at:
             task = self._writing.get(nonces.place)
             if task is None:
                 task = asyncio.create_task(self._write(nonces, alias, now_ms))
@@ -106,7 +106,7 @@ class NoncesKeeper:
         try:
             kept = await asyncio.to_thread(self._table.raise_to, nonces.place, until)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must not try it without end
-            self._again_at = self._host.now() + _AGAIN_S
+            self._again_at = self._system.now() + _AGAIN_S
             self._tell(str(error) or type(error).__name__)
         else:
             self._again_at = 0.0

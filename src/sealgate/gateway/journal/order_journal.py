@@ -12,7 +12,6 @@ from sealgate.core.endings import Ending
 from sealgate.core.policy import Passed
 from sealgate.core.replays import Kept
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import orders, rows
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import check_made, connect, told
@@ -20,6 +19,7 @@ from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.lock import Lock
 from sealgate.gateway.journal.rows import Order
 from sealgate.gateway.journal.writer import HANGS_AFTER_S, Item, Writer
+from sealgate.gateway.platform.system import System
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
 MOST_REPLAYS = 10_000  # of one bot, that are kept, and read at the start
@@ -34,15 +34,15 @@ class OrderJournal:
     blocks while the file is checked.
     """
 
-    def __init__(self, file: Path, keeping: Keeping, host: Host) -> None:
+    def __init__(self, file: Path, keeping: Keeping, system: System) -> None:
         self._keeping = keeping
-        self._host = host
+        self._system = system
         self._loop = asyncio.get_running_loop()
         self._lock = Lock(file)
         try:
             ledger = Ledger(file, keeping)
             self._kept = self._recover(file, ledger)
-            self._writer = Writer(ledger, keeping, host, self._ages)
+            self._writer = Writer(ledger, keeping, system, self._ages)
         except BaseException:
             self._lock.release()
             raise
@@ -85,7 +85,7 @@ class OrderJournal:
 
     def ended(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
-        settled_ms = int(self._ages.written_at(self._host.wall(), self._host.now()) * 1000)
+        settled_ms = int(self._ages.written_at(self._system.wall(), self._system.now()) * 1000)
         self._writer.put(Item(rows.settled_row(order, ending, settled_ms)))
 
     @property
@@ -102,14 +102,14 @@ class OrderJournal:
             self._lock.release()
 
     def _wall_ms(self) -> int:
-        return int(self._host.wall() * 1000)
+        return int(self._system.wall() * 1000)
 
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
         with told(file), closing(connect(file)) as database:
             check_made(database, file)
             orders.recover(database)
             ledger.read_doubts(database)
-            self._ages = Ages(self._host.wall(), self._host.now(), orders.newest_s(database))
+            self._ages = Ages(self._system.wall(), self._system.now(), orders.newest_s(database))
             self._passed = self._read_passed(database)
             _tell(ledger.in_doubt, ledger.doubts)
             since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
@@ -117,8 +117,8 @@ class OrderJournal:
 
     def _read_passed(self, database: sqlite3.Connection) -> dict[str, list[Passed]]:
         """Read them as of the end of their second, so that they count too long rather than too short."""
-        now = self._host.now()
-        wall = self._ages.judged_at(self._host.wall(), now)
+        now = self._system.now()
+        wall = self._ages.judged_at(self._system.wall(), now)
         found: dict[str, list[Passed]] = {}
         for bot, at_s, count in orders.passed(database):
             found.setdefault(bot, []).append(Passed(now - max(0.0, wall - at_s - 1), count))

@@ -22,11 +22,11 @@ from typing import NamedTuple
 import structlog
 
 from sealgate.core.doubts import JournalStatus
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.rows import Row, is_sent, is_unknown
+from sealgate.gateway.platform.system import System
 
 HANGS_AFTER_S = 2.0  # in one write; no order waits for longer
 
@@ -54,11 +54,11 @@ class Item(NamedTuple):
 class Writer:
     """The thread and its queue. Made in a running loop, whose futures it answers."""
 
-    def __init__(self, ledger: Ledger, keeping: Keeping, host: Host, ages: Ages) -> None:
+    def __init__(self, ledger: Ledger, keeping: Keeping, system: System, ages: Ages) -> None:
         self._ledger = ledger
         self._ages = ages
         self._keeping = keeping
-        self._host = host
+        self._system = system
         self._loop = asyncio.get_running_loop()
         self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._owed: list[Row] = []
@@ -95,7 +95,7 @@ class Writer:
     @property
     def is_hanging(self) -> bool:
         """Whether the disk does not answer."""
-        return self._host.now() - self._busy_since >= HANGS_AFTER_S
+        return self._system.now() - self._busy_since >= HANGS_AFTER_S
 
     def tell_hang(self) -> None:
         """Say in the log that the disk does not answer, if it does not; once until it does."""
@@ -117,17 +117,17 @@ class Writer:
             with self._timed():
                 self._write([item for item in items if item is not None])
             is_running = None not in items
-            if self._host.now() >= self._look_at or not is_running:
+            if self._system.now() >= self._look_at or not is_running:
                 with self._timed():
                     self._attempt(self._look_after)
-                self._look_at = self._host.now() + _LOOK_S
+                self._look_at = self._system.now() + _LOOK_S
         if self._owed:
             log.error("journal_incomplete", orders=len(self._owed), fix="they are in doubt at the next start")
         self._ledger.close()
 
     @contextlib.contextmanager
     def _timed(self) -> Iterator[None]:
-        self._busy_since = self._host.now()
+        self._busy_since = self._system.now()
         yield
         self._busy_since = math.inf
         if self._is_hang_told:
@@ -139,7 +139,7 @@ class Writer:
         """Wait until there is something to do; return all that is there, None at its end to stop."""
         items: list[Item | None] = []
         with contextlib.suppress(queue.Empty):
-            items.append(self._queue.get(timeout=max(0.0, self._look_at - self._host.now())))
+            items.append(self._queue.get(timeout=max(0.0, self._look_at - self._system.now())))
             while items[-1] is not None and len(items) < _MOST_AT_ONCE:
                 items.append(self._queue.get_nowait())
         return items
@@ -167,7 +167,7 @@ class Writer:
     def _look_after(self) -> None:
         """Write what is owed and look after the file; what gets so far has shown that the disk is back."""
         self._ledger.write(self._owed)
-        self._ledger.look_after(self._ages.judged_at(self._host.wall(), self._host.now()))
+        self._ledger.look_after(self._ages.judged_at(self._system.wall(), self._system.now()))
         if self._trouble is not None:
             log.warning("journal_recovered", written_late=len(self._owed))
         self._trouble = None

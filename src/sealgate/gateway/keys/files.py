@@ -12,8 +12,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sealgate.gateway.host.ownership import folder_fault, foreign, is_trusted
 from sealgate.gateway.keys.reading import MAX_BYTES, SecretError, read_all
+from sealgate.gateway.platform.ownership import folder_fault, foreign, is_trusted
 
 _FORBIDDEN_BITS = 0o077
 _GROUP_READ = 0o040

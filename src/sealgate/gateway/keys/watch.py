@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from sealgate.config import Config
 from sealgate.core.debounce import Debounce
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 _LOOK_S = 1.0
 
@@ -20,10 +20,10 @@ State = tuple[tuple[str, str, tuple[int, ...] | None], ...]
 class SecretWatch:
     """Watches the files that a configuration names; `config` returns the one in use."""
 
-    def __init__(self, config: Callable[[], Config], environ: Mapping[str, str], host: Host) -> None:
+    def __init__(self, config: Callable[[], Config], environ: Mapping[str, str], system: System) -> None:
         self._config = config
         self._environ = environ
-        self._host = host
+        self._system = system
         self._debounce = Debounce(self.look(config()))
 
     def note(self, seen: State) -> None:
@@ -33,7 +33,7 @@ class SecretWatch:
     async def run(self, on_change: Callable[[], Awaitable[None]]) -> None:
         """Call once for each change, when it has come to rest."""
         while True:
-            await self._host.sleep(_LOOK_S)
+            await self._system.sleep(_LOOK_S)
             if self._debounce.look(await asyncio.to_thread(self.look, self._config())):
                 await on_change()
 

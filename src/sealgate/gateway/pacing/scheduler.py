@@ -16,7 +16,7 @@ from sealgate.core.limits.memory import Snapshot
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import PacerStatus, SharingStatus
 from sealgate.errors import Refusal
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 
 if TYPE_CHECKING:
     from sealgate.core.sharing.member_pacer import MemberPacer
@@ -127,9 +127,9 @@ class Permit:
 class RateScheduler:
     """The line of one key. `sharing` is set where other gateways use the key, too."""
 
-    def __init__(self, pacer: "Pacer | MemberPacer", host: Host) -> None:
+    def __init__(self, pacer: "Pacer | MemberPacer", system: System) -> None:
         self._pacer = pacer
-        self._host = host
+        self._system = system
         self.sharing: Sharing | None = None
         self._waiting: dict[str, asyncio.Future[Shared | None]] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -153,7 +153,7 @@ class RateScheduler:
 
         Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
         """
-        refused = self._pacer.enter(claim, self._host.now())
+        refused = self._pacer.enter(claim, self._system.now())
         if refused is not None:
             raise _refusal(refused)
         waiting: asyncio.Future[Shared | None] = asyncio.get_running_loop().create_future()
@@ -169,7 +169,7 @@ class RateScheduler:
             raise
         if shared is not None and shared.claim is not claim:
             return shared
-        permit = Permit(self, claim, self._host.now())
+        permit = Permit(self, claim, self._system.now())
         permit.has_waited, permit.shared = True, shared
         return permit
 
@@ -190,7 +190,7 @@ class RateScheduler:
             fix = _LIFT if self.sharing is None else _LIFT_SHARED
             log.warning("long_pause", stated_s=reply.retry_after_s, words=reply.ban or None, fix=fix)
         if now is None:
-            now = self._host.now()
+            now = self._system.now()
         self._pacer.answered(claim, now, reply)
         self.go_on(now)
 
@@ -201,7 +201,7 @@ class RateScheduler:
         elif not self._waiting and self._timer is None:
             return
         if now is None:
-            now = self._host.now()
+            now = self._system.now()
         release = self._pacer.release(now)
         sharing = {claim.id: Shared(claim) for _, claim in release.shared}
         for claim in release.go:
@@ -241,15 +241,15 @@ class RateScheduler:
 
     def snapshot(self) -> Snapshot:
         """Return what was learned of the limit, to be kept over a restart."""
-        return self._pacer.snapshot(self._host.now())
+        return self._pacer.snapshot(self._system.now())
 
     def restore(self, kept: Snapshot) -> None:
         """Start from what was kept; before the first request."""
-        self._pacer.restore(kept, self._host.now())
+        self._pacer.restore(kept, self._system.now())
 
     def status(self) -> PacerStatus:
         """Return what waits here, until when, what was learned of the limit, and who shares it."""
-        status = self._pacer.status(self._host.now())
+        status = self._pacer.status(self._system.now())
         return status if self.sharing is None else replace(status, sharing=self.sharing.status())
 
 

@@ -11,9 +11,9 @@ from sealgate.core.outcome import Conclusion
 from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
 from sealgate.core.venues.scheme import Nonces, Sealer
 from sealgate.errors import Refusal
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import NoncesKeeper, Order, OrderJournal
 from sealgate.gateway.journal.rows import kept_body
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply
 
@@ -28,13 +28,13 @@ class Bookkeeping:
         self,
         replays: Replays,
         journal: OrderJournal | None,
-        host: Host,
+        system: System,
         nonces: NoncesKeeper | None = None,
     ) -> None:
         self._replays = replays
         self._nonces = nonces
         self._journal = journal
-        self._host = host
+        self._system = system
         self._unknown = 0
 
     def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
@@ -47,7 +47,7 @@ class Bookkeeping:
             return None
         target, bare_body = sealer.bare(ticket.method, ticket.target, body)
         name, content = Name(ticket.bot.name, key), digest(ticket.method, target, ticket.key, bare_body)
-        begun = self._replays.begin(name, content, self._host.now())
+        begun = self._replays.begin(name, content, self._system.now())
         if isinstance(begun, Fresh):
             context.name, context.digest = name, content
             return None
@@ -93,7 +93,7 @@ class Bookkeeping:
             timestamp_ms=context.timestamp_ms,
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
-            sent_ms=int(self._host.wall() * 1000),
+            sent_ms=int(self._system.wall() * 1000),
             counted=0 if context.used is None else context.used[1].orders,
             sent_body=kept_body(body),
         )
@@ -119,7 +119,7 @@ class Bookkeeping:
             context.conclusion, context.fence_ms, reply, is_own=is_own, is_limited=context.is_limited
         )
         if context.name is not None:
-            self._replays.finish(context.name, ending, self._host.now())
+            self._replays.finish(context.name, ending, self._system.now())
         if context.order is not None and self._journal is not None:
             self._journal.ended(context.order, ending)
 

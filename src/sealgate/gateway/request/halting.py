@@ -9,8 +9,8 @@ import structlog
 from sealgate.core.admission import Ticket
 from sealgate.core.halts import UNKNOWN, Halt, Halts, Origin, Scope, is_stoppable
 from sealgate.errors import Refusal
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.journal import HaltsTable, JournalError
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.in_flight import InFlightRequests
 
@@ -41,10 +41,10 @@ class Halting:
     `is_draining` is set once, when the gateway begins to shut down: no new order begins from then on.
     """
 
-    def __init__(self, in_flight: InFlightRequests, table: HaltsTable | None, host: Host) -> None:
+    def __init__(self, in_flight: InFlightRequests, table: HaltsTable | None, system: System) -> None:
         self._in_flight = in_flight
         self._table = table
-        self._host = host
+        self._system = system
         self._writing = asyncio.Lock()
         self.is_draining = False
         self.halts = table.read() if table is not None else Halts()
@@ -63,7 +63,7 @@ class Halting:
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
         """Stop the orders of a scope, those that wait included."""
         before = self.halts
-        self.halts = before.extended(scope, int(self._host.wall() * 1000), origin)
+        self.halts = before.extended(scope, int(self._system.wall() * 1000), origin)
         refused = self._in_flight.stop(self._reason)
         log.warning("orders_halted", refused=refused, **_logged(scope, origin))
         return Halted(self.halts, refused, await self._keep(), had_been=self.halts is before)

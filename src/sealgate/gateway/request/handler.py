@@ -13,8 +13,8 @@ from sealgate.core.outcome import Outcome
 from sealgate.core.wrong_tokens import WrongTokens
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.peer import origin_of
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.server import Incoming
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, RequestContext
 from sealgate.gateway.request.in_flight import InFlightRequests
@@ -35,28 +35,33 @@ class Handler:
     """
 
     def __init__(
-        self, pipeline: Pipeline, in_flight: InFlightRequests, books: Bookkeeping, host: Host, report: Report
+        self,
+        pipeline: Pipeline,
+        in_flight: InFlightRequests,
+        books: Bookkeeping,
+        system: System,
+        report: Report,
     ) -> None:
         self.pipeline = pipeline
         self._in_flight = in_flight
         self._books = books
-        self._host = host
+        self._system = system
         self._report = report
         self._wrong_tokens = WrongTokens()
 
     async def handle(self, request: Incoming) -> bool:
         """Serve one request of a bot, and return whether its connection may stay."""
         bot = request.connection
-        context = RequestContext(self._host.request_id(), self._host.now(), request.head.method, bot.task)
+        context = RequestContext(self._system.request_id(), self._system.now(), request.head.method, bot.task)
         bot.on_hang_up = context.hang_up
         reply: Reply | None = None
-        self._in_flight.begin(context, self.pipeline.tree.upstream)
+        self._in_flight.begin(context, self.pipeline.generation.upstream)
         try:
             reply = await self._answer(self.pipeline, request, context)
             if reply.remainder is None:
                 self._books.ended(context, reply)
             else:
-                context.enter(BOT, self._host.now())
+                context.enter(BOT, self._system.now())
             return await write_reply(request, reply, context.notes(), is_last=self.pipeline.is_draining)
         except (ConnectionError, asyncio.CancelledError):
             if not context.is_over and reply is not None:
@@ -70,7 +75,7 @@ class Handler:
             if not context.is_over:
                 self._books.ended(context, None)
             self._in_flight.end(context)
-            context.end(_GONE if reply is None else reply.status, self._host.now())
+            context.end(_GONE if reply is None else reply.status, self._system.now())
             self._report(context)
 
     @property
@@ -80,10 +85,10 @@ class Handler:
 
     def refuse_malformed(self, refusal: Refusal) -> bytes:
         """Return the reply to what could not even be parsed, and report it."""
-        context = RequestContext(self._host.request_id(), self._host.now(), "other")
+        context = RequestContext(self._system.request_id(), self._system.now(), "other")
         context.refusal = refusal
-        reply = problem(refusal, context.request_id, self._host.wall())
-        context.end(reply.status, self._host.now())
+        reply = problem(refusal, context.request_id, self._system.wall())
+        context.end(reply.status, self._system.now())
         self._report(context)
         return closing_bytes(reply, context.notes())
 
@@ -110,9 +115,9 @@ class Handler:
                 log.exception("internal_error", request_id=context.request_id)
             context.refusal = Refusal("internal_error", "The gateway failed while handling this request.")
         if delay_s:
-            await self._host.sleep(delay_s)
-        context.enter(OWN, self._host.now())  # whatever it was refused in ends here, the wait in line too
-        return problem(context.refusal, context.request_id, self._host.wall())
+            await self._system.sleep(delay_s)
+        context.enter(OWN, self._system.now())  # whatever it was refused in ends here, the wait in line too
+        return problem(context.refusal, context.request_id, self._system.wall())
 
     def _delay_s(self, request: Incoming, refusal: Refusal) -> float:
         """Return for how long to hold a refusal back: only that of a wrong token, not of a missing one."""
@@ -121,4 +126,4 @@ class Handler:
         if not any(name.lower() == b"authorization" for name, _ in request.head.fields):
             return 0.0
         bot = request.connection
-        return self._wrong_tokens.note(origin_of(bot.transport, bot.peer), self._host.now())
+        return self._wrong_tokens.note(origin_of(bot.transport, bot.peer), self._system.now())

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from sealgate.core.key_health import BreakerState, KeyFault, is_mismatch, key_fault
+from sealgate.core.key_breaker import BreakerState, KeyFault, is_mismatch, key_fault
 from sealgate.core.routes import Auth
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.errors import Refusal
-from sealgate.gateway.host.host import Host
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.in_flight import InFlightRequests
 
@@ -31,10 +31,10 @@ class KeyBreaker:
     `record` is what the exchange's list says of it, None as long as that is not known.
     """
 
-    def __init__(self, alias: str, in_flight: InFlightRequests, host: Host) -> None:
+    def __init__(self, alias: str, in_flight: InFlightRequests, system: System) -> None:
         self._alias = alias
         self._in_flight = in_flight
-        self._host = host
+        self._system = system
         self.state = BreakerState()
         self.record: KeyRecord | None = None
 
@@ -42,7 +42,7 @@ class KeyBreaker:
         """Let a request pass, as the trial where the key is disabled. Raises Refusal `key_disabled`."""
         if self.state.fault is None:
             return
-        now = self._host.now()
+        now = self._system.now()
         if not self.state.may_go(now):
             raise self._refusal(self.state.fault, now)
         self.state = self.state.tried(now)
@@ -52,7 +52,7 @@ class KeyBreaker:
         before = self.state
         if verdict.means in _HARMLESS and before.is_proven and not before.mismatches:
             return
-        now = self._host.now()
+        now = self._system.now()
         fault = key_fault(verdict)
         if fault is not None:
             self.state = before.refused(fault, sent_at, now)

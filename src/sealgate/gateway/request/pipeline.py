@@ -17,17 +17,17 @@ from sealgate.core.validity import begin_validity
 from sealgate.core.venues.replies import Means
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.body import read_body, whole_body
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.keys.sealing import check_session, sealed_request
 from sealgate.gateway.pacing.scheduler import Permit, Shared
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
+from sealgate.gateway.request.generation import Generation, LiveKey
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.request.replies import Reply, passed_on
-from sealgate.gateway.request.tree import LiveKey, Tree
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
 
@@ -56,11 +56,11 @@ class _Admitted:
 class Pipeline:
     """Carries the requests of one tree."""
 
-    def __init__(self, tree: Tree, books: Bookkeeping, halting: Halting, host: Host) -> None:
-        self.tree = tree
+    def __init__(self, generation: Generation, books: Bookkeeping, halting: Halting, system: System) -> None:
+        self.generation = generation
         self._books = books
         self._halting = halting
-        self._host = host
+        self._system = system
         self.heads: HeadMemory[RequestHead] = HeadMemory()  # of requests that were admitted
         self._tickets = TicketMemory()
         self._recent_reads: RecentReads[Shared] = RecentReads()
@@ -84,7 +84,7 @@ class Pipeline:
         """
         ticket = self._admit(request, context)
         if request.body.is_whole:
-            body = whole_body(request, self.tree.rules.max_body)
+            body = whole_body(request, self.generation.rules.max_body)
         else:
             body = await self._read(ticket, request, context)
         if body and ticket.route.is_bodiless:
@@ -95,7 +95,7 @@ class Pipeline:
         if checks is not None and checks.valid_ms:
             self._limit_validity(ticket, checks.valid_ms, request.read_at or context.started, context)
         if checks is not None and checks.guard is not None:
-            passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._host.now())
+            passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._system.now())
             if isinstance(passed, str):
                 context.detail = passed
             else:
@@ -108,7 +108,7 @@ class Pipeline:
 
     def _limit_validity(self, ticket: Ticket, valid_ms: int, since: float, context: RequestContext) -> None:
         """Fix when X-Gateway-Valid-Ms ends, of an order whose head was read at `since`. Raises Refusal."""
-        key = self.tree.live_keys[ticket.key].key
+        key = self.generation.live_keys[ticket.key].key
         window_ms = key.recv_window_ms if key.dates_back and ticket.route.auth is _SIGNED else None
         context.validity = begin_validity(valid_ms, since, key.alias, window_ms)
         context.give_up_at = min(context.give_up_at, context.validity.until)
@@ -138,10 +138,10 @@ class Pipeline:
 
     def _admit(self, request: Incoming, context: RequestContext) -> Ticket:
         ticket = self._remembered(request, context) or self._admit_anew(request, context)
-        live_key = self.tree.live_keys[ticket.key]
+        live_key = self.generation.live_keys[ticket.key]
         check_session(ticket, live_key.key)
         context.breaker = live_key.breaker
-        context.admitted(ticket, self.tree.limits.max_wait_s, self.tree.limits.total_timeout_s)
+        context.admitted(ticket, self.generation.limits.max_wait_s, self.generation.limits.total_timeout_s)
         return ticket
 
     def _remembered(self, request: Incoming, context: RequestContext) -> Ticket | None:
@@ -155,7 +155,7 @@ class Pipeline:
 
     def _admit_anew(self, request: Incoming, context: RequestContext) -> Ticket:
         """Return the ticket of a head, and remember it; a refusal is never remembered."""
-        head, rules, peer = request.head, self.tree.rules, request.connection.peer
+        head, rules, peer = request.head, self.generation.rules, request.connection.peer
         fields = rules.headers.sort(head.fields)
         own_id = admission.request_id(fields)
         context.request_id = own_id or context.request_id
@@ -173,19 +173,19 @@ class Pipeline:
         return ticket
 
     async def _read(self, ticket: Ticket, request: Incoming, context: RequestContext) -> bytes:
-        context.enter(BOT, self._host.now())
+        context.enter(BOT, self._system.now())
         body = await read_body(
             request,
-            self.tree.rules.max_body,
-            self.tree.limits.body_timeout_s,
+            self.generation.rules.max_body,
+            self.generation.limits.body_timeout_s,
             expects_continue=b"expect" in ticket.head.kept,
         )
-        context.enter(OWN, self._host.now())
+        context.enter(OWN, self._system.now())
         return body
 
     def _recall(self, ticket: Ticket, body: bytes, context: RequestContext) -> Reply | None:
         """Return what was answered before; refuse a new order while draining."""
-        sealer = self.tree.live_keys[ticket.key].key.sealer
+        sealer = self.generation.live_keys[ticket.key].key.sealer
         known = self._books.begin(ticket, body, sealer, context)
         if known is None and self._halting.is_draining and ticket.route.lane is Lane.ORDER:
             raise Refusal("draining", "The gateway is shutting down.")
@@ -198,7 +198,7 @@ class Pipeline:
         """
         self._halting.check(ticket)
         if ticket.route.auth is _SIGNED:
-            self.tree.live_keys[ticket.key].breaker.pass_or_refuse()
+            self.generation.live_keys[ticket.key].breaker.pass_or_refuse()
 
     def _alike(self, ticket: Ticket, body: bytes) -> Hashable:
         """Return what a read has in common with those that may have its reply: all that is sent, and the key.
@@ -209,21 +209,21 @@ class Pipeline:
 
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext) -> Shared | None:
         """Return what was sent a moment ago and is alike. A disabled key is tried at the exchange itself."""
-        if not context.may_share or self.tree.live_keys[ticket.key].breaker.state.fault is not None:
+        if not context.may_share or self.generation.live_keys[ticket.key].breaker.state.fault is not None:
             return None
-        shared = self._recent_reads.find(self._alike(ticket, body), self._host.now())
+        shared = self._recent_reads.find(self._alike(ticket, body), self._system.now())
         return None if shared is None or shared.came_to_nothing else shared
 
     async def _go_along(self, shared: Shared, ticket: Ticket, context: RequestContext) -> Answer | None:
         """Take what another's attempt brings as one's own; return None where it is to be sent after all."""
-        context.enter(UPSTREAM, now := self._host.now())
+        context.enter(UPSTREAM, now := self._system.now())
         try:
             async with asyncio.timeout(max(0.0, context.ends_at - now)):
                 attempt = await shared.wait()
         except TimeoutError:
             detail = "The read that was sent for this one, too, got no answer in time."
             raise Refusal("upstream_timeout", detail) from None
-        context.enter(OWN, now := self._host.now())
+        context.enter(OWN, now := self._system.now())
         context.has_shared, context.may_share = True, not shared.is_too_large
         if not isinstance(attempt, Answer | Failure):
             return None
@@ -258,60 +258,60 @@ class Pipeline:
     def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Permit | None:
         """Return the permit of a request that need not wait. Raises Refusal `halted`."""
         self._halting.check(ticket)
-        now, scheduler, is_clock_good = self._host.now(), self.tree.open_scheduler, True
+        now, scheduler, is_clock_good = self._system.now(), self.generation.open_scheduler, True
         serial = ""
         if ticket.route.auth is not _OPEN:
-            live_key = self.tree.live_keys[ticket.key]
+            live_key = self.generation.live_keys[ticket.key]
             scheduler = live_key.scheduler
             serial = live_key.serial if ticket.route.auth is _SIGNED else ""
-            is_clock_good = self.tree.clock.is_good_for(live_key.key.recv_window_ms, now)
+            is_clock_good = self.generation.clock.is_good_for(live_key.key.recv_window_ms, now)
         if context.resends or not is_clock_good:
             return None
         return scheduler.pass_at_once(context.claim(ticket, serial), now)
 
     async def _wait(self, ticket: Ticket, body: bytes, context: RequestContext) -> Permit | Shared:
         """Wait for what a resend waits for, for the clock, and in line, where alike reads go as one."""
-        context.enter(QUEUE, self._host.now())
-        scheduler, serial = self.tree.open_scheduler, ""
+        context.enter(QUEUE, self._system.now())
+        scheduler, serial = self.generation.open_scheduler, ""
         if context.resends:
             await self._wait_for_resend(context)
         if ticket.route.auth is not _OPEN:
-            live_key = self.tree.live_keys[ticket.key]
+            live_key = self.generation.live_keys[ticket.key]
             scheduler = live_key.scheduler
             serial = live_key.serial if ticket.route.auth is _SIGNED else ""
-            await self.tree.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
+            await self.generation.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
         is_shared = ticket.route.share_s is not None and context.may_share
         claim = context.claim(ticket, serial, self._alike(ticket, body) if is_shared else None)
-        permit = scheduler.pass_at_once(claim, self._host.now()) or await scheduler.pass_through(claim)
-        context.enter(OWN, self._host.now())
+        permit = scheduler.pass_at_once(claim, self._system.now()) or await scheduler.pass_through(claim)
+        context.enter(OWN, self._system.now())
         return permit
 
     async def _wait_for_resend(self, context: RequestContext) -> None:
         """Wait for what a resend waits for: the backoff, or a fresh sample of the clock."""
         if context.resends[-1] == TIMESTAMP:
-            await self.tree.clock.wait_for_resync(context.give_up_at)
-            context.has_resynced(self.tree.clock.step_since(context.sent_at))
-        elif (left := context.not_before - self._host.now()) > 0:
-            await self._host.sleep(left)
+            await self.generation.clock.wait_for_resync(context.give_up_at)
+            context.has_resynced(self.generation.clock.step_since(context.sent_at))
+        elif (left := context.not_before - self._system.now()) > 0:
+            await self._system.sleep(left)
 
     def _take_idle(self, ticket: Ticket, context: RequestContext) -> UpstreamConnection | None:
         if context.needs_new_connection:
             return None
-        return self.tree.upstream.take(ticket.route.lane, may_be_lost=_may_be_lost(ticket, context))
+        return self.generation.upstream.take(ticket.route.lane, may_be_lost=_may_be_lost(ticket, context))
 
     async def _connect(
         self, ticket: Ticket, permit: Permit, context: RequestContext
     ) -> UpstreamConnection | Failure | None:
         """Wait for a connection; return None where a pause began before there was one."""
-        context.enter(UPSTREAM, now := self._host.now())
+        context.enter(UPSTREAM, now := self._system.now())
         permit.has_waited = True
-        connection = await self.tree.upstream.connect(
+        connection = await self.generation.upstream.connect(
             ticket.route.lane,
             self._time_left_s(context, now),
             context.give_up_at - now,
             is_new=context.needs_new_connection,
         )
-        context.enter(OWN, now := self._host.now())
+        context.enter(OWN, now := self._system.now())
         if not permit.is_paused(now):
             return connection
         if isinstance(connection, UpstreamConnection):
@@ -327,7 +327,7 @@ class Pipeline:
         context: RequestContext,
     ) -> Answer | Failure | None:
         """Stamp, sign and send, once. Return what came of it, None where it must wait once more, unsent."""
-        live_key, now = self.tree.live_keys[ticket.key], self._host.now()
+        live_key, now = self.generation.live_keys[ticket.key], self._system.now()
         try:  # what fails in here was not sent, and the connection serves the next
             if live_key.nonces.is_number and ticket.route.auth is _SIGNED:
                 now = await self._reserve(live_key, ticket.key, permit, now)
@@ -335,11 +335,13 @@ class Pipeline:
             if self._books.must_record(ticket):
                 permit.has_waited = True
                 await self._record(ticket, live_key, body, context)
-                now = self._host.now()
+                now = self._system.now()
             timeout_s = self._time_left_s(context, now)
             # Nothing may be waited for between the nonce and the first byte.
             stamp_ms, nonce = context.timestamp_ms, live_key.nonces.take(context.timestamp_ms)
-            data = sealed_request(self.tree.upstream.head, ticket, live_key.key, (stamp_ms, nonce), body)
+            data = sealed_request(
+                self.generation.upstream.head, ticket, live_key.key, (stamp_ms, nonce), body
+            )
         except BaseException:
             connection.release()
             raise
@@ -366,18 +368,18 @@ class Pipeline:
 
     async def _reserve(self, live_key: LiveKey, alias: str, permit: Permit, now: float) -> float:
         """Let the journal know of nonces that rise before they are used; return what time it is then."""
-        now_ms = self.tree.clock.timestamp_ms(now)
+        now_ms = self.generation.clock.timestamp_ms(now)
         if not self._books.must_reserve(live_key.nonces, now_ms):
             return now
         permit.has_waited = True
         await self._books.reserve(live_key.nonces, alias, now_ms)
-        return self._host.now()
+        return self._system.now()
 
     def _stamp(
         self, ticket: Ticket, live_key: LiveKey, body: bytes, now: float, context: RequestContext
     ) -> None:
         """Choose the timestamp."""
-        key, clock = live_key.key, self.tree.clock
+        key, clock = live_key.key, self.generation.clock
         content = key.sealer.content(ticket.method, ticket.target, body)
         now_ms = clock.timestamp_ms(now)
         if context.validity is None:
@@ -396,19 +398,19 @@ class Pipeline:
         fresh_s = _FRESH * live_key.key.recv_window_ms / 1000
         if await self._record_takes_s(ticket, body, context) < fresh_s:
             return
-        self._stamp(ticket, live_key, body, self._host.now(), context)
+        self._stamp(ticket, live_key, body, self._system.now(), context)
         if (took_s := await self._record_takes_s(ticket, body, context)) >= fresh_s:
             detail = f"The journal took {took_s:.1f} s to write it, by when its timestamp was too old."
             raise Refusal("halted", detail)
 
     async def _record_takes_s(self, ticket: Ticket, body: bytes, context: RequestContext) -> float:
-        since = self._host.now()
+        since = self._system.now()
         try:
             async with asyncio.timeout(self._time_left_s(context, since)):
                 await self._books.intent(ticket, body, context)
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal could not record it in time.") from None
-        return self._host.now() - since
+        return self._system.now() - since
 
     def _time_left_s(self, context: RequestContext, now: float) -> float:
         time_left_s = context.ends_at - now
@@ -416,7 +418,7 @@ class Pipeline:
             raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
         if context.validity is not None:
             context.validity.check(now)
-        return min(self.tree.limits.total_timeout_s, time_left_s)
+        return min(self.generation.limits.total_timeout_s, time_left_s)
 
     def _learn(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext
@@ -425,7 +427,7 @@ class Pipeline:
 
         Raises Refusal where it is given up.
         """
-        now = self._host.now()
+        now = self._system.now()
         self._observe(ticket, attempt, permit, context, now)
         context.came_back(now)
         return self._judge_attempt(ticket, attempt, context, now)
@@ -434,7 +436,7 @@ class Pipeline:
         self, ticket: Ticket, attempt: Answer | Failure, context: RequestContext, now: float
     ) -> Answer | None:
         if isinstance(attempt, Answer):
-            reply = judge_reply(attempt, ticket, context, self.tree.limits.replay)
+            reply = judge_reply(attempt, ticket, context, self.generation.limits.replay)
             context.concludes(reply.conclusion)
             if isinstance(reply, Deliver):
                 return attempt
@@ -453,12 +455,12 @@ class Pipeline:
         """Let pacer, clock and key learn. What cannot be learned from a reply must not lose the reply."""
         try:
             if isinstance(attempt, Failure):
-                observe_failure(attempt, permit, context, self.tree.clock, now)
+                observe_failure(attempt, permit, context, self.generation.clock, now)
                 return
-            counters = self.tree.config.venue.limits.counters
-            observe(attempt, permit, ticket, context, self.tree.clock, now, counters)
+            counters = self.generation.config.venue.limits.counters
+            observe(attempt, permit, ticket, context, self.generation.clock, now, counters)
             if ticket.route.auth is _SIGNED:
-                self.tree.live_keys[ticket.key].breaker.observe(
+                self.generation.live_keys[ticket.key].breaker.observe(
                     attempt.status, attempt.verdict, context.sent_at
                 )
         except Exception:

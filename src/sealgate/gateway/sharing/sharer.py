@@ -14,9 +14,9 @@ import structlog
 from sealgate.core.limits.status import SharingStatus
 from sealgate.core.sharing.plain import MessageError
 from sealgate.core.sharing.seat import Seat, TooMuchError
-from sealgate.gateway.host.alarm import Alarm
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.platform.alarm import Alarm
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.sharing.table import TIMEOUT_S, TROUBLE, Session, Table, words
 
 _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
@@ -27,12 +27,14 @@ log = structlog.get_logger("sealgate.sharing")
 class Sharer:
     """The `sharing` of a scheduler."""
 
-    def __init__(self, alias: str, seat: Seat, table: Table, scheduler: RateScheduler, host: Host) -> None:
+    def __init__(
+        self, alias: str, seat: Seat, table: Table, scheduler: RateScheduler, system: System
+    ) -> None:
         self._alias = alias
         self._seat = seat
         self._table = table
         self._scheduler = scheduler
-        self._host = host
+        self._system = system
         self._wake = asyncio.Event()
         self._sleeps_until = -math.inf
         self._is_looking = False
@@ -42,14 +44,14 @@ class Sharer:
 
     def changed(self) -> None:
         """Let the seat take in what is new; once the scheduler has acted on it, see what is due."""
-        self._seat.catch_up(self._host.now())
+        self._seat.catch_up(self._system.now())
         if not self._is_looking:
             self._is_looking = True
             self._loop.call_soon(self._look)
 
     def _look(self) -> None:
         self._is_looking = False
-        now = self._host.now()
+        now = self._system.now()
         if self._seat.is_behind:
             self._scheduler.go_on()
         if self._seat.visit_at(now) < self._sleeps_until:
@@ -75,7 +77,7 @@ class Sharer:
                 except MessageError:
                     self._failed("what is in Redis makes no sense to this gateway")
         finally:
-            self._seat.failed("the gateway has stopped sharing", self._host.now())
+            self._seat.failed("the gateway has stopped sharing", self._system.now())
             self._alarm.stop()
             self._scheduler.go_on()
 
@@ -98,15 +100,15 @@ class Sharer:
 
     async def _visit(self, session: Session) -> None:
         while True:
-            answer = await session.visit(self._seat.visit(self._host.now()))
+            answer = await session.visit(self._seat.visit(self._system.now()))
             before = self._seat.status()
-            self._seat.visited(answer, self._host.now())
+            self._seat.visited(answer, self._system.now())
             self._tell_of_success(before)
             self._scheduler.go_on()
             await self._until_due()
 
     async def _until_due(self) -> None:
-        while (delay_s := self._seat.visit_at(now := self._host.now()) - now) > 0:
+        while (delay_s := self._seat.visit_at(now := self._system.now()) - now) > 0:
             self._sleeps_until = now + delay_s
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
@@ -116,14 +118,14 @@ class Sharer:
 
     def _heard(self, message: bytes) -> None:
         try:
-            self._seat.heard(message, self._host.now())
+            self._seat.heard(message, self._system.now())
         except MessageError:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
             log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
         self._scheduler.go_on()
 
     def _failed(self, why: str) -> None:
-        self._seat.failed(why, self._host.now())
+        self._seat.failed(why, self._system.now())
         self._scheduler.go_on()
         if why != self._told:
             self._told = why

@@ -16,11 +16,11 @@ from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.headers import ReplyHead, sort_reply
 from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.core.venues.replies import Judge
-from sealgate.gateway.host.alarm import Alarm
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import Malformed, RawReplyHead, ReplyEvent, ReplyParser
+from sealgate.gateway.platform.alarm import Alarm
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer, Remainder, read_held
 from sealgate.gateway.upstream.tls import has_said_goodbye
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, ReplyError, describe
@@ -75,7 +75,7 @@ class UpstreamConnection(Flow):
         super().__init__(loop)
         self._connection = connection
         self._owner = owner
-        self.life = IdleLife(owner.closes, opened_in_s, Host.now())
+        self.life = IdleLife(owner.closes, opened_in_s, System.now())
         self._head: asyncio.Future[RawReplyHead] | None = None  # None where nothing is asked
         self._parser = ReplyParser(owner.heads)
         self._content = Body(self)
@@ -115,7 +115,7 @@ class UpstreamConnection(Flow):
         return True
 
     def _note_close(self) -> None:
-        now = Host.now()
+        now = System.now()
         self.life.closed(self.life.idle_s(now), now)
 
     async def exchange(
@@ -143,7 +143,7 @@ class UpstreamConnection(Flow):
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
             if self._rested_s is not None and self._heard_at is None:
-                self.life.closed(self._rested_s, Host.now())
+                self.life.closed(self._rested_s, System.now())
         except BaseException:  # such as that the bot hung up
             self.close()
             raise
@@ -204,7 +204,7 @@ class UpstreamConnection(Flow):
         if self._state != _IDLE or self.transport is None:
             return None
         self._state = _ASKED
-        self._sent_at, self._heard_at = Host.now(), None
+        self._sent_at, self._heard_at = System.now(), None
         self._rested_s = self.life.idle_s(self._sent_at) if self.life.has_rested else None
         self._alarm.set(ends_at)
         self._parser.expect(is_head=is_head)
@@ -217,7 +217,7 @@ class UpstreamConnection(Flow):
 
     def data_received(self, data: bytes) -> None:
         """Parse a reply; what nobody asked for ends the connection."""
-        now = Host.now()
+        now = System.now()
         if self._heard_at is None and self._state == _ASKED and now - self._sent_at < self.life.round_trip_s:
             self.life.round_trip_s = now - self._sent_at
         self._heard_at = now
@@ -257,7 +257,7 @@ class UpstreamConnection(Flow):
             self._state = _BROKEN
         elif self._state == _WHOLE and self._may_stay:
             self.life.is_used = True
-            self.life.closed(0.0, Host.now())  # right behind the reply, which did not say so
+            self.life.closed(0.0, System.now())  # right behind the reply, which did not say so
         self._may_stay = False
 
     def connection_lost(self, exc: BaseException | None) -> None:

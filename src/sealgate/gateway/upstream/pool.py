@@ -19,8 +19,8 @@ from yarl import URL
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.idle_connections import IdleCloses
 from sealgate.core.routes import Lane
-from sealgate.gateway.host.host import Host
 from sealgate.gateway.http.memory import HeadMemory
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
 from sealgate.gateway.upstream.destination import Destination
 from sealgate.gateway.upstream.slots import ConnectionSlots
@@ -122,7 +122,7 @@ class Upstream:
 
     def _take_idle(self, *, may_be_lost: bool = False) -> UpstreamConnection | None:
         """Return the one that was used last, or the oldest, where that is too old for an order."""
-        now = Host.now()
+        now = System.now()
         while self._idle:
             at = len(self._idle) - 1
             if may_be_lost and not self._idle[0].life.carries_order(now):
@@ -161,7 +161,7 @@ class Upstream:
     def take_back(self, connection: UpstreamConnection) -> None:
         """Keep a connection that is free again for the next request."""
         self._idle.append(connection)
-        self._used_at = now = Host.now()
+        self._used_at = now = System.now()
         connection.set_idle_timeout(self.destination.keep_alive_s, now)
         if self.closes.has_any and connection.life.lasts_s(now) <= 0:  # else its timeout says it
             self._has_changed.set()
@@ -209,7 +209,7 @@ class Upstream:
 
     def _ready_for_s(self) -> float:
         """Return for how long the next order needs no other connection: one is idle, or comes back."""
-        now = Host.now()
+        now = System.now()
         left_s = max((one.life.lasts_s(now, _RENEW_AT) for one in self._idle), default=-math.inf)
         if self._lanes and self.closes.safe_s(now, is_used=True) > 0:
             return max(left_s, self._used_at + self._renew_s - now)
@@ -217,7 +217,7 @@ class Upstream:
 
     async def _open_idle(self) -> UpstreamConnection | None:
         """Open a connection for the next order, if there is room for it, and it can be made."""
-        now = Host.now()
+        now = System.now()
         ready = sum(one.life.carries_order(now) for one in self._idle)
         is_full = ready + self._slots.taken >= self.destination.max_connections
         if is_full or not self._slots.enter_at_once(Lane.ORDER):

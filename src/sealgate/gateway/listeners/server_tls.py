@@ -1,0 +1,108 @@
+"""The TLS of the bots' address: which certificate it shows, and which it asks for.
+
+Certificates are short-lived today, and whoever renews them writes the files anew. So the files are looked at
+before each handshake, and loaded when they have changed; what cannot be loaded leaves the old ones in use.
+"""
+
+import os
+import ssl
+from pathlib import Path
+
+import structlog
+
+from sealgate.config import Listen
+from sealgate.gateway.keys.files import opened
+from sealgate.gateway.keys.reading import SecretError
+from sealgate.gateway.platform.start import StartError
+
+log = structlog.get_logger("sealgate.server_tls")
+
+_State = tuple[tuple[int, int, int] | None, ...]
+
+
+class ServerTls:
+    """The context of the listener. Raises StartError where there is none to begin with."""
+
+    def __init__(self, listen: Listen) -> None:
+        self._listen = listen
+        self._seen = self._look()
+        self._context = server_context(listen)
+
+    def context(self) -> ssl.SSLContext:
+        """Return the context for the next handshake."""
+        if (seen := self._look()) != self._seen:
+            self._seen = seen
+            self._renew()
+        return self._context
+
+    def _renew(self) -> None:
+        try:
+            self._context = server_context(self._listen)
+        except StartError as error:
+            log.warning("certificate_not_renewed", cause=str(error), meanwhile="the old one stays")
+        else:
+            log.info("certificate_renewed")
+
+    def _look(self) -> _State:
+        return tuple(map(_look, (self._listen.tls_cert, self._listen.tls_key, self._listen.client_ca)))
+
+
+def _look(file: Path | None) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat() if file is not None else None
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns, found.st_size) if found is not None else None
+
+
+def server_context(listen: Listen) -> ssl.SSLContext:
+    """Return a context with the certificate of the settings. Raises StartError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    if listen.tls_cert is not None and listen.tls_key is not None:
+        _load(context, listen.tls_cert, listen.tls_key)
+    if listen.client_ca is not None:
+        _ask_for_certificates(context, listen.client_ca)
+    return context
+
+
+def _ask_for_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
+    context.verify_mode = ssl.CERT_REQUIRED
+    # A resumed session would go on with a certificate that a new authority does not know.
+    context.options |= ssl.OP_NO_TICKET
+    context.num_tickets = 0
+    try:
+        context.load_verify_locations(client_ca)
+    except OSError:  # ssl.SSLError is one
+        raise StartError(
+            f"listen.client_ca {client_ca}: holds no certificate; name a PEM file of them"
+        ) from None
+
+
+def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
+    try:
+        with opened(f"listen.tls_key {key}", os.fspath(key)):
+            context.load_cert_chain(certificate, key, password=_refuse_password)
+    except SecretError as error:
+        raise StartError(str(error)) from None
+    except ssl.SSLError as error:
+        raise StartError(
+            f"{_cause(error, certificate, key)}; see listen.tls_cert and listen.tls_key"
+        ) from None
+    except OSError as error:
+        where = f"listen.tls_cert {certificate}"
+        raise StartError(f"{where}: cannot be read ({error.strerror}); correct the path") from None
+
+
+def _refuse_password() -> str:
+    """Nobody is there to type one; without this, OpenSSL would ask the terminal."""
+    raise SecretError(
+        "listen.tls_key", "is encrypted with a password", "store it without one, with mode 0600"
+    )
+
+
+def _cause(error: ssl.SSLError, certificate: Path, key: Path) -> str:
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return f"the key {key} does not match the certificate {certificate}"
+    return f"{certificate} and {key} are not a certificate and a key in PEM form"

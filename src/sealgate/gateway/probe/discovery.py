@@ -1,0 +1,137 @@
+"""Finds out which signature scheme the exchange accepts: the shell around core/schemes.py.
+
+It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
+"""
+
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+
+from sealgate.config import Config
+from sealgate.core.attempts import Failure
+from sealgate.core.error_words import error_words
+from sealgate.core.limit_reply import limit_reply
+from sealgate.core.schemes import (
+    Encoding,
+    End,
+    Probe,
+    ProbeResult,
+    SearchEnd,
+    SecretIs,
+    SignedTarget,
+    Verdict,
+    Way,
+    judge_signature,
+    make_plan,
+    next_step,
+    pause_s,
+    tells_encoding,
+)
+from sealgate.core.server_time import UnreadableTimeError
+from sealgate.core.target import parse_target
+from sealgate.core.venues.scheme import Signed
+from sealgate.gateway.keys.key import headers_in
+from sealgate.gateway.keys.parts import build_candidates
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.probe.clock import CommandClock
+from sealgate.gateway.probe.read import read
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.pool import Upstream
+
+_FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """What is read, and how fast. `path` has the prefix and no query; `spacing_s` is between two requests."""
+
+    alias: str
+    path: str
+    query: str
+    spacing_s: float
+    method: str = "GET"
+
+    def target(self, *, has_query: bool) -> str:
+        """Return the request target."""
+        return f"{self.path}?{self.query}" if has_query else self.path
+
+
+class Discovery:
+    """One search. Raises SecretError. `clock_trouble` says why the exchange's time is not known, if so."""
+
+    def __init__(self, config: Config, errand: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
+        self._config = config
+        self._errand = errand
+        self._system = system
+        self._keys = build_candidates(config, errand.alias, environ)
+        venue = config.venue
+        self.plan = make_plan(
+            {way.secret_is for way, _ in self._keys},
+            Way(Encoding(venue.signing.encoding), SecretIs(venue.signing.secret)),
+            SignedTarget.PATH_AND_QUERY if venue.signs_query else SignedTarget.PATH,
+        )
+        self._clock = CommandClock(config.clock.field, system)
+        self.clock_trouble: str | None = None
+
+    async def run(self, upstream: Upstream) -> AsyncIterator[ProbeResult | SearchEnd]:
+        """Send one read after the other, and yield what came of each; the last is the finding."""
+        trouble = await self._sync(upstream)
+        if trouble is not None:
+            yield trouble
+            return
+        heard: list[ProbeResult] = []
+        while True:
+            step = next_step(self.plan, heard)
+            if isinstance(step, SearchEnd):
+                yield step
+                return
+            await self._system.sleep(pause_s(heard, self._errand.spacing_s))
+            heard.append(await self._ask(upstream, step))
+            yield heard[-1]
+
+    def offset_s(self) -> float | None:
+        """Return how far the exchange's clock is ahead of this host's, None where its time is not known."""
+        return self._clock.offset_s() if self._clock.is_synced else None
+
+    async def _sync(self, upstream: Upstream) -> SearchEnd | None:
+        """Take the exchange's time; return why it makes no sense to go on."""
+        sent = self._system.now()
+        answer = await read(upstream, self._config.clock.path)
+        if isinstance(answer, Failure):
+            return SearchEnd(End.UNREACHABLE, answer.detail)
+        if judge_signature(answer.status, answer.verdict, upstream.judge) is Verdict.LIMITED:
+            return SearchEnd(End.LIMITED, self._words(answer))
+        try:
+            self._clock.take(answer, sent)
+        except UnreadableTimeError as error:
+            self.clock_trouble = f"{self._config.clock.path}: {error}"
+        return None
+
+    async def _ask(self, upstream: Upstream, probe: Probe) -> ProbeResult:
+        target = parse_target(self._errand.target(has_query=probe.has_query), self._config.upstream.prefix)
+        body = _FALSE_BODY if probe.is_false else b""
+        sealer = self._keys[probe.way, probe.target].sealer
+        sent = self._system.now()
+        # Some milliseconds back where the signature of now could be read in another encoding, too.
+        stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
+        tries = (sealer.sign(stamp, b"", self._errand.method, target, body) for stamp in stamps)
+        signed = next(one for one in tries if tells_encoding(probe.way.encoding, _signature(one)))
+        answer = await read(upstream, signed[1], signed[0], method=self._errand.method)
+        if isinstance(answer, Failure):
+            verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
+            return ProbeResult(probe, verdict, answer.detail)
+        verdict = judge_signature(answer.status, answer.verdict, upstream.judge)
+        if verdict is Verdict.CLOCK:
+            self._clock.refused(answer.verdict, sent)
+        limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
+        return ProbeResult(probe, verdict, self._words(answer), limit.retry_after_s)
+
+    def _words(self, answer: Answer) -> str:
+        return error_words(
+            answer.status, answer.verdict.words, (self._config.keys[self._errand.alias].api_key,)
+        )
+
+
+def _signature(signed: Signed) -> str:
+    """Return the signature, which is the last of the headers."""
+    return list(headers_in(signed).values())[-1]

@@ -1,0 +1,60 @@
+"""All that one configuration makes of the gateway's parts, as one frozen tree."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sealgate.config import Config
+from sealgate.core.admission import Rules
+from sealgate.core.attempts import Replay
+from sealgate.core.stamps import Stamps
+from sealgate.core.venues.scheme import Nonces
+from sealgate.gateway.clock.keeper import ClockKeeper
+from sealgate.gateway.clock.kept import KeptClock
+from sealgate.gateway.keys.key import SigningKey
+from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.request.key_breaker import KeyBreaker
+from sealgate.gateway.upstream.pool import Upstream
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """How long things may take, in seconds, and what is sent again after a 429."""
+
+    max_wait_s: float
+    total_timeout_s: float
+    body_timeout_s: float
+    replay: Replay
+
+
+@dataclass(frozen=True, slots=True)
+class LiveKey:
+    """A key in use, with the scheduler that its requests pass, its timestamps and its circuit breaker.
+
+    Its nonces are shared by all who use the same key at the exchange. With a `serial`, its signed requests go
+    one at a time, so that none overtakes another with a smaller nonce; "" where they need not.
+    """
+
+    key: SigningKey
+    scheduler: RateScheduler
+    stamps: Stamps
+    nonces: Nonces
+    breaker: KeyBreaker
+    serial: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """What the pipeline works with."""
+
+    config: Config
+    rules: Rules
+    limits: RequestLimits
+    live_keys: Mapping[str, LiveKey]
+    open_scheduler: RateScheduler
+    upstream: Upstream
+    clock: KeptClock
+    clock_keeper: ClockKeeper
+
+    def schedulers(self) -> set[RateScheduler]:
+        """Return all that requests wait at; keys of one subject share theirs."""
+        return {self.open_scheduler, *(live_key.scheduler for live_key in self.live_keys.values())}

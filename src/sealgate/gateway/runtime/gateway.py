@@ -1,0 +1,198 @@
+"""The gateway as a whole: it listens, keeps the clock, says how it is, and ends without losing a reply."""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, replace
+
+import structlog
+
+from sealgate import __version__
+from sealgate.config import Address, Config
+from sealgate.config.load import addresses_of
+from sealgate.core.halts import UNKNOWN, Origin, Scope
+from sealgate.core.status import KeyStatus, Status, halt_status, key_status, policy_status
+from sealgate.gateway.bots.peer import peer_of
+from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.http.server import Service
+from sealgate.gateway.listeners.opening import Listeners, open_listeners
+from sealgate.gateway.platform.descriptors import room_for_bots
+from sealgate.gateway.platform.memory import Memory
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.generation import Generation
+from sealgate.gateway.request.halting import Halted
+from sealgate.gateway.request.handler import Handler
+from sealgate.gateway.request.pipeline import Pipeline
+from sealgate.gateway.request.reporter import Reader, Reporter
+from sealgate.gateway.runtime.reload import Reloader
+from sealgate.gateway.runtime.services import Services, build_services
+
+log = structlog.get_logger("sealgate.gateway")
+
+_CLOSING_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A running gateway. `doors` are where it listens, `site` is what stays over a reload."""
+
+    listeners: Listeners
+    started: float
+    services: Services
+    handler: Handler
+    reloader: Reloader
+    reporter: Reporter
+    server: BotServer
+
+    @property
+    def address(self) -> Address:
+        """Where it really listens by TCP: a free port may have been asked for. Raises LookupError without."""
+        if self.listeners.tcp is None:
+            raise LookupError("listen.tcp is turned off")
+        return self.listeners.tcp
+
+    @property
+    def system(self) -> System:
+        """This machine's clocks."""
+        return self.services.system
+
+    @property
+    def books(self) -> Bookkeeping:
+        """What is remembered of requests."""
+        return self.services.books
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """What carries the requests that come now."""
+        return self.handler.pipeline
+
+    @property
+    def generation(self) -> Generation:
+        """What it works with."""
+        return self.pipeline.generation
+
+    @property
+    def config(self) -> Config:
+        """The configuration in use."""
+        return self.generation.config
+
+    def status(self) -> Status:
+        """Return the state of everything at this moment."""
+        return Status(
+            version=__version__,
+            base_url=str(self.config.base_url),
+            uptime_s=self.system.now() - self.started,
+            not_ready=self._not_ready(),
+            is_draining=self.pipeline.is_draining,
+            inflight=self.handler.inflight,
+            connections=len(self.server.connections),
+            clock=self.generation.clock.status(),
+            journal=self.books.status,
+            keys=self._keys(),
+            halts=halt_status(self.services.halting.halts),
+            reloads=dict(self.reloader.results),
+            addresses=addresses_of(self.config.listen, self.config.admin),
+            callback_errors=self.services.background.callback_errors,
+            policies=policy_status(self.generation.rules.guards),
+        )
+
+    def _keys(self) -> tuple[KeyStatus, ...]:
+        return tuple(
+            key_status(alias, live_key.scheduler.status(), live_key.breaker.state, live_key.breaker.record)
+            for alias, live_key in self.generation.live_keys.items()
+        )
+
+    def _not_ready(self) -> tuple[str, ...]:
+        reasons = []
+        if self.pipeline.is_draining:
+            reasons.append("shutting down")
+        if (clock := self.generation.clock.not_ready) is not None:
+            reasons.append(clock)
+        if (journal := self.books.status).is_refusing:
+            reasons.append(f"the journal cannot be written: {journal.trouble}")
+        faults = {
+            alias: live_key.breaker.state.fault for alias, live_key in self.generation.live_keys.items()
+        }
+        if all(faults.values()):
+            reasons += [f"the key {alias} is disabled: {fault}" for alias, fault in faults.items()]
+        return tuple(reasons)
+
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
+        """Stop the orders of a scope."""
+        return await self.services.halting.halt(scope, origin)
+
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Halted:
+        """Let the orders of a scope go again, and use its keys at once if the exchange refused them."""
+        keys = tuple(
+            alias
+            for alias, live_key in self.generation.live_keys.items()
+            if scope.covers(Scope(scope.bot, alias)) and live_key.breaker.enable()
+        )
+        return replace(await self.services.halting.resume(scope, origin), keys=keys)
+
+    async def wait_until_ready(self, seconds: float) -> None:
+        """Return when requests can be signed. Raises Refusal `clock_unsynced` where that is not in time."""
+        await self.generation.clock.wait_until_ready(self.system.now() + seconds)
+
+    async def drain(self) -> None:
+        """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""
+        if self.pipeline.is_draining:
+            return
+        self.services.halting.is_draining = True
+        self.listeners.close()
+        await self.server.wait_until_empty(self.config.listen.drain)
+        limits = self.generation.limits
+        await self.services.in_flight.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        await self.server.close(_CLOSING_S)
+        self.reporter.flush()
+
+
+@contextlib.asynccontextmanager
+async def running_gateway(
+    config: Config,
+    readers: tuple[Reader, ...] = (),
+    environ: Mapping[str, str] | None = None,
+    load: Callable[[], Config] | None = None,
+    system: System | None = None,
+) -> AsyncIterator[Gateway]:
+    """Run a gateway as long as the block lasts; it drains at its end.
+
+    `load` returns the configuration anew for a reload; without it only secrets are read again. `host` has
+    the clocks, this machine's unless given. Raises SecretError where a secret cannot be read, JournalError
+    where the journal cannot be used, StartError where it cannot listen.
+    """
+    environ = os.environ if environ is None else environ
+    system = system or System()
+    async with contextlib.AsyncExitStack() as ends:
+        services, pipeline = build_services(config, environ, system, ends)
+        reporter = Reporter(readers)
+        handler = Handler(pipeline, services.in_flight, services.books, system, reporter.report)
+        ends.push_async_callback(_close_upstream, handler)
+        reloader = Reloader(services, handler, load or (lambda: config))
+        service = Service(
+            handler.handle,
+            handler.refuse_malformed,
+            config.listen.head_timeout,
+            memory=lambda: handler.pipeline.heads,
+            identify=peer_of,
+            now=system.now,
+        )
+        wanted = config.listen.max_connections
+        server = BotServer(
+            service, wanted, room_for_bots(wanted, pipeline.generation.upstream.most_connections)
+        )
+        ends.push_async_callback(services.background.stop)
+        services.background.follow(services.work(pipeline))
+        services.background.finish(services.background.keep_up(reloader, reloader.watch))
+        memory = Memory(lambda: len(server.connections), system)
+        services.background.finish(services.background.keep_up(memory, memory.keep_small))
+        listeners = await open_listeners(server, config.listen, system)
+        gateway = Gateway(listeners, system.now(), services, handler, reloader, reporter, server)
+        ends.push_async_callback(gateway.drain)
+        yield gateway
+
+
+async def _close_upstream(handler: Handler) -> None:
+    """Close the connections in use by then: a reload may have replaced the first ones."""
+    await handler.pipeline.generation.upstream.close()

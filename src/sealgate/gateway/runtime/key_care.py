@@ -1,0 +1,152 @@
+"""Looks after one key of a tree beside the requests: tries it once, or if disabled, reads when it expires.
+
+A key that no bot has had accepted yet is tried once after the start, so that a wrong secret is told before an
+order meets it. What the exchange answers is taken in as with any request of a bot. Nothing waits for it and
+nothing fails by it: an exchange that does not answer, or answers something else, says nothing of a key.
+"""
+
+from http import HTTPStatus
+
+import structlog
+
+from sealgate.core.advice import RENEW
+from sealgate.core.key_breaker import KeyVerdict, is_mismatch, judge_key, key_fault
+from sealgate.core.key_records import KeyRecord, KeyState, find_record
+from sealgate.core.routes import Lane
+from sealgate.errors import Refusal
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.request.key_breaker import fix_of
+from sealgate.gateway.runtime.own_requests import Deliverer, ask
+from sealgate.gateway.upstream.answer import Answer
+
+_LOOK_S = 1.0
+_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
+_READ_AGAIN_S = 3600.0
+# What is logged, once an hour, of a key that is not good.
+_TROUBLES = {
+    KeyState.INACTIVE: "key_inactive",
+    KeyState.ENDED: "key_expired",
+    KeyState.ENDS_SOON: "key_expires_soon",
+}
+
+log = structlog.get_logger("sealgate.keys")
+
+
+class KeyCare:
+    """Runs as long as its pipeline is the current one.
+
+    `untried` are the aliases of the keys that are still to be tried since the start. It is shared with those
+    that look after the other keys, and with those that come after a reload.
+    """
+
+    def __init__(self, pipeline: Deliverer, alias: str, untried: set[str], system: System) -> None:
+        self._pipeline = pipeline
+        self._alias = alias
+        self._live_key = pipeline.generation.live_keys[alias]
+        self._untried = untried
+        venue = pipeline.generation.config.venue
+        self._signed_read, self._key_list = venue.signed_read, venue.key_list
+        self._system = system
+        self._try_at = self._read_at = system.now() + _FIRST_READ_S
+
+    async def run(self) -> None:
+        """Look once a second."""
+        while True:
+            await self._system.sleep(_LOOK_S)
+            await self._try_disabled()
+            await self._try_new()
+            await self._read_due()
+
+    async def _try_disabled(self) -> None:
+        """Send a signed read if the key may be tried again; where bots came first, it is not due.
+
+        Where the venue's file names none, the next request of a bot tries it.
+        One that is taken is logged by the breaker.
+        """
+        breaker = self._live_key.breaker
+        is_due = breaker.state.fault is not None and breaker.state.may_go(self._system.now())
+        if not is_due or not self._signed_read:
+            return
+        breaker.pass_or_refuse()
+        answer = await self._ask(self._signed_read)
+        fault = None if answer is None else key_fault(answer.verdict)
+        if fault is not None:
+            fix = fix_of(fault, self._alias)
+            log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
+        elif answer is not None and breaker.state.fault is not None:
+            self._say_unread(self._signed_read, answer)
+
+    async def _try_new(self) -> None:
+        """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
+
+        One that a reload cuts short is sent by the care that comes next.
+        """
+        if self._alias not in self._untried:
+            return
+        if self._live_key.breaker.state.is_unknown and self._signed_read:
+            if not self._may_try():
+                return
+            await self._try()
+        self._untried.remove(self._alias)
+
+    def _may_try(self) -> bool:
+        now = self._system.now()
+        if not self._pipeline.generation.clock.is_good_for(self._live_key.key.recv_window_ms, now):
+            self._try_at = now + _FIRST_READ_S
+        return now >= self._try_at and not self._pipeline.is_draining
+
+    async def _try(self) -> None:
+        try:
+            answer = await self._answer(self._signed_read)
+        except Refusal as refusal:
+            log.info("key_not_proven", key=self._alias, cause=refusal.detail)
+            return
+        if is_mismatch(answer.verdict):
+            self._live_key.breaker.confirm_mismatch()
+        elif key_fault(answer.verdict) is None:  # which is told as with any request
+            is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
+            event = "key_tried" if is_good else "key_not_proven"
+            log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
+
+    async def _read_due(self) -> None:
+        now = self._system.now()
+        if self._live_key.key.session is not None and self._key_list and now >= self._read_at:
+            self._read_at = now + _READ_AGAIN_S
+            await self._read_record()
+
+    async def _read_record(self) -> None:
+        """Take in what the exchange's list says of the key."""
+        answer = await self._ask(self._key_list)
+        if answer is None:
+            return
+        if answer.status != HTTPStatus.OK:
+            self._say_unread(self._key_list, answer)
+        elif (record := find_record(answer.body, self._live_key.key.api_key)) is not None:
+            self._live_key.breaker.record = record
+            self._warn(record)
+        else:
+            fix = f"check keys.{self._alias}.session: it must be of the user whose key it is"
+            cause = "the exchange's list does not have it"
+            log.warning("key_not_listed", key=self._alias, cause=cause, fix=fix)
+
+    async def _ask(self, path: str) -> Answer | None:
+        """Return a reply, None where there is none, which is told."""
+        try:
+            return await self._answer(path)
+        except Refusal as refusal:
+            log.warning("key_not_asked_about", key=self._alias, path=path, cause=refusal.detail)
+            return None
+
+    def _say_unread(self, path: str, answer: Answer) -> None:
+        cause = f"the answer was {answer.status}"
+        log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
+
+    async def _answer(self, path: str) -> Answer:
+        return await ask(self._pipeline, self._alias, path, Lane.READ, self._system)
+
+    def _warn(self, record: KeyRecord) -> None:
+        now = self._pipeline.generation.clock.server_now()
+        days = round(record.days_left(now), 1) if record.expires_at is not None else None
+        event = _TROUBLES.get(record.state(now))
+        if event is not None:
+            log.warning(event, key=self._alias, days=days, cause="the exchange's list says so", fix=RENEW)

@@ -1,0 +1,94 @@
+"""What outlives every tree and, with a journal, the process.
+
+That is orders, keyed replies, halts, learned limits, and which nonces may be used up.
+"""
+
+from collections.abc import Mapping
+
+from sealgate.config import Config
+from sealgate.core.limits.memory import Snapshot
+from sealgate.core.policy import PolicyMemory, Usage
+from sealgate.core.replays import ReplayBounds, Replays
+from sealgate.core.venues.venue import Scope
+from sealgate.gateway.journal import (
+    HaltsTable,
+    Keeping,
+    LimitsKeeper,
+    LimitsTable,
+    NoncesKeeper,
+    NoncesTable,
+    OrderJournal,
+)
+from sealgate.gateway.journal.order_journal import MOST_REPLAYS
+from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.generation import Generation
+from sealgate.gateway.request.halting import Halting
+from sealgate.gateway.request.in_flight import InFlightRequests
+
+_MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
+
+
+def build_books(config: Config, system: System, policies: PolicyMemory | None = None) -> Bookkeeping:
+    """Open the journal, if there is one, and take up what it kept. Raises JournalError.
+
+    `policies` take up how many orders each bot sent within the last day.
+    """
+    journal = config.journal
+    replays = Replays(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    if journal.file is None:
+        return Bookkeeping(replays, None, system)
+    keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
+    order_journal = OrderJournal(journal.file, keeping, system)
+    replays.restore(order_journal.recall(), system.now())
+    usage = {} if policies is None else policies.usage
+    for bot, passed in order_journal.recall_passed().items():
+        usage.setdefault(bot, Usage()).restore(passed)
+    return Bookkeeping(replays, order_journal, system, NoncesKeeper(NoncesTable(journal.file), system))
+
+
+def build_halting(config: Config, in_flight: InFlightRequests, system: System) -> Halting:
+    """Take up the halts that stand; `build_books` made the file. Raises JournalError."""
+    table = None if config.journal.file is None else HaltsTable(config.journal.file)
+    return Halting(in_flight, table, system)
+
+
+def build_keeper(config: Config, generation: Generation, system: System) -> LimitsKeeper | None:
+    """Let each key's limit start from what the journal has of it; `build_books` made the file."""
+    if config.journal.file is None:
+        return None
+    keeper = LimitsKeeper(LimitsTable(config.journal.file), system)
+    followed = subjects(generation)
+    restore(followed, keeper.recall(followed))
+    keeper.follow(followed)
+    return keeper
+
+
+def restore(schedulers: Mapping[str, RateScheduler], kept: Mapping[str, Snapshot]) -> None:
+    """Let the schedulers of these subjects start from what was kept."""
+    for subject, snapshot in kept.items():
+        schedulers[subject].restore(snapshot)
+
+
+def subjects(generation: Generation) -> dict[str, RateScheduler]:
+    """Return where what is to be remembered is learned."""
+    return {
+        subject(generation.config, alias): live_key.scheduler
+        for alias, live_key in generation.live_keys.items()
+    }
+
+
+def subject(config: Config, alias: str) -> str:
+    """Return what a limit is remembered by: the exchange, and whom it counts together."""
+    scope, key = config.venue.limits.scope, config.keys[alias]
+    if scope is Scope.ADDRESS:
+        return str(config.base_url)
+    if scope is Scope.ACCOUNT and key.account is not None:
+        return f"{config.base_url} account {key.account}"
+    return f"{config.base_url} {key.api_key}"
+
+
+def nonces_place(config: Config, alias: str) -> str:
+    """Return what a key's nonces are remembered by: the exchange, the API key, and what they count."""
+    return f"{config.base_url} {config.keys[alias].api_key} {config.venue.signing.nonce}"

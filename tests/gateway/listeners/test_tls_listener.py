@@ -1,0 +1,212 @@
+"""TLS on the bots' address, and bots by client certificate."""
+
+import asyncio
+import os
+import socket
+import ssl
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+import trustme
+
+from rig.bot import Bot, request
+from rig.listeners import Certificates, bot_on, needs_root
+from rig.station import ENVIRON, Station, running_station
+from rig.upstream import Upstream
+from rig.wire import PATIENCE_S, CutError
+from sealgate.config import Listen
+from sealgate.gateway.listeners.server_tls import server_context
+from sealgate.gateway.platform.start import StartError
+
+TOKENS = {**ENVIRON, "WATCH": "watch-token"}
+BOTS = {"grid": {}, "watch": {"token": "env:WATCH"}}
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    return Certificates(tmp_path)
+
+
+def by_tls(station: Station, context: ssl.SSLContext) -> AbstractAsyncContextManager[Bot]:
+    return bot_on(host="127.0.0.1", port=station.gateway.address.port, ssl=context)
+
+
+async def test_a_bot_by_tls(upstream: Upstream, certificates: Certificates) -> None:
+    async with running_station(upstream, listen=certificates.settings) as station:
+        assert station.gateway.listeners.urls == (f"https://{station.gateway.address}",)
+        async with by_tls(station, certificates.client()) as bot:
+            for _ in range(3):
+                reply = await bot.ask(request(b"POST", b"/v1/trade/order", body=b"x" * 100_000))
+                assert (reply.status, reply.is_whole) == (200, True)
+        assert len(upstream.received[-1].body) == 100_000
+
+
+async def test_plain_http_is_not_answered_there(upstream: Upstream, certificates: Certificates) -> None:
+    async with running_station(upstream, listen=certificates.settings) as station, station.bot() as bot:
+        await bot.send(request())
+        assert b"HTTP" not in await bot.rest()
+    assert upstream.received == []
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+async def test_the_versions_that_are_spoken(
+    upstream: Upstream, certificates: Certificates, version: ssl.TLSVersion
+) -> None:
+    context = certificates.client("grid")
+    context.minimum_version = context.maximum_version = version
+    listen = {**certificates.settings, "client_ca": str(certificates.ca_file)}
+    async with (
+        running_station(upstream, TOKENS, listen=listen, bots=BOTS) as station,
+        by_tls(station, context) as bot,
+    ):
+        assert (await bot.ask(request())).status == 200
+
+
+def test_older_versions_are_not(certificates: Certificates) -> None:
+    context = server_context(Listen.model_validate(certificates.settings))
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_2
+
+
+WHO = [
+    ("grid", None, 200),
+    ("watch", "watch-token", 200),
+    ("watch", "wrong", 401),
+    ("grid", "watch-token", 401),
+    ("mallory", None, 401),
+    ("mallory", "watch-token", 401),
+]
+
+
+@pytest.mark.parametrize(("name", "token", "status"), WHO)
+async def test_the_name_in_the_certificate_is_the_bot(
+    upstream: Upstream, certificates: Certificates, name: str, token: str | None, status: int
+) -> None:
+    listen = {**certificates.settings, "client_ca": str(certificates.ca_file)}
+    fields = [f"Authorization: Bearer {token}".encode()] if token else []
+    async with (
+        running_station(upstream, TOKENS, listen=listen, bots=BOTS) as station,
+        by_tls(station, certificates.client(name)) as bot,
+    ):
+        reply = await bot.ask(request(b"GET", b"/v1/trade/symbols/list", *fields))
+    assert reply.status == status
+
+
+async def test_no_certificate_or_one_of_another_authority_is_no_bot(
+    upstream: Upstream, certificates: Certificates
+) -> None:
+    foreign = certificates.client()
+    trustme.CA().issue_cert("bot@example.com", common_name="grid").configure_cert(foreign)
+    listen = {**certificates.settings, "client_ca": str(certificates.ca_file)}
+    async with running_station(upstream, TOKENS, listen=listen, bots=BOTS) as station:
+        for context in (certificates.client(), foreign):
+            # By TLS 1.3 the client hears of it only when it reads.
+            with pytest.raises((ssl.SSLError, ConnectionError, CutError)):
+                async with by_tls(station, context) as bot:
+                    await bot.ask(request())
+    assert upstream.received == []
+
+
+async def test_who_does_not_finish_the_handshake_is_counted_and_given_up(
+    upstream: Upstream, certificates: Certificates
+) -> None:
+    listen = {**certificates.settings, "head_timeout": 0.5, "max_connections": 2}
+    async with running_station(upstream, listen=listen) as station:
+        server, where = station.gateway.server, ("127.0.0.1", station.gateway.address.port)
+        silent = [socket.create_connection(where) for _ in range(2)]
+        await station.until(lambda: server.handshakes == 2)
+        reader, writer = await asyncio.open_connection(*where)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await reader.read() == b""  # no room for one more
+        writer.close()
+        await station.until(lambda: server.handshakes == 0)
+        async with by_tls(station, certificates.client()) as bot:
+            assert (await bot.ask(request())).status == 200
+        for sock in silent:
+            sock.close()
+
+
+async def test_a_drain_gives_up_handshakes_and_serves_who_is_in(
+    upstream: Upstream, certificates: Certificates
+) -> None:
+    async with running_station(upstream, listen=certificates.settings) as station:
+        where = ("127.0.0.1", station.gateway.address.port)
+        with socket.create_connection(where):
+            await station.until(lambda: station.gateway.server.handshakes == 1)
+            async with by_tls(station, certificates.client()) as bot:
+                assert (await bot.ask(request())).status == 200
+                drain = asyncio.create_task(station.gateway.drain())
+                await station.until(lambda: station.gateway.server.handshakes == 0)
+                assert (await bot.ask(request())).status == 200
+            await drain
+
+
+async def test_a_renewed_certificate_is_shown_from_the_next_handshake_on(
+    upstream: Upstream, certificates: Certificates
+) -> None:
+    """Half of a new pair, as it is while somebody writes it, leaves the old one in use."""
+    old, new = certificates.client(), ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority = trustme.CA()
+    authority.configure_trust(new)
+    async with running_station(upstream, listen=certificates.settings) as station:
+        _, key_file = certificates.write("server", pair := authority.issue_cert("127.0.0.1"))
+        key_file.write_bytes(certificates.authority.issue_cert("127.0.0.1").private_key_pem.bytes())
+        async with by_tls(station, old) as bot:
+            assert (await bot.ask(request())).status == 200
+            pair.private_key_pem.write_to_path(key_file)
+            async with by_tls(station, new) as next_bot:
+                assert (await next_bot.ask(request())).status == 200
+            assert (await bot.ask(request())).status == 200
+
+
+def test_authorities_that_are_none(certificates: Certificates) -> None:
+    listen = Listen.model_validate({**certificates.settings, "client_ca": str(certificates.ca_file)})
+    certificates.ca_file.write_text("no certificate")
+    with pytest.raises(StartError, match="holds no certificate; name a PEM file"):
+        server_context(listen)
+
+
+def trouble(**settings: str) -> str:
+    with pytest.raises(StartError) as caught:
+        server_context(Listen.model_validate(settings))
+    told = str(caught.value)
+    assert "; " in told
+    assert "\n" not in told
+    return told
+
+
+def test_a_key_of_another_certificate(certificates: Certificates) -> None:
+    _, other = certificates.write("other", certificates.authority.issue_cert("127.0.0.1"))
+    told = trouble(**certificates.settings | {"tls_key": str(other)})
+    assert told.startswith(f"the key {other} does not match the certificate {certificates.cert_file}; see ")
+
+
+def test_files_that_are_no_pem(certificates: Certificates) -> None:
+    certificates.cert_file.write_text("no certificate")
+    assert "are not a certificate and a key in PEM form; see listen.tls_cert" in trouble(
+        **certificates.settings
+    )
+
+
+def test_a_key_that_others_can_read(certificates: Certificates) -> None:
+    certificates.key_file.chmod(0o644)
+    told = trouble(**certificates.settings)
+    assert "is open to others (mode 0644); chmod 600 " in told
+    assert told.startswith(f"listen.tls_key {certificates.key_file}: ")
+
+
+@needs_root
+def test_a_key_of_a_stranger(certificates: Certificates) -> None:
+    os.chown(certificates.key_file, 4711, -1)
+    assert "belongs to user 4711" in trouble(**certificates.settings)
+
+
+def test_a_key_with_a_password_is_not_asked_for_on_the_terminal(certificates: Certificates) -> None:
+    from cryptography.hazmat.primitives import serialization as pem  # noqa: PLC0415 - for this test alone
+
+    key = pem.load_pem_private_key(certificates.key_file.read_bytes(), None)
+    locked = pem.BestAvailableEncryption(b"password")
+    certificates.key_file.write_bytes(key.private_bytes(pem.Encoding.PEM, pem.PrivateFormat.PKCS8, locked))
+    assert "listen.tls_key: is encrypted with a password; store it without one" in trouble(
+        **certificates.settings
+    )

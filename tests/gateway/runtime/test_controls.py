@@ -1,0 +1,125 @@
+"""What a person may tell a gateway: which names it takes, and what it answers."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gateway.clock.test_kept import EPOCH, HandHost
+from rig.station import KEY, make_config
+from sealgate.core.halts import Origin, Scope
+from sealgate.gateway.request.halting import Halted, Halting
+from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.runtime.controls import Controls
+from sealgate.gateway.runtime.reload import ReloadError
+
+URL = "https://api.example.com"
+BOTS = {"grid": {"uid": 1001}, "watch": {"uid": 1002}}
+KEYS = {"main": KEY, "alt": {**KEY, "api_key": "ak-2"}}
+
+
+class Running:
+    """A gateway as far as the commands know it. `trouble` is what a reload ends with."""
+
+    def __init__(self, **tables: Any) -> None:
+        self.config = make_config(URL, **{"keys": KEYS, **tables})
+        self._halting = Halting(InFlightRequests(), None, HandHost())
+        self.services = SimpleNamespace(halting=self._halting)
+        self.reloader = self
+        self.trouble: Exception | None = None
+        self.reloads: list[str] = []
+
+    async def halt(self, scope: Scope, *origin: Origin) -> Halted:
+        return await self._halting.halt(scope, *origin)
+
+    async def resume(self, scope: Scope, *origin: Origin) -> Halted:
+        return await self._halting.resume(scope, *origin)
+
+    async def reload(self, cause: str) -> tuple[str, ...]:
+        self.reloads.append(cause)
+        if self.trouble is not None:
+            raise self.trouble
+        return ("log.level takes effect after a restart",)
+
+    @property
+    def controls(self) -> Controls:
+        gateway: Any = self
+        return Controls(gateway)
+
+
+async def test_a_halt_says_what_stands_now() -> None:
+    running = Running(bots=BOTS)
+    status, document = await running.controls.halt(Scope("grid", "alt"))
+    assert (status, document["base_url"]) == (200, URL)
+    words = {"words": "bot grid with key alt", "resume": "sealgate resume --bot grid --key alt"}
+    origin = {"uid": None, "pid": None, "who": "an unknown user", "reason": ""}
+    assert document["halts"] == [{"bot": "grid", "key": "alt", "since_ms": EPOCH * 1000, **words, **origin}]
+    assert (document["refused"], document["had_been"], document["lifted"]) == (0, False, [])
+    assert document["survives_restart"] is False
+    assert "journal" in document["forgotten_because"]
+    assert (await running.controls.halt(Scope("grid", "alt")))[1]["had_been"] is True
+
+
+async def test_resuming_says_what_it_lifted() -> None:
+    running = Running(bots=BOTS)
+    await running.controls.halt(Scope("grid"))
+    await running.controls.halt(Scope())
+    status, document = await running.controls.resume(Scope("grid"))
+    assert status == 200
+    assert [halt["bot"] for halt in document["lifted"]] == ["grid"]
+    assert [halt["bot"] for halt in document["halts"]] == [None]
+    assert document["had_been"] is False
+
+
+UNKNOWN = {
+    "nearly a bot": (Scope("gird"), "there is no bot gird; did you mean grid?"),
+    "no bot at all": (Scope("x"), "there is no bot x; known: grid, watch"),
+    "nearly a key": (Scope("grid", "mian"), "there is no key mian; did you mean main?"),
+    "no key at all": (Scope(None, "zzz"), "there is no key zzz; known: main, alt"),
+}
+
+
+@pytest.mark.parametrize(("scope", "error"), UNKNOWN.values(), ids=UNKNOWN)
+@pytest.mark.parametrize("command", ["halt", "resume"])
+async def test_a_name_that_is_none_halts_and_resumes_nobody(command: str, scope: Scope, error: str) -> None:
+    running = Running(bots=BOTS)
+    await running.halt(Scope())
+    before = running.services.halting.halts
+    assert await getattr(running.controls, command)(scope) == (404, {"error": error})
+    assert running.services.halting.halts is before
+
+
+async def test_without_bots_the_one_there_is_has_its_name() -> None:
+    running = Running()
+    assert (await running.controls.halt(Scope("local")))[0] == 200
+    assert (await running.controls.halt(Scope("grid")))[1]["error"].endswith("; known: local")
+
+
+async def test_a_halt_of_what_is_no_more_can_be_lifted() -> None:
+    running = Running(bots=BOTS)
+    await running.halt(Scope("gone"))
+    status, document = await running.controls.resume(Scope("gone"))
+    assert (status, document["halts"]) == (200, [])
+    assert (await running.controls.resume(Scope("gone")))[0] == 404
+
+
+async def test_a_reload_tells_its_warnings() -> None:
+    running = Running()
+    assert await running.controls.reload(Scope()) == (
+        200,
+        {"warnings": ["log.level takes effect after a restart"], "base_url": URL},
+    )
+    assert running.reloads == ["an unknown user, by the admin socket"]
+
+
+async def test_a_reload_that_is_refused_says_why() -> None:
+    running = Running()
+    running.trouble = ReloadError("keys.main: refused; correct it")
+    assert await running.controls.reload(Scope()) == (409, {"error": "keys.main: refused; correct it"})
+
+
+@pytest.mark.parametrize("scope", [Scope("grid"), Scope(None, "main")])
+async def test_a_reload_is_of_everything(scope: Scope) -> None:
+    running = Running(bots=BOTS)
+    assert (await running.controls.reload(scope))[0] == 400
+    assert running.reloads == []

@@ -1,0 +1,105 @@
+"""Replaced tokens, strangers' heads, large ones and orders' bodies are in nothing that the gateway has."""
+
+import gc
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from gateway.runtime.test_reload import running_site, write
+from rig.acts import Act, say, say_and_reset, say_and_stall
+from rig.bot import request
+from rig.station import running_station
+from rig.upstream import Upstream
+from rig.wire import OK
+from sealgate.gateway.platform.system import random_token
+
+
+def holders_of(turned: str) -> list[str]:
+    """Return what has a token in this process."""
+    text = turned[::-1]
+    needle = text.encode()
+    found: list[str] = []
+    seen: set[int] = set()
+    gc.collect()
+    waiting = gc.get_objects()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or one is needle or one is text:
+            continue
+        seen.add(id(one))
+        if (isinstance(one, bytes | bytearray) and needle in one) or (isinstance(one, str) and text in one):
+            found.append(type(one).__name__)
+        waiting += gc.get_referents(one)
+    return found
+
+
+async def test_after_a_reload_with_another_token(upstream: Upstream, tmp_path: Path) -> None:
+    turned = random_token()[::-1]  # else the test itself would have it
+    file = tmp_path / "token"
+    write(file, turned[::-1])
+    async with running_site(
+        upstream, tmp_path, bots={"grid": {"token": f"file:{file}", "key": "main"}}
+    ) as site:
+        for method in (b"GET", b"POST"):
+            told = b"Authorization: Bearer " + file.read_bytes()
+            assert (
+                await site.station.ask(request(method, b"/v1/trade/orders", told, b"X-Last: 1"))
+            ).status == 200
+        del told
+        site.station.gateway.reporter.flush()
+        await site.station.until_all_hung_up()
+        assert holders_of(turned), "the search finds nothing at all"
+        write(file, random_token())
+        await site.reload()
+        assert holders_of(turned) == []
+
+
+async def test_after_a_head_of_a_stranger(upstream: Upstream, tmp_path: Path) -> None:
+    """It would stay for ever: strangers can send as many as they like, of which no two are alike."""
+    turned = random_token()[::-1]
+    write(tmp_path / "token", random_token())
+    bots = {"grid": {"token": f"file:{tmp_path / 'token'}", "key": "main"}}
+    async with running_site(upstream, tmp_path, bots=bots) as site:
+        for fields in ((b"Authorization: Bearer wrong",), ()):
+            for mark in (b"X-Mark: " + turned[::-1].encode(), turned[::-1].encode() * 3 + b": x"):
+                told = request(b"GET", b"/v1/trade/orders", *fields, mark)
+                assert (await site.station.ask(told)).status == 401
+        del told, mark
+        await site.station.until_all_hung_up()
+        assert holders_of(turned) == []
+
+
+async def test_after_a_large_head_of_a_bot(upstream: Upstream, tmp_path: Path) -> None:
+    turned = random_token()[::-1]
+    async with running_site(upstream, tmp_path) as site:
+        told = b"X-Mark: " + turned[::-1].encode() * 100
+        assert (await site.station.ask(request(b"GET", b"/v1/trade/orders", told))).status == 200
+        del told
+        await site.station.until_all_hung_up()
+        site.station.gateway.reporter.flush()
+        upstream.received.clear()
+        assert holders_of(turned) == []
+
+
+ENDS: Mapping[str, tuple[Act, str, tuple[bytes, ...]]] = {
+    "answered": (say(OK), "done", ()),
+    "lost": (say_and_reset(), "unknown", ()),
+    "out of time": (say_and_stall(), "unknown", (b"X-Gateway-Deadline-Ms: 100",)),
+}
+
+
+@pytest.mark.parametrize(("act", "outcome", "fields"), ENDS.values(), ids=ENDS)
+async def test_after_an_order_nothing_but_the_journals_file_has_its_body(
+    upstream: Upstream, tmp_path: Path, act: Act, outcome: str, fields: tuple[bytes, ...]
+) -> None:
+    turned = random_token()[::-1]
+    upstream.answers.append(act)
+    async with running_station(upstream, journal={"file": str(tmp_path / "journal.db")}) as station:
+        told = request(b"POST", b"/v1/trade/order", *fields, body=turned[::-1].encode())
+        assert (await station.ask(told)).outcome == outcome
+        del told
+        upstream.received.clear()
+        await station.until_all_hung_up()
+        assert station.outcomes.all
+        await station.until(lambda: holders_of(turned) == [])
