@@ -62,6 +62,7 @@ COMPILED = (
     "gateway/request/pipeline.py",
     "gateway/request/replies.py",
     "gateway/request/reporter.py",
+    "gateway/request/shared_reads.py",
     "gateway/request/generation.py",
     "gateway/request/in_flight.py",
     "gateway/upstream/answer.py",

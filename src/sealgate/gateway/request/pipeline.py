@@ -1,7 +1,6 @@
 """The pipeline: the way of one request, top to bottom, in `Pipeline.carry` and `deliver`."""
 
 import asyncio
-from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,10 +10,8 @@ from sealgate.core import admission
 from sealgate.core.admission import Peer, Ticket, TicketMemory
 from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
 from sealgate.core.policy import Prices
-from sealgate.core.recent_reads import RecentReads
 from sealgate.core.routes import Auth, Lane
 from sealgate.core.validity import begin_validity
-from sealgate.core.venues.replies import Means
 from sealgate.errors import Refusal
 from sealgate.gateway.bots.body import read_body, whole_body
 from sealgate.gateway.http.memory import HeadMemory
@@ -28,6 +25,7 @@ from sealgate.gateway.request.generation import Generation, LiveKey
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
 from sealgate.gateway.request.replies import Reply, passed_on
+from sealgate.gateway.request.shared_reads import SharedReads
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
 
@@ -37,9 +35,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("sealgate.pipeline")
 
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
-_REDIRECTS = 300  # the first status that is no success
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
-_DONE = Means.DONE
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 
 
@@ -63,7 +59,7 @@ class Pipeline:
         self._system = system
         self.heads: HeadMemory[RequestHead] = HeadMemory()  # of requests that were admitted
         self._tickets = TicketMemory()
-        self._recent_reads: RecentReads[Shared] = RecentReads()
+        self._shared_reads = SharedReads()
 
     @property
     def is_draining(self) -> bool:
@@ -74,7 +70,7 @@ class Pipeline:
         """Let go of the heads that are remembered, as no request comes here any more: tokens are in them."""
         self.heads.clear()
         self._tickets.clear()
-        self._recent_reads.clear()
+        self._shared_reads.clear()
 
     async def carry(self, request: Incoming, context: RequestContext) -> Reply:
         """Admit, read, recall, check, wait, connect, stamp, record, sign, send, learn, reply.
@@ -130,7 +126,7 @@ class Pipeline:
                 else:
                     attempt = connection
                 if permit.shared is not None and attempt is not None:
-                    self._hand_round(permit.shared, attempt, ticket, body, context)
+                    self._shared_reads.hand_round(permit.shared, attempt, ticket, body, context.request_id)
                 # Without one, a pause or a halt came between: nothing was sent, and it waits once more.
                 answer = None if attempt is None else self._learn(ticket, attempt, permit, context)
             if answer is not None:
@@ -200,19 +196,11 @@ class Pipeline:
         if ticket.route.auth is _SIGNED:
             self.generation.live_keys[ticket.key].breaker.pass_or_refuse()
 
-    def _alike(self, ticket: Ticket, body: bytes) -> Hashable:
-        """Return what a read has in common with those that may have its reply: all that is sent, and the key.
-
-        Each of their bots was admitted to the same by the rules of this very pipeline.
-        """
-        return self, ticket.key, ticket.method, ticket.target.raw, ticket.head.passed, body
-
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext) -> Shared | None:
         """Return what was sent a moment ago and is alike. A disabled key is tried at the exchange itself."""
         if not context.may_share or self.generation.live_keys[ticket.key].breaker.state.fault is not None:
             return None
-        shared = self._recent_reads.find(self._alike(ticket, body), self._system.now())
-        return None if shared is None or shared.came_to_nothing else shared
+        return self._shared_reads.find(ticket, body, self._system.now())
 
     async def _go_along(self, shared: Shared, ticket: Ticket, context: RequestContext) -> Answer | None:
         """Take what another's attempt brings as one's own; return None where it is to be sent after all."""
@@ -232,28 +220,6 @@ class Pipeline:
         if answer is None:
             context.shared = None
         return answer
-
-    def _hand_round(
-        self,
-        shared: Shared,
-        attempt: Answer | Failure,
-        ticket: Ticket,
-        body: bytes,
-        context: RequestContext,
-    ) -> None:
-        """Let others have what came of an attempt, unless it is too large to be held or time was short."""
-        is_whole = isinstance(attempt, Answer) and attempt.remainder is None
-        is_failure = isinstance(attempt, Failure) and not attempt.is_own
-        is_short = ticket.deadline_s is not None and isinstance(attempt, Failure) and attempt.is_for_time
-        if ticket.route.share_s:
-            alike = self._alike(ticket, body)
-            if isinstance(attempt, Answer) and is_whole and _is_success(attempt):
-                self._recent_reads.keep(alike, shared, len(attempt.body) + ticket.head.size + len(body))
-            else:
-                self._recent_reads.drop(alike, shared)
-        shared.request_id = context.request_id
-        shared.is_too_large = isinstance(attempt, Answer) and not is_whole
-        shared.end(attempt if is_whole or (is_failure and not is_short) else None)
 
     def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Permit | None:
         """Return the permit of a request that need not wait. Raises Refusal `halted`."""
@@ -281,7 +247,7 @@ class Pipeline:
             serial = live_key.serial if ticket.route.auth is _SIGNED else ""
             await self.generation.clock.wait_until_good(context.give_up_at, live_key.key.recv_window_ms)
         is_shared = ticket.route.share_s is not None and context.may_share
-        claim = context.claim(ticket, serial, self._alike(ticket, body) if is_shared else None)
+        claim = context.claim(ticket, serial, self._shared_reads.alike(ticket, body) if is_shared else None)
         permit = scheduler.pass_at_once(claim, self._system.now()) or await scheduler.pass_through(claim)
         context.enter(OWN, self._system.now())
         return permit
@@ -353,8 +319,8 @@ class Pipeline:
         )
         if is_too_old or not connection.is_alive():
             return _give_up(connection, context)
-        if share_s := ticket.route.share_s:
-            self._recent_reads.sent(self._alike(ticket, body), now + share_s, permit.share(), now)
+        if ticket.route.share_s:
+            self._shared_reads.sent(permit.share(), ticket, body, now)
         permit.goes(now)
         conclusion = context.conclusion
         # What may execute, or what others wait for, is finished even if the bot hangs up.
@@ -477,7 +443,7 @@ def _learn_prices(
 ) -> None:
     """Take in the prices of a reply of its own: those of one that was kept may have been replaced since."""
     shape = ticket.route.prices
-    if shape is not None and context.shared is None and _is_success(answer):
+    if shape is not None and context.shared is None and answer.is_success:
         replied = answer.body if answer.remainder is None else None
         prices.learn((ticket.target.raw, body), shape, replied, answer.head.content_coding)
     for path in prices.new_faults():
@@ -488,10 +454,6 @@ _FEWER_PRICES = (
     "policy.max_notional forgot what this request said before; let the bot read the prices of fewer symbols "
     "at once: a reply may have 256 KiB, unpacked"
 )
-
-
-def _is_success(answer: Answer) -> bool:
-    return answer.verdict.means is _DONE and answer.status < _REDIRECTS
 
 
 def _give_up(connection: UpstreamConnection, context: RequestContext) -> Failure | None:

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sealgate.core.headers import ReplyHead
-from sealgate.core.venues.replies import Verdict
+from sealgate.core.venues.replies import Means, Verdict
 from sealgate.gateway.http.flow import Body
 from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
 
 HELD_BYTES = 256 * 1024
+_DONE = Means.DONE  # looked up once
+_REDIRECTS = 300  # the first status that is no success
 
 
 class BrokenReplyError(Exception):
@@ -76,6 +78,11 @@ class Answer:
         self.body = body
         self.verdict = verdict
         self.remainder = remainder
+
+    @property
+    def is_success(self) -> bool:
+        """Whether what was asked for was done, and is not elsewhere."""
+        return self.verdict.means is _DONE and self.status < _REDIRECTS
 
 
 async def read_held(content: Body) -> bytes:
