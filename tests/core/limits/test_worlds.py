@@ -88,6 +88,7 @@ PATIENT = ("fixed", "from first", "log", "counter", "bucket", "stacked", "ban")
 @FEW
 @example("bucket", 39, "exact")  # believed at 30 per second, from three refusals of one bot's burst
 @example("bucket", 25, "absent")
+@example("bucket", 19, "exact")  # a step up held by what was saved up: refused at each step down from there
 @example("fixed", 3, "rounded")
 @example("counter", 24, "rounded")
 @given(st.sampled_from(PATIENT), SEEDS, st.sampled_from(["exact", "rounded", "absent", "date"]))

@@ -27,7 +27,8 @@
 12. A step needs a budget, which accepted requests fill and refusals empty, and after a refused step the next
     one waits until that refusal was a small part of the time.
 13. A pace that held and is refused is lowered by a small step, doubled each time in a row, after a break in
-    which the limiter drains; one that never held, to the middle of it and of what was delivered.
+    which the limiter drains; one that never held, or is refused a third time in a row, to the middle of it
+    and of what was delivered.
 14. A cap is raised one by one after a long time without a refusal, until the next one.
 """
 

@@ -355,9 +355,9 @@ class LimitEstimator:
             return 0.0
         drain_s = 0.0
         if event.refused_at - old.paced_at < 3 / old.low:
-            # Where little was too much of what held before, it is nearly right.
+            # Where little was too much of what held before, it is nearly right; but not time after time.
             is_little = event.wait_s <= max(3 / old.low, 0.1 * old.window)
-            is_near = is_little and old.is_held
+            is_near = is_little and old.is_held and self._falls < FEW - 1
             least = (1 - FALL * 2.0**self._falls) * old.low
             if not is_near:
                 least = min(least, self._middle(old, event))
