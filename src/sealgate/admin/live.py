@@ -9,15 +9,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from sealgate.admin import latest_requests
 from sealgate.admin.activity import Activity
 from sealgate.admin.answering import Answering
 from sealgate.admin.broadcast import Broadcast
-from sealgate.admin.latest_requests import LatestRequests
 from sealgate.admin.picture import TICK_S, Picture, known_of
 from sealgate.admin.refusals import Refusals
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
-from sealgate.core.outcome import Batch
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
 from sealgate.core.venues.replies import Judge
 
@@ -58,7 +58,7 @@ class Live:
         self._answering = Answering()
         self._troubles = Troubles(self._known, self._activity.has_worked)
         self._refusals = Refusals()
-        self._latest_requests = LatestRequests()
+        self._latest_requests: deque[Outcome] = deque(maxlen=latest_requests.MOST)
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -70,7 +70,7 @@ class Live:
         self._activity(batch)
         self._refusals(batch, now)
         self._answering(batch)
-        self._latest_requests.take(batch.outcomes)
+        self._latest_requests.extend(batch.outcomes)  # kept only: nothing is made of one until somebody asks
 
     def _known(self, alias: str) -> Known:
         return known_of(self._status(), alias, self._activity.has_worked)
@@ -116,7 +116,8 @@ class Live:
 
     def requests(self) -> list[dict[str, Any]]:
         """Return the latest requests as plain values, the latest first."""
-        return self._latest_requests.rows(self._clock.wall() - self._clock.now())
+        epoch_s = self._clock.wall() - self._clock.now()
+        return [latest_requests.row(one, epoch_s) for one in reversed(self._latest_requests)]
 
     def history(self) -> str:
         """Return what a viewer gets first, as JSON: the points so far, and the picture.

@@ -51,9 +51,15 @@ class Inspector:
         elif key == " ":
             self.is_held = not self.is_held
         elif key == "b":
-            self.bot = _next(self.bot, sorted({row["bot"] for row in self.rows}))
+            self.bot = self._next("bot")
         elif key == "o":
-            self.outcome = _next(self.outcome, sorted({row["outcome"] for row in self.rows}))
+            self.outcome = self._next("outcome")
+
+    def _next(self, filtered: str) -> str:
+        """Return the next value to filter by; after the last comes "", which is all."""
+        values = ["", *sorted({row[filtered] for row in self.rows})]
+        chosen = getattr(self, filtered)
+        return values[(values.index(chosen) + 1) % len(values)] if chosen in values else ""
 
     def screen(self, *, has_keys: bool) -> Iterator[RenderableType]:
         """Yield what is shown. The keys come first, as a terminal may have no room for all rows."""
@@ -73,27 +79,17 @@ class Inspector:
             column.no_wrap, column.overflow = True, "ellipsis"
             column.justify = "right" if column.header in ("status", "wait", "tries") else "left"
         for row in rows:
-            table.add_row(*_cells(row))
+            table.add_row(
+                f"{datetime.fromtimestamp(row['at_ms'] / 1000).astimezone():%H:%M:%S}",
+                Text(row["bot"]),
+                str(row["status"]),
+                Text(row["outcome"], _COLOURS.get(row["outcome"], "")),
+                Text(f"{row['method']} {row['route']}"),
+                f"{row['wait_ms']:.0f} ms",
+                str(row["attempts"]),
+                row["reason"] or "",
+            )
         yield table
-
-
-def _cells(row: Row) -> tuple[str | Text, ...]:
-    return (
-        f"{datetime.fromtimestamp(row['at_ms'] / 1000).astimezone():%H:%M:%S}",
-        Text(row["bot"]),
-        str(row["status"]),
-        Text(row["outcome"], _COLOURS.get(row["outcome"], "")),
-        Text(f"{row['method']} {row['route']}"),
-        f"{row['wait_ms']:.0f} ms",
-        str(row["attempts"]),
-        row["reason"] or "",
-    )
-
-
-def _next(one: str, others: Sequence[str]) -> str:
-    """Return the one after this; after the last comes "", which is all."""
-    order = ["", *others]
-    return order[(order.index(one) + 1) % len(order)] if one in order else ""
 
 
 @contextmanager
