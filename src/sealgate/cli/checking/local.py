@@ -24,7 +24,7 @@ from sealgate.gateway.listeners.unix_socket import check_place
 from sealgate.gateway.platform.descriptors import grantable
 from sealgate.gateway.platform.start import StartError
 from sealgate.gateway.platform.system import random_token
-from sealgate.gateway.runtime.rules import look_at_closed, look_at_policy, policies
+from sealgate.gateway.runtime.rules import look_at_policy, policies
 from sealgate.gateway.upstream.slots import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
@@ -124,8 +124,7 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
 def look_at_policies(config: Config) -> Iterator[Finding]:
     """Yield what each bot may order, and which routes that closes to it."""
     for bot, policy in policies(config).items():
-        yield look_at_policy(config, bot, policy)
-        yield look_at_closed(config, bot, policy)
+        yield from look_at_policy(config, bot, policy)
 
 
 def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -24,7 +24,7 @@ from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.runtime.assembly import build_generation, pacing_of
 from sealgate.gateway.runtime.fixed_settings import waiting_for_restart, with_fixed
 from sealgate.gateway.runtime.memory import restore, subjects
-from sealgate.gateway.runtime.rules import tell_policies
+from sealgate.gateway.runtime.rules import log_policies
 from sealgate.gateway.runtime.services import Services
 from sealgate.gateway.runtime.trial import Trial, TrialError
 
@@ -144,7 +144,7 @@ class Reloader:
         if self._services.keeper is not None:
             self._services.keeper.follow(subjects(new.generation))
         self._handler.pipeline = new
-        tell_policies(new.generation.config, new.generation.rules.guards)
+        log_policies(new.generation.config, new.generation.rules.guards)
         pacing = pacing_of(new.generation.config)
         for scheduler in new.generation.schedulers():
             scheduler.adopt(pacing)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import structlog
 
 from sealgate.config import Config
-from sealgate.config.model import Policy as PolicySettings
 from sealgate.core.admission import Bot, Rules
 from sealgate.core.findings import Finding, Level, ok, warn
 from sealgate.core.headers import HeaderRules
@@ -61,19 +60,11 @@ def route_table(config: Config) -> RouteTable:
 
 def policies(config: Config) -> dict[str, Policy]:
     """Return the policies that are set, by bot."""
-    return {name: _policy(bot.policy) for name, bot in config.bots.items() if bot.policy.is_set}
-
-
-def _policy(settings: PolicySettings) -> Policy:
-    return Policy(
-        frozenset(settings.symbols) or None,
-        settings.max_size,
-        settings.max_notional,
-        settings.max_orders_per_minute,
-        settings.max_orders_per_day,
-        reduce_only=settings.reduce_only,
-        observe=settings.observe,
-    )
+    settings = {name: bot.policy for name, bot in config.bots.items() if bot.policy.is_set}
+    return {
+        name: Policy(**{**dict(policy), "symbols": frozenset(policy.symbols) or None})
+        for name, policy in settings.items()
+    }
 
 
 def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
@@ -86,52 +77,41 @@ def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
                 yield f"{method} {prefix}{row.template}", route
 
 
-def look_at_policy(config: Config, bot: str, policy: Policy) -> Finding:
-    """Return what a bot may order, or that none of it, or little of it, can pass at this venue."""
-    area, text, venue = f"bots.{bot}.policy", f"{bot} {words(policy)}", config.venue.name
-    can = "would" if policy.observe else "can"
-    shapes = [route.order for _, route in _judged_routes(config) if route.order is not None]
-    lacking = {policy.lacks(shape) for shape in shapes}
+def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, Finding]:
+    """Return what a bot may order at this venue, and which routes its policy closes."""
+    area, may, file = f"bots.{bot}.policy", f"{bot} {words(policy)}", f"the file of {config.venue.name}"
+    can, closes = ("would", "would close") if policy.observe else ("can", "closes")
+    own_file = "in a venue file of your own"
+    routes = list(_judged_routes(config))
+    lacking = {policy.lacks(route.order) for _, route in routes if route.order is not None}
     if None not in lacking:
         rules = " and ".join(sorted(filter(None, lacking)))
         gap = f"what {rules} could be judged by" if rules else "how orders are read"
-        fix = "say it in a venue file of your own (docs/venues.md)" + (
-            f", or leave out {rules}" if rules else ""
-        )
+        fix = f"say it {own_file} (docs/venues.md){f', or leave out {rules}' if rules else ''}"
         level = Level.WARN if policy.observe else Level.FAIL
-        return Finding(
-            area, level, f"{text}; no order {can} pass: the file of {venue} does not say {gap}", fix
-        )
-    if policy.max_notional is not None and not any(row.prices for row in config.venue.routes):
-        gap = f"only buys with a limit {can} pass: the file of {venue} names no prices for max_notional"
-        return warn(area, f"{text}; {gap}", "if the bot sends others, leave out max_notional")
-    return ok(area, text)
-
-
-def look_at_closed(config: Config, bot: str, policy: Policy) -> Finding:
-    """Return which routes a policy closes, each named one with the setting that cannot be judged there."""
-    closed = [
-        f"{name} ({rule})"
-        for name, route in _judged_routes(config)
-        if (rule := policy.lacks(route.order)) is not None
-    ]
-    verb = "would close" if policy.observe else "closes"
-    text = f"{verb} {', '.join((*closed, _UNNAMED))}"
-    fix = "if the bot needs one, say in a venue file of your own how its orders are read (docs/venues.md)"
-    area = f"bots.{bot}.policy"
-    return warn(area, text, fix) if closed else ok(area, text)
+        orders = Finding(area, level, f"{may}; no order {can} pass: {file} does not say {gap}", fix)
+    elif policy.max_notional is not None and not any(row.prices for row in config.venue.routes):
+        gap = f"only buys with a limit {can} pass: {file} names no prices for max_notional"
+        orders = warn(area, f"{may}; {gap}", "if the bot sends others, leave out max_notional")
+    else:
+        orders = ok(area, may)
+    rule_by_route = {name: policy.lacks(route.order) for name, route in routes}
+    closed = [f"{name} ({rule})" for name, rule in rule_by_route.items() if rule is not None]
+    text = f"{closes} {', '.join((*closed, _UNNAMED))}"
+    fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venues.md)"
+    return orders, warn(area, text, fix) if closed else ok(area, text)
 
 
 _UNNAMED = "all trading routes that the venue's file does not name"
 
 
-def tell_policies(config: Config, guards: Mapping[str, Guard]) -> None:
+def log_policies(config: Config, guards: Mapping[str, Guard]) -> None:
     """Say in the log what each bot may order, and which routes its policy closes."""
+    write = {Level.OK: log.info, Level.WARN: log.warning, Level.FAIL: log.error}
     for bot, guard in guards.items():
-        for event, look in (("policy", look_at_policy), ("policy_closes_routes", look_at_closed)):
-            found = look(config, bot, guard.policy)
-            tell = {Level.OK: log.info, Level.WARN: log.warning, Level.FAIL: log.error}[found.level]
-            tell(event, bot=bot, policy=found.text, fix=found.fix or None)
+        found = look_at_policy(config, bot, guard.policy)
+        for event, one in zip(("policy", "policy_closes_routes"), found, strict=True):
+            write[one.level](event, bot=bot, policy=one.text, fix=one.fix or None)
 
 
 def method_of_read(config: Config, target: Target) -> str:

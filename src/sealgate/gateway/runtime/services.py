@@ -17,7 +17,7 @@ from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.runtime.assembly import build_generation
 from sealgate.gateway.runtime.key_care import KeyCare
 from sealgate.gateway.runtime.memory import build_books, build_halting, build_keeper
-from sealgate.gateway.runtime.rules import tell_policies
+from sealgate.gateway.runtime.rules import log_policies
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def build_services(
     in_flight = InFlightRequests()
     generation = build_generation(config, read_parts(config, environ), system, in_flight)
     ends.push_async_callback(generation.upstream.close)
-    tell_policies(config, generation.rules.guards)
+    log_policies(config, generation.rules.guards)
     books = build_books(config, system, generation.rules.policies)
     ends.push_async_callback(books.close)
     keeper = build_keeper(config, generation, system)
