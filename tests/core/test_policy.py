@@ -159,22 +159,26 @@ MINUTE_S, DAY_S = 60.0, 86400.0
 MINUTE, DAY = Policy(max_orders_per_minute=3), Policy(max_orders_per_day=3)
 
 
+def send(usage: Usage, policy: Policy, orders: int, at: float) -> None:
+    usage.ended(usage.count(policy, orders, at), at)
+
+
 @pytest.mark.parametrize(("policy", "span_s"), [(MINUTE, MINUTE_S), (DAY, DAY_S)])
 def test_so_many_orders_pass_within_any_span(policy: Policy, span_s: float) -> None:
     usage = Usage()
     for at in (0.0, 10.0, 20.0):
-        usage.count(policy, 1, at)
+        send(usage, policy, 1, at)
     with pytest.raises(PolicyError, match="3 of 3 orders") as refused:
         usage.count(policy, 1, span_s - 0.001)
     assert refused.value.rule == policy.rules[0]
-    usage.count(policy, 1, span_s)
+    send(usage, policy, 1, span_s)
     with pytest.raises(PolicyError):
         usage.count(policy, 1, span_s + 9)
 
 
 def test_a_batch_counts_each_of_its_orders() -> None:
     usage = Usage()
-    usage.count(MINUTE, 2, 0.0)
+    send(usage, MINUTE, 2, 0.0)
     with pytest.raises(PolicyError):
         usage.count(MINUTE, 2, 1.0)
     usage.count(MINUTE, 1, 1.0)
@@ -183,13 +187,23 @@ def test_a_batch_counts_each_of_its_orders() -> None:
 def test_what_was_never_sent_counts_no_more() -> None:
     usage = Usage()
     kept, sent = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 1.0)
-    usage.take_back(kept)
-    usage.take_back(Passed(DAY_S / 2, 1))  # of nothing
+    usage.ended(kept, None)
     with pytest.raises(PolicyError, match="2 of 3"):
         usage.count(DAY, 2, 2.0)
-    usage.take_back(sent)
-    usage.take_back(Passed(-1.0, 1))
+    usage.ended(sent, None)
     usage.count(DAY, 3, 3.0)
+
+
+def test_an_order_counts_while_it_waits_and_for_the_span_from_when_it_was_sent() -> None:
+    usage = Usage()
+    early, late = usage.count(MINUTE, 1, 0.0), usage.count(MINUTE, 2, 0.0)
+    with pytest.raises(PolicyError, match="3 of 3"):
+        usage.count(MINUTE, 1, 10 * MINUTE_S)
+    usage.ended(late, 600.0)
+    usage.ended(early, 590.0)  # its reply took longer: it counts as long as those that were sent after it
+    with pytest.raises(PolicyError, match="3 of 3"):
+        usage.count(MINUTE, 1, 659.0)
+    usage.count(MINUTE, 3, 660.0)
 
 
 def test_what_passed_before_a_restart_counts() -> None:
@@ -205,13 +219,13 @@ def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
     now = 0.0
     for step in range(30_000):
         now += 0.004 if step % 7 else 0.02
-        usage.count(policy, 1, now)
+        send(usage, policy, 1, now)
         times.append(now)
         if not step % 500:
             exact = sum(at > now - MINUTE_S for at in times)
             with pytest.raises(PolicyError):
                 usage.count(Policy(max_orders_per_minute=exact), 1, now)
-            usage.count(Policy(max_orders_per_minute=exact + 11), 1, now)
+            send(usage, Policy(max_orders_per_minute=exact + 11), 1, now)
             times.append(now)
 
 
@@ -220,7 +234,7 @@ def test_orders_that_nothing_limits_take_bounded_room() -> None:
     tracemalloc.start()
     try:
         for minute in range(10_000):
-            usage.count(Policy(), 1, 60.0 * minute)
+            send(usage, Policy(), 1, 60.0 * minute)
         assert tracemalloc.get_traced_memory()[0] < 1_000_000
     finally:
         tracemalloc.stop()
@@ -252,7 +266,7 @@ ROUTE = RouteTable(
 OTHER = RouteTable(()).find("POST", "/order")
 
 
-def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> Passed | str:
+def admitted(guard: Guard, body: bytes, route: Route = ROUTE, head: Head | None = None) -> int | str:
     return guard.admit(route, TARGET, head or Head({}, b""), body, 0.0)
 
 
@@ -285,7 +299,7 @@ def test_a_policy_that_observes_lets_pass_what_it_counts() -> None:
     assert admitted(guard, b'{"q": 2}') == (
         "Not refused, as policy.observe is set: policy.max_size: the size is above 1."
     )
-    assert admitted(guard, b'{"q": 1}') == (0.0, 1)
+    assert admitted(guard, b'{"q": 1}') == 1
     (status,) = policy_status({"grid": guard})
     assert (status.bot, status.is_observing) == ("grid", True)
     assert status.refusals == {"max_size": 1, "body": 0, "route": 0}

@@ -75,6 +75,34 @@ def test_what_waits_for_a_limit_goes_when_the_test_lets_time_pass(
     assert (reply.status_code, reply.headers["X-Gateway-Attempts"]) == (200, "2")
 
 
+class TestPolicy:
+    @pytest.fixture
+    def sealgate_settings(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+        monkeypatch.setenv("GRID_TOKEN", "token-of-grid")
+        return {"bots": {"grid": {"token": "env:GRID_TOKEN", "policy": {"max_orders_per_minute": 1}}}}
+
+    def test_orders_of_many_minutes_do_not_wait_to_go_at_once(
+        self, sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+    ) -> None:
+        patient = {"Authorization": "Bearer token-of-grid", "X_Gateway_Deadline_Ms": "3000000"}
+        sealgate_sandbox.limit(kind="fixed_from_first", requests=1, window_s=600.0)
+        assert send(sealgate_gateway, "/symbols/list", **patient).status_code == 200
+        answers: list[httpx.Response] = []
+        bot = threading.Thread(
+            target=lambda: answers.append(send(sealgate_gateway, "/order", ORDER, **patient))
+        )
+        bot.start()
+        while not orders(sealgate_sandbox):
+            bot.join(0.001)
+        sealgate_sandbox.advance(120)
+        other = send(sealgate_gateway, "/order", ORDER, **patient)
+        assert "1 of 1 orders" in other.json()["detail"]
+        sealgate_sandbox.advance(480)
+        bot.join()
+        assert [answer.status_code for answer in answers] == [200]
+        assert send(sealgate_gateway, "/order", ORDER, **patient).json()["reason"] == "policy_refused"
+
+
 def test_faults_strike_the_next_requests_and_no_more(
     sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
 ) -> None:

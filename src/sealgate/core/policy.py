@@ -4,6 +4,7 @@ An order passes only where it was read whole and every rule of the policy says s
 compared exactly and by absolute value. What a policy has let pass counts for any 60 s and any 24 h.
 """
 
+import math
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -140,7 +141,7 @@ def _size(order: OrderTerms) -> Decimal:
 
 
 class Passed(NamedTuple):
-    """So many orders that were let pass at `at`."""
+    """So many orders that were sent at `at`."""
 
     at: float
     orders: int
@@ -155,7 +156,7 @@ class _Window:
     def __init__(self, span_s: float) -> None:
         self._span_s, self._part_s = span_s, span_s / 8640
         self._parts: OrderedDict[float, list[float]] = OrderedDict()  # the latest of each part, and how many
-        self._total = 0
+        self._total, self._latest = 0, -math.inf
 
     def count(self, now: float) -> int:
         """Return how many orders passed within the span."""
@@ -164,17 +165,17 @@ class _Window:
         return self._total
 
     def add(self, at: float, orders: int) -> None:
-        """Count orders in, of which none is older than the latest; or out again, if `orders` is negative."""
+        """Count orders in; those that are older than the latest count as long as that."""
+        at = max(at, self._latest)
+        self._latest = at
         part = at // self._part_s
         counted = self._parts.get(part)
-        if counted is not None:
-            counted[0] = max(counted[0], at)
-            counted[1] += orders
-        elif orders > 0:
+        if counted is None:
             self.count(at)  # so that it forgets what is over, also where nobody asks
             self._parts[part] = [at, orders]
-        else:  # they passed so long ago that they count no more
-            return
+        else:
+            counted[0] = at
+            counted[1] += orders
         self._total += orders
 
 
@@ -183,27 +184,32 @@ class Usage:
 
     def __init__(self) -> None:
         self._windows = {rule: _Window(span_s) for rule, span_s in _LIMITS.items()}
+        self._under_way = 0
         self.refusals: Counter[str] = Counter()
 
-    def count(self, policy: Policy, orders: int, now: float) -> Passed:
-        """Let so many orders pass, or raise PolicyError; `now` never goes back."""
+    def count(self, policy: Policy, orders: int, now: float) -> int:
+        """Let so many orders pass, or raise PolicyError; `now` never goes back. Each passes until `ended`.
+
+        Those that wait count for as long as they do: else all of many minutes could go at once.
+        """
         for rule, window in self._windows.items():
             most: int | None = getattr(policy, rule)
-            if most is not None and (so_far := window.count(now)) + orders > most:
+            if most is not None and (so_far := window.count(now) + self._under_way) + orders > most:
                 raise PolicyError(rule, f"{so_far} of {most} orders passed within {_span(rule)}")
-        passed = Passed(now, orders)
-        self.restore((passed,))
-        return passed
+        self._under_way += orders
+        return orders
+
+    def ended(self, orders: int, sent_at: float | None) -> None:
+        """Count so many as of when they were last sent; None: never, so that they count no more."""
+        self._under_way -= orders
+        if sent_at is not None:
+            self.restore((Passed(sent_at, orders),))
 
     def restore(self, earlier: Iterable[Passed]) -> None:
         """Count what passed, the oldest first."""
         for at, orders in earlier:
             for window in self._windows.values():
                 window.add(at, orders)
-
-    def take_back(self, passed: Passed) -> None:
-        """Count orders no more that were never sent."""
-        self.restore((Passed(passed.at, -passed.orders),))
 
 
 def words(policy: Policy) -> str:
@@ -311,10 +317,11 @@ class Guard:
         self.usage = usage
         self._prices = prices
 
-    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> Passed | str:
+    def admit(self, route: Route, target: Target, head: Head, body: bytes, now: float) -> int | str:
         """Let a request pass, or raise Refusal `policy_refused`.
 
-        Return what it used of the policy; why it would be refused, where the policy only observes.
+        Return how many orders it has, for `Usage.ended`; why it would be refused, where the policy only
+        observes.
         """
         try:
             shape = _judgeable(self.policy, route, target)

@@ -94,7 +94,7 @@ class Bookkeeping:
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
             sent_ms=int(self._system.wall() * 1000),
-            counted=0 if context.used is None else context.used[1].orders,
+            counted=0 if context.used is None else context.used[1],
             sent_body=kept_body(body),
         )
         if not await self._journal.intent(context.order):
@@ -105,9 +105,9 @@ class Bookkeeping:
         if context.is_over:
             return
         context.is_over = True
-        if context.used is not None and context.conclusion is _NOT_SENT:
-            usage, passed = context.used
-            usage.take_back(passed)  # what was not sent does not count
+        if context.used is not None:
+            usage, orders = context.used
+            usage.ended(orders, None if context.conclusion is _NOT_SENT else context.sent_at)
         if self._journal is None and _is_in_doubt(context):
             self._unknown += 1
         if context.name is not None or context.order is not None:

@@ -12,7 +12,7 @@ from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.errors import Refusal
 
 if TYPE_CHECKING:
-    from sealgate.core.policy import Passed, Usage
+    from sealgate.core.policy import Usage
     from sealgate.core.replays import Name
     from sealgate.core.validity import Validity
     from sealgate.gateway.journal import Order
@@ -40,8 +40,8 @@ class RequestContext(Outcome):
     and reply. `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may
     conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
     a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
-    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `used` is what it
-    used of its bot's policy. `breaker` is the KeyBreaker of the key that it goes with.
+    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `used` is where a
+    policy counts it, and for how many orders. `breaker` is the KeyBreaker of the key that it goes with.
     `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
     reply refused it for the limit; `is_late`: for its time, as its `validity` wants it, None without
     X-Gateway-Valid-Ms. `has_shared`: it waited for the reply of another request, in vain; `may_share`: it may
@@ -91,7 +91,7 @@ class RequestContext(Outcome):
         self.name: Name | None = None
         self.digest: str | None = None
         self.order: Order | None = None
-        self.used: tuple[Usage, Passed] | None = None
+        self.used: tuple[Usage, int] | None = None
         self.refusal: Refusal | None = None
         self._task = task
         self._stage = OWN
