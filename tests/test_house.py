@@ -171,7 +171,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 WRONG = [
     ("core", "import sealgate.config"),
-    ("core", "from sealgate.gateway.platform.system import Host"),
+    ("core", "from sealgate.gateway.platform.system import System"),
     ("core", "from sealgate import gateway"),
     ("core", "import aiohttp"),
     ("core", "import time"),
@@ -210,7 +210,7 @@ def test_the_rule_of_imports_can_hold(part: str, source: str) -> None:
 
 def test_the_rule_of_rooms_can_fail() -> None:
     source = (
-        "from sealgate.gateway.request import pipeline\nfrom sealgate.gateway.platform.system import Host"
+        "from sealgate.gateway.request import pipeline\nfrom sealgate.gateway.platform.system import System"
     )
     assert upward_imports("bots", source) == ["sealgate.gateway.request"]
     assert upward_imports("runtime", source) == []

@@ -182,11 +182,11 @@ from rig.outcome import ANSWERED, changed
 from sealgate.core.outcome import Batch
 from sealgate.admin.log import RequestLog, configure_log
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.platform.system import Host
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.gateway import running_gateway
 from dataclasses import asdict
 
-configure_log("debug", sys.argv[1], Host().wall)
+configure_log("debug", sys.argv[1], System().wall)
 TOKEN = sys.argv[2].encode()
 FIELD = b"Authorization: Bearer " + TOKEN
 REQUESTS = [

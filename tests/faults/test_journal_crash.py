@@ -18,7 +18,7 @@ from pathlib import Path
 from sealgate.core.outcome import Conclusion
 from sealgate.core.endings import Ending
 from sealgate.core.routes import Lane
-from sealgate.gateway.platform.system import Host
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.journal import Keeping, Order, OrderJournal, writer
 
 FILE = Path(sys.argv[1])
@@ -38,14 +38,14 @@ async def bot(book, first):
             book.ended(order(number), Ending(Conclusion.DONE))
 
 async def main():
-    book = OrderJournal(FILE, KEEPING, Host())
+    book = OrderJournal(FILE, KEEPING, System())
     await asyncio.gather(*(bot(book, first) for first in range(8)))
 
 asyncio.run(main())
 """
 FILLS_ITS_DISK = f"""{START}
 async def main():
-    book = OrderJournal(FILE, KEEPING, Host())
+    book = OrderJournal(FILE, KEEPING, System())
     assert await book.intent(order(0))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, hard))

@@ -119,7 +119,7 @@ async def test_a_deadline_ends_the_attempt_under_way(station: Station) -> None:
 
 @pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
 async def test_no_time_at_all_sends_nothing(station: Station, message: bytes) -> None:
-    hurried = message.replace(b"System:", b"X-Gateway-Deadline-Ms: 0\r\nHost:", 1)
+    hurried = message.replace(b"Host:", b"X-Gateway-Deadline-Ms: 0\r\nHost:", 1)
     answer = await station.ask(hurried)
     assert told(answer) == (504, "not_sent", "deadline_exceeded")
     assert station.upstream.received == []

@@ -263,7 +263,7 @@ def limited(retry_after: str) -> Act:
 
 
 def hurried(message: bytes, deadline_ms: int) -> bytes:
-    return message.replace(b"System:", b"X-Gateway-Deadline-Ms: %d\r\nHost:" % deadline_ms, 1)
+    return message.replace(b"Host:", b"X-Gateway-Deadline-Ms: %d\r\nHost:" % deadline_ms, 1)
 
 
 def of_key(upstream: Upstream, api_key: bytes) -> list[Received]:

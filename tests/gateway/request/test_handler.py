@@ -31,7 +31,7 @@ class Carrying:
     """A pipeline that ends each request in one way."""
 
     is_draining = False
-    tree = SimpleNamespace(upstream="connections")
+    generation = SimpleNamespace(upstream="connections")
 
     def __init__(self, end: Reply | Exception, bot: Bot | None) -> None:
         self._end = end

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import answer, remainder, ticket
 from rig.compiled import needs_sources
+from rig.generation import generation_of
 from rig.station import make_config
-from rig.tree import tree_of
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.clock import Sample
 from sealgate.core.idle_connections import IdleCloses, IdleLife
@@ -112,7 +112,7 @@ async def pipeline_to(
     *connections: Connection | Failure, book: Any = None, host: HandHost | None = None
 ) -> AsyncIterator[Pipeline]:
     host = host or Hasty()
-    async with tree_of(make_config("http://127.0.0.1:9"), host) as tree:
+    async with generation_of(make_config("http://127.0.0.1:9"), host) as tree:
         tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
         upstream: Any = Exchange(connections)
         books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), book, host)

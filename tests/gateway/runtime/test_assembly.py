@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.clock.test_kept import HandHost
+from rig.generation import generation_of
 from rig.station import ENVIRON, KEY, make_config
-from rig.tree import tree_of
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.pacing.scheduler import RateScheduler
 from sealgate.gateway.platform import redis_extra
@@ -26,7 +26,7 @@ PARTS = ("upstream", "clock", "clock_keeper", "open_scheduler", "scheduler", "st
 async def one_after_the_other(url: str, **tables: Any) -> AsyncIterator[tuple[Generation, Generation]]:
     """Make a tree of the usual settings, and one of others that follows it."""
     host = HandHost()
-    async with tree_of(make_config(URL), host) as old, contextlib.AsyncExitStack() as ends:
+    async with generation_of(make_config(URL), host) as old, contextlib.AsyncExitStack() as ends:
         config = make_config(url, **tables)
         new = build_generation(config, read_parts(config, ENVIRON), host, InFlightRequests(), old)
         ends.push_async_callback(new.upstream.close)
@@ -82,7 +82,7 @@ def keys_of(*accounts: str | None) -> dict[str, Any]:
 
 async def lines_of(venue: str, keys: dict[str, Any]) -> tuple[list[RateScheduler], RateScheduler]:
     config = make_config(URL, venue=venue, keys=keys)
-    async with tree_of(config, HandHost()) as generation:
+    async with generation_of(config, HandHost()) as generation:
         lines = [generation.live_keys[name].scheduler for name in keys]
         nonces = {id(generation.live_keys[name].nonces) for name in keys}
         assert len(nonces) == len(keys)

@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import answer
+from rig.generation import Scripted, generation_of
 from rig.station import ENVIRON, KEY, make_config
-from rig.tree import Scripted, tree_of
 from sealgate.core.clock import Sample
 from sealgate.core.key_breaker import FIRST_GAP_S
 from sealgate.core.key_records import KeyRecord
@@ -63,7 +63,7 @@ async def scene(*answers: Answer | Exception, session: bool = True) -> AsyncIter
     host = Leaping()
     key = {**KEY, "session": "env:SESSION"} if session else KEY
     config = make_config("http://127.0.0.1:9", keys={"main": key})
-    async with tree_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
+    async with generation_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
         yield Scene(Scripted(tree, answers), host)
 
 

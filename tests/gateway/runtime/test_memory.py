@@ -9,8 +9,8 @@ import pytest
 from core.limits.test_memory import kept
 from gateway.clock.test_kept import HandHost
 from rig.admitted import signing_key, ticket
+from rig.generation import generation_of
 from rig.station import KEY, make_config
-from rig.tree import tree_of
 from sealgate.config import Config
 from sealgate.core.halts import Scope
 from sealgate.core.outcome import Conclusion
@@ -42,7 +42,7 @@ async def test_without_a_journal_nothing_is_written_and_nothing_kept() -> None:
     books = build_books(config, host)
     assert not books.must_record(KEYED)
     assert await build_halting(config, InFlightRequests(), host).halt(Scope()) is not None
-    async with tree_of(config, host) as tree:
+    async with generation_of(config, host) as tree:
         assert build_keeper(config, tree, host) is None
     assert (await build_halting(config, InFlightRequests(), host).resume(Scope())).had_been, (
         "it knows of no halt"
@@ -78,7 +78,7 @@ async def test_a_key_starts_from_what_was_learned_and_goes_on_to_be_kept(config:
     assert file is not None
     books = build_books(config, host)
     LimitsTable(file).keep({subject(config, "main"): LEARNED}, host.wall())
-    async with tree_of(config, host) as tree:
+    async with generation_of(config, host) as tree:
         keeper = build_keeper(config, tree, host)
         assert keeper is not None
         scheduler = tree.live_keys["main"].scheduler

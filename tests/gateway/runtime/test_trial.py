@@ -8,7 +8,7 @@ import pytest
 
 from gateway.clock.test_kept import HandHost
 from rig.admitted import answer
-from rig.tree import Scripted, tree_of
+from rig.generation import Scripted, generation_of
 from sealgate.config import Config
 from sealgate.errors import Refusal
 from sealgate.gateway.runtime.trial import Trial, TrialError
@@ -39,7 +39,7 @@ OLD = config_of(main=key(session="S1"))
 @contextlib.asynccontextmanager
 async def trial(new: Config, *answers: Answer | Exception) -> AsyncIterator[tuple[Trial, Scripted]]:
     host = HandHost()
-    async with tree_of(OLD, host, ENVIRON) as before, tree_of(new, host, ENVIRON) as after:
+    async with generation_of(OLD, host, ENVIRON) as before, generation_of(new, host, ENVIRON) as after:
         pipeline = Scripted(after, answers)
         yield Trial(pipeline, before, host), pipeline
 

@@ -19,12 +19,12 @@ from sealgate.gateway.platform.system import System
 OPEN_WIRE = "tokens and orders pass unencrypted"
 OPEN_WIRE_FIX = "set listen.tls_cert and listen.tls_key, unless only this machine's containers reach it"
 
-log = structlog.get_logger("sealgate.doors")
+log = structlog.get_logger("sealgate.listeners")
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """The open doors. `tcp` is where it really listens (a free port may have been asked for)."""
+    """The open listeners. `tcp` is where it really listens (a free port may have been asked for)."""
 
     tcp: Address | None
     unix: Path | None
@@ -75,11 +75,11 @@ async def _open_tcp(
             listener = await asyncio.get_running_loop().create_server(server, sock=sock, backlog=BACKLOG)
             ends.callback(listener.close)
         return address, None
-    door = TlsListener(server, tls, settings.head_timeout, system)
-    ends.callback(door.close)
+    over_tls = TlsListener(server, tls, settings.head_timeout, system)
+    ends.callback(over_tls.close)
     for sock in listeners:
-        door.open(sock)
-    return address, door
+        over_tls.open(sock)
+    return address, over_tls
 
 
 def _warn_of_open_wire(address: Address) -> None:

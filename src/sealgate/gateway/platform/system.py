@@ -1,4 +1,4 @@
-"""The one door to this machine's clocks and chance; everything else is handed `now`.
+"""The one place that reads this machine's clocks and draws random numbers; everything else is handed `now`.
 
 `now` is a clock that counts suspend and that nobody sets (CLOCK_BOOTTIME): a pause or a deadline holds over a
 laptop's sleep, and a step of the wall clock changes nothing. Where the system has no such clock, the

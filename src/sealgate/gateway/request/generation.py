@@ -1,4 +1,4 @@
-"""All that one configuration makes of the gateway's parts, as one frozen tree."""
+"""All that one configuration makes of the gateway's parts: frozen, and replaced as a whole by a reload."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -50,7 +50,7 @@ class _Admitted:
 
 
 class Pipeline:
-    """Carries the requests of one tree."""
+    """Carries the requests of one generation."""
 
     def __init__(self, generation: Generation, books: Bookkeeping, halting: Halting, system: System) -> None:
         self.generation = generation

@@ -1,7 +1,7 @@
-"""Puts the parts of one configuration together as a tree.
+"""Puts the parts of one configuration together as a generation.
 
-A tree that follows another takes over what has not changed: what was learned of a key's limit, the clock, the
-connections.
+A generation that follows another takes over what has not changed: what was learned of a key's limit, the
+clock, the connections.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ from sealgate.gateway.upstream.pool import Upstream
 def build_generation(
     config: Config, parts: Parts, system: System, in_flight: InFlightRequests, old: Generation | None = None
 ) -> Generation:
-    """Make all parts inside a running loop, but for those of the `old` tree that stay as they are.
+    """Make all parts inside a running loop, but for those of the `old` generation that stay as they are.
 
     Raises StartError where limits are to be shared and what that takes is not installed.
     """
@@ -80,7 +80,7 @@ def _live_keys(
 
 
 class _Former:
-    """What an old tree had: schedulers by what their limit counts, stamps and nonces by API key."""
+    """What an old generation had: schedulers by what their limit counts, stamps and nonces by API key."""
 
     def __init__(self, old: Generation | None) -> None:
         self.schedulers: dict[str, RateScheduler] = {}

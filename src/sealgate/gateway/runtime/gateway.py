@@ -35,7 +35,7 @@ _CLOSING_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running gateway. `doors` are where it listens, `site` is what stays over a reload."""
+    """A running gateway. `listeners` are where it listens, `services` what stays over a reload."""
 
     listeners: Listeners
     started: float

@@ -1,4 +1,4 @@
-"""Looks after one key of a tree beside the requests: tries it once, or if disabled, reads when it expires.
+"""Looks after one key of a generation: tries it once, and reads when a disabled one expires.
 
 A key that no bot has had accepted yet is tried once after the start, so that a wrong secret is told before an
 order meets it. What the exchange answers is taken in as with any request of a bot. Nothing waits for it and

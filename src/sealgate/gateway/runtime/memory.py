@@ -1,4 +1,4 @@
-"""What outlives every tree and, with a journal, the process.
+"""What outlives every generation and, with a journal, the process.
 
 That is orders, keyed replies, halts, learned limits, and which nonces may be used up.
 """

@@ -30,7 +30,7 @@ class Deliverer(Protocol):
 
 
 async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: System) -> Answer:
-    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's tree.
+    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's generation.
 
     Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
     """

@@ -1,9 +1,9 @@
-"""Reload: a whole new tree is built, validated and tried, then one reference is swapped.
+"""Reload: a whole new generation is built, validated and tried, then one reference is swapped.
 
 Requests under way end on the pipeline that they began with. The lines of the keys, with all that wait there
 and what was learned of the limit, the clock, the journal, halts and, where the destination is the same, the
-connections go over into the new tree; of these only the lines get other settings, at the swap. Whatever is
-wrong leaves everything as it is.
+connections go over into the new generation; of these only the lines get other settings, at the swap. A fault
+leaves everything as it is.
 """
 
 import asyncio
@@ -113,7 +113,7 @@ class Reloader:
 
     async def _prove(self, new: Pipeline, old: Pipeline) -> list[str]:
         """Try the keys that are not known to be good; return what is not known even so."""
-        # What the new tree brings, another clock, say, works already: signing takes it.
+        # What the new generation brings, another clock, say, works already: signing takes it.
         self._services.background.follow(
             {**self._services.work(old), **self._services.upkeep(new.generation)}
         )

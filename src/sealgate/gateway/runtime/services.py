@@ -1,4 +1,4 @@
-"""What a gateway has but one of: it stays over a reload, and each tree uses it in turn."""
+"""What a gateway has but one of: it stays over a reload, and each generation uses it in turn."""
 
 import contextlib
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class Services:
     untried: set[str]
 
     def pipeline(self, generation: Generation) -> Pipeline:
-        """Return a pipeline for a tree."""
+        """Return a pipeline for a generation."""
         return Pipeline(generation, self.books, self.halting, self.system)
 
     def work(self, pipeline: Pipeline) -> dict[object, Work]:
@@ -50,7 +50,7 @@ class Services:
         return {breaker: care.run for breaker, care in cares.items()}
 
     def upkeep(self, generation: Generation) -> dict[object, Work]:
-        """Return what of it a tree needs even to be tried."""
+        """Return what of it a generation needs even to be tried."""
         keeper = self.keeper
         work: dict[object, Work] = {generation.clock_keeper: generation.clock_keeper.run}
         for live_key in generation.live_keys.values():

@@ -24,7 +24,7 @@ class TrialError(Exception):
 
 
 class Trial:
-    """Tries what a pipeline brings that an old tree did not have."""
+    """Tries what a pipeline brings that an old generation did not have."""
 
     def __init__(self, new: Deliverer, old: Generation, system: System) -> None:
         self._new = new

@@ -1,4 +1,4 @@
-"""The tree of a configuration without sockets, and a pipeline over it that answers from a script."""
+"""The generation of a configuration without sockets, and a pipeline over it that answers from a script."""
 
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -16,10 +16,10 @@ from sealgate.gateway.upstream.answer import Answer
 
 
 @contextlib.asynccontextmanager
-async def tree_of(
+async def generation_of(
     config: Config, system: System, environ: Mapping[str, str] = ENVIRON
 ) -> AsyncIterator[Generation]:
-    """Make a tree; nothing of it runs."""
+    """Make a generation; nothing of it runs."""
     generation = build_generation(config, read_parts(config, environ), system, InFlightRequests())
     try:
         yield generation
