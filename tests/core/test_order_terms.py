@@ -231,6 +231,7 @@ def test_what_makes_it_another_kind_of_order_is_not_read() -> None:
         (b'{"size": [1]}', "list"),
         (b'{"size": true}', "size is no text and no number"),
         (b'{"size": "01"}', "no number"),
+        (b'{"size": 1, "price": "1e-400"}', "no number"),  # many read a zero there: an order without a price
         (b'{"size": "' + b"1" * 89 + b'"}', "no number"),
         ('{"size": "\u0661"}'.encode(), "no number"),
         (b'{"symbol": 1}', "no text"),

@@ -258,8 +258,11 @@ def _number(order: object, path: Path | None) -> Decimal | None:
 
 @lru_cache(maxsize=512)
 def _decimal(text: str) -> Decimal | None:
-    """Return a number as JSON writes it, exactly; None for any other text."""
-    return Decimal(text) if len(text) <= _LONGEST and _NUMBER.fullmatch(text) else None
+    """Return a number as JSON writes it, exactly; None for other text, and where a double would be zero."""
+    if len(text) > _LONGEST or not _NUMBER.fullmatch(text):
+        return None
+    number = Decimal(text)
+    return None if number and not float(number) else number
 
 
 _LONGEST = 88  # characters that `_NUMBER` may match
