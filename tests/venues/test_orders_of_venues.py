@@ -162,9 +162,11 @@ def is_read_as(one: Made, other: OrderShape, shape: OrderShape) -> bool:
 
 REDUCE = Policy(reduce_only=True)
 SIZE = Policy(max_size=Decimal(1))
+NOTIONAL = Policy(max_notional=Decimal(10))
 BYBIT, BYBIT_BATCH = "bybit POST /v5/order/create", "bybit POST /v5/order/create-batch"
 OKX, OKX_BATCH = "okx POST /api/v5/trade/order", "okx POST /api/v5/trade/batch-orders"
 KRAKEN = "kraken POST /0/private/AddOrder"
+SERVICE = "service POST /order"  # behind the prefix of its base_url
 MARGIN_BUY = b'"instId": "X-USDT", "side": "buy", "ordType": "market", "tgtCcy": "base_ccy", "sz": "1"'
 
 
@@ -190,6 +192,13 @@ MARGIN_BUY = b'"instId": "X-USDT", "side": "buy", "ordType": "market", "tgtCcy":
         (REDUCE, "binance POST /fapi/v1/order", b"symbol=X&reduceOnly=true", None),
         (REDUCE, "binance PUT /fapi/v1/order", b"symbol=X&reduceOnly=true", "reduce_only"),
         (REDUCE, "binance PUT /dapi/v1/order", b"symbol=X&reduceOnly=true", "reduce_only"),
+        (NOTIONAL, SERVICE, b'{"symbol": "X", "side": "buy", "size": "9", "price": "1"}', None),
+        (
+            NOTIONAL,
+            SERVICE,
+            b'{"symbol": "X", "side": "buy", "size": "9", "price": "1", "type": "market"}',
+            "max_notional",
+        ),
         (SIZE, OKX, b'{"tdMode": "cash", ' + MARGIN_BUY + b"}", None),
         (SIZE, OKX, b'{"tdMode": "cross", ' + MARGIN_BUY + b"}", "body"),
         (SIZE, OKX_BATCH, b'[{"tdMode": "cross", ' + MARGIN_BUY + b"}]", "body"),

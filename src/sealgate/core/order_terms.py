@@ -203,11 +203,12 @@ def _read(order: object, batch: object, shape: OrderShape) -> OrderTerms:
         if _at(order, never) is not None:
             raise UnreadableError(f"it has {'/'.join(never)}, which makes it another kind of order")
     price, trigger = _number(order, shape.price), _number(order, shape.trigger)
+    kind = _at(order, shape.kind)
     is_capped = (
         price is not None
         and price > 0  # at some venues a negative one is relative
         and _at(order, shape.side) in shape.buys
-        and (shape.kind is None or _at(order, shape.kind) in shape.limit)
+        and (shape.kind is None or ("" if kind is None else kind) in shape.limit)
     )
     if price is not None:
         price = price.copy_abs() or None  # where it is zero, some exchanges take it for a market order
