@@ -44,7 +44,7 @@ _OPTIONS = (
     *("--assert=plain", "--tb=no", f"--confcutdir={TESTS}"),
 )
 # Simulations: minutes for one mutant, and a break that only they notice is one that a named case should tell.
-_WORLDS = ("*worlds.py", "*cold_start.py", "*clock_truth.py", "*differential.py")
+_WORLDS = ("*clock_truth.py", "*differential.py")
 _EXAMPLES = 30  # of a property; for the same reason
 _WARM = (_PLUGIN, "hypothesis", "hypothesis.stateful")  # imported once, before the fork
 _SLACK_S = 5.0

@@ -328,3 +328,10 @@ def test_stated_waits_that_contradict_each_other_are_not_learned_from() -> None:
     estimator.took(reads[30], 2.0, is_paced=True)
     estimator.accepted(reads[30], 2.0, 2.05, is_scout=True)
     assert estimator.limits[0].window < 3.0
+
+
+def test_what_was_kept_and_is_twice_the_limit_is_left_at_the_first_refusals() -> None:
+    bots = Bots(log_of(10, 1.0))
+    bots.estimator.believe([Limit(20, 1.0, 20.0, 20.0, seen=3)])
+    assert bots.share(10.0, 20.0, 60.0) > 0.9
+    assert bots.refused <= 8

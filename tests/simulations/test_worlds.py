@@ -47,7 +47,7 @@ SATURATED = (
 )
 SEEDS = st.integers(0, 10**6)
 _ROUND_TRIP_S = 0.08  # at the most, with the service
-FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FEW
