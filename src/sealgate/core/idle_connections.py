@@ -31,7 +31,7 @@ class _Shortest:
     """The shortest idle time that ended with a close, of the last five to ten minutes."""
 
     def __init__(self) -> None:
-        self._latest = self._earlier = self._shortest = math.inf
+        self._latest = self._shortest = math.inf
         self._since = -math.inf
         self._survivors = 0
 
@@ -45,7 +45,7 @@ class _Shortest:
         if idle_s >= self.seconds(now):
             self._survivors += 1
             if self._survivors >= _ENOUGH:
-                self._latest = self._earlier = self._shortest = math.inf
+                self._latest = self._shortest = math.inf
 
     def seconds(self, now: float) -> float:
         if now - self._since >= _MEMORY_S / 2:
@@ -55,7 +55,7 @@ class _Shortest:
     def _forget_old(self, now: float) -> None:
         if now - self._since >= _MEMORY_S / 2:
             is_recent = now - self._since < _MEMORY_S
-            self._shortest = self._earlier = self._latest if is_recent else math.inf
+            self._shortest = self._latest if is_recent else math.inf
             self._latest, self._since = math.inf, now
 
 

@@ -117,9 +117,14 @@ class LimitEstimator:
         return any(limit.tried is not None for limit in self.limits)
 
     @property
+    def is_apart(self) -> bool:
+        """Whether reads, or all others, have a limit of their own."""
+        return any(limit.scope for limit in self.limits)
+
+    @property
     def counts_apart(self) -> bool:
         """Whether a class may have room while another has none."""
-        return self.is_probing or any(limit.scope for limit in self.limits)
+        return self.is_probing or self.is_apart
 
     def ready_at(self, claim: Claim, now: float, *, is_paced: bool) -> float:
         """Return when the claim may go; infinity where that depends on a reply."""

@@ -93,7 +93,7 @@ class Pacer:
     def _wait_s(self, claim: Claim, now: float) -> float:
         """Estimate in how many seconds a claim goes that waits or enters now."""
         slot_s = self._estimator.wait_per_cost_s(claim)
-        is_apart = claim.is_read and any(limit.scope for limit in self._estimator.limits)
+        is_apart = claim.is_read and self._estimator.is_apart
         ahead = self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart)
         kind = self._class(claim)
         heads = (one for one in self._queue.heads(self._serials) if self._class(one) == kind)
