@@ -6,16 +6,13 @@ from typing import Any
 
 import pytest
 
-from rig.admin import Admin, running_admin
+from rig.admin import Admin, running_live_admin
 from rig.bot import request
 from rig.chromium import PROGRAM, Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
 from sealgate.admin.latest_requests import MOST
-from sealgate.admin.live import Live
-from sealgate.admin.metrics import Metrics
-from sealgate.gateway.platform.system import System
 
 GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))
 READ = (b"GET", b"/v1/trade/symbols/list")
@@ -32,10 +29,7 @@ async def station(upstream: Upstream) -> AsyncIterator[Station]:
 
 @pytest.fixture
 async def admin(station: Station) -> AsyncIterator[Admin]:
-    status = station.gateway.status
-    live = Live(status, System())
-    station.gateway.reporter.add(live)
-    async with running_admin(status, Metrics(status), live) as running:
+    async with running_live_admin(station) as running:
         yield running
 
 

@@ -10,16 +10,14 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from rig.admin import Admin, running_admin
+from rig.admin import Admin, running_admin, running_live_admin
 from rig.bot import request
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, reply
 from sealgate.admin.broadcast import Broadcast, TooManyViewersError
-from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.core.sampling import BURST
-from sealgate.gateway.platform.system import System
 
 BOT = b"Authorization: Bearer token-of-grid"
 LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))
@@ -30,12 +28,11 @@ UNSIGNED = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}
 async def watched(upstream: Upstream) -> AsyncIterator[tuple[Station, Admin]]:
     """Run a gateway whose live view reads its outcomes."""
     bots = {"grid": {"token": "env:TOKEN", "weight": 3}}
-    async with running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station:
-        status = station.gateway.status
-        live = Live(status, System(), lambda: {"grid": 3.0, "maker": 1.0})
-        station.gateway.reporter.add(live)
-        async with running_admin(status, Metrics(status), live) as admin:
-            yield station, admin
+    async with (
+        running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station,
+        running_live_admin(station, weights=lambda: {"grid": 3.0, "maker": 1.0}) as admin,
+    ):
+        yield station, admin
 
 
 class Stream:

@@ -5,16 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rig.admin import Admin, running_admin
+from rig.admin import Admin, running_admin, running_live_admin
 from rig.bot import request
 from rig.chromium import PROGRAM, Page, running_chromium
 from rig.page_states import STATES, UNTRUE, running_feed
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
-from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
-from sealgate.gateway.platform.system import System
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
 
@@ -24,10 +22,7 @@ TEXT = "document.body.innerText"
 @pytest.fixture
 async def admin(station: Station) -> AsyncIterator[Admin]:
     """Run an admin address whose live view reads the outcomes, unlike the usual one."""
-    status = station.gateway.status
-    live = Live(status, System())
-    station.gateway.reporter.add(live)
-    async with running_admin(status, Metrics(status), live) as running:
+    async with running_live_admin(station) as running:
         yield running
 
 

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 
 from rig.bot import Reply, bot_at
+from rig.station import Station
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
@@ -48,3 +49,17 @@ async def running_admin(  # noqa: PLR0913 - each test sets one or two of them
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port)
         with contextlib.closing(server):
             yield Admin(server.sockets[0].getsockname()[1])
+
+
+@contextlib.asynccontextmanager
+async def running_live_admin(
+    station: Station,
+    status: Callable[[], Status] | None = None,
+    weights: Callable[[], Mapping[str, float]] = dict,
+) -> AsyncIterator[Admin]:
+    """Run an admin address whose live view reads a station's outcomes, unlike the usual one."""
+    status = status or station.gateway.status
+    live = Live(status, System(), weights)
+    station.gateway.reporter.add(live)
+    async with running_admin(status, Metrics(status), live) as admin:
+        yield admin

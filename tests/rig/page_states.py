@@ -5,11 +5,9 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rig.admin import Admin, running_admin
+from rig.admin import Admin, running_live_admin
 from rig.station import Station
 from rig.verdicts import verdict
-from sealgate.admin.live import Live
-from sealgate.admin.metrics import Metrics
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.status import PolicyStatus, Status, halt_status
@@ -172,8 +170,6 @@ async def running_feed(station: Station) -> AsyncIterator[Feed]:
     def status() -> Status:
         return feed.change(station.gateway.status())
 
-    live = Live(status, System())
-    station.gateway.reporter.add(live)
     feed = Feed(Admin(0), STATES["ready"][0])
-    async with running_admin(status, Metrics(status), live) as feed.admin:
+    async with running_live_admin(station, status) as feed.admin:
         yield feed
