@@ -1,6 +1,7 @@
 """Upstreams that close idle connections, and what that must not do to orders: leave in doubt, or double."""
 
 import asyncio
+import select
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -36,12 +37,22 @@ def before_sending(station: Station) -> Iterator[Callable[[Deed], None]]:
     assert not deeds
 
 
-def close_all(upstream: Upstream) -> Deed:
+def wait_for_arrival(station: Station) -> None:
+    """Block until what was sent last has come to the gateway: even loopback takes time on a busy machine."""
+    for connection in station.gateway.generation.upstream._lanes:
+        assert connection.transport is not None
+        arrivals = select.poll()
+        arrivals.register(connection.transport.get_extra_info("socket"), select.POLLIN)
+        assert arrivals.poll(10_000)
+
+
+def close_all(station: Station) -> Deed:
     """Send FIN on all connections, so that only the system of the gateway's machine knows of it."""
 
     def close() -> None:
-        for wire in upstream._wires:
+        for wire in station.upstream._wires:
             wire.writer.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        wait_for_arrival(station)
 
     return close
 
@@ -62,7 +73,7 @@ async def test_nothing_is_sent_on_a_connection_that_the_other_end_has_closed(
     station: Station, before_sending: Callable[[Deed], None], message: bytes
 ) -> None:
     await station.ask(READ)
-    before_sending(close_all(station.upstream))
+    before_sending(close_all(station))
     assert met(await station.ask(message)) == (200, "done", None, 1)
     assert len(station.upstream.received) == 2
 
@@ -110,6 +121,7 @@ async def test_what_came_unasked_and_unread_answers_nobody(
             for wire in upstream._wires:
                 if unsaid and wire.number == upstream.received[0].connection:
                     wire.writer.write(unsaid.pop())
+                    wait_for_arrival(station)
 
         watch_signing(station, say_it)
         assert met(await station.ask(ORDER)) == (200, "done", None, 1)
