@@ -32,7 +32,7 @@ STATUS = Status(
     (KeyStatus("main", 0.0, {}, {}, (LIMIT,), None, sharing=SharingStatus(1, is_lead=True, degraded=None)),),
     JournalStatus(0, (), None, is_refusing=False),
 )
-# Programs of tests/bench that a benchmark or a script of its own starts.
+# Programs of bench/ that a benchmark or a script of its own starts.
 STARTED = {
     "bare_proxy",
     "distance",
@@ -124,7 +124,7 @@ def test_every_benchmark_is_listed() -> None:
     """A benchmark is a program that takes arguments or prints; the others are started by one."""
     part = (ROOT / "docs" / "internals" / "testing.md").read_text().partition("## Benchmarks")[2]
     listed = set(re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE))
-    bench = (ROOT / "tests" / "bench").glob("*.py")
+    bench = (ROOT / "bench").glob("*.py")
     assert listed == {file.stem for file in bench if "__main__" in file.read_text()} - STARTED
 
 

@@ -4,9 +4,9 @@ from statistics import median
 
 import pytest
 
-from bench.limits_gateway import Gateway
-from bench.limits_limiters import Fixed
-from bench.limits_world import Bot, Chance, Scenario, World
+from rig.limits_gateway import Gateway
+from rig.limits_limiters import Fixed
+from rig.limits_world import Bot, Chance, Scenario, World
 
 _LIMIT, _SECONDS, _SEEDS = 20, 15.0, range(20)
 _BOTS = (

@@ -6,12 +6,12 @@ from statistics import median
 
 import pytest
 
-from bench.limits_figures import Figures, figures
-from bench.limits_gateway import Gateway
-from bench.limits_limiters import Fixed, FixedFromFirst, Limiter, SlidingLog, TokenBucket
-from bench.limits_matrix import saturated
-from bench.limits_world import Bot, Chance, Client, Log, Scenario, World
-from bench.shared_cluster import Cluster
+from rig.limits_figures import Figures, figures
+from rig.limits_gateway import Gateway
+from rig.limits_limiters import Fixed, FixedFromFirst, Limiter, SlidingLog, TokenBucket
+from rig.limits_matrix import saturated
+from rig.limits_world import Bot, Chance, Client, Log, Scenario, World
+from rig.shared_cluster import Cluster
 
 SECONDS = 40.0
 SEED = 5

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bench.limits_figures import figures
-from bench.limits_gateway import Gateway
-from bench.limits_limiters import (
+from rig.limits_figures import figures
+from rig.limits_gateway import Gateway
+from rig.limits_limiters import (
     Apart,
     Ban,
     Concurrency,
@@ -22,7 +22,7 @@ from bench.limits_limiters import (
     Stacked,
     TokenBucket,
 )
-from bench.limits_world import Bot, Chance, Scenario, World
+from rig.limits_world import Bot, Chance, Scenario, World
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.quotas import Quota
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from bench.limits_figures import Figures
+from rig.limits_figures import Figures
 
 Row = tuple[str, str, Figures]  # scenario, client, figures
 

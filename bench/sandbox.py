@@ -1,4 +1,4 @@
-"""Signed requests per second of the sandbox alone: `python tests/bench/sandbox.py [COUNT]`.
+"""Signed requests per second of the sandbox alone: `python bench/sandbox.py [COUNT]`.
 
 The sandbox runs in a process of its own; the client here sends requests that were signed beforehand over
 kept-alive loopback connections, one at a time on each, so that it costs as little as a client can.

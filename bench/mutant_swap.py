@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, FunctionType
 
-_SOURCES = Path(__file__).parents[2] / "src"
+_SOURCES = Path(__file__).parents[1] / "src"
 
 Key = tuple[str, int]  # of a function: its qualified name and its first line
 

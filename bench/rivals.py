@@ -22,8 +22,8 @@ from rig.ports import free_port
 
 API_KEY, SECRET = "bench", "bench-secret"
 _HERE = Path(__file__).parent
-_LOCK = _HERE.parents[1] / "deploy/requirements-bench.txt"
-_VENV = _HERE.parents[1] / ".venv/mitmproxy"
+_LOCK = _HERE.parent / "deploy/requirements-bench.txt"
+_VENV = _HERE.parent / ".venv/mitmproxy"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of the target parser: whatever is accepted must have one reading.
 
     pip install atheris yarl
-    PYTHONPATH=src:tests python tests/bench/fuzz_parser.py -max_total_time=300
+    PYTHONPATH=src:.:tests python bench/fuzz_parser.py -max_total_time=300
 
 The arguments are libFuzzer's. It ends with the number of executions, or with the input that has two readings.
 """

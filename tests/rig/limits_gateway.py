@@ -2,7 +2,7 @@
 
 import random
 
-from bench.limits_world import Answer, Job
+from rig.limits_world import Answer, Job
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane

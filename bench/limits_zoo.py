@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from multiprocessing import get_context
 from statistics import median, quantiles
 
-from bench.limits_figures import jain
-from bench.limits_gateway import Gateway
-from bench.limits_limiters import (
+from bench.limits_rivals import Aimd, AimdBucket, Botocore, OnlyRetryAfter
+from rig.limits_figures import jain
+from rig.limits_gateway import Gateway
+from rig.limits_limiters import (
     Apart,
     Ban,
     Concurrency,
@@ -27,8 +28,7 @@ from bench.limits_limiters import (
     Stacked,
     TokenBucket,
 )
-from bench.limits_rivals import Aimd, AimdBucket, Botocore, OnlyRetryAfter
-from bench.limits_world import Answer, Bot, Chance, Client, Job, Log, Scenario, World
+from rig.limits_world import Answer, Bot, Chance, Client, Job, Log, Scenario, World
 from sealgate.core.limits import ALL, OTHERS, READS, Limit, Weights
 from sealgate.core.limits.claims import Claim
 

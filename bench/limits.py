@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 
-from bench import limits_matrix as matrix
 from bench import limits_zoo as zoo
-from bench.limits_figures import Figures, figures
-from bench.limits_gateway import Gateway
 from bench.limits_report import Row, plot, table
 from bench.limits_rivals import Aimd, Botocore, OnlyRetryAfter
-from bench.limits_world import Client, Scenario, World
+from rig import limits_matrix as matrix
+from rig.limits_figures import Figures, figures
+from rig.limits_gateway import Gateway
+from rig.limits_world import Client, Scenario, World
 
 CLIENTS: dict[str, Callable[[Scenario, int], Client]] = {
     "gateway": lambda scenario, seed: Gateway(seed, is_exact=scenario.retry_after in ("exact", "wrong")),

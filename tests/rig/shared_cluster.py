@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable
 from functools import partial
 
-from bench.limits_world import Answer, Job
+from rig.limits_world import Answer, Job
 from rig.table import Table
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.pacer import PacerSettings

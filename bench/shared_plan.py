@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import mean
 
-from bench import limits_matrix as matrix
-from bench.limits_figures import Figures, figures
-from bench.limits_gateway import Gateway
-from bench.limits_world import Scenario, World
 from bench.pages import table
-from bench.shared_cluster import Cluster
+from rig import limits_matrix as matrix
+from rig.limits_figures import Figures, figures
+from rig.limits_gateway import Gateway
+from rig.limits_world import Scenario, World
+from rig.shared_cluster import Cluster
 
 COUNTS = (1, 4, 32, 256)
 KINDS = ("fixed 20/1s", "sliding log 20/1s", "token bucket 20/s burst 20")

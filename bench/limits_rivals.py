@@ -21,7 +21,7 @@ from botocore.retries import (  # type: ignore[import-untyped]
     throttling,
 )
 
-from bench.limits_world import Answer, Job
+from rig.limits_world import Answer, Job
 
 _BACKOFF_S = 1.0  # what rivals wait after a 429 that names no time
 

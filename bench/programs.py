@@ -37,7 +37,7 @@ DIRECT, HAPROXY, CADDY, BARE, MITMPROXY, GATEWAY, COMPILED = (
 )
 _HERE = Path(__file__).parent
 # What scripts/compiled made, to be found before the sources.
-WHEEL = Path(sysconfig.get_path("purelib", vars={"base": str(_HERE.parents[1] / ".compiled")}))
+WHEEL = Path(sysconfig.get_path("purelib", vars={"base": str(_HERE.parent / ".compiled")}))
 _PATIENCE_S = 60.0
 _EVENT = re.compile(r"\{.*\}\n")  # a whole line of the log; where the start fails, other lines are there too
 SERVE = (sys.executable, "-m", "sealgate", "serve")

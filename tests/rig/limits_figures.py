@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from itertools import pairwise
 
-from bench.limits_world import Log, Scenario
+from rig.limits_world import Log, Scenario
 
 _WITHIN = 0.10  # a window counts as reached when it carries its allowance but a tenth
 

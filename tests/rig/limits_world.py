@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bench.limits_limiters import Limiter
+from rig.limits_limiters import Limiter
 
 _GAP_S = 0.25  # shorter ones are none
 Chance = random.Random

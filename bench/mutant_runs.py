@@ -33,7 +33,7 @@ from hypothesis import Phase, settings
 from bench.mutant_swap import Swap, module_name
 from bench.mutants import Mutant
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 CORE = ROOT / "src/sealgate/core"
 TESTS = ROOT / "tests/core"
 # Of the plugins only the one that pyproject.toml sets up, and no conftest.py outside the core's tests, which

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bench.limits_limiters import (
+from rig.limits_limiters import (
     Apart,
     Ban,
     Concurrency,
@@ -16,7 +16,7 @@ from bench.limits_limiters import (
     Stacked,
     TokenBucket,
 )
-from bench.limits_world import Bot, Chance, Scenario
+from rig.limits_world import Bot, Chance, Scenario
 
 _OVERLOAD = 3.0
 _SLOTS = 32  # requests in flight or thinking, over all bots

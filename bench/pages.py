@@ -10,7 +10,7 @@ from statistics import median
 
 from bench.rivals import versions
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 INTERNALS = DOCS / "internals"
 PAGE = INTERNALS / "performance.md"
 SCALING = INTERNALS / "scaling.md"
