@@ -18,7 +18,6 @@ in heaps by tag, costs as running totals. Only the estimate of a wait asks each 
 import heapq
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
-from itertools import count
 
 from sealgate.core.limits.claims import Claim
 from sealgate.core.limits.lane_queues import LaneQueues
@@ -42,7 +41,7 @@ class WaitQueue:
         self._gone: deque[tuple[float, int, float]] = deque(maxlen=round(2 / _OWED))
         self._served_tag = 0.0
         self._ends: list[tuple[float, int, Claim]] = []
-        self._order = count()
+        self._entered = 0
         self._standing: dict[str, Claim] = {}
         self._alike: dict[object, dict[str, Claim]] = {}
         self._claims_of: Counter[str] = Counter()
@@ -61,7 +60,8 @@ class WaitQueue:
         self._standing[claim.id] = claim
         if claim.alike is not None:
             self._alike.setdefault(claim.alike, {})[claim.id] = claim
-        heapq.heappush(self._ends, (claim.give_up_at, next(self._order), claim))
+        self._entered += 1
+        heapq.heappush(self._ends, (claim.give_up_at, self._entered, claim))
 
     def _tag_of(self, bot: str) -> float:
         """Return a bot's tag; one that comes back saved up nothing."""
