@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from rig.command import ended_command, environ_of
 from sealgate.cli import main
-from sealgate.cli.discovery_words import ENDS
+from sealgate.cli.discover import ENDS
 from sealgate.config import load_config
 from sealgate.core.key_audit import CHECKS, NOT_LISTED
 from sealgate.core.schemes import End

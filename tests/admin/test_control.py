@@ -15,7 +15,7 @@ from rig.upstream import Upstream, say
 from rig.wire import reply
 from sealgate.admin.control import parse_command
 from sealgate.admin.metrics import Metrics
-from sealgate.cli.control_socket import running_control
+from sealgate.cli.serving import running_control
 from sealgate.core.halts import Scope
 
 

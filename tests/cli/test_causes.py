@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from sealgate.cli.causes import plain_cause
+from sealgate.cli.frame import plain_cause
 
 CAUSES = {
     "asyncio's sentence": (

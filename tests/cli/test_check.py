@@ -21,7 +21,7 @@ from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbo
 from rig.upstream import Act, Received, say
 from rig.verdicts import verdict
 from rig.wire import reply
-from sealgate.cli.checking.running import judge_running, judge_troubles
+from sealgate.cli.checking.network import judge_running, judge_troubles
 from sealgate.core.findings import Level
 from sealgate.core.key_breaker import MANY_MISMATCHES
 from sealgate.gateway.journal.file import connect, prepare

@@ -9,9 +9,9 @@ from aiohttp import web
 from aiohttp.test_utils import RawTestServer
 
 from rig import oracle
-from sealgate.cli.demo.client import Client, Over, Setback, signed_by, with_token
+from sealgate.cli.demo.bots import Client, Over, Setback, signed_by, with_token
 from sealgate.config.venues import default_venue
-from sealgate.core.venues.venue import KeyMaterial
+from sealgate.core.venues.scheme import KeyMaterial
 from sealgate.gateway.platform.system import System
 
 SECRET = b"correct-horse-battery-staple"

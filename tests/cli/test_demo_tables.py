@@ -9,12 +9,20 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from sealgate.cli.demo import screen
+from sealgate.cli.demo import show
 from sealgate.cli.demo.bots import BOTS
-from sealgate.cli.demo.gauges import DemoKey
 from sealgate.cli.demo.scene import Column, Picture
-from sealgate.cli.demo.summary import Count, Figures, Summary, Waits, figures, in_a_sentence, whole_windows
-from sealgate.cli.demo.tally import Tally
+from sealgate.cli.demo.tally import (
+    Count,
+    DemoKey,
+    Figures,
+    Summary,
+    Tally,
+    Waits,
+    figures,
+    in_a_sentence,
+    whole_windows,
+)
 
 
 @dataclass
@@ -114,10 +122,10 @@ def printed(renderable: object, width: int = 80) -> list[str]:
 
 
 def test_the_live_table_fits_into_80_columns_and_24_lines_below_the_addresses() -> None:
-    lines = printed(screen.live(PICTURE))
+    lines = printed(show.live(PICTURE))
     assert len(lines) <= 24 - 8
     assert not any("…" in line for line in lines)
-    assert screen.CAPTION in lines
+    assert show.CAPTION in lines
     assert any(line.split() == ["through", "Sealgate", "weights", "4:2:1:2"] for line in lines)
     assert lines[0] == "3600 s   key paused 12.34 s   requests waiting 120   clock -1500.1 ms ± 12.3 ms"
     for name, bot in BOTS.items():
@@ -127,7 +135,7 @@ def test_the_live_table_fits_into_80_columns_and_24_lines_below_the_addresses() 
 
 
 def test_a_plain_line() -> None:
-    assert screen.plain(PICTURE) == (
+    assert show.plain(PICTURE) == (
         "3600 s  accepted 2000  429s 30  pause 12.34 s  waiting 120  clock -1500.1 ms ± 12.3 ms"
         "  | on its own: accepted 1900  429s 3000"
     )
@@ -135,7 +143,7 @@ def test_a_plain_line() -> None:
 
 def test_a_clock_that_is_not_synced_says_so() -> None:
     picture = Picture(0.0, DemoKey(), PICTURE.through, PICTURE.alone)
-    assert "clock not synced yet" in screen.plain(picture)
+    assert "clock not synced yet" in show.plain(picture)
 
 
 WAITS = {"quick": Waits(0.1, 0.984), "cancel": Waits(0.65, 1.86)}
@@ -145,7 +153,7 @@ SUMMARY = Summary(10.0, 20, 1, OURS, THEIRS)
 
 def test_the_summary_for_people() -> None:
     file = StringIO()
-    screen.print_summary(Console(file=file, width=80), SUMMARY)
+    show.print_summary(Console(file=file, width=80), SUMMARY)
     lines = file.getvalue().splitlines()
     assert len(lines) < 24
     assert [" ".join(line.split()) for line in lines[2:9]] == [
@@ -191,7 +199,7 @@ def test_the_sentence_says_what_the_figures_say(summary: Summary, end: str) -> N
 
 
 def test_the_summary_for_programs() -> None:
-    document = json.loads(screen.summary_json(SUMMARY))
+    document = json.loads(show.summary_json(SUMMARY))
     assert document["through_sealgate"] == {
         "longest_cancel_s": 0.81,
         "limited": 39,

@@ -12,7 +12,7 @@ from sealgate import __version__
 from sealgate.cli import COMMANDS, main
 from sealgate.cli.frame import Program, config_option
 from sealgate.config import ConfigError
-from sealgate.gateway.keys.sources import SecretError
+from sealgate.gateway.keys.reading import SecretError
 from sealgate.gateway.platform.start import StartError
 
 HEAVY = ("aiohttp", "asyncio", "prometheus_client", "pydantic", "rich", "structlog")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.cli.checking.reach import look_at_reach
+from sealgate.cli.checking.local import look_at_reach
 from sealgate.config import load_config
 from sealgate.core.findings import warn
 from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.cli import progress
+from sealgate.cli import tables
 from sealgate.cli.checking.report import finding_lines
-from sealgate.cli.colours import coloured
+from sealgate.cli.frame import coloured
 from sealgate.core.findings import Cause, Finding, Level, Weight
 
 PROGRAM = Path(sys.executable).parent / "sealgate"
@@ -134,21 +134,21 @@ def stderr(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> Iterator[Te
 
 
 def test_what_takes_its_time_is_told_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SOON_S", 0.0)
-    with stderr(monkeypatch, is_terminal=True) as terminal, progress.waiting_for("asking"):
+    monkeypatch.setattr(tables, "_SOON_S", 0.0)
+    with stderr(monkeypatch, is_terminal=True) as terminal, tables.waiting_for("asking"):
         assert terminal.has_written.wait(20)
     assert terminal.written == "asking…\r\x1b[K"
 
 
 def test_what_is_over_soon_needs_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SOON_S", 3600.0)
-    with stderr(monkeypatch, is_terminal=True) as terminal, progress.waiting_for("asking"):
+    monkeypatch.setattr(tables, "_SOON_S", 3600.0)
+    with stderr(monkeypatch, is_terminal=True) as terminal, tables.waiting_for("asking"):
         pass
     assert terminal.written == ""
 
 
 def test_a_file_hears_nothing_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_SOON_S", 0.0)
-    with stderr(monkeypatch, is_terminal=False) as terminal, progress.waiting_for("asking"):
+    monkeypatch.setattr(tables, "_SOON_S", 0.0)
+    with stderr(monkeypatch, is_terminal=False) as terminal, tables.waiting_for("asking"):
         pass
     assert terminal.written == ""

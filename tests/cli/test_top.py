@@ -19,8 +19,7 @@ from rig.served import Served, environ, running_served
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
 from sealgate.cli.tables import drawn
-from sealgate.cli.top_requests import Inspector
-from sealgate.cli.top_screen import screen
+from sealgate.cli.top_screen import Inspector, screen
 
 
 @pytest.fixture

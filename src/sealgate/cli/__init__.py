@@ -10,7 +10,7 @@ import click
 from sealgate import __version__
 from sealgate.cli.frame import Program
 
-# Name, the module with the attribute `command`, and the line that --help shows.
+# Name, the module, with the attribute where it is not `command`, and the line that --help shows.
 COMMANDS = {
     "serve": ("sealgate.cli.serve", "Run the gateway."),
     "sandbox": ("sealgate.cli.sandbox", "Run an exchange of your own on this machine, to try things out."),
@@ -23,9 +23,9 @@ COMMANDS = {
     "discover": ("sealgate.cli.discover", "Find out how the exchange wants requests signed."),
     "keys": ("sealgate.cli.keys", "List the keys at the exchange, and see what is wrong with them."),
     "orders": ("sealgate.cli.orders", "List the orders in doubt, and settle them."),
-    "halt": ("sealgate.cli.halt", "Stop orders at once; reads and cancels still pass."),
-    "resume": ("sealgate.cli.resume", "Release halted orders."),
-    "reload": ("sealgate.cli.reload", "Reload configuration and secrets in the running gateway."),
+    "halt": ("sealgate.cli.control:halt", "Stop orders at once; reads and cancels still pass."),
+    "resume": ("sealgate.cli.control:resume", "Release halted orders."),
+    "reload": ("sealgate.cli.control:reload", "Reload configuration and secrets in the running gateway."),
     "healthcheck": ("sealgate.cli.healthcheck", "Exit with 0 if the running gateway is ready."),
     "completion": ("sealgate.cli.completion", "Set up completion in your shell."),
     "token": ("sealgate.cli.token", "Make tokens for bots."),

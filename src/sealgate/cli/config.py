@@ -1,16 +1,139 @@
 """`sealgate config`: a starter file, the settings as they hold, and their JSON Schema."""
 
+import json
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
-from sealgate.cli.frame import Program
+from sealgate.cli.frame import Program, config_option, found_venue, leave_with_error
+
+if TYPE_CHECKING:
+    from sealgate.core.venues.venue import Venue
+
 
 _COMMANDS = {
-    "init": ("sealgate.cli.config_init", "Write a commented starter file."),
-    "show": ("sealgate.cli.config_show", "Show every setting's value and where it comes from."),
-    "schema": ("sealgate.cli.config_schema", "Print the JSON Schema of the file, for editors."),
+    "init": ("sealgate.cli.config:init", "Write a commented starter file."),
+    "show": ("sealgate.cli.config:show", "Show every setting's value and where it comes from."),
+    "schema": ("sealgate.cli.config:schema", "Print the JSON Schema of the file, for editors."),
 }
 
 
 @click.group("config", cls=Program, table=_COMMANDS)
 def command() -> None:
     """Write a starter file, show the values in effect, print the schema."""
+
+
+DEFAULT_FILE = "sealgate.toml"
+_MODE = 0o600
+
+
+@click.command("init")
+@click.option(
+    "--config",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    default=Path(DEFAULT_FILE),
+    show_default=True,
+    help="Where to write it.",
+)
+@click.option(
+    "--venue",
+    "venue_name",
+    metavar="NAME",
+    help="The exchange: a name that `sealgate venues` lists, or the path of a file.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def init(file: Path, venue_name: str | None, *, force: bool) -> None:
+    """Write a commented configuration file, readable by you alone, with every setting in it.
+
+    With --venue it is for that exchange, and has what the exchange wants of a key. A file that is there is
+    left alone unless --force is given.
+    """
+    from sealgate.config.starter import starter_text
+    from sealgate.config.venues import default_venue
+
+    venue = default_venue() if venue_name is None else found_venue(venue_name)
+    try:
+        _write(file, starter_text(venue, _from(file, venue.file)), is_forced=force)
+    except FileExistsError:
+        leave_with_error(f"{file} exists already and was not changed; pass another --config FILE, or --force")
+    click.echo(f"wrote {file}; next:")
+    for step in _steps(file, venue):
+        click.echo(f"- {step}")
+
+
+def _steps(file: Path, venue: "Venue") -> Iterator[str]:
+    asked = [
+        "" if venue.base_url else "base_url",
+        "keys.main.api_key",
+        "keys.main.uid" * venue.signing.needs("uid"),
+    ]
+    yield f"set {' and '.join(filter(None, asked))} in it"
+    yield f"store the secret in {file.with_name('main.secret')} (chmod 600)"
+    if venue.signing.needs("passphrase"):
+        yield f"store the passphrase in {file.with_name('main.passphrase')} (chmod 600)"
+    option = "" if file == Path(DEFAULT_FILE) else f" --config {shlex.quote(str(file))}"
+    yield f"see what is missing: sealgate check{option}"
+
+
+def _from(file: Path, venue_file: str) -> str:
+    """Return how a configuration file names a venue's file, "" where it is a built-in one."""
+    if "/" not in venue_file:
+        return ""
+    is_beside = file.parent.resolve() == Path.cwd().resolve()
+    return venue_file if is_beside else str(Path(venue_file).absolute())
+
+
+def _write(file: Path, text: str, *, is_forced: bool) -> None:
+    """Write it whole under another name first: a full disk must not cost the old one."""
+    if not is_forced and os.path.lexists(file):
+        raise FileExistsError
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    draft.touch(_MODE, exist_ok=False)
+    try:
+        draft.write_text(text)
+        draft.replace(file) if is_forced else os.link(draft, file)  # which fails where one came meanwhile
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@click.command("schema")
+def schema() -> None:
+    """Print the JSON Schema (draft 4) of the configuration file.
+
+    Write it beside the file, and name it in the file's first line: #:schema ./sealgate.schema.json
+
+    Editors with Taplo, such as VS Code with Even Better TOML, then complete and check as you type.
+    """
+    from sealgate.config.schema import json_schema
+
+    click.echo(json.dumps(json_schema(), indent=2))
+
+
+@click.command("show")
+@config_option
+@click.option("--changed", "only_changed", is_flag=True, help="Leave out what is at its default.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(config_file: Path | None, *, only_changed: bool, as_json: bool) -> None:
+    """Show every setting as it holds, and the file or variable that set it.
+
+    References to secrets are shown, secrets are not; of an API key the beginning is.
+    """
+    from sealgate.cli.checking.report import setting_lines
+    from sealgate.config.effective import effective
+    from sealgate.config.load import load_with_sources
+    from sealgate.config.sources import DEFAULT
+
+    settings = effective(load_with_sources(config_file))
+    shown = [one for one in settings if not only_changed or one.source != DEFAULT]
+    if as_json:
+        click.echo(json.dumps({"settings": [asdict(one) for one in shown]}))
+        return
+    for line in setting_lines(shown):
+        click.echo(line)

@@ -1,4 +1,4 @@
-"""What all commands share: lazy loading, and errors of the user's setting told in one line."""
+"""What all commands share: lazy loading, errors in one line, standard streams, what several options mean."""
 
 import errno
 import os
@@ -8,13 +8,49 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from sealgate.cli.colours import coloured
-from sealgate.cli.streams import drop_unwritable_output, open_closed_streams
+if TYPE_CHECKING:
+    from sealgate.config import Config
+    from sealgate.core.target import Target
+    from sealgate.core.venues.venue import Venue
+
+
+# click drops them where the output is no terminal; NO_COLOR (no-color.org) turns them off, too.
+_COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def coloured(text: str, level: str) -> str:
+    """Return a text in the colour of "ok", "warn" or "fail"."""
+    return click.style(text, fg=_COLOURS[level], bold=level == "fail" or None) if _are_wanted() else text
+
+
+def faint(text: str) -> str:
+    """Return a text that says what is of less weight."""
+    return click.style(text, dim=True) if _are_wanted() else text
+
+
+def _are_wanted() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+_CAUSES = {errno.EADDRINUSE: "another program listens there"}
+
+
+def plain_cause(error: OSError) -> str:
+    """Return the cause, without number and address.
+
+    asyncio writes a sentence of its own into `strerror`. Errors of name resolution have negative numbers and
+    their own words.
+    """
+    number = error.errno or 0
+    if number <= 0:
+        return (error.strerror or str(error) or type(error).__name__).lower()
+    return _CAUSES.get(number) or os.strerror(number).lower()
+
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -66,7 +102,8 @@ class Program(Suggesting):
         """Import a command's module."""
         if cmd_name not in self.table:
             return None
-        command: click.Command = import_module(self.table[cmd_name][0]).command
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(import_module(module), attribute or "command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's interface
@@ -149,7 +186,7 @@ def _told_as_they_are() -> tuple[type[Exception], ...]:
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
     from sealgate.config import ConfigError
     from sealgate.gateway.journal import JournalError
-    from sealgate.gateway.keys.sources import SecretError
+    from sealgate.gateway.keys.reading import SecretError
     from sealgate.gateway.platform.start import StartError
 
     return ConfigError, SecretError, JournalError, StartError
@@ -173,3 +210,76 @@ def config_option(command: _Command) -> _Command:
         help="Configuration file. Default: $SEALGATE_CONFIG, else ./sealgate.toml if it exists.",
     )
     return option(command)
+
+
+_STREAMS = range(3)
+
+
+def open_closed_streams() -> None:
+    """Open a way to nowhere where a standard stream is closed.
+
+    The next file or socket would get its number, and what is meant for people would go into it; libuv aborts.
+    """
+    for number in _STREAMS:
+        try:
+            os.fstat(number)
+        except OSError:
+            # It gets the lowest free number, which is this one; programs that are started get it, too.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    # Python has None in their place.
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
+def drop_unwritable_output() -> None:
+    """Forget output that cannot be written, which Python would try again on its way out and exit with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
+def chosen_alias(config: "Config", alias: str | None) -> str:
+    """Return the alias that was given with --key, else the only one; leave with exit code 2 without it."""
+    if alias is not None:
+        return known_alias(config, alias)
+    if len(config.keys) > 1:
+        leave_with_error(f"there are several keys; choose one with --key: {', '.join(config.keys)}")
+    return next(iter(config.keys))
+
+
+def known_alias(config: "Config", alias: str) -> str:
+    """Return an alias that is one; leave with exit code 2 where it is not."""
+    if alias not in config.keys:
+        leave_with_error(f"--key: there is no key {alias!r}; choose one of {', '.join(config.keys)}")
+    return alias
+
+
+def found_venue(name: str) -> "Venue":
+    """Return the venue of a name or of a file's path; leave with exit code 2 where there is none."""
+    from sealgate.config.venues import parse_venue
+
+    try:
+        return parse_venue(name)
+    except ValueError as error:
+        leave_with_error(str(error))
+
+
+def checked_target(raw: str, prefix: str) -> "Target":
+    """Return a target that the gateway would send; leave with exit code 2 where it would not."""
+    from sealgate.core.target import parse_target
+    from sealgate.errors import Refusal
+
+    try:
+        return parse_target(raw, prefix)
+    except Refusal as refusal:
+        leave_with_error(f"{refusal.slug}: {refusal.detail} {refusal.reason.advice}")
+
+
+def shortened(api_key: str) -> str:
+    """Return an API key's id as people tell it apart: its two ends."""
+    return api_key if len(api_key) <= 12 else f"{api_key[:4]}…{api_key[-4:]}"  # noqa: PLR2004 - no gain below

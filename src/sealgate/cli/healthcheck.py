@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import config_option
-from sealgate.cli.own_address import admin_address, own_address
+from sealgate.cli.control import admin_address, own_address
+from sealgate.cli.frame import config_option, plain_cause
 
 if TYPE_CHECKING:
     from sealgate.config import Address

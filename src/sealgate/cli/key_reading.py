@@ -6,8 +6,7 @@ from http import HTTPStatus
 from typing import NamedTuple, NoReturn
 from urllib.parse import quote
 
-from sealgate.cli.choosing import checked_target, known_alias, shortened
-from sealgate.cli.frame import leave, leave_with_error
+from sealgate.cli.frame import checked_target, known_alias, leave, leave_with_error, shortened
 from sealgate.cli.loop import run
 from sealgate.config import Config
 from sealgate.core.advice import REACH

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import click
 
-from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import leave_with_error
+from sealgate.cli.frame import leave_with_error, plain_cause
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:

@@ -6,25 +6,30 @@ import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import structlog
 
+from sealgate.admin.control import control_app
 from sealgate.admin.live import Live
 from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app
 from sealgate.admin.serving import BACKLOG, running_app
-from sealgate.cli.control_socket import running_control
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
+from sealgate.gateway.bots.peer import caller_of
+from sealgate.gateway.listeners.admin_socket import bind_admin
 from sealgate.gateway.listeners.listening import bind
 from sealgate.gateway.platform.descriptors import room_for_admin
 from sealgate.gateway.platform.hardening import forbid_core_dumps
 from sealgate.gateway.platform.service_manager import ServiceManager
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.reporter import Reader
+from sealgate.gateway.runtime.controls import Controls
 from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.gateway.runtime.reload import ReloadError
 
@@ -165,3 +170,29 @@ async def _running_admin(
                 server = await asyncio.get_running_loop().create_server(protocol, sock=sock, backlog=BACKLOG)
                 ends.callback(server.close)
             yield Address(*listeners[0].getsockname()[:2])
+
+
+_MOST_AT_ONCE = 8  # commands; they are a person's
+
+
+@contextlib.asynccontextmanager
+async def running_control(
+    gateway: Gateway, metrics: Metrics, document: Callable[[], Any] | None = None
+) -> AsyncIterator[Path | None]:
+    """Take commands as long as the block lasts; yield where, None where it is off. Raises StartError."""
+    bound = bind_admin(gateway.config.admin.unix, gateway.services.environ)
+    if bound is None:
+        yield None
+        return
+    controls = Controls(gateway)
+    actions = {"reload": controls.reload, "halt": controls.halt, "resume": controls.resume}
+    app = control_app(gateway.status, metrics, actions, caller_of, document)
+    async with running_app(app, _MOST_AT_ONCE, gateway.config.listen.head_timeout) as protocol:
+        try:
+            loop = asyncio.get_running_loop()
+            server = await loop.create_server(protocol, sock=bound.sock, backlog=BACKLOG)
+            with contextlib.closing(server):
+                yield bound.path
+        finally:
+            bound.remove()
+            bound.sock.close()

@@ -1,20 +1,111 @@
 """`sealgate sign`: what the gateway would sign, and the headers that it would add. Sends nothing."""
 
 import json
+import os
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from sealgate.cli.frame import config_option, leave_with_error
+from sealgate.cli.frame import checked_target, chosen_alias, config_option, leave_with_error
+from sealgate.config import Config, load_config
 from sealgate.config.venues import DEFAULT_VENUE
 from sealgate.core.routes import METHODS
+from sealgate.core.target import Target
+from sealgate.core.venues.scheme import Nonces
+from sealgate.core.venues.templates import UnsignableError, names_in
+from sealgate.core.venues.venue import Venue
+from sealgate.gateway.journal.nonces import nonce_of_command
+from sealgate.gateway.keys.key import headers_in
+from sealgate.gateway.keys.parts import build_key
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.runtime.memory import nonces_place
 
-if TYPE_CHECKING:
-    from sealgate.cli.signing import Request, Signed
-    from sealgate.config import Config
+HIDDEN = "(hidden)"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be signed, as the user gave it; `alias` None is the only key, `timestamp_ms` None is now."""
+
+    method: str
+    target: str
+    body_file: Path | None
+    alias: str | None
+    timestamp_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signed request: the headers to add, and the exact bytes that the signature is over.
+
+    `url` and `body` are as they are sent, with what the venue's file adds. `fingerprint` is the secret's, as
+    the scheme uses it. `nonce_words` say what its nonce goes by where that is not the journal. Headers with
+    the key's passphrase in them have HIDDEN instead.
+    """
+
+    alias: str
+    method: str
+    url: str
+    target: Target
+    body: bytes
+    headers: dict[str, str]
+    message: bytes
+    venue: Venue
+    fingerprint: str
+    has_other_target: bool
+    has_other_body: bool
+    nonce_words: str
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body begins as JSON does."""
+        return self.body[:1] in (b"{", b"[")
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The parts of the target that are sent and not signed, in order; none is empty."""
+        query = f"?{self.target.query}" if self.target.query and not self.venue.signs_query else ""
+        return tuple(part for part in (self.venue.prefix, query) if part)
+
+
+def _without_passphrase(venue: Venue, headers: dict[str, str]) -> dict[str, str]:
+    secret = {name for name, text in venue.signing.headers if "passphrase" in names_in(text)}
+    return {name: HIDDEN if name in secret else value for name, value in headers.items()}
+
+
+def sign_request(config: Config, asked: Request) -> Signed:
+    """Sign it. Raises SecretError; leaves with exit code 2 where the gateway would not send it."""
+    target = checked_target(asked.target, config.upstream.prefix)
+    alias = chosen_alias(config, asked.alias)
+    body = asked.body_file.read_bytes() if asked.body_file else b""
+    timestamp_ms = int(System().wall() * 1000) if asked.timestamp_ms is None else asked.timestamp_ms
+    key, system = build_key(config, alias, os.environ), System()
+    nonces = Nonces(config.venue.signing.nonce, system.unique, nonces_place(config, alias))
+    nonce, nonce_words = nonce_of_command(config.journal.file, nonces, timestamp_ms)
+    stamp = timestamp_ms, nonce
+    try:
+        signed = key.sealer.sign(*stamp, asked.method, target, body)
+    except UnsignableError as error:
+        leave_with_error(f"bad_request: it cannot be signed: {error}")
+    return Signed(
+        alias=alias,
+        method=asked.method,
+        url=f"{config.base_url}{signed[1]}",
+        target=target,
+        body=signed[2],
+        headers=_without_passphrase(config.venue, headers_in(signed)),
+        message=key.sealer.message(*stamp, asked.method, target, body),
+        venue=config.venue,
+        fingerprint=key.sealer.fingerprint(),
+        has_other_target=signed[1] != target.raw,
+        has_other_body=signed[2] != body,
+        nonce_words=nonce_words,
+    )
+
 
 _FORM = "application/x-www-form-urlencoded"
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -45,14 +136,11 @@ def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request
     """
     if as_curl and as_json:
         raise click.UsageError("--curl excludes --json.")
-    from sealgate.cli.signing import Request
-    from sealgate.config import load_config
 
     _print(load_config(config_file), Request(**request), as_curl=as_curl, as_json=as_json)
 
 
-def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) -> None:
-    from sealgate.cli.signing import HIDDEN, sign_request
+def _print(config: Config, asked: Request, *, as_curl: bool, as_json: bool) -> None:
 
     signed = sign_request(config, asked)
     if as_curl and HIDDEN in signed.headers.values():
@@ -65,7 +153,7 @@ def _print(config: "Config", asked: "Request", *, as_curl: bool, as_json: bool) 
     click.echo(f"sealgate: nothing was sent; {'; '.join(_age(config, signed, clock))}", err=True)
 
 
-def _age(config: "Config", signed: "Signed", clock: str) -> Iterator[str]:
+def _age(config: Config, signed: Signed, clock: str) -> Iterator[str]:
     """Yield where timestamp and nonce are from, and how long the exchange accepts them."""
     venue, window_ms = signed.venue, config.keys[signed.alias].recv_window_ms
     if venue.signing.needs("timestamp"):
@@ -80,7 +168,7 @@ def _age(config: "Config", signed: "Signed", clock: str) -> Iterator[str]:
         yield f"the nonce is from {clock}"
 
 
-def _text(signed: "Signed") -> str:
+def _text(signed: Signed) -> str:
     """Return the headers, and the message as a Python bytes literal, in which every byte can be told.
 
     Target and body are shown where the venue's file adds to them.
@@ -102,13 +190,13 @@ def _text(signed: "Signed") -> str:
     return "\n".join([*headers, "", *(f"{name + ':':<22}{value}" for name, value in rows)])
 
 
-def _kind(signed: "Signed") -> str:
+def _kind(signed: Signed) -> str:
     digest = signed.venue.signing.digest.upper()
     is_hmac = signed.venue.signing.secret != "appended"  # noqa: S105 - a name of a form
     return f"HMAC-{digest}" if is_hmac else digest
 
 
-def _json(signed: "Signed") -> str:
+def _json(signed: Signed) -> str:
     signing = signed.venue.signing
     document = {
         "method": signed.method,
@@ -130,12 +218,12 @@ def _json(signed: "Signed") -> str:
     return json.dumps(document)
 
 
-def _curl(signed: "Signed", body_file: Path | None, ca_file: Path | None) -> str:
+def _curl(signed: Signed, body_file: Path | None, ca_file: Path | None) -> str:
     """Return a command for a shell. The URL is sent as it stands: no globs, no dot segments removed."""
     return shlex.join(_curl_words(signed, body_file, ca_file))
 
 
-def _curl_words(signed: "Signed", body_file: Path | None, ca_file: Path | None) -> Iterator[str]:
+def _curl_words(signed: Signed, body_file: Path | None, ca_file: Path | None) -> Iterator[str]:
     yield from ("curl", "--globoff", "--path-as-is")
     yield from ("--head",) if signed.method == "HEAD" else ("--request", signed.method)
     if ca_file:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.causes import plain_cause
-from sealgate.cli.frame import config_option, leave
-from sealgate.cli.own_address import admin_address, own_address
+from sealgate.cli.control import admin_address, own_address
+from sealgate.cli.frame import config_option, leave, plain_cause
 
 if TYPE_CHECKING:
-    from sealgate.cli.top_requests import Inspector
+    from sealgate.cli.top_screen import Inspector
     from sealgate.config import Address
 
 _OUTCOMES = click.Choice(("done", "refused", "not_sent", "unknown"))
@@ -53,7 +52,7 @@ def command(  # noqa: PLR0913 - its options
     It reads the admin address of the configuration that the gateway runs with, or the default one where there
     is none, until Ctrl-C.
     """
-    from sealgate.cli.top_requests import Inspector
+    from sealgate.cli.top_screen import Inspector
 
     address, host_name = _given(admin) if admin else admin_address(config_file, _OTHER_WAY)
     inspector = Inspector(requests or bool(bot or outcome), bot, outcome or "")
@@ -111,8 +110,7 @@ def _show_live(stream: Iterator[dict[str, Any]], inspector: "Inspector") -> None
     from rich.console import Console
     from rich.live import Live
 
-    from sealgate.cli.top_requests import has_keyboard, keyboard
-    from sealgate.cli.top_screen import screen
+    from sealgate.cli.top_screen import has_keyboard, keyboard, screen
 
     console = Console()
     has_keys = console.is_terminal and has_keyboard()

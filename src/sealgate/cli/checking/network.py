@@ -1,16 +1,27 @@
-"""The network between here and the exchange: its name, and what its certificate says."""
+"""What can be asked besides the exchange: DNS and TLS on the way to it, Redis, and a gateway that runs."""
 
 import asyncio
+import json
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Any
 
-from sealgate.cli.causes import plain_cause
+from sealgate.cli.checking.local import told
+from sealgate.cli.control import UnixConnection, own_address
+from sealgate.cli.frame import plain_cause
 from sealgate.config import Config
 from sealgate.config.address import is_ip
+from sealgate.config.admin_socket import OFF, default_places
 from sealgate.core.advice import REACH
-from sealgate.core.findings import Finding, fail, ok
+from sealgate.core.findings import Finding, fail, ok, warn
 from sealgate.core.vetting import refused_certificate, vet_certificate
+from sealgate.gateway.keys.parts import read_redis
+from sealgate.gateway.keys.reading import SecretError
+from sealgate.gateway.platform import redis_extra
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.tls import client_context
 
@@ -75,3 +86,138 @@ def _unreachable(cause: str, environ: Mapping[str, str]) -> Finding:
     proxy = next((name for name in _PROXIES if environ.get(name)), None)
     hint = "" if proxy is None else f"; {proxy} is set, but the gateway uses no proxy"
     return fail("TLS", f"the exchange cannot be reached: {cause}", f"{REACH}{hint}")
+
+
+async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding | None:
+    """Return what is to say of it, None where nothing is shared. Nothing is written there."""
+    try:
+        url = read_redis(config.limits.redis, environ)
+    except SecretError as error:
+        return told("limits.redis", str(error))
+    if url is None:
+        return None
+    if not redis_extra.is_installed():
+        return fail("limits.redis", redis_extra.MISSING, redis_extra.FIX)
+    from sealgate.gateway.sharing.table import TROUBLE, Table
+
+    try:
+        async with Table(url.reveal(), "check", "check").opened():
+            return ok("limits.redis", "Redis answers")
+    except TROUBLE as error:
+        fix = "start it, or correct limits.redis; until then each gateway works alone"
+        return fail("limits.redis", f"Redis cannot be used: {type(error).__name__}", fix)
+
+
+_TIMEOUT_S = 3.0
+_STALE_FIX = "what is stored now is accepted; load it: sealgate reload"
+
+
+def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return `/status.json` of a gateway with these addresses, None where none answers as one."""
+    return _first_status(config, list(_by_tcp(config)) or _by_socket(config, environ))
+
+
+def find_other(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield that a gateway with another configuration runs at one of these addresses, if one does."""
+    document = _first_status(config, (*_by_tcp(config), *_by_socket(config, environ)))
+    if document is not None:
+        text = f"another Sealgate gateway is running here, for {document['base_url']}"
+        yield warn("gateway", text, "stop it, or give this one addresses of its own")
+
+
+def _first_status(config: Config, ways: Iterable[HTTPConnection]) -> dict[str, Any] | None:
+    for connection in ways:
+        with closing(connection):
+            document = _status(connection, config.admin.hosts[0])
+        if document is not None:
+            return document
+    return None
+
+
+def _by_tcp(config: Config) -> Iterator[HTTPConnection]:
+    address = config.admin.tcp
+    if address is not None and address.port:
+        yield HTTPConnection(own_address(address.host), address.port, timeout=_TIMEOUT_S)
+
+
+def _by_socket(config: Config, environ: Mapping[str, str]) -> Iterator[HTTPConnection]:
+    place = config.admin.unix
+    if place != OFF:
+        for path in default_places(environ) if place is None else (Path(place),):
+            yield UnixConnection(path, _TIMEOUT_S)
+
+
+def _status(connection: HTTPConnection, host_name: str) -> dict[str, Any] | None:
+    try:
+        connection.request("GET", "/status.json", headers={"Host": host_name})
+        document = json.loads(connection.getresponse().read())
+    except (OSError, HTTPException, ValueError):
+        return None
+    is_gateways = isinstance(document, dict) and {"not_ready", "keys", "base_url"} <= document.keys()
+    return document if is_gateways else None
+
+
+def pause_s(status: Mapping[str, Any] | None) -> float:
+    """Return the seconds that the running gateway still waits after a 429, 0 where it does not."""
+    return max((key["pause_s"] for key in status["keys"]), default=0.0) if status else 0.0
+
+
+def judge_running(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what the running gateway says of itself, and the limits that it has learned."""
+    for reason in status["not_ready"]:
+        yield warn("gateway", f"running, but not ready: {reason}", "see below")
+    if status["halts"]:
+        yield warn("gateway", "running, with orders halted", "release them: sealgate resume")
+    degraded = list(_degraded(status))
+    yield from degraded
+    if not status["not_ready"]:
+        but = ", but degraded" if degraded else ""
+        yield ok("gateway", f"version {status['version']} is running and ready{but}")
+    for key in status["keys"]:
+        yield from _key(key)
+
+
+def _degraded(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what a gateway that may serve cannot do; an older version has fewer members."""
+    trouble, journal = status["clock"]["trouble"], status["journal"]
+    if (failing := status.get("failing")) is not None:
+        text = (
+            f"the exchange is failing: {failing['attempts']} attempts failed, the last with {failing['kind']}"
+        )
+        yield warn("gateway", text, failing["advice"])
+    elif trouble is not None and not status["not_ready"]:
+        yield warn("gateway", f"clock: {trouble}", REACH)
+    if journal["trouble"] is not None and not journal["is_refusing"]:
+        yield warn("gateway", f"orders are sent without a record: {journal['trouble']}", "see its log")
+    for key in status["keys"]:
+        if (sharing := key.get("sharing")) is not None and sharing["degraded"]:
+            text = f"the limit of key {key['alias']} is not shared: {sharing['degraded']}"
+            yield warn("gateway", text, "look at Redis (limits.redis)")
+    for refused in status.get("refusals", ()):
+        if refused["is_grave"]:
+            yield warn("gateway", refused["words"], refused["advice"])
+
+
+def judge_troubles(status: Mapping[str, Any], accepted: Container[str]) -> Iterator[Finding]:
+    """Yield the keys whose requests fail in the running gateway.
+
+    `accepted` are those whose signed read was accepted just now: for them the gateway has an older secret,
+    or older settings.
+    """
+    for key in status["keys"]:
+        if key["trouble"]:
+            fix = _STALE_FIX if key["alias"] in accepted else key["trouble_advice"]
+            text = f"the running gateway's requests fail: {key['trouble']}"
+            yield warn(f"keys.{key['alias']}", text, fix)
+
+
+def _key(key: Mapping[str, Any]) -> Iterator[Finding]:
+    area = f"keys.{key['alias']}"
+    if key["disabled"]:
+        yield warn(area, f"disabled in the running gateway: {key['disabled']}", "see below")
+    for limit in key["limits"]:
+        foreign = "; someone else seems to be using this key too" if limit["is_foreign_use"] else ""
+        next_step = f"; {step}" if (step := limit.get("next_step")) else ""
+        yield ok("limits", f"{area}: {limit['words']}{foreign}{next_step}")
+    if not key["limits"]:
+        yield ok("limits", f"{area}: no limit known yet")

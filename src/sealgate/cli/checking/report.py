@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from sealgate.cli.colours import coloured, faint
+from sealgate.cli.frame import coloured, faint
 from sealgate.config.effective import Effective
 from sealgate.config.toml_text import toml_text
 from sealgate.core.findings import Cause, Finding, Level, Weight, worst

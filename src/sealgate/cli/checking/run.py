@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from sealgate.cli.checking import local
 from sealgate.cli.checking.exchange import Exchange
-from sealgate.cli.checking.network import look_at_network
-from sealgate.cli.checking.reach import look_at_reach
-from sealgate.cli.checking.records import look_at_journal, remembered_limits
-from sealgate.cli.checking.redis import look_at_redis
+from sealgate.cli.checking.local import look_at_journal, look_at_reach, remembered_limits
+from sealgate.cli.checking.network import (
+    ask_running,
+    find_other,
+    judge_running,
+    judge_troubles,
+    look_at_network,
+    look_at_redis,
+    pause_s,
+)
 from sealgate.cli.checking.report import Report
-from sealgate.cli.checking.running import ask_running, find_other, judge_running, judge_troubles, pause_s
 from sealgate.cli.frame import leave_with_error
 from sealgate.cli.loop import run
-from sealgate.cli.progress import waiting_for
+from sealgate.cli.tables import waiting_for
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import Effective, effective
 from sealgate.config.load import Loaded, is_configured, load_with_sources

@@ -1,15 +1,11 @@
 """`sealgate demo`: an exchange, the gateway and four example bots on this machine, to look at.
 
-bots.py      the four bots: example code for your own
-client.py    what a bot holds: a plain HTTP client; through Sealgate, or signing by itself
+bots.py      the four bots: example code for your own; each holds a plain HTTP client
 stage.py     the programs that it all runs on: two sandboxes and a gateway, with a configuration
 children.py  child processes, which never outlive the demo
-child.py     what each of them runs
-teams.py     the same bots twice, and what happens to them
-gauges.py    what the exchanges' journals and the gateway's status say
-screen.py    the table, live or in plain lines
-summary.py   the contrast at the end
-show.py      the whole, from start to end
+tally.py     what the bots count, and what the exchanges' journals and the gateway's status say
+screen.py    the table, live or in plain lines, and the contrast at the end
+show.py      the whole, from start to end: the same bots twice
 """
 
 import click

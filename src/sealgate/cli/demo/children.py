@@ -15,6 +15,7 @@ import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from threading import Thread
 from typing import Any
 
 _START_S = 20.0
@@ -89,7 +90,7 @@ async def running(name: str, *arguments: str) -> AsyncIterator[Child]:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "sealgate.cli.demo.child",
+            "sealgate.cli.demo.children",
             *arguments,
             stdin=PIPE,  # nothing is written to it
             stdout=PIPE,
@@ -115,3 +116,21 @@ def _sigint_blocked() -> Iterator[None]:
 def _env() -> dict[str, str]:
     """Return the environment without the user's own settings of Sealgate, which the demo must not touch."""
     return {name: value for name, value in os.environ.items() if not name.upper().startswith("SEALGATE_")}
+
+
+def end_with_stdin() -> None:
+    """Send SIGTERM to this process at the end of its standard input, which nothing else may read."""
+    Thread(target=_wait, daemon=True).start()
+
+
+def _wait() -> None:
+    while os.read(0, 1):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    end_with_stdin()
+    from sealgate.cli import main
+
+    sys.exit(main())

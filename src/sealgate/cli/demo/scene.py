@@ -1,15 +1,94 @@
 """The scene at one moment: both teams, the exchanges' journals, the key and the clock."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 
-from sealgate.cli.demo.gauges import DemoKey, Gateway, Journal
-from sealgate.cli.demo.stage import LIMIT_WINDOW_S
-from sealgate.cli.demo.summary import Count, whole_windows
-from sealgate.cli.demo.tally import Tally
-from sealgate.cli.demo.teams import Team
+import aiohttp
+
+from sealgate.cli.demo.bots import BOTS, Bot, Client, Headers, Over, Setback, signed_by, with_token
+from sealgate.cli.demo.stage import LIMIT_WINDOW_S, Exchange
+from sealgate.cli.demo.tally import Count, DemoKey, Gateway, Journal, Tally, whole_windows
+from sealgate.config.venues import default_venue
+from sealgate.core.venues.scheme import KeyMaterial
 from sealgate.gateway.platform.system import System
+
+_FINISH_S = 5.0
+_AFTER_SETBACK_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Four running bots, each with a client of its own."""
+
+    clients: Mapping[str, Client]
+    over: asyncio.Event
+    tasks: tuple[asyncio.Task[None], ...]
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """What each bot counted so far."""
+        return {name: client.tally for name, client in self.clients.items()}
+
+    async def finish(self) -> None:
+        """Let each bot have the answers that it waits for, and end."""
+        self.over.set()
+        done, late = await asyncio.wait(self.tasks, timeout=_FINISH_S)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        for task in done:
+            task.result()  # a bot that failed is a fault of the demo
+
+
+def through_sealgate(tokens: Mapping[str, str]) -> Callable[[str], Headers]:
+    """Return what gives each bot its headers: its own token."""
+    return lambda name: with_token(tokens[name])
+
+
+def on_its_own(exchange: Exchange, system: System) -> Callable[[str], Headers]:
+    """Return what gives each bot its headers: signatures, by the secret that every one of them must know."""
+    material = KeyMaterial(exchange.api_key, bytearray(exchange.api_secret, "utf-8"))
+    key = default_venue().sealer(material)
+    return lambda _name: signed_by(key, system)
+
+
+@asynccontextmanager
+async def playing(base_url: str, headers_of: Callable[[str], Headers], system: System) -> AsyncIterator[Team]:
+    """Run the four bots until the block ends."""
+    over = asyncio.Event()
+    async with AsyncExitStack() as stack:
+        clients = {
+            name: Client(
+                await stack.enter_async_context(_session(base_url, name)), headers_of(name), system, over
+            )
+            for name in BOTS
+        }
+        tasks = [
+            asyncio.create_task(_play(bot, clients[name]))
+            for name, bot in BOTS.items()
+            for _ in range(bot.at_once)
+        ]
+        team = Team(clients, over, tuple(tasks))
+        try:
+            yield team
+        finally:
+            await team.finish()
+
+
+def _session(base_url: str, name: str) -> aiohttp.ClientSession:
+    # The name is passed on by the gateway, so that the exchange's journal has it.
+    return aiohttp.ClientSession(base_url, headers={"User-Agent": name})
+
+
+async def _play(bot: Bot, client: Client) -> None:
+    """Run a bot until it is over; after a setback it begins anew."""
+    with suppress(Over):
+        while True:
+            with suppress(Setback):
+                await bot.run(client)
+            await client.rest(_AFTER_SETBACK_S)
 
 
 @dataclass(frozen=True, slots=True)

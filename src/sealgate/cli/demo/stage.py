@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sealgate.cli.causes import plain_cause
 from sealgate.cli.demo.children import Child, running
+from sealgate.cli.frame import plain_cause
 from sealgate.gateway.platform.system import random_token
 
 LIMIT_REQUESTS = 20

@@ -1,4 +1,7 @@
-"""How a command reaches the running gateway: the admin socket, found as the gateway itself chooses it."""
+"""`sealgate halt`, `resume` and `reload`: commands to the running gateway, through its admin socket.
+
+The socket is found as the gateway itself chooses it.
+"""
 
 import contextlib
 import errno
@@ -8,6 +11,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
@@ -15,13 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sealgate.cli.causes import plain_cause
-from sealgate.cli.colours import coloured
-from sealgate.cli.frame import config_option, leave, leave_with_error
-from sealgate.cli.progress import waiting_for
+from sealgate.cli.frame import coloured, config_option, leave, leave_with_error, plain_cause
+from sealgate.cli.tables import waiting_for
+from sealgate.core.halts import Scope
 
 if TYPE_CHECKING:
+    from sealgate.config import Address
     from sealgate.config.load import OwnGateway
+
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
 _NO_GATEWAY = "what listens there is not a gateway; see admin.unix"
@@ -240,3 +245,119 @@ def _ask(
     except OSError as error:
         leave(f"{connection.path}: {plain_cause(error)}")
     return reply.status, document
+
+
+_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
+
+
+def own_address(host: str) -> str:
+    """Return the host to connect to."""
+    return _OWN.get(host, host)
+
+
+def admin_address(config_file: Path | None, other_way: str = "") -> tuple["Address", str]:
+    """Return `admin.tcp` of the configuration, and a Host name that is taken there.
+
+    Without any configuration it is the default, as the gateway's may stand in another terminal alone. Leaves
+    with exit code 2 where nobody can be asked there; `other_way` is what may be done instead of fixing a free
+    port.
+    """
+    from sealgate.config.load import load_admin
+
+    admin = load_admin(config_file, os.environ)
+    if admin.tcp is None:
+        leave_with_error("admin.tcp is off, so there is nothing to ask; give it an address")
+    if admin.tcp.port == 0:
+        leave_with_error(
+            f"admin.tcp has port 0, which means a new port at each start; give it a fixed one{other_way}"
+        )
+    return admin.tcp, admin.hosts[0]
+
+
+def scope_options(command: Any) -> Any:
+    """Add `--bot`, `--key`, `--reason`, `--json` and where the gateway is."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print JSON."),
+        click.option("--key", metavar="KEY", help="Only with this key (its alias)."),
+        click.option("--bot", metavar="BOT", help="Only of this bot."),
+        click.option("--reason", metavar="TEXT", help="Why, for page, status and log."),
+        gateway_options,
+    ):
+        command = option(command)
+    return command
+
+
+def change(
+    action: str, scope: dict[str, str | None], *, as_json: bool, reason: str | None, **way: Any
+) -> None:
+    """Send the command to the gateway, and print what stands now. `scope` has `bot` and `key`."""
+    said = tell(action, {**scope, "reason": reason}, Way(**way))
+    if as_json:
+        click.echo(json.dumps(said))
+        return
+    click.echo(f"gateway to {said['base_url']}")
+    for line in _halted(said) if action == "halt" else _resumed(said, scope):
+        click.echo(line)
+    for line in map(_halt, said["halts"]) if said["halts"] else ["no orders are halted"]:
+        click.echo(line)
+    if said["halts"] and not said["survives_restart"]:
+        click.echo(f"sealgate: a restart forgets this: {said['forgotten_because']}", err=True)
+
+
+def _halt(halt: dict[str, Any]) -> str:
+    since = datetime.fromtimestamp(halt["since_ms"] / 1000, UTC).astimezone().isoformat(" ", "seconds")
+    reason = f": {halt['reason']}" if halt["reason"] else ""
+    return f"halted: {halt['words']} (since {since} by {halt['who']}{reason})"
+
+
+def _halted(said: dict[str, Any]) -> Iterator[str]:
+    refused = f"waiting orders refused: {said['refused']}"
+    yield "already halted; nothing has changed" if said["had_been"] else refused
+
+
+def _resumed(said: dict[str, Any], scope: dict[str, str | None]) -> Iterator[str]:
+    for alias in said["keys"]:
+        yield f"key {alias}: used again from now on"
+    for halt in said["lifted"]:
+        yield f"resumed: {halt['words']}"
+    if said["halts"] and not said["lifted"]:
+        yield f"no halt is of {Scope(**scope).words} alone; nothing has changed"
+
+
+@click.command("halt")
+@scope_options
+def halt(bot: str | None, key: str | None, **options: Any) -> None:
+    """Stop orders at once: all, or those of a bot, with a key, or both.
+
+    Those that wait in the gateway are refused too; reads and cancels still pass, and so does what was sent
+    already. It holds until `sealgate resume`; over a restart only with journal.file.
+    """
+    change("halt", {"bot": bot, "key": key}, **options)
+
+
+@click.command("resume")
+@scope_options
+def resume(bot: str | None, key: str | None, **options: Any) -> None:
+    """Let orders go again: all, or what was halted of a bot, with a key, or of both.
+
+    A wider halt still stands, and is printed. A key that the exchange refused is used again at once, and
+    named.
+    """
+    change("resume", {"bot": bot, "key": key}, **options)
+
+
+@click.command("reload")
+@gateway_options
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def reload(*, as_json: bool, **way: Any) -> None:
+    """Reload configuration and secrets, as SIGHUP does, and say how it went.
+
+    New keys are tried with a signed read first. Whatever is wrong changes nothing: exit code 1 and the cause.
+    """
+    said = tell("reload", {}, Way(**way), is_told_by_gateway=True)
+    if as_json:
+        click.echo(json.dumps(said))
+        return
+    for warning in said["warnings"]:
+        click.echo(f"sealgate: {warning}", err=True)
+    click.echo("reloaded")
