@@ -96,7 +96,7 @@ async def test_every_counter_agrees_with_the_exchanges_journal(sandbox: Sandbox)
     assert samples(metrics, "upstream_duration_seconds_count") == {(): sum(statuses.values())}
 
 
-async def test_ten_thousand_ids_leave_the_series_bounded(station: Station) -> None:
+async def test_a_thousand_ids_leave_the_series_bounded(station: Station) -> None:
     metrics = Metrics(station.gateway.status)
     station.gateway.reporter.add(metrics)
 
@@ -109,9 +109,9 @@ async def test_ten_thousand_ids_leave_the_series_bounded(station: Station) -> No
     await ask(range(10))
     station.gateway.reporter.flush()
     before = len(metrics.look()().splitlines())
-    await asyncio.gather(*(ask(range(start, 10_000, 10)) for start in range(10)))
+    await asyncio.gather(*(ask(range(start, 1_000, 10)) for start in range(10)))
     station.gateway.reporter.flush()
-    assert sum(samples(metrics, "requests_total", "route").values()) == 10_010
+    assert sum(samples(metrics, "requests_total", "route").values()) == 1_010
     assert len(metrics.look()().splitlines()) == before
     assert (
         json.dumps(sorted(samples(metrics, "requests_total", "route")))

@@ -41,6 +41,7 @@ class Day:
         self.workers: dict[str, Worker] = {}
         self.numbers = itertools.count()
         self.events: list[tuple[float, int, str, Claim | Worker | None]] = []
+        self.looks_at: set[float] = set()
         for worker in workers:
             self.at(worker.begins_s, "asks", worker)
 
@@ -50,6 +51,7 @@ class Day:
     def run(self) -> None:
         while self.events[0][0] < _END_S:
             now, _, _, whose = heapq.heappop(self.events)
+            self.looks_at.discard(now)
             if isinstance(whose, Worker):
                 self.ask(whose, now)
             elif whose is not None:
@@ -73,8 +75,9 @@ class Day:
             self.at(now + _TRIP_S, "answer", claim)
         for refused in release.refused:
             self.over(refused.claim, now, "expired")
-        if release.look_again_at is not None:
-            self.at(max(now, release.look_again_at), "look", None)
+        if release.look_again_at is not None and (at := max(now, release.look_again_at)) not in self.looks_at:
+            self.looks_at.add(at)
+            self.at(at, "look", None)
 
     def over(self, claim: Claim, now: float, end: str) -> None:
         worker = self.workers.pop(claim.id)

@@ -19,19 +19,20 @@ def holders_of(turned: str) -> list[str]:
     """Return what has a token in this process."""
     text = turned[::-1]
     needle = text.encode()
-    found: list[str] = []
-    seen: set[int] = set()
     gc.collect()
-    waiting = gc.get_objects()
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen or one is needle or one is text:
-            continue
-        seen.add(id(one))
-        if (isinstance(one, bytes | bytearray) and needle in one) or (isinstance(one, str) and text in one):
-            found.append(type(one).__name__)
-        waiting += gc.get_referents(one)
-    return found
+    objects = gc.get_objects()
+    seen: dict[int, object] = {id(one): one for one in objects if isinstance(one, str | bytes | bytearray)}
+    while objects:
+        below = {id(one): one for one in gc.get_referents(*objects)}
+        # The collector lists the others itself.
+        objects = [one for key, one in below.items() if not gc.is_tracked(one) and key not in seen]
+        seen |= {id(one): one for one in objects}
+    return [
+        type(one).__name__
+        for one in seen.values()
+        if (isinstance(one, str) and one is not text and text in one)
+        or (isinstance(one, bytes | bytearray) and one is not needle and needle in one)
+    ]
 
 
 async def test_after_a_reload_with_another_token(upstream: Upstream, tmp_path: Path) -> None:
