@@ -2,11 +2,14 @@
 
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from rig.fork_server import forking
 from rig.station import Station, running_station
 from rig.tls import Authority
 from rig.upstream import Upstream, running_upstream
@@ -17,7 +20,19 @@ if sys.platform == "darwin":
 
 # Properties have no deadline, as other programs may be running.
 settings.register_profile("sealgate", deadline=None, max_examples=100)
+settings.register_profile("fast", deadline=None, max_examples=5)  # for scripts/test --fast
 settings.load_profile("sealgate")
+
+
+# These start programs by the hundred; elsewhere a start is itself what is looked at.
+FORKED = {"admin", "cli", "faults", "sandbox"}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forked_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    folder = request.path.parent
+    with forking() if FORKED & {*folder.relative_to(Path(__file__).parent).parts} else nullcontext():
+        yield
 
 
 @pytest.fixture

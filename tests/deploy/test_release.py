@@ -117,8 +117,7 @@ def test_the_list_of_parts_has_all_that_the_lock_has_and_the_plots() -> None:
 # Run in the image's environment: what it lacks for tests is found last, so that all it has is its own.
 RUNNER = "import sys; sys.path.append(sys.argv.pop(1)); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
 SHORT = [
-    "tests/core/venues/test_service_signing.py",
-    "tests/config/test_load.py",
+    "tests/core/test_schemes.py",
     "tests/cli/test_sign.py",
     "tests/admin/test_assets.py",
     "tests/test_readme.py",
