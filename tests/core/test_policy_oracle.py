@@ -6,6 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from random import Random  # noqa: TID251 - by a seed that Hypothesis draws
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -71,6 +72,7 @@ AT_ONCE = 25
 seeds = st.integers(0, 2**64)
 
 
+@pytest.mark.slow
 @settings(max_examples=280)
 @given(seeds)
 @example(17086605)  # nested 2,000 deep
@@ -82,6 +84,7 @@ def test_no_order_in_a_json_body_passes_that_may_not(seed: int) -> None:
             assert may_pass_json(limit, order.body, order.query, order.content_type), (limit, order)
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(seeds)
 def test_no_order_in_a_query_or_a_form_passes_that_may_not(seed: int) -> None:

@@ -63,6 +63,7 @@ plain = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(targets | plain | st.text().map(f"{PREFIX}/{{}}".format))
 def test_what_is_accepted_has_one_reading(raw: str) -> None:

@@ -28,6 +28,7 @@ def is_accepted(timestamp_ms: int, server: float) -> bool:
     return abs(math.floor(server * 1000) - timestamp_ms) <= WINDOW_MS
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(
     st.floats(-1e6, 2e9),

@@ -166,6 +166,7 @@ def test_a_bucket_is_known_by_what_it_refills_and_not_by_its_burst() -> None:
     assert bots.refused <= 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limiter", [bucket(20.0, 5), bucket(20.0, 20), log_of(20, 1.0), fixed(20, 1.0)])
 def test_waits_in_whole_seconds_hide_neither_a_bucket_nor_a_short_window(limiter: Wait) -> None:
     bots = Bots(limiter, resolution_s=1.0)
@@ -194,6 +195,7 @@ def test_what_an_order_costs_beside_a_read_is_found() -> None:
     assert limit.weights[1] > 2 * limit.weights[0]
 
 
+@pytest.mark.slow
 def test_a_limit_that_doubles_is_climbed() -> None:
     before, after = log_of(20, 1.0), log_of(40, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))

@@ -12,6 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
@@ -287,6 +288,7 @@ def _picked(claims: dict[str, Claim], number: int) -> Claim:
     return claims.pop([*claims][number % len(claims)])
 
 
+pytestmark = pytest.mark.slow
 _SIZE = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestPacerPromises = PacerPromises.TestCase
 TestPacerPromises.settings = _SIZE
