@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sealgate.config.address import Address, parse_address, parse_optional_address
+from sealgate.config.addresses import Address, parse_address, parse_optional_address
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.config.base_url import BaseUrl, parse_base_url
+from sealgate.config.addresses import BaseUrl, parse_base_url
 
 
 @pytest.mark.parametrize(

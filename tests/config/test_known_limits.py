@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.config.known_limits import KnownLimit, parse_known_limits
+from sealgate.config.quantities import KnownLimit, parse_known_limits
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sealgate.config.lists import parse_aliases, parse_hosts, parse_list, parse_permissions
+from sealgate.config.quantities import parse_aliases, parse_hosts, parse_list, parse_permissions
 
 
 @pytest.mark.parametrize(

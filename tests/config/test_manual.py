@@ -1,5 +1,5 @@
-from sealgate.config.manual import MANUAL
 from sealgate.config.settings import all_settings
+from sealgate.config.starter import MANUAL
 
 
 def test_every_setting_is_in_the_manual_and_the_other_way_round() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.config.redis_url import parse_redis
+from sealgate.config.addresses import parse_redis
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import pytest
 
-from sealgate.config.paths import SettingPath
-from sealgate.config.settings import find_setting
+from sealgate.config.settings import SettingPath, find_setting
 
 
 @pytest.mark.parametrize(

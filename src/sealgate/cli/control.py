@@ -124,7 +124,7 @@ def _places_of(way: Way, *, is_told_by_gateway: bool) -> Places:
     a mistake in it, which is told unless the gateway itself will tell it, and stops nobody as long as
     admin.unix can be read.
     """
-    from sealgate.config.admin_socket import OFF, default_places
+    from sealgate.config.files import OFF, default_places
     from sealgate.config.load import OwnGateway, load_own_gateway
 
     if way.socket_file is not None:
@@ -221,7 +221,7 @@ def _status(connection: "UnixConnection") -> dict[str, Any]:
 
 def _private(places: tuple[Path, ...]) -> tuple[Path, ...]:
     """Refuse a folder in which another user could listen in the gateway's place."""
-    from sealgate.config.admin_socket import why_not_private
+    from sealgate.config.files import why_not_private
 
     for path in places:
         if path.parent.exists() and (trouble := why_not_private(path.parent)) is not None:

@@ -68,7 +68,7 @@ def command(  # noqa: PLR0913 - its options
 
 def _given(admin: str) -> tuple["Address", str]:
     """Return an address that was given, so that no configuration is needed."""
-    from sealgate.config.address import parse_address
+    from sealgate.config.addresses import parse_address
 
     try:
         address = parse_address(admin)

@@ -7,7 +7,7 @@ that has no effect is not accepted.
 docs/configuration.md lists all settings.
 """
 
-from sealgate.config.address import Address
+from sealgate.config.addresses import Address
 from sealgate.config.load import check_whole, load_config
 from sealgate.config.model import Config, Listen
 from sealgate.config.problems import ConfigError

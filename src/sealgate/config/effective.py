@@ -10,14 +10,12 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
+from sealgate.config.addresses import parse_redis
 from sealgate.config.load import Loaded
 from sealgate.config.names import parse_api_key
-from sealgate.config.paths import SettingPath, dotted
-from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference, split_command
-from sealgate.config.settings import Setting, find_setting
+from sealgate.config.settings import Setting, SettingPath, dotted, find_setting, plain_value
 from sealgate.config.sources import DEFAULT
-from sealgate.config.toml_text import plain_value
 from sealgate.config.venues import settings_of
 
 _SHOWN = 4

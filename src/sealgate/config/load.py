@@ -10,12 +10,11 @@ from types import MappingProxyType
 from pydantic import ValidationError
 from pydantic_settings import InitSettingsSource
 
-from sealgate.config.base_url import parse_base_url
+from sealgate.config.addresses import parse_base_url
 from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config, Listen
-from sealgate.config.paths import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
-from sealgate.config.settings import anchored
+from sealgate.config.settings import anchored, dotted, variable
 from sealgate.config.sources import (
     DEFAULT_FILE,
     Layer,

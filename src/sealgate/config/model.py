@@ -21,8 +21,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from sealgate.config.address import Address, parse_optional_address
-from sealgate.config.base_url import BaseUrl, parse_base_url
+from sealgate.config.addresses import Address, BaseUrl, parse_base_url, parse_optional_address, parse_redis
 from sealgate.config.files import (
     parse_admin_socket,
     parse_ca_file,
@@ -30,14 +29,6 @@ from sealgate.config.files import (
     parse_journal_file,
     parse_pem_file,
     parse_socket,
-)
-from sealgate.config.known_limits import KnownLimit, parse_known_limits
-from sealgate.config.lists import (
-    parse_aliases,
-    parse_hosts,
-    parse_list,
-    parse_permissions,
-    parse_symbols,
 )
 from sealgate.config.names import (
     parse_api_key,
@@ -51,16 +42,22 @@ from sealgate.config.names import (
     split_match,
 )
 from sealgate.config.quantities import (
+    KnownLimit,
+    parse_aliases,
     parse_amount,
     parse_amounts,
     parse_count,
+    parse_hosts,
+    parse_known_limits,
+    parse_list,
+    parse_permissions,
     parse_seconds,
     parse_seconds_or_zero,
     parse_size,
+    parse_symbols,
     parse_uid,
     parse_weight,
 )
-from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference
 from sealgate.config.venues import default_venue, filled, parse_venue
 from sealgate.core.venues.venue import Venue

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from sealgate.config.model import Config
-from sealgate.config.paths import PREFIX, SettingPath, variable
-from sealgate.config.settings import ANY, all_settings, model_in
+from sealgate.config.settings import ANY, PREFIX, SettingPath, all_settings, model_in, variable
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -1,11 +1,15 @@
-"""Quantities: seconds, sizes in bytes and counts, from numbers or text (the environment has only text)."""
+"""Quantities and lists: numbers or text in TOML; text alone in the environment, lists as JSON or with commas."""
 
 import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
+
+from sealgate.config.addresses import parse_host
+from sealgate.config.names import parse_name
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
 _AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
@@ -107,3 +111,86 @@ def _number(value: object) -> float:
         return float(value)
     except (ValueError, OverflowError):
         return math.nan
+
+
+PERMISSIONS = ("read", "trade", "keys")
+
+
+def parse_list(value: object) -> tuple[object, ...]:
+    """Return the members of an array, of a JSON array in text, or of comma separated text."""
+    members = _from_text(value) if isinstance(value, str) else value
+    if not isinstance(members, list | tuple):
+        raise ValueError("must be a list")  # noqa: TRY004 - pydantic turns a ValueError into a problem
+    return tuple(members)
+
+
+def parse_hosts(value: object) -> tuple[str, ...]:
+    """Parse Host names: lower case, without port, an IPv6 address without brackets."""
+    return tuple(parse_host(host.removeprefix("[").removesuffix("]")) for host in _strings(value))
+
+
+def parse_aliases(value: object) -> tuple[str, ...]:
+    """Parse a bot's keys: the first is its default."""
+    return tuple(parse_name(alias) for alias in _strings(value))
+
+
+def parse_symbols(value: object) -> tuple[str, ...]:
+    """Parse symbols as the exchange writes them, letter by letter."""
+    symbols = _strings(value)
+    if not all(symbol and symbol.isprintable() for symbol in symbols):
+        raise ValueError("holds what is no symbol")
+    return symbols
+
+
+def parse_permissions(value: object) -> frozenset[str]:
+    """Parse what a bot may do."""
+    chosen = frozenset(_strings(value))
+    if not chosen <= set(PERMISSIONS):
+        raise ValueError(f"has an unknown permission; choose from {', '.join(PERMISSIONS)}")
+    return chosen
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    members = tuple(member for member in parse_list(value) if isinstance(member, str))
+    if not members or len(set(members)) != len(parse_list(value)):
+        raise ValueError("must be a list of one or more different strings")
+    return members
+
+
+def _from_text(text: str) -> object:
+    if not text.lstrip().startswith("["):
+        return [member.strip() for member in text.split(",") if member.strip()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ValueError("begins like a JSON array but is not one; check quotes and commas") from None
+
+
+_LIMIT = re.compile(r"(?P<requests>[0-9]{1,9}) */ *(?P<count>[0-9]{1,6}(\.[0-9]{1,3})?)? *(?P<unit>ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLimit:
+    """At most `requests` within any `window_s` seconds."""
+
+    requests: int
+    window_s: float
+
+    def __str__(self) -> str:
+        return f"{self.requests}/{self.window_s:g}s"
+
+
+def parse_known_limits(value: object) -> tuple[KnownLimit, ...]:
+    """Parse a list of limits; a unit alone is one of it ("20/s")."""
+    return tuple(_parse(str(member)) for member in parse_list(value))
+
+
+def _parse(text: str) -> KnownLimit:
+    found = _LIMIT.fullmatch(text.strip())
+    limit = KnownLimit(0, 0.0)
+    if found is not None:
+        limit = KnownLimit(int(found["requests"]), float(found["count"] or 1) * _SECONDS[found["unit"]])
+    if limit.requests < 1 or limit.window_s <= 0:
+        raise ValueError('is not a limit; write requests per time, as in "1200/60s"')
+    return limit

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from sealgate.config.address import parse_optional_address
-from sealgate.config.base_url import parse_base_url
+from sealgate.config.addresses import parse_base_url, parse_optional_address, parse_redis
 from sealgate.config.files import (
     parse_admin_socket,
     parse_ca_file,
@@ -19,9 +18,6 @@ from sealgate.config.files import (
     parse_pem_file,
     parse_socket,
 )
-from sealgate.config.known_limits import parse_known_limits
-from sealgate.config.lists import PERMISSIONS, parse_aliases, parse_hosts, parse_permissions, parse_symbols
-from sealgate.config.manual import MANUAL
 from sealgate.config.names import (
     parse_api_key,
     parse_header_prefix,
@@ -32,21 +28,25 @@ from sealgate.config.names import (
     parse_pointer,
     parse_prefix,
 )
-from sealgate.config.paths import SettingPath
 from sealgate.config.quantities import (
+    PERMISSIONS,
+    parse_aliases,
     parse_amount,
     parse_amounts,
     parse_count,
+    parse_hosts,
+    parse_known_limits,
+    parse_permissions,
     parse_seconds,
     parse_seconds_or_zero,
     parse_size,
+    parse_symbols,
     parse_uid,
     parse_weight,
 )
-from sealgate.config.redis_url import parse_redis
 from sealgate.config.references import parse_reference
-from sealgate.config.settings import ANY, Setting, all_settings
-from sealgate.config.toml_text import plain_value
+from sealgate.config.settings import ANY, Setting, SettingPath, all_settings, plain_value
+from sealgate.config.starter import MANUAL
 from sealgate.config.venues import parse_venue
 
 Schema = dict[str, Any]

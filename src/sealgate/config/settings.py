@@ -3,8 +3,9 @@
 Editors, the starter file, `config show` and suggestions read it, so that none of them lags behind the model.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,8 +14,9 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from sealgate.config.admin_socket import OFF
+from sealgate.config.addresses import parse_redis
 from sealgate.config.files import (
+    OFF,
     parse_admin_socket,
     parse_ca_file,
     parse_journal_file,
@@ -22,10 +24,32 @@ from sealgate.config.files import (
     parse_socket,
 )
 from sealgate.config.model import Config
-from sealgate.config.paths import SettingPath
-from sealgate.config.redis_url import parse_redis
+from sealgate.config.quantities import parse_size
 from sealgate.config.references import parse_reference
-from sealgate.config.venues import is_file, parse_venue
+from sealgate.config.venues import is_file, parse_venue, venue_text
+from sealgate.core.venues.venue import Venue
+
+SettingPath = tuple[str | int, ...]
+
+PREFIX = "SEALGATE_"
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def dotted(path: SettingPath) -> str:
+    """Write a path as TOML does: `keys.main.secret`, `routes[0].match`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+def variable(path: SettingPath) -> str:
+    """Write a path as the environment does: `SEALGATE_KEYS__MAIN__SECRET`."""
+    return PREFIX + "__".join(str(part).upper() for part in path)
+
+
+def _key(part: str) -> str:
+    return part if _BARE_KEY.fullmatch(part) else json.dumps(part)
+
 
 ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
 
@@ -138,3 +162,37 @@ def _parts(annotation: Any) -> Iterator[Any]:
     yield from (annotation,) if not inner else ()
     for part in inner:
         yield from _parts(part)
+
+
+_UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
+
+
+def plain_value(setting: Setting, value: object) -> object:
+    """Return a value as text, number, truth value or list of these; None, for no value, is ""."""
+    if setting.parser is parse_size and isinstance(value, int):
+        return _size(value)
+    if isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {name: str(member) for name, member in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(map(str, value))
+    if isinstance(value, tuple):
+        return [str(member) for member in value]
+    return venue_text(value) if isinstance(value, Venue) else "" if value is None else str(value)
+
+
+def toml_text(value: object) -> str:
+    """Return a plain value as TOML writes it. JSON's form of each is TOML's, too."""
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(name)} = {toml_text(one)}' for name, one in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_text, value))}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _size(count: int) -> str | int:
+    for size, unit in _UNITS:
+        if count % size == 0:
+            return f"{count // size} {unit}"
+    return count

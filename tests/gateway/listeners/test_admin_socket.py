@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.config.admin_socket import OFF, default_places, why_not_private
+from sealgate.config.files import OFF, default_places, why_not_private
 from sealgate.gateway.listeners.admin_socket import bind_admin
 from sealgate.gateway.listeners.unix_socket import UnixSocket
 from sealgate.gateway.platform.start import StartError

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sealgate.config import Address, Config
-from sealgate.config.address import is_loopback
+from sealgate.config.addresses import is_loopback
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
 from sealgate.core.secret_shape import Shape, shape_of

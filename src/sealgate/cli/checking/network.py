@@ -14,8 +14,8 @@ from sealgate.cli.checking.local import told
 from sealgate.cli.control import UnixConnection, own_address
 from sealgate.cli.frame import plain_cause
 from sealgate.config import Config
-from sealgate.config.address import is_ip
-from sealgate.config.admin_socket import OFF, default_places
+from sealgate.config.addresses import is_ip
+from sealgate.config.files import OFF, default_places
 from sealgate.core.advice import REACH
 from sealgate.core.findings import Finding, fail, ok, warn
 from sealgate.core.vetting import refused_certificate, vet_certificate

@@ -13,7 +13,7 @@ import click
 
 from sealgate.cli.frame import coloured, faint
 from sealgate.config.effective import Effective
-from sealgate.config.toml_text import toml_text
+from sealgate.config.settings import toml_text
 from sealgate.core.findings import Cause, Finding, Level, Weight, worst
 
 _LEVEL, _AREA = 4, 17

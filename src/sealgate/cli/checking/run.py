@@ -24,7 +24,7 @@ from sealgate.cli.tables import waiting_for
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import Effective, effective
 from sealgate.config.load import Loaded, is_configured, load_with_sources
-from sealgate.config.paths import PREFIX
+from sealgate.config.settings import PREFIX
 from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.core.target import Target, parse_target

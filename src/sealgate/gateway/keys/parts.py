@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
-from sealgate.config.redis_url import check_redis_url, is_redis_url
+from sealgate.config.addresses import check_redis_url, is_redis_url
 from sealgate.config.venues import is_scheme_open
 from sealgate.core.schemes import Encoding, SecretIs, SignedTarget, Way
 from sealgate.core.venues.venue import KeyMaterial, Venue

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import structlog
 
-from sealgate.config.admin_socket import OFF, default_places, why_not_private
+from sealgate.config.files import OFF, default_places, why_not_private
 from sealgate.gateway.listeners.unix_socket import UnixSocket, bind_unix, check_place
 
 log = structlog.get_logger("sealgate.admin")

@@ -1,0 +1,239 @@
+"""Where to listen, where the exchange is, and where gateways meet: addresses and URLs, checked.
+
+A URL is never echoed in an error, as people paste URLs with passwords in them.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import SplitResult, parse_qs, urlsplit
+
+from sealgate.config.names import is_plain_path
+from sealgate.config.references import parse_reference
+
+MAX_PORT = 65535
+
+_ADDRESS = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[^\[\]:]*)):(?P<port>[0-9]+)")
+_LOCALHOST = frozenset({"localhost", "127.0.0.1", "::1"})
+_UNSPECIFIED = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
+_NAME = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host (an IPv6 one without its brackets) and a port; port 0 lets the system choose a free one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+    def takes(self, other: "Address") -> bool:
+        """Whether who connects to the other one on this machine may come out here."""
+        if self.port != other.port or self.port == 0:
+            return False
+        hosts = {self.host, other.host}
+        if hosts & _UNSPECIFIED:
+            return all(host in _UNSPECIFIED or is_loopback(host) for host in hosts)
+        return len(hosts) == 1 or hosts <= _LOCALHOST
+
+    def __str__(self) -> str:
+        return f"{bracketed(self.host)}:{self.port}"
+
+
+def parse_address(value: object) -> Address:
+    """Parse `host:port`; raise ValueError with the cause and the fix."""
+    found = _ADDRESS.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError('is not host:port; write "127.0.0.1:8787", or "[::1]:8787" for IPv6')
+    host = found["host"] if found["v6"] is None else _bracketed_host(found["v6"])
+    return Address(parse_host(host), parse_port(found["port"]))
+
+
+def parse_optional_address(value: object) -> Address | None:
+    """Parse `host:port`, or "" for none."""
+    return None if value == "" else parse_address(value)
+
+
+def parse_host(value: str) -> str:
+    """Check an IP address (IPv6 without brackets) or a host name, and return it in lower case."""
+    if not is_ip(value) and _NAME.fullmatch(value) is None:
+        raise ValueError("has no valid host; write a name or an IP address, IPv6 in brackets")
+    return value.lower()
+
+
+def parse_port(value: str) -> int:
+    """Check a port number, 0 to 65535."""
+    # The length first: int() of a very long string is an error of its own.
+    if len(value) > len(str(MAX_PORT)) or int(value) > MAX_PORT:
+        raise ValueError(f"has a port out of range; use 0 to {MAX_PORT}")
+    return int(value)
+
+
+def is_ip(host: str) -> bool:
+    """Whether it is an IP address and not a name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself. Names other than localhost are not trusted to be."""
+    return ip_address(host).is_loopback if is_ip(host) else host == "localhost"
+
+
+def bracketed(host: str) -> str:
+    """Return a host as it stands before a port."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _bracketed_host(host: str) -> str:
+    if ":" not in host:
+        raise ValueError("has brackets around a host that is not IPv6; leave them out")
+    return host
+
+
+_EXAMPLE = "https://api.example.com"
+# A name in small letters with a domain at its end is no secret, neither is an address.
+_BARE_HOST = re.compile(
+    r"(?P<host>localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:]{2,39}\]|(?:[a-z0-9-]{1,63}\.)+[a-z]{2,12})"
+    r"(?::[0-9]{1,5})?/?"
+)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class BaseUrl:
+    """A checked base URL.
+
+    The host is an IPv6 address without brackets, an IPv4 address or a name; the path of its own has no slash
+    at its end, "" is none.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port, the scheme's default port left out."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def authority(self) -> str:
+        """The Host header's value: host and port, the scheme's default port left out."""
+        host = bracketed(self.host)
+        return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        return f"{self.origin}{self.path}"
+
+
+def parse_base_url(value: object) -> BaseUrl:
+    """Parse and check a base URL; raise ValueError with the cause and the fix."""
+    parts = _split_url(value)
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a user name or a password; remove it, keys belong under [keys]")
+    if not parts.hostname:
+        raise ValueError(f'has no host; write "{_EXAMPLE}"')
+    host = parse_host(parts.hostname)
+    if parts.scheme == "http" and not is_loopback(host):
+        raise ValueError("is plain http to another machine; use https (http is for loopback hosts only)")
+    return BaseUrl(parts.scheme, host, _port(parts), _path(parts))
+
+
+def _split_url(value: object) -> SplitResult:
+    # urlsplit drops tabs and line ends silently, so they are looked for before.
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError("is not a URL in plain ASCII; write a foreign host name in its xn-- form")
+    if "?" in value or "#" in value or "\\" in value:
+        raise ValueError("has a query, a fragment or a backslash; end it after the path")
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        raise ValueError(f'is not a URL; write "{_EXAMPLE}"') from None
+    if parts.scheme not in _DEFAULT_PORTS:
+        raise ValueError(f'is not an http or https URL; write "{_proposed(value)}"')
+    return parts
+
+
+def _proposed(text: str) -> str:
+    """Return the URL that a host without a scheme means; for all else the example."""
+    found = _BARE_HOST.fullmatch(text)
+    if found is None:
+        return _EXAMPLE
+    scheme = "http" if is_loopback(found["host"].strip("[]")) else "https"
+    try:
+        return str(parse_base_url(f"{scheme}://{text}"))
+    except ValueError:
+        return _EXAMPLE
+
+
+def _port(parts: SplitResult) -> int:
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError("has a port out of range; use 1 to 65535")
+    return port or _DEFAULT_PORTS[parts.scheme]
+
+
+def _path(parts: SplitResult) -> str:
+    path = parts.path.rstrip("/")
+    if not is_plain_path(path):
+        raise ValueError("has a path that is not plain; use letters, digits and -._~ between single slashes")
+    return path
+
+
+SCHEMES = ("redis", "rediss", "unix")
+_FORM = 'write "redis://HOST:PORT/0"'
+
+
+def parse_redis(value: object) -> str:
+    """Check a setting; "" shares nothing. Raise ValueError with the cause and the fix."""
+    if value == "":
+        return ""
+    if not isinstance(value, str) or not is_redis_url(value):
+        try:
+            return parse_reference(value)
+        except ValueError:
+            raise ValueError(f"is neither a Redis URL nor a reference to one; {_FORM}") from None
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError(f"is not a URL; {_FORM}")
+    check_redis_url(value)
+    if _holds_password(value):
+        raise ValueError("holds a password; put the whole URL into a file and write file:/path")
+    return value
+
+
+def _holds_password(url: str) -> bool:
+    """Whether it stands in one of the two places where a Redis client looks for it."""
+    parts = urlsplit(url)
+    return parts.password is not None or "password" in parse_qs(parts.query, keep_blank_values=True)
+
+
+def is_redis_url(value: str) -> bool:
+    """Whether it is the URL itself, and no reference to one."""
+    return value.partition("://")[0] in SCHEMES and "://" in value
+
+
+def check_redis_url(url: str) -> None:
+    """Check a URL. Raise ValueError with the cause and the fix."""
+    try:
+        parts = urlsplit(url)
+        is_fine = (parts.port or 1) > 0
+    except ValueError:
+        is_fine = False
+    if not is_fine or not is_redis_url(url):
+        raise ValueError(f"is not a Redis URL; {_FORM}")
+    if parts.scheme == "unix" and parts.path in {"", "/"}:
+        raise ValueError('names no socket; write "unix:///run/redis/redis.sock"')
+    if parts.scheme != "unix" and not parts.hostname:
+        raise ValueError(f"has no host; {_FORM}")
