@@ -24,7 +24,7 @@ from rig.compiled import needs_sources
 from rig.station import API_KEY, ENVIRON, Station, running_station
 from rig.upstream import Upstream, hold_until, running_upstream, say, say_and_abort
 from rig.wire import OK, reply
-from sealgate.core.sampling import BURST
+from sealgate.core.clock import BURST
 
 ROOT = Path(sealgate.__file__).parent
 TEXT = PAGE.read_text()
@@ -87,7 +87,7 @@ def not_there(page: str) -> list[str]:
 
 
 def unnamed_rooms(page: str) -> set[str]:
-    rooms = {path.name for path in (ROOT / "gateway").iterdir() if (path / "__init__.py").is_file()}
+    rooms = {path.stem for path in (ROOT / "gateway").iterdir() if not path.name.startswith("__")}
     return {room for room in rooms if f"`{room}`" not in page}
 
 

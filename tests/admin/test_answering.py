@@ -6,7 +6,7 @@ import pytest
 
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
-from sealgate.admin.answering import Answering, Failing
+from sealgate.admin.activity import Answering, Failing
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import ClockStatus
 

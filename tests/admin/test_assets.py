@@ -9,7 +9,7 @@ import pytest
 import sealgate.admin
 from rig.admin import Admin
 from rig.verdicts import ERRORS
-from sealgate.admin.assets import load_assets
+from sealgate.admin.views import load_assets
 
 PAGE = Path(sealgate.admin.__file__).parent / "page"
 OWN = [file for file in sorted(PAGE.iterdir()) if file.is_file()]

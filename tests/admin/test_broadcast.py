@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.admin.broadcast import Broadcast
+from sealgate.admin.live import Broadcast
 
 
 def test_every_viewer_gets_every_event_from_its_coming_on() -> None:

@@ -13,8 +13,8 @@ from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
-from sealgate.admin.control import parse_command
 from sealgate.admin.metrics import Metrics
+from sealgate.admin.server import parse_command
 from sealgate.cli.serving import running_control
 from sealgate.core.halts import Scope
 

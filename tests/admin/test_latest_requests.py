@@ -12,7 +12,7 @@ from rig.chromium import PROGRAM, Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
-from sealgate.admin.latest_requests import MOST
+from sealgate.admin.live import MOST
 
 GRID, MAKER = (b"Authorization: Bearer token-of-%b" % name for name in (b"grid", b"maker"))
 READ = (b"GET", b"/v1/trade/symbols/list")

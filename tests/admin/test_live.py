@@ -15,9 +15,9 @@ from rig.bot import request
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, reply
-from sealgate.admin.broadcast import Broadcast, TooManyViewersError
+from sealgate.admin.live import Broadcast, TooManyViewersError
 from sealgate.admin.metrics import Metrics
-from sealgate.core.sampling import BURST
+from sealgate.core.clock import BURST
 
 BOT = b"Authorization: Bearer token-of-grid"
 LIMITED = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.2"))

@@ -7,11 +7,9 @@ import pytest
 
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
-from sealgate.admin.activity import Activity
-from sealgate.admin.answering import Failing
+from sealgate.admin.activity import Activity, Failing
 from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
-from sealgate.admin.refusals import Refused
-from sealgate.admin.troubles import Trouble
+from sealgate.admin.troubles import Refused, Trouble
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.evidence import Known
 from sealgate.core.limits.status import LimitStatus

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.admin.redaction import redact, redacted
+from sealgate.admin.log import redact, redacted
 
 CANARY = "c4n4ry-0123456789"
 

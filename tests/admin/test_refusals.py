@@ -6,7 +6,7 @@ import pytest
 
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
-from sealgate.admin.refusals import QUIET_S, Refusals, Refused
+from sealgate.admin.troubles import QUIET_S, Refusals, Refused
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.routes import Lane
 

@@ -8,7 +8,7 @@ import structlog.testing
 
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error
-from sealgate.admin.repeats import Repeats
+from sealgate.admin.log import Repeats
 from sealgate.admin.troubles import Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Batch, Outcome

@@ -9,8 +9,8 @@ import pytest
 from admin.test_picture import KEY, STATUS, picture
 from rig.fences import ROOT
 from rig.verdicts import verdict
-from sealgate.admin.answering import Failing
-from sealgate.admin.state import State, state
+from sealgate.admin.activity import Failing
+from sealgate.admin.picture import State, state
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Scope
 from sealgate.core.status import Status, halt_status

@@ -32,7 +32,7 @@ async def admin(live: Live) -> AsyncIterator[Admin]:
 async def test_where_too_many_look_on_the_next_is_sent_away(
     admin: Admin, live: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sealgate.admin.broadcast._MOST_VIEWERS", 1)
+    monkeypatch.setattr("sealgate.admin.live._MOST_VIEWERS", 1)
     with live.broadcast.viewing():
         reply = await admin.ask("/events")
         assert live.broadcast.viewers == 1

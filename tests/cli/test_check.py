@@ -24,9 +24,8 @@ from rig.wire import reply
 from sealgate.cli.checking.network import judge_running, judge_troubles
 from sealgate.core.findings import Level
 from sealgate.core.key_breaker import MANY_MISMATCHES
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.file import Lock, connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
-from sealgate.gateway.journal.lock import Lock
 from sealgate.gateway.journal.nonces import NoncesTable
 from sealgate.gateway.platform.system import System
 
@@ -508,7 +507,7 @@ async def test_it_works_without_a_terminal_and_its_variables(tmp_path: Path) -> 
 
 
 async def test_redis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sealgate.gateway.sharing.table.TIMEOUT_S", 5.0)
+    monkeypatch.setattr("sealgate.gateway.sharing.TIMEOUT_S", 5.0)
     async with raw_setup(tmp_path) as setup, running_redis() as redis:
         setup.environ["SEALGATE_LIMITS__REDIS"] = redis.url
         found = await setup.check()

@@ -12,8 +12,8 @@ from sealgate import __version__
 from sealgate.cli import COMMANDS, main
 from sealgate.cli.frame import Program, config_option
 from sealgate.config import ConfigError
-from sealgate.gateway.keys.reading import SecretError
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.keys.files import SecretError
+from sealgate.gateway.platform.machine import StartError
 
 HEAVY = ("aiohttp", "asyncio", "prometheus_client", "pydantic", "rich", "structlog")
 

@@ -7,13 +7,11 @@ from click.testing import CliRunner, Result
 
 from rig.damage import empty_index
 from sealgate.cli.orders import command
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import JournalError, Order, orders
-from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.journal.lock import Lock
-from sealgate.gateway.journal.rows import Row, sent_row, settled_row
+from sealgate.gateway.journal.file import Lock, connect, prepare
+from sealgate.gateway.journal.orders import Row, sent_row, settled_row
 
 ENVIRON = {
     "SEALGATE_BASE_URL": "http://127.0.0.1:9",

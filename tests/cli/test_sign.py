@@ -15,8 +15,7 @@ from rig import oracle
 from rig.command import ended_command, environ_of
 from rig.upstream import running_upstream
 from sealgate.cli import main
-from sealgate.gateway.journal.file import prepare
-from sealgate.gateway.journal.lock import Lock
+from sealgate.gateway.journal.file import Lock, prepare
 from sealgate.gateway.journal.nonces import NoncesTable
 from sealgate.gateway.platform.system import System
 from sealgate.sandbox.server import running_sandbox

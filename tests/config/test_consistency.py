@@ -5,7 +5,7 @@ import trustme
 
 from sealgate.config import Config
 from sealgate.config.consistency import inconsistencies
-from sealgate.config.settings import dotted
+from sealgate.config.names import dotted
 
 KEY = {"api_key": "ak", "secret": "env:S"}
 ONE, TWO = {"main": KEY}, {"main": KEY, "alt": KEY}

@@ -1,4 +1,4 @@
-from sealgate.config.settings import dotted, variable
+from sealgate.config.names import dotted, variable
 
 
 def test_a_path_as_toml_writes_it() -> None:

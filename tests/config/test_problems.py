@@ -1,7 +1,7 @@
 import pytest
 
+from sealgate.config.names import SettingPath
 from sealgate.config.problems import nearest
-from sealgate.config.settings import SettingPath
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import pytest
 
-from sealgate.config.settings import SettingPath, find_setting
+from sealgate.config.names import SettingPath
+from sealgate.config.settings import find_setting
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from rig.verdicts import verdict
-from sealgate.core.advice import REACH, RENEW, sentence
+from sealgate.core.findings import REACH, RENEW, sentence
 from sealgate.core.key_audit import CHECKS
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.vetting import vet_record

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.clock_jumps import Jump, SystemClocks, find_jump
+from sealgate.core.clock import Jump, SystemClocks, find_jump
 
 BEFORE = SystemClocks(boot=1000.0, mono=900.0, wall=1_790_000_000.0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.debounce import Debounce
+from sealgate.gateway.keys.watch import Debounce
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from rig.verdicts import judged
-from sealgate.core.error_words import error_words
+from sealgate.core.findings import error_words
 
 TOKEN = "token-of-somebody-0123456789"
 

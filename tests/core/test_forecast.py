@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.core.forecast import Use, forecast
+from sealgate.core.status import Use, forecast
 
 USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
 

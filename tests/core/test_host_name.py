@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.core.host_name import host_name
+from sealgate.core.target import host_name
 
 
 @pytest.mark.parametrize(

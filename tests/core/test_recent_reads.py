@@ -1,6 +1,6 @@
 """Reads whose reply may answer others for a while."""
 
-from sealgate.core.recent_reads import RecentReads
+from sealgate.core.replays import RecentReads
 
 
 def test_a_read_answers_others_from_when_it_was_sent_until_its_age_is_too_great() -> None:

@@ -8,8 +8,7 @@ from rig.refused import NOW_MS, facts
 from rig.verdicts import judged, verdict
 from sealgate.core.findings import Weight, blamed
 from sealgate.core.key_records import KeyRecord
-from sealgate.core.refusals import Facts, Others, WholeReply, causes_of
-from sealgate.core.secret_shape import Shape
+from sealgate.core.refusals import Facts, Others, Shape, WholeReply, causes_of
 
 OUTSIDE = "Timestamp outside recv_window ({window}ms). Server time: {server}"
 SIGNATURE = "Invalid HMAC signature"

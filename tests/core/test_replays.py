@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sealgate.core.endings import BotReply, Ending, is_remembered
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import BotReply, Conclusion, Ending, is_remembered
 from sealgate.core.replays import (
     Declined,
     Fresh,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.retry_after import parse_retry_after
+from sealgate.core.limit_reply import parse_retry_after
 
 # Sun, 06 Nov 1994 08:49:37 GMT, the moment of RFC 9110 section 5.6.7.
 RFC_MOMENT = 784_111_777.0
@@ -57,7 +57,7 @@ def test_the_wait(value: str | None, wait_s: float | None) -> None:
 
 
 ELSEWHERE = """
-from sealgate.core.retry_after import parse_retry_after
+from sealgate.core.limit_reply import parse_retry_after
 print(parse_retry_after("Sun Nov  6 08:49:37 1994", 784111777.0 - 17))
 """
 

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.core.sampling import Gap, Sampling
+from sealgate.core.clock import Gap, Sampling
 
 INTERVAL = 30.0
 SOON = 0.2

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.core.secret_shape import Shape, shape_of
+from sealgate.core.refusals import Shape, shape_of
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from rig import verdicts
 from rig.refused import facts
 from sealgate.core.findings import Finding, Level
 from sealgate.core.refusals import WholeReply
-from sealgate.core.signed_reads import Read, judge_reads, limited
+from sealgate.core.vetting import Read, judge_reads, limited
 
 PATH = "/v1/trade/symbols/list"
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sealgate.core.stamps import Stamps
+from sealgate.core.validity import Stamps
 
 FURTHEST_MS = 500
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sealgate.core.clock import Sample, ServerClock
-from sealgate.core.stamps import Stamps
-from sealgate.core.validity import begin_validity, parse_valid_ms
+from sealgate.core.validity import Stamps, begin_validity, parse_valid_ms
 from sealgate.errors import Refusal
 
 WINDOW_MS = 5000

@@ -1,6 +1,6 @@
 import pytest
 
-from sealgate.core.wrong_tokens import WrongTokens
+from sealgate.core.admission import WrongTokens
 
 
 def flooded() -> WrongTokens:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.journal.in_doubt import orders_in_doubt
+from sealgate.gateway.journal.order_journal import orders_in_doubt
 
 # Both run as programs of their own: the first is killed, the second has a limit that would hit pytest too.
 START = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from sealgate.core.outcome import Conclusion
-from sealgate.core.endings import Ending
+from sealgate.core.outcome import Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.journal import Keeping, Order, OrderJournal, writer

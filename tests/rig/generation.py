@@ -8,10 +8,9 @@ from sealgate.config import Config
 from sealgate.core.admission import Ticket
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 from sealgate.gateway.request.generation import Generation
-from sealgate.gateway.request.in_flight import InFlightRequests
-from sealgate.gateway.runtime.assembly import build_generation
+from sealgate.gateway.runtime.services import build_generation
 from sealgate.gateway.upstream.answer import Answer
 
 

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from sealgate.core.refusals import Facts
-from sealgate.core.secret_shape import Shape
+from sealgate.core.refusals import Facts, Shape
 
 NOW_MS = 1_800_000_000_000
 

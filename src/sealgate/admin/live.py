@@ -4,22 +4,81 @@
 """
 
 import asyncio
+import contextlib
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from sealgate.admin import latest_requests
-from sealgate.admin.activity import Activity
-from sealgate.admin.answering import Answering
-from sealgate.admin.broadcast import Broadcast
+from sealgate.admin.activity import Activity, Answering
 from sealgate.admin.picture import TICK_S, Picture, known_of
-from sealgate.admin.refusals import Refusals
-from sealgate.admin.troubles import Troubles
+from sealgate.admin.troubles import Refusals, Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
 from sealgate.core.venues.replies import Judge
+
+_MOST_VIEWERS = 50
+_QUEUE = 4
+
+Event = tuple[str, str]  # name and data
+
+
+class TooManyViewersError(Exception):
+    """No more are let in."""
+
+
+class Broadcast:
+    """Hands every event to every viewer. `None` in a queue is the end."""
+
+    def __init__(self) -> None:
+        self._queues: set[asyncio.Queue[Event | None]] = set()
+
+    @property
+    def viewers(self) -> int:
+        """How many look on."""
+        return len(self._queues)
+
+    @contextlib.contextmanager
+    def viewing(self) -> Iterator[asyncio.Queue[Event | None]]:
+        """Yield a viewer's queue as long as the block lasts. Raises TooManyViewersError."""
+        if len(self._queues) >= _MOST_VIEWERS:
+            raise TooManyViewersError
+        queue: asyncio.Queue[Event | None] = asyncio.Queue(_QUEUE)
+        self._queues.add(queue)
+        try:
+            yield queue
+        finally:
+            self._queues.discard(queue)
+
+    def publish(self, event: Event | None) -> None:
+        """Give it to everybody, waiting for nobody."""
+        for queue in self._queues:
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(event)
+
+
+MOST = 200
+
+
+def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
+    """Return a request as plain values. `epoch_s` plus `now` are epoch seconds."""
+    return {
+        "id": outcome.request_id,
+        "at_ms": round((outcome.started + outcome.total_s + epoch_s) * 1000),
+        "bot": outcome.bot or "unknown",
+        "key": outcome.key,
+        "method": outcome.method,
+        "route": outcome.route,
+        "status": outcome.status,
+        "outcome": outcome.conclusion.value,
+        "reason": outcome.reason,
+        "attempts": outcome.attempts,
+        "wait_ms": round(outcome.queue_s * 1000, 1),
+        "took_ms": round(outcome.total_s * 1000, 1),
+    }
+
 
 _KEPT = 600  # points, five minutes
 
@@ -58,7 +117,7 @@ class Live:
         self._answering = Answering()
         self._troubles = Troubles(self._known, self._activity.has_worked)
         self._refusals = Refusals()
-        self._latest_requests: deque[Outcome] = deque(maxlen=latest_requests.MOST)
+        self._latest_requests: deque[Outcome] = deque(maxlen=MOST)
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -117,7 +176,7 @@ class Live:
     def requests(self) -> list[dict[str, Any]]:
         """Return the latest requests as plain values, the latest first."""
         epoch_s = self._clock.wall() - self._clock.now()
-        return [latest_requests.row(one, epoch_s) for one in reversed(self._latest_requests)]
+        return [row(one, epoch_s) for one in reversed(self._latest_requests)]
 
     def history(self) -> str:
         """Return what a viewer gets first, as JSON: the points so far, and the picture.

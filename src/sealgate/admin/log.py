@@ -3,9 +3,12 @@
 import json
 import logging
 import os
+import re
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any, TextIO, cast
@@ -13,10 +16,79 @@ from typing import Any, TextIO, cast
 import structlog
 
 from sealgate.admin.log_stream import LogStream
-from sealgate.admin.redaction import redact
-from sealgate.admin.repeats import Repeats
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.errors import REASONS, Fault
+
+BLANK = "***"
+_NAMES = frozenset(
+    ("api_secret", "authorization", "cookie", "passkey_token", "password", "session_token", "signature")
+)
+_SUSPECT = re.compile(
+    r"(?i)(?P<kept>\b(?:bearer|basic)\s+"
+    r"|\b(?:authorization|cookie|x-[\w-]*(?:signature|apikey|token))\b['\"]?\s*[:=,]\s*['\"]?"
+    r"|(?<![./])\b(?:api_?secret|secret|token|signature|password)\b['\"]?\s*[:=]\s*['\"]?(?!(?:file|env|cmd|systemd|keyring):)"
+    r"|://[^/\s:@]*:(?=[^/\s@]*@))(?P<blanked>(?:(?:bearer|basic)\s+)?[^\s'\",;@&]+)"
+)
+
+
+def redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Blank what looks like a secret, by its name or by what stands before it. A structlog processor."""
+    for name, value in event.items():
+        if name in _NAMES:
+            event[name] = BLANK
+        elif isinstance(value, str):
+            event[name] = redacted(value)
+    return event
+
+
+def redacted(text: str) -> str:
+    """Return a text without what looks like a secret."""
+    return _SUSPECT.sub(lambda found: found["kept"] + BLANK, text)
+
+
+_QUIET = timedelta(seconds=59)  # so that what comes once a minute passes
+_MOST = 256  # different ones that are remembered
+_LOUD = frozenset({"warning", "error", "critical"})
+_UNLIKE = frozenset({"timestamp", "exc_info", "exception", "request_id"})  # differ, and say nothing new
+
+
+@dataclass(slots=True)
+class _Said:
+    """When it was written last, and how often not since."""
+
+    at: datetime
+    count: int = 0
+
+
+class Repeats:
+    """A structlog processor; it goes by the line's own `timestamp`, which must be there already."""
+
+    def __init__(self) -> None:
+        self._said: OrderedDict[tuple[str, ...], _Said] = OrderedDict()
+
+    def __call__(
+        self, _logger: object, _method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        """Let a line pass, or raise DropEvent."""
+        if event["level"] not in _LOUD:
+            return event
+        now = datetime.fromisoformat(event["timestamp"])
+        key = tuple(f"{name}={value!r}" for name, value in event.items() if name not in _UNLIKE)
+        said = self._said.get(key)
+        if said is not None and timedelta(0) <= now - said.at < _QUIET:
+            said.count += 1
+            raise structlog.DropEvent
+        self._note(key, now)
+        if said is not None and said.count:
+            event["repeated"] = said.count
+        return event
+
+    def _note(self, key: tuple[str, ...], now: datetime) -> None:
+        self._said[key] = _Said(now)
+        self._said.move_to_end(key)
+        if len(self._said) > _MOST:
+            self._said.popitem(last=False)
+
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 

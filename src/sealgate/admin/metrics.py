@@ -3,17 +3,66 @@
 What every request adds to is a plain number until a scrape; what few do is a counter of the library.
 """
 
-from collections.abc import Callable, Iterator
+import collections
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from sealgate.admin.traffic import Traffic
-from sealgate.admin.traffic_metrics import TrafficMetrics
+from sealgate.admin.traffic import Durations, Traffic
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
+
+
+class TrafficMetrics(Collector):
+    """Writes them."""
+
+    def __init__(self, traffic: Traffic) -> None:
+        self._traffic = traffic
+
+    def collect(self) -> Iterator[Metric]:
+        """Write them."""
+        labels = ("bot", "key", "route", "method", "status")
+        requests = CounterMetricFamily("sealgate_requests", "Requests of known bots", labels=labels)
+        outcomes = CounterMetricFamily("sealgate_outcomes", "Requests by outcome", labels=("bot", "outcome"))
+        counts: collections.Counter[tuple[str, ...]] = collections.Counter()
+        concluded: collections.Counter[tuple[str, str]] = collections.Counter()
+        for (bot, key, route, method, status, conclusion), count in self._traffic.rows().items():
+            counts[bot, key, route, method, str(status)] += count
+            concluded[bot, conclusion.value] += count
+        for names, count in counts.items():
+            requests.add_metric(names, count)
+        for pair, count in concluded.items():
+            outcomes.add_metric(pair, count)
+        sent = CounterMetricFamily(
+            "sealgate_sent", "Requests sent to the exchange, resends included", labels=("bot", "key", "lane")
+        )
+        for (bot, key, lane), count in self._traffic.sent().items():
+            sent.add_metric((bot, key, lane.value), count)
+        yield requests
+        yield sent
+        yield outcomes
+        yield _durations("added_latency", "Time spent in the gateway itself", {(): self._traffic.added})
+        queued: dict[tuple[str, ...], Durations] = {
+            (key, lane.value): one for (key, lane), one in self._traffic.queued().items()
+        }
+        yield _durations("queue_wait", "Time spent waiting in the gateway", queued, "key", "lane")
+        yield _durations(
+            "upstream_duration", "Time spent waiting for the upstream", {(): self._traffic.upstream}
+        )
+
+
+def _durations(
+    name: str, text: str, of: Mapping[tuple[str, ...], Durations], *labels: str
+) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(f"sealgate_{name}_seconds", text, labels=labels)
+    for combination, durations in of.items():
+        buckets, sum_s = durations.buckets()
+        family.add_metric(combination, buckets, sum_s)
+    return family
+
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 STRANGER = "unknown"

@@ -3,18 +3,56 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
-from sealgate.admin.activity import SPAN, Activity, Tick
-from sealgate.admin.answering import Failing
-from sealgate.admin.refusals import Refused
-from sealgate.admin.state import state
-from sealgate.admin.troubles import Trouble
+from sealgate.admin.activity import SPAN, Activity, Failing, Tick
+from sealgate.admin.troubles import Refused, Trouble
 from sealgate.core.evidence import Known, advice, evidence
-from sealgate.core.forecast import Use, forecast
 from sealgate.core.limits.status import LimitStatus
-from sealgate.core.status import KeyStatus, PolicyStatus, Status
+from sealgate.core.status import KeyStatus, PolicyStatus, Status, Use, forecast
 from sealgate.errors import REASONS
+
+
+class State(StrEnum):
+    """The states, the gravest first."""
+
+    SHUTTING_DOWN = "shutting down"
+    KEY_REFUSED = "key refused"
+    NOT_READY = "not ready"
+    HALTED = "halted"
+    SIGNATURES_REFUSED = "signatures refused"
+    EXCHANGE_FAILING = "exchange failing"
+    JOURNAL_FAILING = "journal failing"
+    A_KEY_REFUSED = "a key refused"
+    CLOCK_NOT_READ = "clock not read"
+    REFUSING = "bots refused"
+    PAUSED = "paused"
+    READY = "ready"
+
+
+def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
+    """Return the gravest state of all that hold.
+
+    `is_failing`: the exchange gives no answer. `is_refusing`: most requests of some bot are refused here.
+    """
+    keys = status.keys
+    holds = {
+        State.SHUTTING_DOWN: status.is_draining,
+        State.KEY_REFUSED: all(key.disabled for key in keys),
+        State.NOT_READY: bool(status.not_ready),
+        State.HALTED: bool(status.halts),
+        State.SIGNATURES_REFUSED: any(key.trouble for key in keys),
+        State.EXCHANGE_FAILING: is_failing,
+        State.JOURNAL_FAILING: bool(status.journal.trouble),
+        State.A_KEY_REFUSED: any(key.disabled for key in keys),
+        State.CLOCK_NOT_READ: bool(status.clock.trouble),
+        State.REFUSING: is_refusing,
+        State.PAUSED: any(key.pause_s > 0 for key in keys),
+        State.READY: True,
+    }
+    return next(one for one in State if holds[one])
+
 
 TICK_S = 0.5
 _SHORT = 4  # ticks that a point of the charts looks back

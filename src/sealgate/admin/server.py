@@ -6,7 +6,9 @@ a container calls it by a service name.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -16,8 +18,9 @@ from aiohttp.typedefs import Handler, Middleware
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.views import view_routes
-from sealgate.core.host_name import host_name
+from sealgate.core.halts import Origin, Scope
 from sealgate.core.status import Status
+from sealgate.core.target import host_name
 
 _FOR_SCRAPERS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -114,3 +117,69 @@ def _is_cross_site(request: web.Request) -> bool:
     host = request.headers.get("Host", "")
     is_own = request.headers.get("Origin") in (None, f"http://{host}", f"https://{host}")
     return not is_own or request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+
+
+Action = Callable[[Scope, Origin], Awaitable[tuple[int, dict[str, Any]]]]
+CallerOf = Callable[[asyncio.BaseTransport], tuple[int | None, int | None]]
+
+_NAMES = frozenset({"bot", "key", "reason"})
+_LONGEST_REASON = 200
+_LONGEST = 4096
+
+
+def control_app(
+    status: Callable[[], Status],
+    metrics: Metrics,
+    actions: Mapping[str, Action],
+    caller_of: CallerOf,
+    document: Callable[[], Any] | None = None,
+) -> web.Application:
+    """Return the application. `actions` are by name: `halt` is called by `POST /-/halt`.
+
+    `document` is /status.json, as on the admin address. `caller_of` returns user and process at the other end
+    of a Unix socket, None where they are not known.
+    """
+    app = web.Application(middlewares=[_own_user_only(caller_of)], client_max_size=_LONGEST)
+    app.add_routes(pages(status, metrics, document))
+    app.add_routes([web.post(f"/-/{name}", _view(action, caller_of)) for name, action in actions.items()])
+    return app
+
+
+def _view(action: Action, caller_of: CallerOf) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def view(request: web.Request) -> web.Response:
+        try:
+            scope, reason = parse_command(await request.read())
+        except ValueError as error:
+            return web.json_response({"error": str(error)}, status=400)
+        uid, pid = (None, None) if request.transport is None else caller_of(request.transport)
+        status, document = await action(scope, Origin(uid, pid, reason))
+        return web.json_response(document, status=status)
+
+    return view
+
+
+def parse_command(body: bytes) -> tuple[Scope, str]:
+    """Read `{"bot": …, "key": …, "reason": …}`, all optional; an empty body means all. Raises ValueError.
+
+    Anything else is refused: a misspelt name must not halt everything.
+    """
+    document = json.loads(body) if body.strip() else {}
+    if not isinstance(document, dict) or not document.keys() <= _NAMES:
+        raise ValueError('the body must be a JSON object with "bot", "key" and "reason", or some of them')
+    if not all(value is None or (isinstance(value, str) and value) for value in document.values()):
+        raise ValueError("bot and key must be names, reason a text, or null")
+    reason = document.get("reason") or ""
+    if len(reason) > _LONGEST_REASON or not reason.isprintable():
+        raise ValueError(f"the reason must be one line of at most {_LONGEST_REASON} characters")
+    return Scope(document.get("bot"), document.get("key")), reason
+
+
+def _own_user_only(caller_of: CallerOf) -> Middleware:
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        user = caller_of(request.transport)[0] if request.transport is not None else None
+        if user not in {None, os.geteuid(), 0}:
+            raise web.HTTPForbidden(text="refused: called by another user\n")
+        return await handler(request)
+
+    return guard

@@ -1,15 +1,90 @@
 """The live page, its files, its stream, and the errors of the exchange: what people look at."""
 
 import contextlib
+from html import escape
+from importlib.resources import files
+from typing import NamedTuple
 
 from aiohttp import web
 from aiohttp_sse import sse_response
 
-from sealgate.admin.assets import load_assets
-from sealgate.admin.broadcast import TooManyViewersError
-from sealgate.admin.errors_page import errors_page
-from sealgate.admin.live import Live
+from sealgate.admin.live import Live, TooManyViewersError
 from sealgate.admin.serving import HEADERS
+from sealgate.core.venues.replies import ErrorRow, Judge
+
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+# The only ones that are served: a path of a request never names a file.
+_NAMES = (
+    "index.html",
+    "icon.svg",
+    "page.css",
+    "charts.css",
+    "page.js",
+    "stream.js",
+    "charts.js",
+    "bands.js",
+    "lists.js",
+    "parts.js",
+    "requests.js",
+    "words.js",
+    "vendor/uPlot.iife.min.js",
+    "vendor/uPlot.min.css",
+)
+
+
+class Asset(NamedTuple):
+    """One file."""
+
+    media_type: str
+    body: bytes
+
+
+def load_assets() -> dict[str, Asset]:
+    """Read them all, by name."""
+    folder = files("sealgate.admin").joinpath("page")
+    return {
+        name: Asset(_TYPES[name.rpartition(".")[2]], folder.joinpath(*name.split("/")).read_bytes())
+        for name in _NAMES
+    }
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sealgate: errors of the exchange</title>
+<link rel="icon" href="page/icon.svg">
+<link rel="stylesheet" href="page/page.css">
+<main>
+<h1>Errors of the exchange</h1>
+<p><a href="./">Back to the live page</a></p>
+<div class="card wide"><table>
+<thead><tr><th>kind</th><th>status</th><th>its words</th><th>look at</th><th>what to do</th></tr></thead>
+<tbody>
+%s
+</tbody></table></div>
+</main>
+</html>
+"""
+
+
+def errors_page(judge: Judge) -> str:
+    """Return the page."""
+    return _PAGE % "\n".join(_line(kind, row) for kind, row in judge.errors().items())
+
+
+def _line(kind: str, row: ErrorRow) -> str:
+    statuses = ", ".join(map(str, row.statuses)) or "-"
+    words = " / ".join(row.words) or "-"
+    cells = (statuses, words, row.verdict.whose.value, row.verdict.advice)
+    rest = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    return f'<tr id="{kind}"><td><code>{kind}</code></td>{rest}</tr>'
+
 
 _RETRY_MS = 1000  # after which a page that lost its stream asks again
 

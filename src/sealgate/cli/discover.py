@@ -14,7 +14,7 @@ from sealgate.cli.frame import checked_target, chosen_alias, config_option, leav
 from sealgate.cli.loop import run
 from sealgate.config import Config, load_config
 from sealgate.config.venues import is_scheme_open, venue_text
-from sealgate.core.advice import REACH
+from sealgate.core.findings import REACH
 from sealgate.core.routes import Auth
 from sealgate.core.schemes import (
     MOST_AGAIN,
@@ -28,8 +28,7 @@ from sealgate.core.schemes import (
     Way,
 )
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe.discovery import Discovery, ProbeSpec
-from sealgate.gateway.probe.read import direct_upstream
+from sealgate.gateway.probe import Discovery, ProbeSpec, direct_upstream
 from sealgate.gateway.runtime.rules import method_of_read, route_table
 
 _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less

@@ -186,8 +186,8 @@ def _told_as_they_are() -> tuple[type[Exception], ...]:
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
     from sealgate.config import ConfigError
     from sealgate.gateway.journal import JournalError
-    from sealgate.gateway.keys.reading import SecretError
-    from sealgate.gateway.platform.start import StartError
+    from sealgate.gateway.keys.files import SecretError
+    from sealgate.gateway.platform.machine import StartError
 
     return ConfigError, SecretError, JournalError, StartError
 

@@ -9,17 +9,14 @@ from urllib.parse import quote
 from sealgate.cli.frame import checked_target, known_alias, leave, leave_with_error, shortened
 from sealgate.cli.loop import run
 from sealgate.config import Config
-from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
-from sealgate.core.error_words import error_words
-from sealgate.core.findings import Level
+from sealgate.core.findings import REACH, Level, error_words
 from sealgate.core.key_audit import NOT_LISTED, KeyFinding, OwnKey, audit
 from sealgate.core.key_records import AuditEntry, ListedKey, list_audit, list_keys
-from sealgate.gateway.keys.key import Secret, by_session
+from sealgate.gateway.keys.key import Secret, bearer_line, by_session
 from sealgate.gateway.keys.parts import read_session
-from sealgate.gateway.keys.sealing import bearer_line
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe.read import direct_upstream, read
+from sealgate.gateway.probe import direct_upstream, read
 from sealgate.gateway.upstream.pool import Upstream
 
 

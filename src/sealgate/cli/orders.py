@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from sealgate.core.doubts import Doubt
-    from sealgate.gateway.journal.in_doubt import OrdersInDoubt
+    from sealgate.gateway.journal.order_journal import OrdersInDoubt
 
 _HEADINGS = (
     "request id",
@@ -46,7 +46,7 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")
     from sealgate.config import load_config
-    from sealgate.gateway.journal.in_doubt import orders_in_doubt
+    from sealgate.gateway.journal.order_journal import orders_in_doubt
 
     file = load_config(config_file).journal.file
     if file is None:

@@ -11,26 +11,21 @@ from typing import Any
 
 import structlog
 
-from sealgate.admin.control import control_app
 from sealgate.admin.live import Live
 from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
-from sealgate.admin.server import admin_app
+from sealgate.admin.server import admin_app, control_app
 from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.peer import caller_of
-from sealgate.gateway.listeners.admin_socket import bind_admin
-from sealgate.gateway.listeners.listening import bind
-from sealgate.gateway.platform.descriptors import room_for_admin
-from sealgate.gateway.platform.hardening import forbid_core_dumps
-from sealgate.gateway.platform.service_manager import ServiceManager
+from sealgate.gateway.bots import caller_of
+from sealgate.gateway.listeners.sockets import bind, bind_admin
+from sealgate.gateway.platform.machine import ServiceManager, forbid_core_dumps, room_for_admin
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.request.reporter import Reader
-from sealgate.gateway.runtime.controls import Controls
-from sealgate.gateway.runtime.gateway import Gateway, running_gateway
+from sealgate.gateway.request.handler import Reader
+from sealgate.gateway.runtime.gateway import Controls, Gateway, running_gateway
 from sealgate.gateway.runtime.reload import ReloadError
 
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from sealgate.config.addresses import Address
 from sealgate.config.model import Config
+from sealgate.config.names import SettingPath
 from sealgate.config.problems import Problem
-from sealgate.config.settings import SettingPath
 from sealgate.core.routes import RouteTable
 
 

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 
 from sealgate.config.addresses import parse_redis
 from sealgate.config.load import Loaded
-from sealgate.config.names import parse_api_key
+from sealgate.config.names import SettingPath, dotted, parse_api_key
 from sealgate.config.references import parse_reference, split_command
-from sealgate.config.settings import Setting, SettingPath, dotted, find_setting, plain_value
+from sealgate.config.settings import Setting, find_setting, plain_value
 from sealgate.config.sources import DEFAULT
 from sealgate.config.venues import settings_of
 

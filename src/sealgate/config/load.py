@@ -13,8 +13,9 @@ from pydantic_settings import InitSettingsSource
 from sealgate.config.addresses import parse_base_url
 from sealgate.config.consistency import inconsistencies
 from sealgate.config.model import Admin, Config, Listen
+from sealgate.config.names import dotted, variable
 from sealgate.config.problems import MISSING, UNKNOWN, ConfigError, Problem, nearest_variable, problems_of
-from sealgate.config.settings import anchored, dotted, variable
+from sealgate.config.settings import anchored
 from sealgate.config.sources import (
     DEFAULT_FILE,
     Layer,

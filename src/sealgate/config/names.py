@@ -1,7 +1,13 @@
 """Names and paths that users choose, and the characters they may have."""
 
+import json
 import re
 
+SettingPath = tuple[str | int, ...]
+
+PREFIX = "SEALGATE_"
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")  # the unreserved characters of RFC 3986 section 2.3
 _DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
@@ -12,6 +18,21 @@ _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")  # RFC 6901 section 3
 _MATCH = re.compile(
     r"(?P<method>GET|POST|PUT|PATCH|DELETE) (?P<path>(?:/(?:[A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+)"
 )
+
+
+def dotted(path: SettingPath) -> str:
+    """Write a path as TOML does: `keys.main.secret`, `routes[0].match`."""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path)
+    return "".join(parts).removeprefix(".")
+
+
+def variable(path: SettingPath) -> str:
+    """Write a path as the environment does: `SEALGATE_KEYS__MAIN__SECRET`."""
+    return PREFIX + "__".join(str(part).upper() for part in path)
+
+
+def _key(part: str) -> str:
+    return part if _BARE_KEY.fullmatch(part) else json.dumps(part)
 
 
 def is_plain_path(value: str) -> bool:

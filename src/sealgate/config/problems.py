@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from sealgate.config.model import Config
-from sealgate.config.settings import ANY, PREFIX, SettingPath, all_settings, model_in, variable
+from sealgate.config.names import PREFIX, SettingPath, variable
+from sealgate.config.settings import ANY, all_settings, model_in
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

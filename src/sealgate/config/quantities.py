@@ -1,4 +1,4 @@
-"""Quantities and lists: numbers or text in TOML; text alone in the environment, lists as JSON or with commas."""
+"""Quantities and lists: numbers or text in TOML; in the environment text, lists as JSON or with commas."""
 
 import json
 import math

@@ -19,6 +19,7 @@ from sealgate.config.files import (
     parse_socket,
 )
 from sealgate.config.names import (
+    SettingPath,
     parse_api_key,
     parse_header_prefix,
     parse_key_uid,
@@ -45,7 +46,7 @@ from sealgate.config.quantities import (
     parse_weight,
 )
 from sealgate.config.references import parse_reference
-from sealgate.config.settings import ANY, Setting, SettingPath, all_settings, plain_value
+from sealgate.config.settings import ANY, Setting, all_settings, plain_value
 from sealgate.config.starter import MANUAL
 from sealgate.config.venues import parse_venue
 

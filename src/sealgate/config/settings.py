@@ -24,32 +24,11 @@ from sealgate.config.files import (
     parse_socket,
 )
 from sealgate.config.model import Config
+from sealgate.config.names import SettingPath
 from sealgate.config.quantities import parse_size
 from sealgate.config.references import parse_reference
 from sealgate.config.venues import is_file, parse_venue, venue_text
 from sealgate.core.venues.venue import Venue
-
-SettingPath = tuple[str | int, ...]
-
-PREFIX = "SEALGATE_"
-
-_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def dotted(path: SettingPath) -> str:
-    """Write a path as TOML does: `keys.main.secret`, `routes[0].match`."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{_key(part)}" for part in path)
-    return "".join(parts).removeprefix(".")
-
-
-def variable(path: SettingPath) -> str:
-    """Write a path as the environment does: `SEALGATE_KEYS__MAIN__SECRET`."""
-    return PREFIX + "__".join(str(part).upper() for part in path)
-
-
-def _key(part: str) -> str:
-    return part if _BARE_KEY.fullmatch(part) else json.dumps(part)
-
 
 ANY = "*"  # stands for the name that a user gives a key or a bot, and for the index of a route
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sealgate.config.names import PREFIX, SettingPath, dotted, variable
 from sealgate.config.problems import ConfigError
-from sealgate.config.settings import PREFIX, SettingPath, dotted, variable
 
 FILE_VARIABLE = "SEALGATE_CONFIG"
 DEFAULT = "default"  # the origin of what nobody set

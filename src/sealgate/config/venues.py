@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sealgate.config.files import expand_home
-from sealgate.config.settings import SettingPath
+from sealgate.config.names import SettingPath
 from sealgate.core import venues
 from sealgate.core.venues.venue import Venue, read_venue
 

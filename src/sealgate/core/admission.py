@@ -8,16 +8,16 @@ that are signed and sent.
 import base64
 import hashlib
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
-from sealgate.core.host_name import host_name
 from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, is_judged
 from sealgate.core.replays import parse_key
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
-from sealgate.core.target import Target, parse_target
+from sealgate.core.target import Target, host_name, parse_target
 from sealgate.core.validity import parse_valid_ms
 from sealgate.errors import Refusal
 
@@ -375,3 +375,28 @@ def _deadline_s(head: Head) -> float | None:
     if not _DEADLINE.fullmatch(text):
         raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
     return min(int(text), _LONGEST_MS) / 1000
+
+
+FREE = 10  # wrong tokens that are answered at once
+FORGIVEN_AFTER_S = 1.0  # each
+HELD_BACK_S = 1.0
+_MOST_DEBT = 60
+_MOST_ORIGINS = 1024
+
+
+class WrongTokens:
+    """One number for each origin: when all its wrong tokens are forgiven. The oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._clear_at: OrderedDict[str, float] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._clear_at)
+
+    def note(self, origin: str, now: float) -> float:
+        """Take in one more, and return for how many seconds its answer is to be held back."""
+        debt_s = max(self._clear_at.pop(origin, now) - now, 0.0) + FORGIVEN_AFTER_S
+        self._clear_at[origin] = now + min(debt_s, _MOST_DEBT * FORGIVEN_AFTER_S)
+        if len(self._clear_at) > _MOST_ORIGINS:
+            self._clear_at.popitem(last=False)
+        return HELD_BACK_S if debt_s > FREE * FORGIVEN_AFTER_S else 0.0

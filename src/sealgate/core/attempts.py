@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from sealgate.core.advice import sentence
+from sealgate.core.findings import sentence
 from sealgate.core.outcome import Conclusion
 from sealgate.core.venues.replies import Means, Verdict
 

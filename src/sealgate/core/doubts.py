@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sealgate.core.json_pointer import pick
+from sealgate.core.venues.document import pick
 
 _LONGEST = 64  # characters of a term that is shown
 

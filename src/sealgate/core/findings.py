@@ -72,3 +72,32 @@ def blamed(area: str, text: str, causes: Iterable[Cause]) -> Finding:
 def worst(findings: Iterable[Finding]) -> Level:
     """Return the worst level, OK where there is nothing."""
     return max((finding.level for finding in findings), key=_RANKS.__getitem__, default=Level.OK)
+
+
+REACH = "check base_url, the network and the exchange's status"
+RENEW = "make a new key in the app, put it into keys.*, and reload"
+
+
+def sentence(advice: str) -> str:
+    """Return advice as a sentence."""
+    return f"{advice[0].upper()}{advice[1:]}."
+
+
+_LONGEST = 100
+
+
+def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:
+    """Return the status and the words of the reply (`Verdict.words`).
+
+    What was sent and nobody is to read, `hidden`, is left out, should the exchange repeat it.
+    """
+    # Before anything is cut: a part of a token is too much, too. The longest first, as one may be in another.
+    for one in sorted(filter(None, hidden), key=len, reverse=True):
+        words = words.replace(one, "…")
+    return f"{status} {in_one_line(words)}".strip()
+
+
+def in_one_line(words: str) -> str:
+    """Return what somebody else wrote as a person may read it: printable, and not long."""
+    printable = "".join(letter if letter.isprintable() else " " for letter in words)
+    return f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable

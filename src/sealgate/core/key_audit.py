@@ -7,8 +7,7 @@ to look at. A key that is no longer active and is not configured here harms nobo
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sealgate.core.advice import RENEW, sentence
-from sealgate.core.findings import Level
+from sealgate.core.findings import RENEW, Level, sentence
 from sealgate.core.key_records import DAY_S, KeyState, ListedKey
 
 _OLD_DAYS = 365

@@ -4,13 +4,38 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from sealgate.core.error_words import in_one_line
+from sealgate.core.findings import in_one_line
 from sealgate.core.limits.claims import Fate, LimitReply
 from sealgate.core.limits.quotas import Quota, parse_quota_fields
-from sealgate.core.retry_after import parse_retry_after
-from sealgate.core.server_time import is_plausible, stated_time
+from sealgate.core.server_time import is_plausible, parse_http_date, stated_time
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.core.venues.venue import Counter
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
+LONGEST_S = 366 * 86_400.0
+
+
+def parse_retry_after(value: str | None, server_now: float) -> float | None:
+    """Return the seconds to wait, None where nothing usable is said.
+
+    `server_now` is the server's time in epoch seconds, because a date is by the server's clock.
+    """
+    if value is None:
+        return None
+    seconds = _seconds(value.strip())
+    if seconds is None:
+        seconds = _until_date(value, server_now)
+    return seconds if seconds is not None and 0 <= seconds <= LONGEST_S else None
+
+
+def _seconds(value: str) -> float | None:
+    return float(value) if _NUMBER.fullmatch(value) else None
+
+
+def _until_date(value: str, server_now: float) -> float | None:
+    date = parse_http_date(value)
+    return None if date is None else date - server_now
+
 
 _COUNT = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _ACCEPTED = LimitReply(Fate.ACCEPTED)

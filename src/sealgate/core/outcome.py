@@ -5,7 +5,9 @@ what the bot may conclude, as the header X-Gateway-Outcome says it.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +26,10 @@ class Conclusion(StrEnum):
     UNKNOWN = "unknown"
 
 
-_NOT_SENT = Conclusion.NOT_SENT  # looked up once, as in gateway/request/context.py
+_NOT_SENT, _REFUSED = (
+    Conclusion.NOT_SENT,
+    Conclusion.REFUSED,
+)  # looked up once, as in gateway/request/context.py
 
 
 class UpstreamError(NamedTuple):
@@ -159,3 +164,49 @@ class Batch:
 
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.outcomes)
+
+
+LARGEST_BODY = 256 * 1024  # of a reply that is kept
+
+
+@dataclass(slots=True)
+class BotReply:
+    """A reply as a bot gets it; `fields` are without the gateway's own notes."""
+
+    status: int
+    phrase: str
+    fields: Sequence[tuple[bytes, bytes]]
+    body: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes to keep, roughly."""
+        return len(self.body) + sum(map(len, chain.from_iterable(self.fields)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a request ended: what its bot may conclude, and the reply, None where that was not kept.
+
+    `fence_ms` is the server time after which it can no longer be admitted; 0 where nothing was signed.
+    `is_own` says that it ended without a reply of the exchange to pass on: the gateway answered, or nobody.
+    `is_limited` says that the reply refuses it for the limit.
+    """
+
+    conclusion: Conclusion
+    fence_ms: int = 0
+    reply: BotReply | None = None
+    is_own: bool = False
+    is_limited: bool = False
+
+
+def is_remembered(ending: Ending) -> bool:
+    """Ask whether a key is spent by such an ending.
+
+    It is not where nothing was sent, and not where the exchange refused for a moment only (for its limit, or
+    the time ran out after such a refusal): a bot that comes back with the same key then wants it sent, and
+    stored, the refusal would be repeated for as long as keys are kept.
+    """
+    if ending.conclusion is _REFUSED:
+        return not (ending.is_own or ending.is_limited)
+    return ending.conclusion is not _NOT_SENT

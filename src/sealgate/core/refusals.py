@@ -11,12 +11,35 @@ Source: spec.md, Authentication and Errors.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sealgate.core.advice import RENEW
-from sealgate.core.findings import Cause, Weight
+from sealgate.core.findings import RENEW, Cause, Weight
 from sealgate.core.key_records import KeyRecord, KeyState
-from sealgate.core.secret_shape import Shape
 from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import Means, Verdict, doc_link
+
+_WRAPPING = b"\"'` \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`is_wrapped`: with quotes or blanks around it. `is_shorter`: than the API key that it belongs to.
+
+    `has_lines`: a line ends inside it, as where a second value was pasted below.
+    """
+
+    is_api_key: bool = False
+    is_wrapped: bool = False
+    is_shorter: bool = False
+    has_lines: bool = False
+
+
+def shape_of(secret: bytearray, api_key: str) -> Shape:
+    """Look at a secret, which is not empty."""
+    return Shape(
+        is_api_key=secret == api_key.encode("ascii"),
+        is_wrapped=secret[0] in _WRAPPING or secret[-1] in _WRAPPING,
+        is_shorter=len(secret) < len(api_key),
+        has_lines=b"\n" in secret.strip(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from sealgate.core.json_pointer import pick
+from sealgate.core.venues.document import pick
 
 # Seconds per unit; the plausible range below makes the choice unique.
 _UNITS = (1.0, 1e-3, 1e-6, 1e-9)

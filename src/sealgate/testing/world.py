@@ -21,11 +21,11 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from sealgate.cli.serving import running_with_admin
 from sealgate.config import ConfigError
 from sealgate.config.load import config_of
-from sealgate.core.clock_jumps import SystemClocks
+from sealgate.core.clock import SystemClocks
 from sealgate.errors import Refusal
 from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.keys.sources import SecretError
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.platform.machine import StartError
 from sealgate.gateway.platform.system import System
 from sealgate.sandbox.message import Request
 from sealgate.sandbox.server import Sandbox, running_sandbox

@@ -9,10 +9,9 @@ from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import LimitStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import Lead
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import Declined, Grant, Note, Over
+from sealgate.core.sharing.notes import Declined, Grant, Note, Over, SharedLimit
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 SHOWN = LimitStatus(

@@ -13,19 +13,22 @@ from sealgate.core.limits import Limit
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.handover import SharedLimit, read_shared, shares, write_shared
 from sealgate.core.sharing.notes import (
     Declined,
     Grant,
+    MessageError,
     Note,
     Over,
+    SharedLimit,
     read_grant,
     read_message,
     read_note,
+    read_shared,
+    shares,
     write_grant,
     write_note,
+    write_shared,
 )
-from sealgate.core.sharing.plain import MessageError
 
 numbers = st.integers(0, 1000).map(float)
 positive = st.integers(1, 1000).map(float)

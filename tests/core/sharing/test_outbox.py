@@ -7,8 +7,8 @@ import pytest
 
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
+from sealgate.core.sharing.member_pacer import Outbox
 from sealgate.core.sharing.notes import Note, Over
-from sealgate.core.sharing.outbox import Outbox
 
 OVER = Over("x", LimitReply(Fate.ACCEPTED), 0.5, 1.0)
 CLAIM = Claim("x", "bot", Lane.ORDER, 9.0)

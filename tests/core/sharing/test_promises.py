@@ -22,10 +22,9 @@ from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import Lead
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import Grant, Note, Over
+from sealgate.core.sharing.notes import Grant, Note, Over, SharedLimit
 
 # Coarse, so that deadlines, pauses and grants often meet in the same moment.
 times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])

@@ -12,11 +12,18 @@ from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.status import SharingStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import LISTENS_S
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import Grant, Note, Over, write_beat, write_grant, write_note
-from sealgate.core.sharing.plain import MessageError
+from sealgate.core.sharing.notes import (
+    Grant,
+    MessageError,
+    Note,
+    Over,
+    SharedLimit,
+    write_beat,
+    write_grant,
+    write_note,
+)
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, TooMuchError, VisitAnswer
 
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)

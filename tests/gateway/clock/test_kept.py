@@ -2,8 +2,7 @@
 
 import pytest
 
-from sealgate.core.clock import Sample
-from sealgate.core.clock_jumps import SystemClocks
+from sealgate.core.clock import Sample, SystemClocks
 from sealgate.errors import Refusal
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.platform.system import System

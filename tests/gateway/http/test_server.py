@@ -21,7 +21,7 @@ from rig.bot import bot_at, request
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.bots import BotServer
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import RequestHead
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service

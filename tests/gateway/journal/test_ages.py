@@ -6,9 +6,9 @@ import pytest
 
 from gateway.journal.test_orders import DONE, KEEPING, ORDER, order, until
 from sealgate.gateway.journal import OrderJournal, writer
-from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.ledger import Ledger
-from sealgate.gateway.journal.rows import settled_row
+from sealgate.gateway.journal.orders import settled_row
+from sealgate.gateway.journal.writer import Ages
 from sealgate.gateway.platform.system import System
 
 DAY_S = 86400.0

@@ -11,13 +11,10 @@ from pathlib import Path
 import pytest
 
 from gateway.journal.test_orders import ORDER
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.gateway.journal import JournalError, LimitsTable, orders
-from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.journal.lock import Lock, is_in_use
-from sealgate.gateway.journal.rows import sent_row, settled_row
-from sealgate.gateway.journal.tables import VERSION
+from sealgate.gateway.journal.file import VERSION, Lock, connect, is_in_use, prepare
+from sealgate.gateway.journal.orders import sent_row, settled_row
 
 
 def mode(file: Path) -> int:

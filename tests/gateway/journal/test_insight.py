@@ -6,9 +6,8 @@ import pytest
 
 from core.limits.test_memory import kept
 from sealgate.gateway.journal import LimitsTable
-from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.journal.insight import Insight, look_into
-from sealgate.gateway.journal.lock import Lock
+from sealgate.gateway.journal.file import Lock, connect, prepare
+from sealgate.gateway.journal.learned import Insight, look_into
 
 [LIMIT] = kept(20.0, 1.0, age_s=10.0)
 SUBJECTS = ("exchange key", "other key")

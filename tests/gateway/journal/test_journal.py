@@ -18,7 +18,7 @@ from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.gateway.journal import JournalError, LimitsKeeper, LimitsTable, orders
 from sealgate.gateway.journal.file import connect, prepare
-from sealgate.gateway.journal.insight import Insight, look_into
+from sealgate.gateway.journal.learned import Insight, look_into
 from sealgate.gateway.platform.system import System
 
 LEARNED = kept(20.0, 1.0)

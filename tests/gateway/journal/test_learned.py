@@ -17,7 +17,7 @@ from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.gateway.journal import LimitsKeeper, LimitsTable
 from sealgate.gateway.journal.file import connect, prepare
 from sealgate.gateway.journal.learned import read_learned
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.pacing import RateScheduler
 
 LEARNED = kept_limit(20.0, 1.0)
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from gateway.journal.test_orders import DONE, KEEPING, ORDER, UNKNOWN, order, read
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.gateway.journal import JournalError, ledger, orders
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.rows import settled_row
+from sealgate.gateway.journal.orders import settled_row
 
 WALL = 1_790_000_000.0
 BARE = Ending(Conclusion.DONE)

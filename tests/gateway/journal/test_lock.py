@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sealgate.gateway.journal import JournalError
-from sealgate.gateway.journal.lock import Lock, is_in_use, lock_file
+from sealgate.gateway.journal.file import Lock, is_in_use, lock_file
 
 
 def test_it_has_a_file_of_its_own(file: Path) -> None:

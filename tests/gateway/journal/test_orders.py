@@ -15,9 +15,8 @@ from structlog.testing import capture_logs
 from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
-from sealgate.core.endings import LARGEST_BODY, BotReply, Ending
 from sealgate.core.halts import Halts
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import LARGEST_BODY, BotReply, Conclusion, Ending
 from sealgate.core.replays import Kept, Name
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import (
@@ -32,9 +31,9 @@ from sealgate.gateway.journal import (
 )
 from sealgate.gateway.journal import order_journal as book_module
 from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
-from sealgate.gateway.journal.in_doubt import orders_in_doubt
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
-from sealgate.gateway.journal.rows import Row, is_sent, sent_row, settled_row
+from sealgate.gateway.journal.order_journal import orders_in_doubt
+from sealgate.gateway.journal.orders import Row, is_sent, sent_row, settled_row
 from sealgate.gateway.platform.system import System
 
 KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)

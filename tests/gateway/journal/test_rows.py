@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from gateway.journal.test_orders import DONE, KEEPING, ORDER, RECENT, REPLY, leave_behind, now_ms
-from sealgate.core.endings import LARGEST_BODY, BotReply, Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import LARGEST_BODY, BotReply, Conclusion, Ending
 from sealgate.gateway.journal import JournalError, OrderJournal
-from sealgate.gateway.journal.file import connect
-from sealgate.gateway.journal.rows import Row, is_sent, is_unknown, read_reply, sent_row, settled_row
-from sealgate.gateway.journal.tables import ORDERS
+from sealgate.gateway.journal.file import ORDERS, connect
+from sealgate.gateway.journal.orders import Row, is_sent, is_unknown, read_reply, sent_row, settled_row
 from sealgate.gateway.platform.system import System
 
 KEYLESS = ORDER._replace(idempotency_key=None, digest=None)

@@ -6,12 +6,10 @@ from collections import Counter
 import pytest
 
 from gateway.journal.test_orders import DONE, ORDER, UNKNOWN
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
-from sealgate.gateway.journal import orders, shedding
-from sealgate.gateway.journal.orders import Shelf
-from sealgate.gateway.journal.rows import sent_row, settled_row
-from sealgate.gateway.journal.shedding import Shedding
+from sealgate.core.outcome import Conclusion, Ending
+from sealgate.gateway.journal import ledger, orders
+from sealgate.gateway.journal.ledger import Shedding
+from sealgate.gateway.journal.orders import Shelf, sent_row, settled_row
 
 BARE = Ending(Conclusion.DONE)
 
@@ -40,7 +38,7 @@ def test_where_nothing_is_settled_nothing_goes(database: sqlite3.Connection) -> 
 def test_one_after_the_other_until_only_doubts_are_left(
     database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shedding, "_AT_ONCE", 2)
+    monkeypatch.setattr(ledger, "_AT_ONCE", 2)
     fill(database, "grid", 2, DONE)
     fill(database, "grid", 1, BARE, keyed=False)
     fill(database, "watch", 2, BARE)
@@ -67,7 +65,7 @@ def test_a_tenth_goes_at_once_and_never_more_than_a_bound(
     round_ = Shedding(database)
     assert round_.shed()
     assert left(database)[Shelf.KEYED, "grid"] == 26
-    monkeypatch.setattr(shedding, "_AT_ONCE", 2)
+    monkeypatch.setattr(ledger, "_AT_ONCE", 2)
     assert round_.shed()
     assert left(database)[Shelf.KEYED, "grid"] == 24
 

@@ -5,12 +5,10 @@ import sqlite3
 import pytest
 
 from gateway.journal.test_orders import DONE, ORDER, REPLY, UNKNOWN, order
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.gateway.journal import Order, orders
-from sealgate.gateway.journal.orders import Shelf
-from sealgate.gateway.journal.rows import Row, sent_row, settled_row
-from sealgate.gateway.journal.tables import IN_DOUBT, ORDERS, SCHEMA, SETTLED
+from sealgate.gateway.journal.file import IN_DOUBT, ORDERS, SCHEMA, SETTLED
+from sealgate.gateway.journal.orders import Row, Shelf, sent_row, settled_row
 
 
 def test_an_order_fills_the_first_columns() -> None:

@@ -11,11 +11,10 @@ from gateway.clock.test_kept import EPOCH, HandHost
 from gateway.journal.test_orders import CARELESS, DONE, KEEPING, UNKNOWN, order
 from sealgate.core.doubts import JournalStatus
 from sealgate.gateway.journal import writer as writer_module
-from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping
-from sealgate.gateway.journal.rows import Row, sent_row, settled_row
-from sealgate.gateway.journal.writer import HANGS_AFTER_S, Item, Writer
+from sealgate.gateway.journal.orders import Row, sent_row, settled_row
+from sealgate.gateway.journal.writer import HANGS_AFTER_S, Ages, Item, Writer
 
 FULL = OSError("the disk is full")
 DONE_ROW, UNKNOWN_ROW = settled_row(order(1), DONE, 0), settled_row(order(2), UNKNOWN, 0)

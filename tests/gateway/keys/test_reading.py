@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sealgate.gateway.keys.reading import MAX_BYTES, SecretError, checked, read_all
+from sealgate.gateway.keys.files import MAX_BYTES, SecretError, checked, read_all
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from rig.station import make_config
 from sealgate.core.routes import Permission
-from sealgate.gateway.keys.roster import Roster, read_roster
+from sealgate.gateway.keys.parts import Roster, read_roster
 from sealgate.gateway.keys.sources import SecretError
 
 ENVIRON = {"GRID": "token-of-grid", "WATCH": "token-of-watch", "TWIN": "token-of-grid"}

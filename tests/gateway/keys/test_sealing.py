@@ -5,8 +5,7 @@ import pytest
 from rig.admitted import signing_key, ticket
 from sealgate.core.admission import Ticket
 from sealgate.errors import Refusal
-from sealgate.gateway.keys.key import Secret
-from sealgate.gateway.keys.sealing import bearer_line, check_session, sealed_request
+from sealgate.gateway.keys.key import Secret, bearer_line, check_session, sealed_request
 
 START = b"%b %b HTTP/1.1\r\nHost: api.example.com\r\n"
 STAMP_MS = 1_790_000_000_000

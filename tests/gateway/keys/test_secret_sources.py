@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.gateway.keys import command as secret_command
 from sealgate.gateway.keys import files as secret_files
-from sealgate.gateway.keys import reading as secret_reading
+from sealgate.gateway.keys import files as secret_reading
+from sealgate.gateway.keys import sources as secret_command
 from sealgate.gateway.keys.sources import MAX_BYTES, SecretError, read_secret, wipe
 
 CANARY = "c4n4ry-0123456789abcdef"

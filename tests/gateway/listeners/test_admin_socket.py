@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from sealgate.config.files import OFF, default_places, why_not_private
-from sealgate.gateway.listeners.admin_socket import bind_admin
-from sealgate.gateway.listeners.unix_socket import UnixSocket
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.listeners.sockets import UnixSocket, bind_admin
+from sealgate.gateway.platform.machine import StartError
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from rig.bot import request
 from rig.listeners import Certificates, bot_on, unix_connection
 from rig.station import ENVIRON, running_station
 from rig.upstream import Upstream, running_upstream
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.platform.machine import StartError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from gateway.clock.test_kept import HandHost
 from rig.listeners import Certificates, unix_connection
 from sealgate.config import Listen
 from sealgate.gateway.listeners.opening import Listeners, open_listeners
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.platform.machine import StartError
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from rig.listeners import Certificates
 from sealgate.config import Listen
-from sealgate.gateway.listeners.server_tls import ServerTls, server_context
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.listeners.tls import ServerTls, server_context
+from sealgate.gateway.platform.machine import StartError
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, CutError
 from sealgate.config import Listen
-from sealgate.gateway.listeners.server_tls import server_context
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.listeners.tls import server_context
+from sealgate.gateway.platform.machine import StartError
 
 TOKENS = {**ENVIRON, "WATCH": "watch-token"}
 BOTS = {"grid": {}, "watch": {"token": "env:WATCH"}}

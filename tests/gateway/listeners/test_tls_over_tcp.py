@@ -15,8 +15,7 @@ from gateway.clock.test_kept import HandHost
 from rig.listeners import Certificates
 from rig.wire import PATIENCE_S
 from sealgate.config import Listen
-from sealgate.gateway.listeners.server_tls import ServerTls
-from sealgate.gateway.listeners.tls_listener import TlsListener
+from sealgate.gateway.listeners.tls import ServerTls, TlsListener
 
 
 class Server:

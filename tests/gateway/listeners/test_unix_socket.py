@@ -13,8 +13,8 @@ from rig.bot import request
 from rig.listeners import bot_on, needs_root, open_folder, unix_connection
 from rig.station import running_station
 from rig.upstream import Upstream, say_and_close
-from sealgate.gateway.listeners.unix_socket import UnixSocket, bind_unix
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.listeners.sockets import UnixSocket, bind_unix
+from sealgate.gateway.platform.machine import StartError
 
 SETTING = "listen.unix"
 STRANGER, GROUP = 4711, 4712

@@ -9,7 +9,7 @@ from sealgate.core.limits.claims import Claim
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
 
 

@@ -33,8 +33,8 @@ from rig.herd import (
 from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, PATIENCE_S, let_pass, reply
-from sealgate.gateway.pacing import scheduler as scheduler_module
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway import pacing as scheduler_module
+from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox

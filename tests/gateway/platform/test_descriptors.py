@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from sealgate.gateway.platform.descriptors import room_for_admin, room_for_bots
+from sealgate.gateway.platform.machine import room_for_admin, room_for_bots
 
 WITHOUT_END = resource.RLIM_INFINITY
 

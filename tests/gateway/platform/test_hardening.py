@@ -5,7 +5,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, resource
-from sealgate.gateway.platform.hardening import forbid_core_dumps
+from sealgate.gateway.platform.machine import forbid_core_dumps
 forbid_core_dumps()
 print(*resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))
 """
@@ -20,7 +20,7 @@ def test_no_core_dumps_and_no_reading_of_memory() -> None:
 
 OWN_FIGURES = """
 import ctypes, os
-from sealgate.gateway.platform.hardening import forbid_core_dumps
+from sealgate.gateway.platform.machine import forbid_core_dumps
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(4711); os.setuid(4711)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # as for a program that this user started
@@ -45,7 +45,7 @@ os.listdir(f"/proc/{sys.argv[1]}/fd")
 VICTIM = """
 import ctypes, os, sys
 HARDEN = len(sys.argv) > 1
-from sealgate.gateway.platform.hardening import forbid_core_dumps
+from sealgate.gateway.platform.machine import forbid_core_dumps
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(4711); os.setuid(4711)
     ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)

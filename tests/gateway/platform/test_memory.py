@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import pytest
 
 from gateway.clock.test_kept import HandHost
-from sealgate.gateway.platform import memory
-from sealgate.gateway.platform.memory import Memory
+from sealgate.gateway.platform import machine
+from sealgate.gateway.platform.machine import Memory
 
 
 class Turns(HandHost):
@@ -42,7 +42,7 @@ async def test_memory_is_given_back_when_a_crowd_has_left(
     counts: list[int], times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[int] = []
-    monkeypatch.setattr(memory, "_trim", given.append)
+    monkeypatch.setattr(machine, "_trim", given.append)
     host = Turns(counts)
     task = asyncio.ensure_future(Memory(lambda: host.count, host).keep_small())
     await asyncio.wait_for(host.over.wait(), 20)
@@ -51,5 +51,5 @@ async def test_memory_is_given_back_when_a_crowd_has_left(
 
 
 async def test_a_system_without_it_does_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_trim", None)
+    monkeypatch.setattr(machine, "_trim", None)
     await asyncio.wait_for(Memory(lambda: 0, HandHost()).keep_small(), 20)

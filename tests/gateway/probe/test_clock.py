@@ -8,7 +8,7 @@ from gateway.clock.test_kept import EPOCH, OUTSIDE, HandHost
 from rig.admitted import answer
 from rig.verdicts import judged
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.gateway.probe.clock import CommandClock
+from sealgate.gateway.probe import CommandClock
 
 
 @pytest.fixture

@@ -15,8 +15,7 @@ from rig.upstream import Act, Received, Script, running_upstream, say, say_and_c
 from rig.wire import OK, reply
 from sealgate.core.schemes import End, ProbeResult, SearchEnd
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe.discovery import Discovery, ProbeSpec
-from sealgate.gateway.probe.read import direct_upstream
+from sealgate.gateway.probe import Discovery, ProbeSpec, direct_upstream
 from sealgate.sandbox import system as sandbox_system
 from sealgate.sandbox.models.control import JournalEntry, JournalQuery
 from sealgate.sandbox.server import Sandbox, running_sandbox

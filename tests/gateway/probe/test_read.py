@@ -8,7 +8,7 @@ from rig.station import make_config
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
 from sealgate.core.attempts import Failure, FailureKind
-from sealgate.gateway.probe.read import direct_upstream, read
+from sealgate.gateway.probe import direct_upstream, read
 from sealgate.gateway.upstream.answer import HELD_BYTES, Answer
 from sealgate.gateway.upstream.pool import Upstream as Pool
 

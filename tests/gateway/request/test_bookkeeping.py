@@ -8,8 +8,7 @@ from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import BOT, signing_key, ticket
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.core.replays import ReplayBounds, Replays, digest
 from sealgate.core.routes import Lane
 from sealgate.errors import Refusal

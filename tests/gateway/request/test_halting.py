@@ -140,7 +140,7 @@ async def test_a_halt_holds_where_it_cannot_be_written(
         raise JournalError(file, "the disk is full", "free space there")
 
     async with running_station(upstream, journal={"file": str(file)}) as station:
-        monkeypatch.setattr("sealgate.gateway.journal.halts.HaltsTable.write", fail)
+        monkeypatch.setattr("sealgate.gateway.journal.learned.HaltsTable.write", fail)
         halted = await station.gateway.halt(Scope())
         assert "the disk is full" in str(halted.forgotten_because)
         assert (await station.ask(ORDER)).reason == "halted"

@@ -17,9 +17,8 @@ from sealgate.errors import Refusal
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.request import handler as handler_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 from sealgate.gateway.request.handler import Handler
-from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.replies import Reply
 
 BOT = Bot("grid", ("main",), frozenset())

@@ -3,8 +3,7 @@
 import asyncio
 
 from sealgate.errors import Refusal
-from sealgate.gateway.request.context import RequestContext, Stage
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.context import InFlightRequests, RequestContext, Stage
 
 REFUSAL = Refusal("halted", "Orders are halted.")
 

@@ -13,8 +13,7 @@ from rig.verdicts import judged
 from rig.wire import let_pass
 from sealgate.core.key_breaker import FIRST_GAP_S, KeyFault
 from sealgate.errors import Refusal
-from sealgate.gateway.request.context import RequestContext, Stage
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.context import InFlightRequests, RequestContext, Stage
 from sealgate.gateway.request.key_breaker import KeyBreaker
 
 INVALID = (401, b'{"detail": "Invalid API key"}')

@@ -20,12 +20,11 @@ from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
-from sealgate.gateway.pacing.scheduler import Permit
+from sealgate.gateway.pacing import Permit
 from sealgate.gateway.request import pipeline as pipeline_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.in_flight import InFlightRequests
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.connection import UpstreamConnection

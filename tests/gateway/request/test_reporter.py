@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from rig.wire import PATIENCE_S
 from sealgate.core.outcome import Batch, Outcome
-from sealgate.gateway.request import reporter as reporter_module
-from sealgate.gateway.request.reporter import Reporter
+from sealgate.gateway.request import handler as reporter_module
+from sealgate.gateway.request.handler import Reporter
 
 
 class Reader:

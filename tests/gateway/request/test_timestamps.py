@@ -10,7 +10,7 @@ from rig.history import check_seal
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.upstream import Act, Received, Upstream, Wire, hold_until, say, say_and_close, say_and_stall
 from rig.wire import OK, reply
-from sealgate.core.sampling import BURST
+from sealgate.core.clock import BURST
 
 READ = request()
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')

@@ -11,12 +11,12 @@ from gateway.clock.test_kept import HandHost
 from rig.generation import generation_of
 from rig.station import ENVIRON, KEY, make_config
 from sealgate.gateway.keys.parts import read_parts
-from sealgate.gateway.pacing.scheduler import RateScheduler
-from sealgate.gateway.platform import redis_extra
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.pacing import RateScheduler
+from sealgate.gateway.platform import machine
+from sealgate.gateway.platform.machine import StartError
+from sealgate.gateway.request.context import InFlightRequests
 from sealgate.gateway.request.generation import Generation
-from sealgate.gateway.request.in_flight import InFlightRequests
-from sealgate.gateway.runtime.assembly import build_generation
+from sealgate.gateway.runtime.services import build_generation
 
 URL = "http://127.0.0.1:9"
 PARTS = ("upstream", "clock", "clock_keeper", "open_scheduler", "scheduler", "stamps")
@@ -102,7 +102,7 @@ async def test_where_the_account_is_counted_its_keys_share_one_limit() -> None:
 
 async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says where it belongs, and names no package of ours, which an index may have from somebody else."""
-    monkeypatch.setattr(redis_extra, "is_installed", lambda: False)
+    monkeypatch.setattr(machine, "is_installed", lambda: False)
     with pytest.raises(StartError, match=r"^limits\.redis: .+; .+, or take it out$") as told:
         async with one_after_the_other(URL, limits={"redis": "redis://localhost/0"}):
             pass

@@ -8,9 +8,9 @@ import pytest
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.station import KEY, make_config
 from sealgate.core.halts import Origin, Scope
+from sealgate.gateway.request.context import InFlightRequests
 from sealgate.gateway.request.halting import Halted, Halting
-from sealgate.gateway.request.in_flight import InFlightRequests
-from sealgate.gateway.runtime.controls import Controls
+from sealgate.gateway.runtime.gateway import Controls
 from sealgate.gateway.runtime.reload import ReloadError
 
 URL = "https://api.example.com"

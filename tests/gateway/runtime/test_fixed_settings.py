@@ -6,7 +6,7 @@ import pytest
 
 from rig.station import make_config
 from sealgate.config import Config
-from sealgate.gateway.runtime.fixed_settings import waiting_for_restart, with_fixed
+from sealgate.gateway.runtime.reload import waiting_for_restart, with_fixed
 
 URL = "https://api.example.com"
 RUNNING = make_config(URL)

@@ -16,8 +16,7 @@ from sealgate.core.halts import Scope
 from sealgate.core.outcome import Conclusion
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import JournalError, LimitsTable
-from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 from sealgate.gateway.request.replies import Reply
 from sealgate.gateway.runtime.memory import build_books, build_halting, build_keeper, subject, subjects
 

@@ -10,7 +10,7 @@ from sealgate.core.admission import Ticket
 from sealgate.core.routes import Auth, Lane
 from sealgate.errors import Refusal
 from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.runtime.own_requests import ask
+from sealgate.gateway.runtime.key_care import ask
 from sealgate.gateway.upstream.answer import Answer
 
 URL = "http://127.0.0.1:9"

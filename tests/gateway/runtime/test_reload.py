@@ -22,7 +22,7 @@ from sealgate.core.halts import Scope
 from sealgate.core.limits.memory import Snapshot
 from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.keys.watch import SecretWatch, State
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.gateway.runtime.key_care import KeyCare
 from sealgate.gateway.runtime.reload import ReloadError

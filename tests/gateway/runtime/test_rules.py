@@ -4,7 +4,7 @@ from typing import Any
 
 from rig.station import ENVIRON, make_config
 from sealgate.core.routes import Lane, Permission
-from sealgate.gateway.keys.roster import read_roster
+from sealgate.gateway.keys.parts import read_roster
 from sealgate.gateway.runtime.rules import build_rules
 
 TOKENS = {**ENVIRON, "T": "token-of-grid"}

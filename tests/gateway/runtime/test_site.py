@@ -9,7 +9,7 @@ import pytest
 from gateway.clock.test_kept import HandHost
 from rig.station import ENVIRON, KEY, make_config
 from sealgate.gateway.journal import JournalError
-from sealgate.gateway.journal.lock import is_in_use
+from sealgate.gateway.journal.file import is_in_use
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.runtime.services import build_services
 

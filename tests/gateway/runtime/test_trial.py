@@ -11,7 +11,7 @@ from rig.admitted import answer
 from rig.generation import Scripted, generation_of
 from sealgate.config import Config
 from sealgate.errors import Refusal
-from sealgate.gateway.runtime.trial import Trial, TrialError
+from sealgate.gateway.runtime.reload import Trial, TrialError
 from sealgate.gateway.upstream.answer import Answer
 
 URL = "http://127.0.0.1:9"

@@ -5,8 +5,7 @@ from typing import Any
 from gateway.clock.test_kept import HandHost
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.gateway.keys.key import Secret
-from sealgate.gateway.sharing.build import shared_scheduler
-from sealgate.gateway.sharing.sharer import Sharer
+from sealgate.gateway.sharing import Sharer, shared_scheduler
 
 URL = Secret("redis://:s3cret@localhost/0")
 

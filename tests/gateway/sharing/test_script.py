@@ -1,4 +1,4 @@
-"""table.lua against its model, visit by visit: what it returns, and what it publishes."""
+"""sharing.lua against its model, visit by visit: what it returns, and what it publishes."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ from rig.ports import free_port
 from rig.redis import command
 from rig.table import Table
 from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Visit, VisitAnswer
-from sealgate.gateway.sharing.table import SCRIPT, arguments, read_answer
+from sealgate.gateway.sharing import SCRIPT, arguments, read_answer
 
 NAME = "{sealgate:test}"
 LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)

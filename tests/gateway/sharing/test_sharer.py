@@ -17,11 +17,11 @@ from gateway.clock.test_kept import HandHost
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.plain import MessageError
+from sealgate.core.sharing.notes import MessageError
 from sealgate.core.sharing.seat import Seat, TooMuchError, Visit, VisitAnswer
-from sealgate.gateway.pacing.scheduler import RateScheduler
-from sealgate.gateway.sharing import sharer as sharer_module
-from sealgate.gateway.sharing.sharer import Sharer
+from sealgate.gateway import sharing as sharer_module
+from sealgate.gateway.pacing import RateScheduler
+from sealgate.gateway.sharing import Sharer
 
 GONE = RedisConnectionError("redis://:s3cret@localhost")
 FULL = ResponseError("OOM command not allowed")

@@ -9,9 +9,9 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from sealgate.core.sharing.plain import MessageError
+from sealgate.core.sharing.notes import MessageError
 from sealgate.core.sharing.seat import Visit, VisitAnswer
-from sealgate.gateway.sharing.table import SCRIPT, Session, Table, arguments, read_answer, words
+from sealgate.gateway.sharing import SCRIPT, Session, Table, arguments, read_answer, words
 
 
 def test_a_visit_in_microseconds_with_its_grants_at_the_end() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rig.wire import let_pass
 from sealgate.core.routes import Lane
-from sealgate.gateway.upstream.slots import ConnectionSlots
+from sealgate.gateway.upstream.pool import ConnectionSlots
 
 LONG_S = 30.0
 

@@ -12,25 +12,28 @@ from sealgate.cli.checking.local import Known
 from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
 from sealgate.config.venues import is_scheme_open, venue_text
-from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
-from sealgate.core.error_words import error_words
-from sealgate.core.findings import Finding, Level, fail, ok, warn
+from sealgate.core.findings import REACH, Finding, Level, error_words, fail, ok, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts, WholeReply
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.signed_reads import Read, judge_reads, limited
 from sealgate.core.target import Target
 from sealgate.core.venues.replies import Means
 from sealgate.core.venues.scheme import Nonces
-from sealgate.core.vetting import nothing_there, vet_clock, vet_keep_alive, vet_listed
+from sealgate.core.vetting import (
+    Read,
+    judge_reads,
+    limited,
+    nothing_there,
+    vet_clock,
+    vet_keep_alive,
+    vet_listed,
+)
 from sealgate.gateway.journal.nonces import nonce_of_command
-from sealgate.gateway.keys.key import Secret, by_session
-from sealgate.gateway.keys.sealing import bearer_line
+from sealgate.gateway.keys.key import Secret, bearer_line, by_session
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe.clock import CommandClock
-from sealgate.gateway.probe.read import read
+from sealgate.gateway.probe import CommandClock, read
 from sealgate.gateway.runtime.memory import nonces_place
 from sealgate.gateway.runtime.rules import method_of_read
 from sealgate.gateway.upstream.answer import Answer

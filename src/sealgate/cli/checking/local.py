@@ -14,29 +14,24 @@ from sealgate.config import Address, Config
 from sealgate.config.addresses import is_loopback
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
-from sealgate.core.secret_shape import Shape, shape_of
+from sealgate.core.refusals import Shape, shape_of
 from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import vet_descriptors, vet_disk
 from sealgate.gateway.journal import JournalError
-from sealgate.gateway.journal.insight import look_into
-from sealgate.gateway.journal.learned import UNREAD_FIX
+from sealgate.gateway.journal.learned import UNREAD_FIX, look_into
 from sealgate.gateway.journal.nonces import FAR_FIX, FAR_S
+from sealgate.gateway.keys.files import SecretError, wipe
 from sealgate.gateway.keys.key import SigningKey
-from sealgate.gateway.keys.parts import key_with
-from sealgate.gateway.keys.reading import SecretError, wipe
-from sealgate.gateway.keys.roster import read_roster
+from sealgate.gateway.keys.parts import key_with, read_roster
 from sealgate.gateway.keys.sources import read_secret
-from sealgate.gateway.listeners.admin_socket import check_admin
-from sealgate.gateway.listeners.listening import cannot_listen
 from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
-from sealgate.gateway.listeners.server_tls import server_context
-from sealgate.gateway.listeners.unix_socket import check_place
-from sealgate.gateway.platform.descriptors import grantable
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.listeners.sockets import cannot_listen, check_admin, check_place
+from sealgate.gateway.listeners.tls import server_context
+from sealgate.gateway.platform.machine import StartError, grantable
 from sealgate.gateway.platform.system import System, random_token
 from sealgate.gateway.runtime.memory import nonces_place, subject
 from sealgate.gateway.runtime.rules import look_at_policy, policies
-from sealgate.gateway.upstream.slots import ConnectionSlots
+from sealgate.gateway.upstream.pool import ConnectionSlots
 
 _STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
 

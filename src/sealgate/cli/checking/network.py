@@ -16,14 +16,13 @@ from sealgate.cli.frame import plain_cause
 from sealgate.config import Config
 from sealgate.config.addresses import is_ip
 from sealgate.config.files import OFF, default_places
-from sealgate.core.advice import REACH
-from sealgate.core.findings import Finding, fail, ok, warn
+from sealgate.core.findings import REACH, Finding, fail, ok, warn
 from sealgate.core.vetting import refused_certificate, vet_certificate
+from sealgate.gateway.keys.files import SecretError
 from sealgate.gateway.keys.parts import read_redis
-from sealgate.gateway.keys.reading import SecretError
-from sealgate.gateway.platform import redis_extra
+from sealgate.gateway.platform import machine
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.upstream.tls import client_context
+from sealgate.gateway.upstream.destination import client_context
 
 _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -96,9 +95,9 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
         return told("limits.redis", str(error))
     if url is None:
         return None
-    if not redis_extra.is_installed():
-        return fail("limits.redis", redis_extra.MISSING, redis_extra.FIX)
-    from sealgate.gateway.sharing.table import TROUBLE, Table
+    if not machine.is_installed():
+        return fail("limits.redis", machine.MISSING, machine.FIX)
+    from sealgate.gateway.sharing import TROUBLE, Table
 
     try:
         async with Table(url.reveal(), "check", "check").opened():

@@ -24,13 +24,13 @@ from sealgate.cli.tables import waiting_for
 from sealgate.config import Config, ConfigError
 from sealgate.config.effective import Effective, effective
 from sealgate.config.load import Loaded, is_configured, load_with_sources
-from sealgate.config.settings import PREFIX
+from sealgate.config.names import PREFIX
 from sealgate.config.sources import DEFAULT, DEFAULT_FILE
 from sealgate.core.findings import Finding, Level, fail, ok, warn, worst
 from sealgate.core.target import Target, parse_target
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe.read import direct_upstream
+from sealgate.gateway.probe import direct_upstream
 
 if TYPE_CHECKING:
     from sealgate.core.limits.memory import Snapshot

@@ -5,18 +5,144 @@ a `Grant`. Inside a process they are handed over as they are; on the wire they a
 from now, because no two hosts share a monotonic clock.
 """
 
+import contextlib
 import json
 import math
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any, NamedTuple
 
+from sealgate.core.limit_reply import LONGEST_S
+from sealgate.core.limits import Limit, memory
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.quotas import Quota
-from sealgate.core.retry_after import LONGEST_S
+from sealgate.core.limits.status import LimitStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.handover import SharedLimit, read_shared, write_shared
-from sealgate.core.sharing.plain import MessageError, flag, number, positive, reading, text, whole
 from sealgate.errors import REASONS
+
+_LONGEST = 1000  # characters of a name; names of bots and requests are far shorter
+
+
+class MessageError(Exception):
+    """What came is no message of this version."""
+
+
+@contextlib.contextmanager
+def reading() -> Iterator[None]:
+    """Raise MessageError for whatever reading raises. Nothing but reading belongs into the block."""
+    try:
+        yield
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise MessageError(repr(error)) from error
+
+
+def number(value: Any, least: float = -math.inf) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
+        raise MessageError(f"no number from {least:g}: {value!r:.100}")
+    return float(value)
+
+
+def positive(value: Any) -> float:
+    """Return a finite number above 0."""
+    if number(value) <= 0:
+        raise MessageError(f"not above 0: {value!r:.100}")
+    return float(value)
+
+
+def whole(value: Any) -> int:
+    """Return a whole number from 0 that is no longer than a float is exact."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise MessageError(f"no whole number from 0: {value!r:.100}")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """Return a truth value."""
+    if not isinstance(value, bool):
+        raise MessageError(f"no truth value: {value!r:.100}")
+    return value
+
+
+def text(value: Any) -> str:
+    """Return a text of bounded length."""
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        raise MessageError(f"no text: {value!r:.100}")
+    return value
+
+
+_CAREFUL = 0.8  # of a share, while nobody knows what the others do
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLimit:
+    """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it."""
+
+    limits: tuple[Limit, ...] = ()
+    statuses: tuple[LimitStatus, ...] = ()
+    at_a_time: int | None = None
+    replicas: int = 1
+
+
+def write_shared(shared: SharedLimit, now: float) -> dict[str, Any]:
+    """Return what the lead tells all of the limit, as plain values; how many share it, Redis counts."""
+    return {
+        "limits": memory.write(shared.limits, now),
+        "statuses": [asdict(status) for status in shared.statuses],
+        "at_a_time": shared.at_a_time,
+    }
+
+
+def read_shared(content: Any, now: float) -> SharedLimit:
+    """Return what the lead told of the limit, believed as it was a moment ago. Raises MessageError."""
+    with reading():
+        at_a_time = content["at_a_time"]
+        return SharedLimit(
+            tuple(memory.read(one, now) for one in content["limits"]),
+            tuple(_read_status(one) for one in content["statuses"]),
+            None if at_a_time is None else whole(at_a_time),
+        )
+
+
+def _read_status(one: Mapping[str, Any]) -> LimitStatus:
+    return LimitStatus(
+        positive(one["n"]),
+        positive(one["window_s"]),
+        number(one["used_ratio"], 0),
+        whole(one["seen"]),
+        is_foreign_use=flag(one["is_foreign_use"]),
+        words=text(one["words"]),
+        low=positive(one["low"]),
+        high=None if one["high"] is None else positive(one["high"]),
+        next_step=text(one["next_step"]),
+    )
+
+
+def shares(limits: Iterable[Limit], replicas: int, *, is_alone: bool) -> list[Limit]:
+    """Return what one of so many gateways may use: a fair part, and less where it is alone with its guess.
+
+    They are not probed beyond, as what is beyond belongs to the others.
+    """
+    part = (_CAREFUL if is_alone else 1.0) / replicas
+    return [_share(limit, part) for limit in limits]
+
+
+def _share(limit: Limit, part: float) -> Limit:
+    n, window, rate = limit.n * part, limit.window, limit.low * part
+    if n < 1.0:  # less than one request per window: one in a longer one
+        n, window = 1.0, window / n
+    return Limit(
+        n,
+        window,
+        rate,
+        rate,
+        limit.weights,
+        most=rate,
+        is_bucket=limit.is_bucket,
+        seen=limit.seen,
+        last_seen=limit.last_seen,
+    )
+
 
 LONGEST_PAUSE_S = LONGEST_S + 1.0  # what Retry-After can state, and what is added to it at random
 

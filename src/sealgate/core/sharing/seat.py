@@ -12,20 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sealgate.core.limits.status import SharingStatus
-from sealgate.core.sharing.handover import SharedLimit
 from sealgate.core.sharing.lead import LISTENS_S, Lead
 from sealgate.core.sharing.member_pacer import MemberPacer
 from sealgate.core.sharing.notes import (
     Grant,
     Message,
+    MessageError,
     Note,
+    SharedLimit,
     read_beat,
     read_message,
     write_beat,
     write_grant,
     write_note,
 )
-from sealgate.core.sharing.plain import MessageError
 
 MEMBER_LEASE_S = 6.0
 LEAD_LEASE_S = 1.5

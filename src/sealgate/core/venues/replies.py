@@ -9,16 +9,15 @@ from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
-from sealgate.core.json_pointer import POINTER, pick_each
-from sealgate.core.statuses import (
-    BAD_REQUEST,
-    INTERNAL_SERVER_ERROR,
-    MULTIPLE_CHOICES,
-    OK,
-    TOO_MANY_REQUESTS,
-)
-from sealgate.core.venues.document import Table
+from sealgate.core.venues.document import POINTER, Table, pick_each
 from sealgate.errors import REASONS
+
+OK = 200
+MULTIPLE_CHOICES = 300
+BAD_REQUEST = 400
+TOO_MANY_REQUESTS = 429
+INTERNAL_SERVER_ERROR = 500
+
 
 # Bytes: what an error may take. A reply that says "done" by its status is looked into only where it is as
 # short as errors are, since what is longer is data.

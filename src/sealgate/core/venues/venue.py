@@ -10,10 +10,9 @@ from enum import StrEnum
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from sealgate.core.json_pointer import POINTER
 from sealgate.core.order_terms import OrderShape, Path, PriceShape, Rows, steps
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
-from sealgate.core.venues.document import FIELD_NAME, Document, Table, VenueError
+from sealgate.core.venues.document import FIELD_NAME, POINTER, Document, Table, VenueError
 from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
 from sealgate.core.venues.templates import Ref, Template, names_in

@@ -11,12 +11,11 @@ from http import HTTPStatus
 
 import structlog
 
-from sealgate.core.advice import REACH
 from sealgate.core.attempts import Failure
-from sealgate.core.clock import Sample
+from sealgate.core.clock import Sample, Sampling
+from sealgate.core.findings import REACH
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.routes import Lane
-from sealgate.core.sampling import Sampling
 from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.platform.system import System

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from sealgate.core.clock import Sample, ServerClock
-from sealgate.core.clock_jumps import Jump, find_jump
+from sealgate.core.clock import Jump, Sample, ServerClock, find_jump
 from sealgate.core.status import ClockStatus
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System

@@ -6,12 +6,11 @@ last second, never the file; syncing each would put a disk's latency before ever
 """
 
 from sealgate.gateway.journal.file import JournalError
-from sealgate.gateway.journal.halts import HaltsTable
-from sealgate.gateway.journal.learned import LimitsKeeper, LimitsTable
+from sealgate.gateway.journal.learned import HaltsTable, LimitsKeeper, LimitsTable
 from sealgate.gateway.journal.ledger import Keeping
 from sealgate.gateway.journal.nonces import NoncesKeeper, NoncesTable
 from sealgate.gateway.journal.order_journal import OrderJournal
-from sealgate.gateway.journal.rows import Order
+from sealgate.gateway.journal.orders import Order
 
 __all__ = [
     "HaltsTable",

@@ -1,6 +1,7 @@
 """The journal's file: made readable by its owner only, and checked before it is used."""
 
 import errno
+import fcntl
 import os
 import shlex
 import sqlite3
@@ -9,8 +10,80 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from sealgate.gateway.journal.tables import ADDED, SCHEMA, VERSION
-from sealgate.gateway.platform.ownership import WRITABLE_BY_OTHERS, foreign, is_trusted
+from sealgate.gateway.platform.machine import WRITABLE_BY_OTHERS, foreign, is_trusted
+
+# 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies, 6 counted unsent
+VERSION = 7
+
+# The columns of `orders`: first those of `Order`, in its order, then how it ended.
+ORDERS = {
+    "id": "TEXT PRIMARY KEY",
+    "request_id": "TEXT NOT NULL",
+    "bot": "TEXT NOT NULL",
+    "key": "TEXT NOT NULL",
+    "method": "TEXT NOT NULL",
+    "route": "TEXT NOT NULL",
+    "lane": "TEXT NOT NULL",
+    "target": "TEXT NOT NULL",
+    "idempotency_key": "TEXT",
+    "digest": "TEXT",
+    "timestamp_ms": "INTEGER NOT NULL",
+    "fence_ms": "INTEGER NOT NULL",
+    "attempts": "INTEGER NOT NULL",
+    "sent_ms": "INTEGER NOT NULL",
+    "counted": "INTEGER NOT NULL DEFAULT 0",
+    "sent_body": "BLOB",
+    "state": "TEXT NOT NULL",
+    "status": "INTEGER",
+    "settled_ms": "INTEGER",
+    "head": "TEXT",
+    "body": "BLOB",
+}
+# The states are literals, because only so does SQLite use the indices.
+IN_DOUBT = "state = 'unknown'"
+SETTLED = "state NOT IN ('sent', 'unknown')"
+SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `Shelf`
+
+_HALTS = "bot TEXT, key TEXT, since_ms INTEGER NOT NULL"
+_HALTED_BY = ("uid INTEGER", "pid INTEGER", "reason TEXT NOT NULL DEFAULT ''")
+
+# How many orders each bot sent under a policy, by second: a row counts at its `sent_ms`, but for `not_sent`.
+# Triggers count, so that an order is in the file and counted in one transaction, and once.
+_COUNTED = """
+CREATE TABLE IF NOT EXISTS counted (
+    bot TEXT, at_s INTEGER, orders INTEGER NOT NULL, PRIMARY KEY (bot, at_s)
+) STRICT, WITHOUT ROWID;
+DROP TRIGGER IF EXISTS orders_are_counted;
+CREATE TRIGGER orders_are_counted AFTER INSERT ON orders WHEN NEW.counted > 0 BEGIN
+    DELETE FROM counted WHERE bot = NEW.bot AND at_s < NEW.sent_ms / 1000 - 86400;
+    INSERT INTO counted SELECT NEW.bot, NEW.sent_ms / 1000, NEW.counted WHERE NEW.state <> 'not_sent'
+        ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
+END;
+CREATE TRIGGER IF NOT EXISTS counts_follow_orders AFTER UPDATE ON orders WHEN NEW.counted > 0
+    AND (NEW.sent_ms <> OLD.sent_ms OR NEW.state = 'not_sent' OR OLD.state = 'not_sent')
+BEGIN
+    UPDATE counted SET orders = orders - OLD.counted
+        WHERE OLD.state <> 'not_sent' AND bot = OLD.bot AND at_s = OLD.sent_ms / 1000;
+    INSERT INTO counted SELECT NEW.bot, NEW.sent_ms / 1000, NEW.counted WHERE NEW.state <> 'not_sent'
+        ON CONFLICT (bot, at_s) DO UPDATE SET orders = orders + excluded.orders;
+END;
+"""
+
+SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS learned (subject TEXT PRIMARY KEY, limits TEXT NOT NULL, at REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS nonces (place TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS halts ({", ".join((_HALTS, *_HALTED_BY))}) STRICT;
+CREATE TABLE IF NOT EXISTS orders ({", ".join(map(" ".join, ORDERS.items()))}) STRICT;
+CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE {IN_DOUBT};
+CREATE INDEX IF NOT EXISTS orders_settled ON orders ({SHELF}, bot) WHERE {SETTLED};
+{_COUNTED}"""
+
+# What later versions added to tables of earlier ones.
+ADDED = {
+    "halts": _HALTED_BY,
+    "orders": tuple(f"{name} {ORDERS[name]}" for name in ("sent_body", "counted")),
+}
+
 
 LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate orders --settle`
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
@@ -188,3 +261,57 @@ def _missing_columns(database: sqlite3.Connection) -> str:
         missing = (column for column in columns if known and column.split()[0] not in known)
         script += "".join(f"ALTER TABLE {table} ADD COLUMN {column};" for column in missing)
     return script
+
+
+class Lock:
+    """Held by the one gateway that uses a journal, until it ends in whatever way.
+
+    Raises JournalError where another has it, or where it cannot be had.
+    """
+
+    def __init__(self, file: Path) -> None:
+        with told(file):
+            self._descriptor = os.open(lock_file(file), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
+        try:
+            self._take(file)
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self, file: Path) -> None:
+        if not _try_lock(file, self._descriptor, fcntl.LOCK_EX):
+            raise JournalError(
+                file, "another gateway uses it", "stop that one, or give each a file of its own"
+            )
+
+    def release(self) -> None:
+        """Let another have it."""
+        os.close(self._descriptor)
+
+
+def is_in_use(file: Path) -> bool:
+    """Ask whether a gateway has the journal at this moment. Raises OSError, or JournalError."""
+    try:
+        descriptor = os.open(lock_file(file), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(file, descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def lock_file(file: Path) -> Path:
+    """Return where the lock of a journal is."""
+    return file.with_name(f"{file.name}-lock")
+
+
+def _try_lock(file: Path, descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:  # ENOLCK and others, mostly of a network disk
+        cause = f"it cannot be locked: {str(error.strerror).lower()}"
+        raise JournalError(file, cause, "choose a path on a disk of this machine") from None
+    return True

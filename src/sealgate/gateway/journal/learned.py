@@ -9,13 +9,17 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 import structlog
 
+from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.limits.memory import Snapshot, is_limit
-from sealgate.gateway.journal.file import connect
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.file import VERSION, check_sound, connect, connect_to_look, is_in_use, told
+from sealgate.gateway.journal.nonces import read_marks
+from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
 
 UNREAD_FIX = "nothing after an update, else check journal.file; the gateway learns them anew"
@@ -117,3 +121,70 @@ class LimitsKeeper:
             await asyncio.to_thread(self._table.keep, learned, self._system.wall())
         except sqlite3.Error as error:
             log.warning("journal_not_written", cause=str(error), fix="free space, or check journal.file")
+
+
+_COLUMNS = "bot, key, since_ms, uid, pid, reason"  # the last three are those of `Origin`, in its order
+
+
+class HaltsTable:
+    """The table in a file that `prepare` made; each call opens it.
+
+    Raises JournalError where that is not possible.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def read(self) -> Halts:
+        """Return the halts that stand."""
+        with told(self._file), closing(connect(self._file)) as database:
+            rows = database.execute(f"SELECT {_COLUMNS} FROM halts ORDER BY since_ms")  # noqa: S608 - a constant
+            return Halts(
+                *(Halt(Scope(bot, key), since_ms, Origin(*origin)) for bot, key, since_ms, *origin in rows)
+            )
+
+    def write(self, halts: Halts) -> None:
+        """Write the halts that stand; when this returns, they outlive a power cut."""
+        rows = [(halt.scope.bot, halt.scope.key, halt.since_ms, *astuple(halt.origin)) for halt in halts]
+        with told(self._file), closing(connect(self._file)) as database:
+            database.execute("PRAGMA synchronous = FULL")
+            with database:
+                database.execute("DELETE FROM halts")
+                database.executemany(
+                    f"INSERT INTO halts ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",  # noqa: S608 - a constant
+                    rows,
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Insight:
+    """What a journal holds; `limits` by subject, aged to the moment of the look.
+
+    The limits of the `unread` are there, but damaged. `nonces` are the marks of nonces.py, by place.
+    """
+
+    in_doubt: int
+    is_in_use: bool
+    limits: Mapping[str, Snapshot]
+    unread: tuple[str, ...] = ()
+    nonces: Mapping[str, int] = field(default_factory=dict)
+
+
+def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | None:
+    """Read a journal that is there, None where an older version made it; `wall` is epoch seconds.
+
+    `subjects` are those whose limits are wanted. Raises JournalError.
+    """
+    with told(file), closing(connect_to_look(file)) as database:
+        if check_sound(database, file) != VERSION:
+            return None
+        in_use = is_in_use(file)
+        doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not in_use)
+        limits: dict[str, Snapshot] = {}
+        unread: list[str] = []
+        for subject in subjects:
+            try:
+                limits[subject] = read_learned(database, subject, wall)
+            except sqlite3.DataError:
+                unread.append(subject)
+        return Insight(len(doubts), in_use, limits, tuple(unread), read_marks(database))

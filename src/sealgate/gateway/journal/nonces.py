@@ -14,8 +14,7 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.venues.scheme import Nonces
-from sealgate.gateway.journal.file import JournalError, connect, told
-from sealgate.gateway.journal.lock import is_in_use
+from sealgate.gateway.journal.file import JournalError, connect, is_in_use, told
 from sealgate.gateway.journal.writer import HANGS_AFTER_S
 from sealgate.gateway.platform.system import System
 

@@ -2,23 +2,22 @@
 
 import asyncio
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import structlog
 
 from sealgate.core.doubts import Doubt, JournalStatus
-from sealgate.core.endings import Ending
+from sealgate.core.outcome import Ending
 from sealgate.core.policy import Passed
 from sealgate.core.replays import Kept
 from sealgate.core.routes import Lane
-from sealgate.gateway.journal import orders, rows
-from sealgate.gateway.journal.ages import Ages
-from sealgate.gateway.journal.file import check_made, connect, told
+from sealgate.gateway.journal import orders
+from sealgate.gateway.journal.file import JournalError, Lock, check_made, connect, is_in_use, told
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.lock import Lock
-from sealgate.gateway.journal.rows import Order
-from sealgate.gateway.journal.writer import HANGS_AFTER_S, Item, Writer
+from sealgate.gateway.journal.orders import Order
+from sealgate.gateway.journal.writer import HANGS_AFTER_S, Ages, Item, Writer
 from sealgate.gateway.platform.system import System
 
 _PATIENCE_S = 0.1  # with a disk that hangs, where the order is sent in any case
@@ -70,7 +69,7 @@ class OrderJournal:
             self._writer.tell_hang()
             return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
-        if not self._writer.put(Item(rows.sent_row(order), written)):
+        if not self._writer.put(Item(orders.sent_row(order), written)):
             return may_go_without
         await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
         if may_go_without:
@@ -86,7 +85,7 @@ class OrderJournal:
     def ended(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it."""
         settled_ms = int(self._ages.written_at(self._system.wall(), self._system.now()) * 1000)
-        self._writer.put(Item(rows.settled_row(order, ending, settled_ms)))
+        self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
 
     @property
     def status(self) -> JournalStatus:
@@ -132,3 +131,25 @@ def _tell(count: int, doubts: tuple[Doubt, ...]) -> None:
     for doubt in doubts:
         told = {"bot": doubt.bot, "key": doubt.key, "route": doubt.route, "fence_ms": doubt.fence_ms}
         log.warning("order_in_doubt", request_id=doubt.request_id, id=doubt.id, **told)
+
+
+class OrdersInDoubt:
+    """The orders in doubt, oldest first, and the way to take them off."""
+
+    def __init__(self, database: sqlite3.Connection, *, is_in_use: bool) -> None:
+        self._database = database
+        self.doubts = orders.in_doubt(database, orders.ALL, is_left_alone=not is_in_use)
+
+    def settle(self, chosen: Sequence[Doubt], wall_ms: int) -> None:
+        """Take orders off at that time, which a running gateway notices within a second."""
+        orders.settle(self._database, [doubt.id for doubt in chosen], wall_ms)
+
+
+@contextmanager
+def orders_in_doubt(file: Path) -> Iterator[OrdersInDoubt]:
+    """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt."""
+    if not file.is_file():
+        raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
+    with told(file), closing(connect(file)) as database:
+        check_made(database, file)
+        yield OrdersInDoubt(database, is_in_use=is_in_use(file))

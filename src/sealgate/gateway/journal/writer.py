@@ -22,11 +22,30 @@ from typing import NamedTuple
 import structlog
 
 from sealgate.core.doubts import JournalStatus
-from sealgate.gateway.journal.ages import Ages
 from sealgate.gateway.journal.file import JournalMovedError
 from sealgate.gateway.journal.ledger import Keeping, Ledger
-from sealgate.gateway.journal.rows import Row, is_sent, is_unknown
+from sealgate.gateway.journal.orders import Row, is_sent, is_unknown
 from sealgate.gateway.platform.system import System
+
+
+class Ages:
+    """Made at the start. `wall` is epoch seconds, `now` a clock that nobody sets.
+
+    `newest` is when the newest row of the file was written, epoch seconds, None where there is none.
+    """
+
+    def __init__(self, wall: float, now: float, newest: float | None) -> None:
+        self._started_wall = wall - now
+        self._started_rows = min(wall, wall if newest is None else newest) - now
+
+    def written_at(self, wall: float, now: float) -> float:
+        """Return the time to write down for what ends now."""
+        return max(wall, self._started_wall + now)
+
+    def judged_at(self, wall: float, now: float) -> float:
+        """Return the time to which the age of a row is counted."""
+        return min(wall, self._started_rows + now)
+
 
 HANGS_AFTER_S = 2.0  # in one write; no order waits for longer
 

@@ -7,13 +7,81 @@ place. The environment and the keyring have only strings to give, which is why f
 No error here repeats what was read.
 """
 
+import contextlib
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 
-from sealgate.config.references import parse_reference, split_entry
-from sealgate.gateway.keys.command import read_command
-from sealgate.gateway.keys.files import read_credential, read_file
-from sealgate.gateway.keys.reading import MAX_BYTES, SecretError, checked, wipe
+from sealgate.config.references import parse_reference, split_command, split_entry
+from sealgate.gateway.keys.files import (
+    MAX_BYTES,
+    SecretError,
+    checked,
+    read_all,
+    read_credential,
+    read_file,
+    wipe,
+)
+
+COMMAND_TIMEOUT_S = 10.0
+
+
+def read_command(text: str, environ: Mapping[str, str]) -> bytearray:
+    """Read what a program prints. Raises SecretError."""
+    reference = f"cmd:{text}"
+    reader, writer = os.pipe()
+    try:
+        try:
+            _run(reference, split_command(text), writer, environ)
+        finally:
+            os.close(writer)
+        # A process that the program left behind may still hold the pipe open: no waiting for its end.
+        os.set_blocking(reader, False)
+        return read_all(reference, reader)
+    finally:
+        os.close(reader)
+
+
+def _run(reference: str, arguments: list[str], output: int, environ: Mapping[str, str]) -> None:
+    """Run a program with its output into a pipe, which nobody reads before it ends.
+
+    So the output never becomes a bytes object; a program that prints more than the pipe holds (64 KiB on
+    Linux) blocks and runs into the time-out. What it complains of is not read at all: a password manager may
+    repeat there what it was asked for, and `sh -x` does.
+    """
+    try:
+        process = subprocess.Popen(  # noqa: S603 - the operator's own command, without a shell
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            env=dict(environ),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SecretError(
+            reference, f"cannot be run: {error.strerror}", "correct the program's name"
+        ) from None
+    with process:
+        _wait(reference, process)
+    if process.returncode != 0:
+        cause = f"ended with exit code {process.returncode}"
+        raise SecretError(reference, cause, "run it by hand as this user, to see what it says")
+
+
+def _wait(reference: str, process: "subprocess.Popen[bytes]") -> None:
+    try:
+        process.wait(timeout=COMMAND_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        cause = f"did not end within {COMMAND_TIMEOUT_S:g} s, or printed more than a secret"
+        raise SecretError(
+            reference, cause, "make it answer without questions and print only the secret"
+        ) from None
+
 
 __all__ = ["MAX_BYTES", "SecretError", "read_secret", "wipe"]
 

@@ -8,11 +8,9 @@ from pathlib import Path
 import structlog
 
 from sealgate.config import Address, Listen
-from sealgate.gateway.bots.server import BotServer
-from sealgate.gateway.listeners.listening import BACKLOG, bind
-from sealgate.gateway.listeners.server_tls import ServerTls
-from sealgate.gateway.listeners.tls_listener import TlsListener
-from sealgate.gateway.listeners.unix_socket import bind_unix
+from sealgate.gateway.bots import BotServer
+from sealgate.gateway.listeners.sockets import BACKLOG, bind, bind_unix
+from sealgate.gateway.listeners.tls import ServerTls, TlsListener
 from sealgate.gateway.platform.system import System
 
 # What a wire that strangers can read means, and what to do about it, in the log and in `sealgate check`.

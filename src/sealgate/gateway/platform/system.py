@@ -13,7 +13,7 @@ import time
 import uuid
 from functools import partial
 
-from sealgate.core.clock_jumps import SystemClocks
+from sealgate.core.clock import SystemClocks
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 

@@ -6,13 +6,12 @@ The pipeline calls `begin` before anything waits, and before the first byte of e
 
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.endings import Ending
-from sealgate.core.outcome import Conclusion
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
 from sealgate.core.venues.scheme import Nonces, Sealer
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import NoncesKeeper, Order, OrderJournal
-from sealgate.gateway.journal.rows import kept_body
+from sealgate.gateway.journal.orders import kept_body
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.context import RequestContext
 from sealgate.gateway.request.replies import Reply

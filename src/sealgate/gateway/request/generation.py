@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from sealgate.config import Config
 from sealgate.core.admission import Rules
 from sealgate.core.attempts import Replay
-from sealgate.core.stamps import Stamps
+from sealgate.core.validity import Stamps
 from sealgate.core.venues.scheme import Nonces
 from sealgate.gateway.clock.keeper import ClockKeeper
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.keys.key import SigningKey
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.upstream.pool import Upstream
 

@@ -11,8 +11,7 @@ from sealgate.core.halts import UNKNOWN, Halt, Halts, Origin, Scope, is_stoppabl
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import HaltsTable, JournalError
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 
 log = structlog.get_logger("sealgate.halts")
 

@@ -5,19 +5,18 @@ Every request ends in one `Outcome`, reported after the reply has left; log and 
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import structlog
 
-from sealgate.core.outcome import Outcome
-from sealgate.core.wrong_tokens import WrongTokens
+from sealgate.core.admission import WrongTokens
+from sealgate.core.outcome import Batch, Outcome
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.peer import origin_of
+from sealgate.gateway.bots import origin_of
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.context import BOT, OWN, RequestContext
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.context import BOT, OWN, InFlightRequests, RequestContext
 from sealgate.gateway.request.pipeline import Pipeline
 from sealgate.gateway.request.replies import Reply, closing_bytes, problem, write_reply
 from sealgate.gateway.upstream.answer import BrokenReplyError
@@ -127,3 +126,41 @@ class Handler:
             return 0.0
         bot = request.connection
         return self._wrong_tokens.note(origin_of(bot.transport, bot.peer), self._system.now())
+
+
+Reader = Callable[[Batch], None]
+
+_DELAY_S = 0.005
+_MOST = 16  # at once
+
+
+class Reporter:
+    """Collects what has ended; each of `readers` gets all the outcomes, in order."""
+
+    def __init__(self, readers: Sequence[Reader]) -> None:
+        self._readers = list(readers)
+        self._ended: list[Outcome] = []
+
+    def add(self, reader: Reader) -> None:
+        """Let one more read from now on."""
+        self._readers.append(reader)
+
+    def report(self, outcome: Outcome) -> None:
+        """Take the record of a request that ended; the readers get it within milliseconds."""
+        self._ended.append(outcome)
+        if len(self._ended) == 1:
+            asyncio.get_running_loop().call_later(_DELAY_S, self.flush)
+        elif len(self._ended) == _MOST:
+            asyncio.get_running_loop().call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Give the readers what is there."""
+        if not self._ended:
+            return
+        batch, self._ended = Batch(self._ended), []
+        for reader in self._readers:
+            try:
+                reader(batch)
+            except Exception:  # a full disk under the log must not stop the metrics, nor the gateway
+                with contextlib.suppress(OSError):
+                    log.exception("reader_failed")

@@ -9,8 +9,7 @@ from sealgate.core.routes import Auth
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.request.context import RequestContext
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 
 if TYPE_CHECKING:
     from sealgate.core.key_records import KeyRecord

@@ -13,11 +13,11 @@ from sealgate.core.policy import Prices
 from sealgate.core.routes import Auth, Lane
 from sealgate.core.validity import begin_validity
 from sealgate.errors import Refusal
-from sealgate.gateway.bots.body import read_body, whole_body
+from sealgate.gateway.bots import read_body, whole_body
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.server import Incoming
-from sealgate.gateway.keys.sealing import check_session, sealed_request
-from sealgate.gateway.pacing.scheduler import Permit, Shared
+from sealgate.gateway.keys.key import check_session, sealed_request
+from sealgate.gateway.pacing import Permit, Shared
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext

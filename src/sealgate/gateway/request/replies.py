@@ -10,8 +10,8 @@ from enum import Enum
 from functools import lru_cache
 from http import HTTPStatus
 
-from sealgate.core.endings import BotReply
 from sealgate.core.headers import content_length, header_lines
+from sealgate.core.outcome import BotReply
 from sealgate.core.routes import METHODS
 from sealgate.errors import Refusal
 from sealgate.gateway.http.server import Incoming, ServerConnection

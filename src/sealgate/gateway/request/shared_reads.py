@@ -4,8 +4,8 @@ from collections.abc import Hashable
 
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import Failure
-from sealgate.core.recent_reads import RecentReads
-from sealgate.gateway.pacing.scheduler import Shared
+from sealgate.core.replays import RecentReads
+from sealgate.gateway.pacing import Shared
 from sealgate.gateway.upstream.answer import Answer
 
 

@@ -2,8 +2,11 @@
 
 import contextlib
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
+from http import HTTPStatus
+from typing import Any
 
 import structlog
 
@@ -12,20 +15,17 @@ from sealgate.config import Address, Config
 from sealgate.config.load import addresses_of
 from sealgate.core.halts import UNKNOWN, Origin, Scope
 from sealgate.core.status import KeyStatus, Status, halt_status, key_status, policy_status
-from sealgate.gateway.bots.peer import peer_of
-from sealgate.gateway.bots.server import BotServer
+from sealgate.gateway.bots import BotServer, peer_of
 from sealgate.gateway.http.server import Service
 from sealgate.gateway.listeners.opening import Listeners, open_listeners
-from sealgate.gateway.platform.descriptors import room_for_bots
-from sealgate.gateway.platform.memory import Memory
+from sealgate.gateway.platform.machine import Memory, room_for_bots
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.generation import Generation
 from sealgate.gateway.request.halting import Halted
-from sealgate.gateway.request.handler import Handler
+from sealgate.gateway.request.handler import Handler, Reader, Reporter
 from sealgate.gateway.request.pipeline import Pipeline
-from sealgate.gateway.request.reporter import Reader, Reporter
-from sealgate.gateway.runtime.reload import Reloader
+from sealgate.gateway.runtime.reload import Reloader, ReloadError
 from sealgate.gateway.runtime.services import Services, build_services
 
 log = structlog.get_logger("sealgate.gateway")
@@ -196,3 +196,63 @@ async def running_gateway(
 async def _close_upstream(handler: Handler) -> None:
     """Close the connections in use by then: a reload may have replaced the first ones."""
     await handler.pipeline.generation.upstream.close()
+
+
+Said = tuple[int, dict[str, Any]]
+
+_LOCAL = "local"  # the bot of a configuration without any
+
+
+class Controls:
+    """The three commands of one gateway."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def reload(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
+        """Take the configuration as it is now into use."""
+        if scope != Scope():
+            return HTTPStatus.BAD_REQUEST, {"error": "a reload takes neither bot nor key"}
+        try:
+            warnings = await self._gateway.reloader.reload(f"{origin.who}, by the admin socket")
+        except ReloadError as error:
+            return HTTPStatus.CONFLICT, {"error": str(error)}
+        return HTTPStatus.OK, {"warnings": list(warnings), "base_url": str(self._gateway.config.base_url)}
+
+    async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
+        """Stop the orders of a scope."""
+        return self._unknown(scope) or self._told(await self._gateway.halt(scope, origin))
+
+    async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
+        """Let them go again; a halt may name what the configuration has no more."""
+        is_halted = self._gateway.services.halting.halts.within(scope)
+        unknown = None if is_halted else self._unknown(scope)
+        return unknown or self._told(await self._gateway.resume(scope, origin))
+
+    def _unknown(self, scope: Scope) -> Said | None:
+        config = self._gateway.config
+        error = _unknown("bot", scope.bot, config.bots or (_LOCAL,)) or _unknown(
+            "key", scope.key, config.keys
+        )
+        return None if error is None else (HTTPStatus.NOT_FOUND, {"error": error})
+
+    def _told(self, halted: Halted) -> Said:
+        return HTTPStatus.OK, {
+            "halts": [asdict(halt) for halt in halt_status(halted.halts)],
+            "refused": halted.refused,
+            "had_been": halted.had_been,
+            "lifted": [asdict(halt) for halt in halt_status(halted.lifted)],
+            "keys": list(halted.keys),
+            "survives_restart": halted.forgotten_because is None,
+            "forgotten_because": halted.forgotten_because,
+            "base_url": str(self._gateway.config.base_url),
+        }
+
+
+def _unknown(kind: str, name: str | None, known: Iterable[str]) -> str | None:
+    names = list(known)
+    if name is None or name in names:
+        return None
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
+    return f"there is no {kind} {name}; {hint}"

@@ -5,19 +5,68 @@ order meets it. What the exchange answers is taken in as with any request of a b
 nothing fails by it: an exchange that does not answer, or answers something else, says nothing of a key.
 """
 
+from dataclasses import replace
 from http import HTTPStatus
+from typing import Protocol
 
 import structlog
 
-from sealgate.core.advice import RENEW
+from sealgate.core.admission import Bot, Ticket
+from sealgate.core.findings import RENEW
+from sealgate.core.headers import Head
 from sealgate.core.key_breaker import KeyVerdict, is_mismatch, judge_key, key_fault
 from sealgate.core.key_records import KeyRecord, KeyState, find_record
 from sealgate.core.routes import Lane
+from sealgate.core.target import parse_target
 from sealgate.errors import Refusal
 from sealgate.gateway.platform.system import System
+from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.generation import Generation
 from sealgate.gateway.request.key_breaker import fix_of
-from sealgate.gateway.runtime.own_requests import Deliverer, ask
 from sealgate.gateway.upstream.answer import Answer
+
+_SHORTEST_WAIT_S = 10.0
+_NOBODY = "(gateway)"  # no bot can have this name
+
+
+class Deliverer(Protocol):
+    """What sends them: a pipeline, from its wait on."""
+
+    generation: Generation
+
+    @property
+    def is_draining(self) -> bool:
+        """Whether the gateway shuts down."""
+
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
+        """Return the reply. Raises Refusal where there is none."""
+
+
+async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: System) -> Answer:
+    """Return the whole reply to a read of `path`, prefix included, with a key of the pipeline's generation.
+
+    Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
+    """
+    ticket = _ticket(pipeline, alias, path, lane)
+    limits = pipeline.generation.limits
+    context = RequestContext(system.request_id(), system.now(), ticket.method)
+    context.admitted(ticket, max(_SHORTEST_WAIT_S, limits.max_wait_s), limits.total_timeout_s)
+    answer = await pipeline.deliver(ticket, b"", context)
+    if answer.remainder is not None:
+        answer.remainder.abandon()
+    return answer
+
+
+def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
+    rules = pipeline.generation.rules
+    target = parse_target(path, rules.prefix)
+    inner = target.path[len(rules.prefix) :]
+    method = rules.routes.method_of_read(inner)
+    # It asks about the key, so it shares no reply.
+    route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
+    bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
+    return Ticket(bot, alias, route, method, target, Head({}, b""), None)
+
 
 _LOOK_S = 1.0
 _FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much

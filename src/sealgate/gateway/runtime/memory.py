@@ -20,12 +20,12 @@ from sealgate.gateway.journal import (
     OrderJournal,
 )
 from sealgate.gateway.journal.order_journal import MOST_REPLAYS
-from sealgate.gateway.pacing.scheduler import RateScheduler
+from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
+from sealgate.gateway.request.context import InFlightRequests
 from sealgate.gateway.request.generation import Generation
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.in_flight import InFlightRequests
 
 _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 

@@ -9,24 +9,154 @@ leaves everything as it is.
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 
 import structlog
 
 from sealgate.config import Config, ConfigError, check_whole
+from sealgate.config.venues import is_scheme_open
+from sealgate.core.key_breaker import KeyVerdict, judge_key, key_fault
+from sealgate.core.key_records import find_record
+from sealgate.core.routes import Lane
+from sealgate.core.target import Target
 from sealgate.errors import Refusal
 from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.keys.watch import SecretWatch
-from sealgate.gateway.request.generation import Generation
+from sealgate.gateway.platform.system import System
+from sealgate.gateway.request.generation import Generation, LiveKey
 from sealgate.gateway.request.handler import Handler
 from sealgate.gateway.request.pipeline import Pipeline
-from sealgate.gateway.runtime.assembly import build_generation, pacing_of
-from sealgate.gateway.runtime.fixed_settings import waiting_for_restart, with_fixed
+from sealgate.gateway.runtime.key_care import Deliverer, ask
 from sealgate.gateway.runtime.memory import restore, subjects
 from sealgate.gateway.runtime.rules import log_policies
-from sealgate.gateway.runtime.services import Services
-from sealgate.gateway.runtime.trial import Trial, TrialError
+from sealgate.gateway.runtime.services import Services, build_generation, pacing_of
+from sealgate.gateway.upstream.answer import Answer
+
+_FREE = {
+    "listen": frozenset({"hosts", "max_body", "body_timeout", "drain"}),
+    "limits": frozenset({"known", "replay_429", "max_wait", "queue"}),
+}
+_FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
+
+
+def with_fixed(config: Config, running: Config) -> Config:
+    """Return the new configuration with those settings as they run."""
+    tables = {name: _kept(name, config, running) for name in _FIXED_TABLES}
+    return config.model_copy(update=tables)
+
+
+def waiting_for_restart(config: Config, running: Config) -> tuple[str, ...]:
+    """Return the names of settings that have changed, and take effect only after a restart."""
+    return tuple(f"{table}.{name}" for table, name in _differences(config, running))
+
+
+def _kept(table: str, config: Config, running: Config) -> object:
+    differing = {name: getattr(getattr(running, table), name) for name in _fixed_names(table, config)}
+    return getattr(config, table).model_copy(update=differing)
+
+
+def _differences(config: Config, running: Config) -> Iterator[tuple[str, str]]:
+    for table in _FIXED_TABLES:
+        for name in _fixed_names(table, config):
+            if getattr(getattr(config, table), name) != getattr(getattr(running, table), name):
+                yield table, name
+
+
+def _fixed_names(table: str, config: Config) -> list[str]:
+    free = _FREE.get(table, frozenset())
+    return [name for name in type(getattr(config, table)).model_fields if name not in free]
+
+
+_SAME = Target("/", "/", None)  # what old and new key sign to be compared
+
+
+class TrialError(Exception):
+    """The exchange refuses something. `str()` has cause and fix."""
+
+
+class Trial:
+    """Tries what a pipeline brings that an old generation did not have."""
+
+    def __init__(self, new: Deliverer, old: Generation, system: System) -> None:
+        self._new = new
+        self._old = old
+        self._system = system
+
+    async def run(self) -> list[str]:
+        """Return what is not known to be good even so. Raises TrialError."""
+        doubts = [await _tried(f"keys.{alias}", self._try_key(alias)) for alias in self._changed(_key_proof)]
+        doubts += [
+            await _tried(f"keys.{alias}.session", self._try_session(alias))
+            for alias in self._changed(_session_proof)
+            if self._live_key(alias).key.session is not None
+        ]
+        return [doubt for doubt in doubts if doubt is not None]
+
+    def _live_key(self, alias: str) -> LiveKey:
+        return self._new.generation.live_keys[alias]
+
+    def _changed(self, proof: Callable[[LiveKey], Hashable]) -> list[str]:
+        """Return the keys whose proof is not known to be good: a new one, or for another exchange."""
+        new = self._new.generation
+        if new.config.base_url != self._old.config.base_url:
+            return list(new.live_keys)
+        known = {proof(live_key) for live_key in self._old.live_keys.values()}
+        return [alias for alias, live_key in new.live_keys.items() if proof(live_key) not in known]
+
+    async def _try_key(self, alias: str) -> str | None:
+        """Send a signed read; return why it says nothing of the key, None where that is good."""
+        venue = self._new.generation.config.venue
+        path = venue.signed_read
+        if not path:
+            return f"keys.{alias} could not be tried: the venue's file names no read in reads.signed"
+        answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
+        cause = key_fault(answer.verdict) or "the signature is refused"
+        rest = ", its secret or [signing]" if is_scheme_open(venue) else " or its secret"
+        fix = f"correct keys.{alias}.api_key{rest}"
+        return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
+
+    async def _try_session(self, alias: str) -> str | None:
+        """Read the list of keys, likewise; the key must be in it."""
+        name = f"keys.{alias}.session"
+        path = self._new.generation.config.venue.key_list
+        if not path:
+            return None
+        answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
+        fix = "store the token of a session that has not ended"
+        doubt = _heard(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
+        if doubt is None and find_record(answer.body, self._live_key(alias).key.api_key) is None:
+            return (
+                f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
+            )
+        return doubt
+
+
+async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
+    """Return what a trial returns, or why there was none."""
+    try:
+        return await trial
+    except Refusal as refusal:
+        return f"{name} could not be tried: {refusal.detail}"
+
+
+def _heard(answer: Answer, what: str, refused: str) -> str | None:
+    """Return why an answer says nothing, None where that is good. Raises TrialError."""
+    told = f"{what} was answered {answer.status}"
+    verdict = judge_key(answer.status, answer.verdict)
+    if verdict is KeyVerdict.REFUSED:
+        raise TrialError(f"{told}: {refused}")
+    return told if verdict is KeyVerdict.UNSURE else None
+
+
+def _key_proof(live_key: LiveKey) -> Hashable:
+    """Return what is the same for the same key and secret: no secret is kept that could be compared."""
+    return live_key.key.sign_read(0, b"", "GET", _SAME)
+
+
+def _session_proof(live_key: LiveKey) -> Hashable:
+    return live_key.key.api_key, live_key.key.session
+
 
 _FIRST_SAMPLE_S = 5.0
 

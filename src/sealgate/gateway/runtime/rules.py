@@ -11,7 +11,7 @@ from sealgate.core.headers import HeaderRules
 from sealgate.core.policy import Guard, Policy, PolicyMemory, is_judged, words
 from sealgate.core.routes import METHODS, Auth, CustomRoute, Lane, Permission, Route, RouteTable
 from sealgate.core.target import Target
-from sealgate.gateway.keys.roster import Roster
+from sealgate.gateway.keys.parts import Roster
 
 log = structlog.get_logger("sealgate.policy")
 

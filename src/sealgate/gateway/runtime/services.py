@@ -1,23 +1,159 @@
 """What a gateway has but one of: it stays over a reload, and each generation uses it in turn."""
 
 import contextlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from sealgate.config import Config
+from sealgate.core.attempts import Replay
+from sealgate.core.limits.pacer import Pacer, PacerSettings
+from sealgate.core.limits.quotas import Quota
+from sealgate.core.validity import Stamps
+from sealgate.core.venues.scheme import Nonces
+from sealgate.core.venues.venue import Scope
+from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
+from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
 from sealgate.gateway.journal import LimitsKeeper
-from sealgate.gateway.keys.parts import read_parts
+from sealgate.gateway.keys.parts import Parts, read_parts
+from sealgate.gateway.pacing import RateScheduler
+from sealgate.gateway.platform import machine
 from sealgate.gateway.platform.background import Background, Work
+from sealgate.gateway.platform.machine import StartError
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
-from sealgate.gateway.request.generation import Generation
+from sealgate.gateway.request.context import InFlightRequests
+from sealgate.gateway.request.generation import Generation, LiveKey, RequestLimits
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.in_flight import InFlightRequests
+from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.request.pipeline import Pipeline
-from sealgate.gateway.runtime.assembly import build_generation
 from sealgate.gateway.runtime.key_care import KeyCare
-from sealgate.gateway.runtime.memory import build_books, build_halting, build_keeper
-from sealgate.gateway.runtime.rules import log_policies
+from sealgate.gateway.runtime.memory import build_books, build_halting, build_keeper, nonces_place, subject
+from sealgate.gateway.runtime.rules import build_rules, log_policies
+from sealgate.gateway.upstream.destination import Destination, destination_of
+from sealgate.gateway.upstream.pool import Upstream
+
+
+def build_generation(
+    config: Config, parts: Parts, system: System, in_flight: InFlightRequests, old: Generation | None = None
+) -> Generation:
+    """Make all parts inside a running loop, but for those of the `old` generation that stay as they are.
+
+    Raises StartError where limits are to be shared and what that takes is not installed.
+    """
+    upstream = _upstream(destination_of(config, parts.ca_digest), old)
+    clock, clock_keeper = _clock(config, upstream, system, old)
+    live_keys = _live_keys(config, parts, system, in_flight, old)
+    return Generation(
+        config=config,
+        rules=build_rules(config, parts.roster, None if old is None else old.rules.policies),
+        limits=RequestLimits(
+            max_wait_s=config.limits.max_wait,
+            total_timeout_s=config.upstream.total_timeout,
+            body_timeout_s=config.listen.body_timeout,
+            replay=Replay(config.limits.replay_429),
+        ),
+        live_keys=live_keys,
+        open_scheduler=_open_scheduler(config, live_keys, system, old),
+        upstream=upstream,
+        clock=clock,
+        clock_keeper=clock_keeper,
+    )
+
+
+def _live_keys(
+    config: Config, parts: Parts, system: System, in_flight: InFlightRequests, old: Generation | None
+) -> dict[str, LiveKey]:
+    """Return the keys. Whom a limit counts together is the venue's; stamps and nonces are an API key's.
+
+    Both stay what they are over a reload, whatever a key's alias and its secret are.
+    """
+    former = _Former(old)
+    kind = config.venue.signing.nonce
+    live_keys: dict[str, LiveKey] = {}
+    for alias, key in parts.keys.items():
+        name, make = subject(config, alias), _maker(config, parts, alias, system)
+        if name not in former.schedulers:
+            former.schedulers[name] = make()
+        place = nonces_place(config, alias)
+        stamps, nonces = former.marks.setdefault(place, (Stamps(), Nonces(kind, system.unique, place)))
+        breaker = KeyBreaker(alias, in_flight, system)
+        serial = place if config.venue.signing.nonces_rise else ""
+        live_keys[alias] = LiveKey(key, former.schedulers[name], stamps, nonces, breaker, serial)
+    return live_keys
+
+
+class _Former:
+    """What an old generation had: schedulers by what their limit counts, stamps and nonces by API key."""
+
+    def __init__(self, old: Generation | None) -> None:
+        self.schedulers: dict[str, RateScheduler] = {}
+        self.marks: dict[str, tuple[Stamps, Nonces]] = {}
+        if old is None:
+            return
+        for alias, live_key in old.live_keys.items():
+            self.schedulers[subject(old.config, alias)] = live_key.scheduler
+            self.marks[live_key.nonces.place] = live_key.stamps, live_key.nonces
+
+
+def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable[[], RateScheduler]:
+    """Return what makes a key's scheduler: one of several, or the only one there is."""
+    settings, url = pacing_of(config), parts.redis
+    if url is None:
+        return lambda: RateScheduler(Pacer(settings, system.chance), system)
+    if not machine.is_installed():
+        raise StartError(f"limits.redis: {machine.MISSING}; {machine.FIX}, or take it out")
+    from sealgate.gateway.sharing import shared_scheduler  # noqa: PLC0415 - see redis_extra.py
+
+    return lambda: shared_scheduler(alias, subject(config, alias), url, settings, system)
+
+
+def _open_scheduler(
+    config: Config, live_keys: Mapping[str, LiveKey], system: System, old: Generation | None
+) -> RateScheduler:
+    """Return what requests without a key wait at.
+
+    Where the exchange counts by address, that is the limit of all. Else they have one of their own, if any:
+    its 429s must not pause the orders.
+    """
+    scope = config.venue.limits.scope
+    if scope is Scope.ADDRESS and live_keys:
+        return next(iter(live_keys.values())).scheduler
+    is_same = old is not None and old.config.base_url == config.base_url
+    if old is not None and is_same and old.config.venue.limits.scope is scope:
+        return old.open_scheduler
+    return RateScheduler(Pacer(pacing_of(config), system.chance), system)
+
+
+def pacing_of(config: Config) -> PacerSettings:
+    """Return what a key's scheduler goes by."""
+    known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
+    return PacerSettings(config.limits.queue, known)
+
+
+def _upstream(destination: Destination, old: Generation | None) -> Upstream:
+    return (
+        old.upstream if old is not None and old.upstream.destination == destination else Upstream(destination)
+    )
+
+
+def _clock(
+    config: Config, orders: Upstream, system: System, old: Generation | None
+) -> tuple[KeptClock, ClockKeeper]:
+    settings = _clock_settings(config, orders.destination)
+    if old is not None and _clock_settings(old.config, old.upstream.destination) == settings:
+        return old.clock, old.clock_keeper
+    needs, source, destination = settings
+    clock = KeptClock(needs, system)
+    return clock, ClockKeeper(source, clock, Upstream(destination, orders.closes), system)
+
+
+def _clock_settings(config: Config, orders: Destination) -> tuple[ClockNeeds, TimeSource, Destination]:
+    """Return what a clock is made from; `orders` is where the requests go."""
+    recv_window_ms = min(key.recv_window_ms for key in config.keys.values())
+    needs = ClockNeeds(config.clock.required, config.clock.grace, recv_window_ms)
+    source = TimeSource(config.clock.path, config.clock.field, config.clock.interval)
+    destination = replace(orders, max_connections=1, keep_alive_s=2 * source.interval_s)
+    return needs, source, destination
 
 
 @dataclass(frozen=True, slots=True)

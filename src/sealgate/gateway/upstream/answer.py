@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sealgate.core.headers import ReplyHead
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.gateway.http.flow import Body
-from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
+from sealgate.gateway.upstream.destination import TRANSPORT_ERRORS, describe
 
 HELD_BYTES = 256 * 1024
 _DONE = Means.DONE  # looked up once

@@ -22,8 +22,7 @@ from sealgate.gateway.http.parser import Malformed, RawReplyHead, ReplyEvent, Re
 from sealgate.gateway.platform.alarm import Alarm
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer, Remainder, read_held
-from sealgate.gateway.upstream.tls import has_said_goodbye
-from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, ReplyError, describe
+from sealgate.gateway.upstream.destination import TRANSPORT_ERRORS, ReplyError, describe, has_said_goodbye
 
 if TYPE_CHECKING:
     import ssl

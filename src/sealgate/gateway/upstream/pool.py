@@ -10,6 +10,7 @@ for use without its client; tests on raw sockets hold the behaviour.)
 import asyncio
 import contextlib
 import math
+from collections import Counter, deque
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -22,13 +23,81 @@ from sealgate.core.routes import Lane
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.connection import CLOSED_UNUSED, UpstreamConnection
-from sealgate.gateway.upstream.destination import Destination
-from sealgate.gateway.upstream.slots import ConnectionSlots
-from sealgate.gateway.upstream.tls import client_context
-from sealgate.gateway.upstream.troubles import TRANSPORT_ERRORS, describe
+from sealgate.gateway.upstream.destination import TRANSPORT_ERRORS, Destination, client_context, describe
 
 if TYPE_CHECKING:
     from sealgate.gateway.http.parser import RawReplyHead
+
+
+_CANCEL, _ORDER, _READ = Lane  # names that cost no look-up
+
+
+class ConnectionSlots:
+    """The places. `enter` one, and `leave` it with the same lane."""
+
+    def __init__(self, size: int) -> None:
+        eighth = max(1, size // 8)
+        self._reads, self._orders = max(1, size * 3 // 4), max(1, size - eighth)
+        self._size, self.all = size, size + eighth
+        self._taken = dict.fromkeys(Lane, 0)
+        self._queues: dict[Lane, deque[asyncio.Future[None]]] = {
+            lane: deque() for lane in (_CANCEL, _ORDER, _READ)
+        }
+        self.waiting: Counter[Lane] = Counter()
+        self.waits = 0  # in all lanes together
+
+    @property
+    def taken(self) -> int:
+        """How many places are in use."""
+        return sum(self._taken.values())
+
+    def enter_at_once(self, lane: Lane) -> bool:
+        """Take a place if one is free and nobody waits for it."""
+        if self._queues[lane] or not self._has_place(lane):
+            return False
+        self._taken[lane] += 1
+        return True
+
+    async def enter(self, lane: Lane, timeout_s: float) -> None:
+        """Take a place. Raises TimeoutError where none is free in time."""
+        if self.enter_at_once(lane):
+            return
+        place = asyncio.get_running_loop().create_future()
+        self._queues[lane].append(place)
+        self.waiting[lane] += 1
+        self.waits += 1
+        try:
+            async with asyncio.timeout(timeout_s):
+                await place
+        except BaseException:
+            if place.done() and not place.cancelled():  # it was given in the same turn of the loop
+                self.leave(lane)
+            elif place in self._queues[lane]:
+                self._queues[lane].remove(place)
+            raise
+        finally:
+            self.waiting[lane] -= 1
+            self.waits -= 1
+
+    def leave(self, lane: Lane) -> None:
+        """Give a place back, and to the first who waits for it."""
+        self._taken[lane] -= 1
+        if not self.waits:
+            return
+        for waiting, queue in self._queues.items():
+            while queue and self._has_place(waiting):
+                place = queue.popleft()
+                if not place.done():  # else whoever waited has just gone
+                    self._taken[waiting] += 1
+                    place.set_result(None)
+
+    def _has_place(self, lane: Lane) -> bool:
+        cancels, orders, reads = self._taken.values()
+        if lane is _CANCEL:
+            return reads + orders + cancels < self.all
+        is_full = reads + orders >= self._size or reads + orders + cancels >= self.all
+        return not is_full and (orders < self._orders if lane is _ORDER else reads < self._reads)
+
 
 _RENEW_AT = 0.8  # of the time that a connection is kept: another is opened before the last one goes
 _SHORT_S = 2.0  # a connection that nobody could use for that long is no use

@@ -1,8 +1,4 @@
-"""Where the requests of one key wait: all bots go through here, in the order that its pacer says.
-
-The pacer decides and this obeys: it keeps a future for each claim in line, and one timer for when the pacer
-wants to be asked again.
-"""
+"""Where requests wait for their turn."""
 
 import asyncio
 from dataclasses import replace
@@ -20,6 +16,7 @@ from sealgate.gateway.platform.system import System
 
 if TYPE_CHECKING:
     from sealgate.core.sharing.member_pacer import MemberPacer
+
 
 # The loop's timers may not count suspend, so the absolute times are looked at again at least this often.
 _LONGEST_SLEEP_S = 1.0

@@ -1,16 +1,17 @@
-"""Finds out which signature scheme the exchange accepts: the shell around core/schemes.py.
+"""Reads that commands send, past the line of the gateway."""
 
-It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
-"""
-
+import contextlib
 import itertools
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.core.attempts import Failure
-from sealgate.core.error_words import error_words
+from sealgate.core.clock import Sample, ServerClock
+from sealgate.core.findings import error_words
+from sealgate.core.headers import content_length
 from sealgate.core.limit_reply import limit_reply
+from sealgate.core.routes import Lane
 from sealgate.core.schemes import (
     Encoding,
     End,
@@ -27,16 +28,97 @@ from sealgate.core.schemes import (
     pause_s,
     tells_encoding,
 )
-from sealgate.core.server_time import UnreadableTimeError
+from sealgate.core.server_time import UnreadableTimeError, stated_time
 from sealgate.core.target import parse_target
+from sealgate.core.venues.replies import Verdict as ReplyVerdict
 from sealgate.core.venues.scheme import Signed
-from sealgate.gateway.keys.key import headers_in
+from sealgate.gateway.clock.keeper import date_in, time_in
+from sealgate.gateway.keys.key import STATES_LENGTH, headers_in
 from sealgate.gateway.keys.parts import build_candidates
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe.clock import CommandClock
-from sealgate.gateway.probe.read import read
 from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.destination import destination_of
 from sealgate.gateway.upstream.pool import Upstream
+
+
+class CommandClock:
+    """What a command knows of the time. `field` is where a reply of `/time` has it, as in `TimeSource`."""
+
+    def __init__(self, field: str, system: System) -> None:
+        self._field = field
+        self._system = system
+        self._clock = ServerClock()
+
+    def take(self, answer: Answer, sent: float) -> None:
+        """Take in a reply of `/time` that just came. Raises UnreadableTimeError."""
+        received = self._system.now()
+        found = time_in(answer, self._field)
+        self._clock = self._clock.observe(Sample(sent, received, found.seconds, found.resolution))
+
+    def take_date(self, answer: Answer, sent: float) -> bool:
+        """Take in the `Date` of a reply that just came, true to half a second; return whether it has one."""
+        seconds = date_in(answer)
+        if seconds is not None:
+            self._clock = self._clock.observe(Sample(sent, self._system.now(), seconds, 1.0))
+        return seconds is not None
+
+    def refused(self, verdict: ReplyVerdict, sent: float) -> None:
+        """Take in what a refusal for the timestamp that just came states, if it does."""
+        stated = stated_time(verdict.found.get("server_time", ""))
+        if stated is not None:
+            self._clock = self._clock.observe(Sample(sent, self._system.now(), stated))
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the exchange's time is known."""
+        return self._clock.is_synced
+
+    def error_s(self) -> float:
+        """Return how far off it can be, infinite where it is not known."""
+        return self._clock.error(self._system.now())
+
+    def offset_s(self) -> float:
+        """Return the exchange's time minus this host's."""
+        return self.server_now() - self._system.wall()
+
+    def timestamp_ms(self, now: float) -> int:
+        """Return the timestamp to sign with at `now`, a reading of the host's clock."""
+        return self._clock.timestamp_ms(now) if self.is_synced else int(self._system.wall() * 1000)
+
+    def server_now(self) -> float:
+        """Return the exchange's time in epoch seconds."""
+        now = self._system.now()
+        return now + self._clock.bounds(now).middle if self.is_synced else self._system.wall()
+
+
+@contextlib.asynccontextmanager
+async def direct_upstream(config: Config) -> AsyncIterator[Upstream]:
+    """Hold a connection to the exchange as long as the block lasts."""
+    upstream = Upstream(destination_of(config))
+    try:
+        yield upstream
+    finally:
+        await upstream.close()
+
+
+async def read(
+    upstream: Upstream, target: str, fields: bytes = b"", body: bytes = b"", method: str = "GET"
+) -> Answer | Failure:
+    """Send one read, once, and return its reply. `target` has the prefix, `fields` are whole header lines.
+
+    Of a reply too large to be held the first part is returned.
+    """
+    timeout_s = upstream.destination.total_timeout_s
+    connection = await upstream.connect(Lane.READ, timeout_s)
+    if isinstance(connection, Failure):
+        return connection
+    length = content_length(len(body)) if body or method in STATES_LENGTH else b""
+    request = b"".join((upstream.head(method, target), length, fields, b"\r\n", body))
+    answer = await connection.exchange(request, timeout_s, is_head=False)
+    if isinstance(answer, Answer) and answer.remainder is not None:
+        answer.remainder.abandon()
+    return answer
+
 
 _FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
 

@@ -1,22 +1,81 @@
-"""A Unix socket that lets in exactly who belongs there: mode, owner and folder are right before it listens.
+"""The sockets that are listened on: TCP, and Unix sockets that let in exactly who belongs there.
 
-The folder matters as much as the socket: who may write there can put another socket in its place, to which
-bots would then send their tokens.
+Mode, owner and folder of a Unix socket are right before it listens.
 """
 
+import asyncio
 import contextlib
 import errno
 import fcntl
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sealgate.gateway.bots.peer import process_of
-from sealgate.gateway.listeners.listening import BACKLOG
-from sealgate.gateway.platform.ownership import folder_fault
-from sealgate.gateway.platform.start import StartError
+import structlog
+
+from sealgate.config import Address
+from sealgate.config.files import OFF, default_places, why_not_private
+from sealgate.gateway.bots import process_of
+from sealgate.gateway.platform.machine import StartError, folder_fault
+
+BACKLOG = 1024
+_AHEAD_BYTES = 64 * 1024  # that the kernel takes of whoever connects; by itself it would take megabytes
+
+_PATIENCE_S = 0.5
+# The name is for the log of the gateway that is asked, where the request stands as any other does.
+_QUESTION = b"TRACE / HTTP/1.1\r\nHost: who-listens.sealgate.invalid\r\nConnection: close\r\n\r\n"
+_MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
+
+
+async def bind(address: Address, setting: str, backlog: int = BACKLOG) -> list[socket.socket]:
+    """Return listening sockets. Raises StartError naming the setting.
+
+    Never with `reuse_port`: another program of this user could then take a share of the connections.
+    """
+    loop = asyncio.get_running_loop()
+    bound: list[socket.socket] = []
+    try:
+        for family, _, _, _, where in await loop.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM
+        ):
+            bound.append(socket.create_server(where[:2], family=family, backlog=backlog))
+            # Connections inherit it.
+            bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _AHEAD_BYTES)
+            bound[-1].setblocking(False)
+    except OSError as error:
+        for sock in bound:
+            sock.close()
+        raise await cannot_listen(address, setting, error) from None
+    return bound
+
+
+async def cannot_listen(address: Address, setting: str, error: OSError) -> StartError:
+    """Return the error of an address that cannot be had; it asks who has it."""
+    # Python appends the address to `strerror`; what a look-up of a name fails with has a negative number.
+    number = error.errno or 0
+    cause = os.strerror(number).lower() if number > 0 else error.strerror or str(error)
+    fix = f"set {setting} to another one"
+    if error.errno == errno.EADDRINUSE:
+        cause = "another program listens there"
+        if await _is_gateway(address):
+            cause, fix = "a Sealgate gateway runs there already", "stop it, or `sealgate reload`"
+    return StartError(f"cannot listen on {address}: {cause}; {fix}")
+
+
+async def _is_gateway(address: Address) -> bool:
+    """Ask by a request that a gateway refuses at its door, so that nothing of it is sent on."""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            reader, writer = await asyncio.open_connection(address.host, address.port)
+            with contextlib.closing(writer):
+                writer.write(_QUESTION)
+                reply = await reader.read()
+    except OSError:
+        return False
+    return any(mark in reply for mark in _MARKS)
+
 
 _NOT_US = 0o177  # the umask of a socket with mode 0600
 _MODE_OF_GROUPS_SOCKET = 0o660
@@ -160,3 +219,45 @@ def _node(path: Path) -> tuple[int, int]:
 
 def _cannot(path: Path) -> str:
     return f"cannot listen on {path}"
+
+
+log = structlog.get_logger("sealgate.admin")
+
+
+def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSocket | None:
+    """Listen where the setting says, or at the default place. None where it is turned off.
+
+    Raises StartError where the place cannot be had: with a second gateway of this user, say, `sealgate halt`
+    would stop the first one's orders only. Where the default place has no folder that is ours alone, no
+    gateway can be there; this one goes on without, and its log says so.
+    """
+    if setting == OFF:
+        return None
+    if setting is not None:
+        return bind_unix(Path(setting), "admin.unix")
+    path = _default_place(environ)
+    if (trouble := _trouble_with(path.parent)) is None:
+        return bind_unix(path, "admin.unix")
+    cause = f"cannot listen on {path}: its folder {trouble}; or set admin.unix to a path of its own"
+    log.warning("admin_socket_off", cause=cause, missing="halt, resume and reload by command")
+    return None
+
+
+def check_admin(setting: Path | str | None, environ: Mapping[str, str]) -> None:
+    """Look whether `bind_admin` could have its place; change nothing. Raises StartError if not."""
+    if setting != OFF:
+        check_place(_default_place(environ) if setting is None else Path(setting), "admin.unix")
+
+
+def _default_place(environ: Mapping[str, str]) -> Path:
+    return next(path for path in default_places(environ) if path.parent.parent.is_dir())
+
+
+def _trouble_with(folder: Path) -> str | None:
+    """Make the folder if need be; return why it is not ours alone, None where it is."""
+    with contextlib.suppress(OSError):  # what is wrong with it is told below
+        folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        return why_not_private(folder)
+    except OSError as error:
+        return f"cannot be made: {(error.strerror or str(error)).lower()}"

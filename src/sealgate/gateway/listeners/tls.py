@@ -1,19 +1,22 @@
-"""The TLS of the bots' address: which certificate it shows, and which it asks for.
+"""The bots' address by TLS: which certificate it shows, which it asks for, and its handshakes."""
 
-Certificates are short-lived today, and whoever renews them writes the files anew. So the files are looked at
-before each handshake, and loaded when they have changed; what cannot be loaded leaves the old ones in use.
-"""
-
+import asyncio
+import contextlib
 import os
+import socket
 import ssl
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import structlog
 
 from sealgate.config import Listen
-from sealgate.gateway.keys.files import opened
-from sealgate.gateway.keys.reading import SecretError
-from sealgate.gateway.platform.start import StartError
+from sealgate.gateway.bots import BotServer
+from sealgate.gateway.keys.files import SecretError, opened
+from sealgate.gateway.platform.background import warn_of_accept
+from sealgate.gateway.platform.machine import StartError
+from sealgate.gateway.platform.system import System
 
 log = structlog.get_logger("sealgate.server_tls")
 
@@ -106,3 +109,62 @@ def _cause(error: ssl.SSLError, certificate: Path, key: Path) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return f"the key {key} does not match the certificate {certificate}"
     return f"{certificate} and {key} are not a certificate and a key in PEM form"
+
+
+_GOODBYE_S = 2.0  # for the peer's half of the end, before the connection is just closed
+_PAUSE_S = 1.0  # where the next accept would fail, too
+
+
+class TlsListener:
+    """Accepts, shakes hands within `handshake_s`, and hands over to the server."""
+
+    def __init__(self, server: BotServer, tls: ServerTls, handshake_s: float, system: System) -> None:
+        self._tls = tls
+        self._server = server
+        self._handshake_s = handshake_s
+        self._system = system
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def open(self, listener: socket.socket) -> None:
+        """Begin to accept. The listener is closed by the end of that, when the loop has let go of it."""
+        self._start(self._accept(listener)).add_done_callback(lambda _: listener.close())
+
+    def close(self) -> None:
+        """Accept no more, and give up the handshakes under way."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                sock, _ = await loop.sock_accept(listener)
+            except OSError as error:
+                if warn_of_accept(error):
+                    await self._system.sleep(_PAUSE_S)
+                continue
+            if self._server.is_full:
+                sock.close()  # there is nobody yet to whom a reply could be written
+            else:
+                self._start(self._shake_hands(sock))
+
+    async def _shake_hands(self, sock: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        self._server.handshakes += 1
+        try:
+            with contextlib.suppress(OSError):  # it failed, or took too long: the peer knows
+                await loop.connect_accepted_socket(
+                    self._server.admit,
+                    sock,
+                    ssl=self._tls.context(),
+                    ssl_handshake_timeout=self._handshake_s,
+                    ssl_shutdown_timeout=_GOODBYE_S,
+                )
+        finally:
+            self._server.handshakes -= 1

@@ -1,0 +1,181 @@
+"""A bot's connection, and what is read from it."""
+
+import asyncio
+import socket
+import ssl
+import struct
+import sys
+from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import Any, Final
+
+from sealgate.core.admission import Peer
+from sealgate.errors import Refusal
+from sealgate.gateway.http.server import Incoming, ServerConnection, Service
+
+_HTTP_11: Final = (1, 1)
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+def whole_body(request: Incoming, max_body: int) -> bytes:
+    """Return a body that is there. Raises Refusal `body_too_large`."""
+    body = request.body.take()
+    _check_size(len(body), max_body)
+    return body
+
+
+async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expects_continue: bool) -> bytes:
+    """Return a body of at most `max_body` bytes that still comes.
+
+    Raises Refusal `body_too_large`, `body_timeout`, or what the connection refuses the body with:
+    `bad_request` (framed wrongly), `headers_too_large` (what frames it).
+    """
+    # RFC 9110 section 10.1.1; what else Expect may say was refused before, and HTTP/1.0 knows no 100.
+    if expects_continue and request.head.version >= _HTTP_11:
+        request.connection.write(_CONTINUE)
+    try:
+        async with asyncio.timeout(timeout_s):
+            parts: list[bytes] = []
+            size = 0
+            while part := await request.body.read():
+                size += len(part)
+                _check_size(size, max_body)
+                parts.append(part)
+            await request.connection.check_presence()
+            return b"".join(parts)
+    except TimeoutError:
+        raise Refusal("body_timeout", f"The body did not arrive within {timeout_s:g} s.") from None
+
+
+def _check_size(size: int, max_body: int) -> None:
+    if size > max_body:
+        raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")
+
+
+_UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
+
+# macOS, sys/un.h and sys/ucred.h: the level, its options, and struct xucred as far as it is read.
+_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
+_XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the first of them
+_PID = struct.Struct("i")
+_ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
+
+
+def peer_of(transport: asyncio.BaseTransport) -> Peer:
+    """Return the user of a Unix socket's connection, or the name in a verified certificate."""
+    tls = transport.get_extra_info("ssl_object")
+    if tls is not None:
+        return Peer(name=_common_name(tls) if tls.context.verify_mode is ssl.CERT_REQUIRED else None)
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.family != socket.AF_UNIX:
+        return Peer()
+    return Peer(uid=_user(sock))
+
+
+def origin_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
+    """Return where a connection comes from, as text: a user, or an address (of IPv6 the customer's part)."""
+    if peer.uid is not None:
+        return f"user {peer.uid}"
+    address = transport.get_extra_info("peername") if transport is not None else None
+    return _network(address[0]) if isinstance(address, tuple) else ""
+
+
+def _network(host: str) -> str:
+    address = ip_address(host.partition("%")[0])
+    if isinstance(address, IPv6Address) and not address.is_loopback:
+        return str(IPv6Network((address, _ONE_CUSTOMER), strict=False))
+    return str(address)
+
+
+def process_of(sock: Any) -> int | None:
+    """Return the process at the other end of a Unix socket, None where the system does not say."""
+    credentials = _credentials(sock)
+    return None if credentials is None else credentials[0]
+
+
+def caller_of(transport: asyncio.BaseTransport) -> tuple[int | None, int | None]:
+    """Return user and process at the other end of a Unix socket, None where the system does not say."""
+    sock = transport.get_extra_info("socket")
+    credentials = None if sock is None else _credentials(sock)
+    # The process is 0 where it is in another container's namespace, in which it has no number here.
+    return (None, None) if credentials is None else (_user(sock), credentials[0] or None)
+
+
+def _user(sock: Any) -> int | None:
+    credentials = _credentials(sock)
+    return None if credentials is None else credentials[1] & 0xFFFFFFFF
+
+
+def _credentials(sock: Any) -> tuple[int, int, int] | None:
+    """Return process, user and group (SO_PEERCRED, LOCAL_PEERCRED); None where the system does not say."""
+    if hasattr(socket, "SO_PEERCRED"):
+        process, user, group = _UCRED.unpack(
+            sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+        )
+        return process, user, group
+    if sys.platform == "darwin":
+        _, user, _, group = _XUCRED.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size))
+        (process,) = _PID.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, _PID.size))
+        return process, user, group
+    return None
+
+
+def _common_name(tls: ssl.SSLObject) -> str:
+    """Return the subject's common name, "" where there is none or more than one."""
+    certificate: dict[str, Any] = tls.getpeercert() or {}
+    subject = certificate.get("subject", ())
+    names = [value for part in subject for name, value in part if name == "commonName"]
+    return names[0] if len(names) == 1 else ""
+
+
+_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
+_TOO_FEW_FILES = Refusal(
+    "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
+)
+
+
+class BotServer:
+    """Makes the protocol of each new connection, and refuses those beyond `max_connections` or `room`.
+
+    `room` is how many connections the system's limit of open files allows. `handshakes` counts connections
+    that are not among `connections` yet.
+    """
+
+    def __init__(self, service: Service, max_connections: int, room: int) -> None:
+        self._service = service
+        self._most = min(max_connections, room)
+        self._too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
+        self.connections: set[ServerConnection] = set()
+        self.handshakes = 0
+
+    def __call__(self) -> ServerConnection:
+        """Return the protocol of a new connection."""
+        return ServerConnection(self._service, self.connections, self._refusal)
+
+    def _refusal(self) -> Refusal | None:
+        return self._too_many if self.is_full else None
+
+    def admit(self) -> ServerConnection:
+        """Return the protocol of a connection that was counted before."""
+        return ServerConnection(self._service, self.connections, lambda: None)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no room for one more connection."""
+        return len(self.connections) + self.handshakes >= self._most
+
+    async def wait_until_empty(self, at_most_s: float) -> None:
+        """Return when all bots have left, or the time is over."""
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        if tasks:
+            await asyncio.wait(tasks, timeout=at_most_s)
+
+    async def close(self, within_s: float) -> None:
+        """End all connections: the idle at once, the others after their reply or when the time is over."""
+        if ends := [connection.leave() for connection in self.connections]:
+            # Waiting for their tasks is not enough: a bot may read a reply long after it was written.
+            await asyncio.wait(ends, timeout=within_s)
+        tasks = [connection.task for connection in self.connections if connection.task is not None]
+        for task in tasks:
+            task.cancel()
+        for connection in set(self.connections):
+            connection.reset()

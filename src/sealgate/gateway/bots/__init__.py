@@ -1,1 +1,0 @@
-"""A bot's connection, and what is read from it."""

@@ -1,1 +1,0 @@
-"""Where requests wait for their turn."""

@@ -1,0 +1,187 @@
+"""What the gateway asks of the machine: whose files they are, descriptors, memory, core dumps, systemd."""
+
+import asyncio
+import ctypes
+import os
+import resource
+import shlex
+import socket
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+import structlog
+
+from sealgate.gateway.platform.system import System
+
+
+class StartError(Exception):
+    """Something of this machine keeps it from starting. `str()` is one line: cause and fix."""
+
+
+_RESERVE = 38  # listeners, the loop, journal, log, admin socket, clock, resolver
+_MOST_ADMIN = 64  # connections of the admin address: 50 viewers of the page, and programs
+_ADMIN_PART = 8  # it gets an eighth of the limit, where that is less
+_MOST = 65_536  # where the system grants more than anybody needs
+
+log = structlog.get_logger("sealgate.machine")
+
+
+def room_for_bots(wanted: int, upstream: int) -> int:
+    """Raise the limit as far as the system lets us; return how many bots may be connected at a time.
+
+    `wanted` is `listen.max_connections`, `upstream` the most connections to the exchange.
+    """
+    limit, room = grantable(wanted, upstream)
+    _raise_to(limit)
+    if room < wanted:
+        fix = "raise it (ulimit -n, LimitNOFILE=), or lower listen.max_connections"
+        log.warning("few_descriptors", limit=limit, bots=room, wanted=wanted, fix=fix)
+    return room
+
+
+def grantable(wanted: int, upstream: int) -> tuple[int, int]:
+    """Return the limit as far as the system would let us raise it, and the room for bots that it leaves."""
+    limit = _grantable(wanted + upstream + _RESERVE + _MOST_ADMIN)
+    return limit, max(1, min(wanted, limit - upstream - _RESERVE - _admin_share(limit)))
+
+
+def room_for_admin() -> int:
+    """Return how many connections the admin address may have at a time."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _admin_share(_MOST if soft == resource.RLIM_INFINITY else soft)
+
+
+def _admin_share(limit: int) -> int:
+    return max(1, min(_MOST_ADMIN, limit // _ADMIN_PART))
+
+
+def _grantable(needed: int) -> int:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    hard = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return _MOST if soft == resource.RLIM_INFINITY else soft
+    return max(soft, min(needed, hard))
+
+
+def _raise_to(limit: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft not in (resource.RLIM_INFINITY, limit):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
+
+
+def forbid_core_dumps() -> None:
+    """Let this process leave no core dump and, on Linux, no other process of its user read its memory.
+
+    Call it before the first secret is read. The process itself may still look at its own descriptors and
+    memory figures under /proc/self.
+    """
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+_LOOK_S = 1.0
+_CROWD = 50  # connections: as many have to have left since the last time
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own; others do without
+
+
+class Memory:
+    """Looks at a number of connections from time to time."""
+
+    def __init__(self, connections: Callable[[], int], system: System) -> None:
+        self._connections = connections
+        self._system = system
+
+    async def keep_small(self) -> None:
+        """Give memory back whenever many connections are gone, until cancelled."""
+        most = 0
+        while _trim is not None:
+            await self._system.sleep(_LOOK_S)
+            most = max(most, now := self._connections())
+            if most - now >= _CROWD:
+                most = now
+                await asyncio.to_thread(_trim, 0)
+
+
+WRITABLE_BY_OTHERS = 0o022
+
+
+def is_trusted(owner: int) -> bool:
+    """Return whether a file of this user is ours or root's."""
+    return owner in {os.geteuid(), 0}
+
+
+def foreign(owner: int) -> str:
+    """Return what is wrong with an owner who is not trusted, as it follows a file's name."""
+    return f"belongs to user {owner}, neither this one nor root"
+
+
+def folder_fault(folder: Path) -> tuple[str, str] | None:
+    """Return why others could replace what is in a folder, and how to mend it; None where they cannot.
+
+    In a sticky folder, such as /tmp, only the owner of an entry can replace it. Raises OSError.
+    """
+    found = folder.stat()
+    name = shlex.quote(os.fspath(folder))
+    if not is_trusted(found.st_uid):
+        return f"its folder {name} {foreign(found.st_uid)}", "use a folder of this user"
+    if found.st_mode & WRITABLE_BY_OTHERS and not found.st_mode & stat.S_ISVTX:
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        return f"others may write to its folder {name} (mode {mode})", f"chmod go-w {name}"
+    return None
+
+
+_STATUS_EVERY_S = 5.0
+
+
+class ServiceManager:
+    """The service manager of this process, if there is one."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        address = environ.get("NOTIFY_SOCKET", "")
+        self._address = f"\0{address[1:]}" if address.startswith("@") else address  # "@": it has no file
+        self._status = ""
+        is_watched = environ.get("WATCHDOG_PID", "") in ("", str(os.getpid()))
+        limit_us = environ.get("WATCHDOG_USEC", "") if is_watched else ""
+        self._watchdog_s = int(limit_us) / 1e6 if limit_us.isdecimal() else 0.0
+
+    def tell(self, *lines: str) -> None:
+        """Send assignments as sd_notify(3) lists them; what cannot be sent is logged."""
+        if not self._address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+                sock.setblocking(False)
+                sock.sendto("\n".join(lines).encode(), self._address)
+        except OSError as error:
+            log.warning("service_manager_not_told", what=lines[0], cause=error.strerror)
+
+    def tell_status(self, status: str) -> None:
+        """Set the line that `systemctl status` shows, unless it shows it already."""
+        if status != self._status:
+            self._status = status
+            self.tell(f"STATUS={' '.join(status.split())}")
+
+    async def keep_up(self, status: Callable[[], str], system: System) -> None:
+        """Keep the status true, and the watchdog quiet as long as the event loop turns."""
+        pause_s = min(self._watchdog_s / 2 or _STATUS_EVERY_S, _STATUS_EVERY_S)
+        while self._address:
+            self.tell_status(status())
+            if self._watchdog_s:
+                self.tell("WATCHDOG=1")
+            await system.sleep(pause_s)
+
+
+MISSING = "the package redis is missing"
+FIX = f"install redis, 5.2 or later, into {sys.prefix}"
+
+
+def is_installed() -> bool:
+    """Ask whether limits can be shared."""
+    return find_spec("redis") is not None

@@ -1,1 +1,0 @@
-"""Reads that commands send, past the line of the gateway."""

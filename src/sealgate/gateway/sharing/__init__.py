@@ -1,1 +1,0 @@
-"""Limits shared with other gateways through Redis: imported only where `limits.redis` is set."""
