@@ -1,4 +1,4 @@
-"""What sharing.lua does, in Python, for virtual time; tests/gateway/sharing/test_script.py holds the two together."""
+"""What sharing.lua does, in Python, for virtual time; gateway/sharing/test_script.py holds both together."""
 
 import json
 from collections.abc import Callable
