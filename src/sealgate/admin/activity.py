@@ -1,4 +1,4 @@
-"""What the last ten seconds were like: who spent how much of which key, how fast it was, what was limited."""
+"""What the last ten seconds were like: who spent what, how fast it was, and whether the exchange answers."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -124,7 +124,11 @@ class Failing:
 
 
 class Answering:
-    """A reader of outcomes."""
+    """A reader of outcomes.
+
+    It tells since when the exchange gives no answer, or only 5xx. One lost reply is no outage; some failures
+    in a row, with no answer among them, are.
+    """
 
     def __init__(self) -> None:
         self._failing: Failing | None = None

@@ -32,7 +32,11 @@ _SUSPECT = re.compile(
 
 
 def redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Blank what looks like a secret, by its name or by what stands before it. A structlog processor."""
+    """Blank what looks like a secret, by its name or by what stands before it. A structlog processor.
+
+    Nothing secret should come this far, as secrets are held in values that hide themselves; this is for the
+    day when somebody logs what a peer sent.
+    """
     for name, value in event.items():
         if name in _NAMES:
             event[name] = BLANK
@@ -61,7 +65,11 @@ class _Said:
 
 
 class Repeats:
-    """A structlog processor; it goes by the line's own `timestamp`, which must be there already."""
+    """A structlog processor; it goes by the line's own `timestamp`, which must be there already.
+
+    A warning that says the same again within a minute is counted, not written; the next one says how many
+    were left out.
+    """
 
     def __init__(self) -> None:
         self._said: OrderedDict[tuple[str, ...], _Said] = OrderedDict()

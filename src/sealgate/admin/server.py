@@ -1,4 +1,4 @@
-"""The admin address: the live page, metrics, health and status, to be read only.
+"""The admin address: the live page, metrics, health and status, to be read only; and the admin socket.
 
 Guarded against other sites' web pages as the bots' address is: an exact list of Host names, and no CORS
 header anywhere. Metrics and health answer to any Host once the address is not loopback, because a scraper in
@@ -138,6 +138,9 @@ def control_app(
 
     `document` is /status.json, as on the admin address. `caller_of` returns user and process at the other end
     of a Unix socket, None where they are not known.
+
+    It is served on a Unix socket that this user alone can reach, so that neither a web page nor another user
+    can halt or reload; who connects is checked all the same.
     """
     app = web.Application(middlewares=[_own_user_only(caller_of)], client_max_size=_LONGEST)
     app.add_routes(pages(status, metrics, document))

@@ -1,4 +1,4 @@
-"""The numbers that every request adds to, which traffic_metrics.py makes metrics of when somebody asks.
+"""The numbers that every request adds to, which metrics.py makes metrics of when somebody asks.
 
 The library's own counters check and lock for each number; these cost a quarter of that. One thread adds, and
 another may read meanwhile, copies of what grows.

@@ -1,4 +1,4 @@
-"""What went wrong lately, for the page and the log: one record for each key and kind, however often it came.
+"""What went wrong lately, for the page and the log: one record for each kind, however often it came.
 
 A record is over once the same worked: a request with the same key in the same lane was accepted since, of the
 same bot where the cause was what that one asked for. What comes and goes is over only after a quiet minute.
@@ -177,7 +177,11 @@ class Refused:
 
 
 class Refusals:
-    """A reader of outcomes. Its records are bounded by the bots, lanes and reasons that there are."""
+    """A reader of outcomes. Its records are bounded by the bots, lanes and reasons that there are.
+
+    A record counts from its first refusal until it is over: until a minute passed without another one, and a
+    request of the same bot and lane was not refused since.
+    """
 
     def __init__(self) -> None:
         self._by_bot: dict[str, dict[tuple[Lane | None, str], Refused]] = {}

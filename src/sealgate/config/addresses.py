@@ -136,7 +136,12 @@ class BaseUrl:
 
 
 def parse_base_url(value: object) -> BaseUrl:
-    """Parse and check a base URL; raise ValueError with the cause and the fix."""
+    """Parse and check a base URL; raise ValueError with the cause and the fix.
+
+    Its host and its path are put before every bot's path, so it must have one reading only: no user name, no
+    query, no fragment, no escapes and no dot segments. What has the form of a host, and no more, is proposed
+    with its scheme.
+    """
     parts = _split_url(value)
     if parts.username is not None or parts.password is not None:
         raise ValueError("holds a user name or a password; remove it, keys belong under [keys]")

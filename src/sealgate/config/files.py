@@ -30,7 +30,10 @@ def default_places(environ: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def why_not_private(folder: Path) -> str | None:
-    """Return why a folder is not this user's alone, None if it is. Raises OSError where there is none."""
+    """Return why a folder is not this user's alone, None if it is. Raises OSError where there is none.
+
+    Whoever could put a socket there would get the commands.
+    """
     found = folder.lstat()  # a link is refused: its owner may turn it
     if not stat.S_ISDIR(found.st_mode):
         return "is no folder"

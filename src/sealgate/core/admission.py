@@ -385,7 +385,13 @@ _MOST_ORIGINS = 1024
 
 
 class WrongTokens:
-    """One number for each origin: when all its wrong tokens are forgiven. The oldest are forgotten."""
+    """One number for each origin: when all its wrong tokens are forgiven. The oldest are forgotten.
+
+    After some in a row, the answer to each further one is held back. Only failures are: a right token passes
+    at once wherever it comes from, so that no program can lock out a bot behind the same address. What makes
+    guessing hopeless is the size of a token; this keeps a bot with an old token, or a guesser, from filling
+    log and time.
+    """
 
     def __init__(self) -> None:
         self._clear_at: OrderedDict[str, float] = OrderedDict()

@@ -1,4 +1,4 @@
-"""The exchange's clock, as an interval that must contain it.
+"""The exchange's clock, as an interval that must contain it; when to sample it, and jumps of this host's.
 
 A sample says: a reply that carried the server time S (cut off to a resolution R) was made between our sending
 and our receiving it. So S <= true server time at that moment < S + R, and the offset (server minus ours) lies
@@ -123,7 +123,12 @@ class Jump(StrEnum):
 
 
 def find_jump(before: SystemClocks, after: SystemClocks) -> Jump | None:
-    """Return what happened between two readings, None if nothing did."""
+    """Return what happened between two readings, None if nothing did.
+
+    All three clocks run at one rate, so where one has advanced otherwise than the others, something happened
+    to it. The server's time is kept on the clock that counts suspend, so neither jump harms a signature by
+    itself; both are reasons to take a fresh sample at once.
+    """
     elapsed = after.boot - before.boot
     if elapsed - (after.mono - before.mono) > _LEAST_S:
         return Jump.SUSPEND
@@ -154,6 +159,10 @@ class Sampling:
 
     `left` counts the samples left in the burst, `best_s` is half of the shortest round trip since it began,
     `failures` counts those in a row, and `stated_s` is the wait that the last one stated.
+
+    A burst, then at an interval, faster while the bound is poor: much wider than half of the shortest round
+    trip, which is the best that one sample can do. That is so after a step, a suspend or slow replies, not
+    where the network itself is slow. In trouble the gap doubles, and `Retry-After` is kept to.
     """
 
     left: int = BURST

@@ -19,6 +19,10 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
     """Return the seconds to wait, None where nothing usable is said.
 
     `server_now` is the server's time in epoch seconds, because a date is by the server's clock.
+
+    What it says is never shortened. What it cannot mean (negative, not a number, a date in the past, more
+    than a year, as where the time of day stands in the place of a wait) counts as absent, so that the backoff
+    decides.
     """
     if value is None:
         return None

@@ -254,7 +254,11 @@ Read = TypeVar("Read")
 
 
 class RecentReads(Generic[Read]):
-    """Reads by what makes them alike, the oldest first. Times are readings of one clock, in seconds."""
+    """Reads by what makes them alike, the oldest first. Times are readings of one clock, in seconds.
+
+    One answers identical ones for as long as its route's `share_s` allows, from the moment it was sent: while
+    it is under way, and then by its reply, if that is kept.
+    """
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes

@@ -190,7 +190,11 @@ class Forecast(NamedTuple):
 
 
 def forecast(use: Use) -> Forecast:
-    """Say when the next 429 is to be expected."""
+    """Say when the next 429 is to be expected.
+
+    A limit of `n` per window that sees `rate` requests a second settles at `rate * window` used. Where that
+    is below `n`, it is never full; else the use grows by what comes in less what leaves the window.
+    """
     if use.pause_s > 0:
         return Forecast(None, f"paused for {use.pause_s:.1f} s more")
     if use.spent_s > 0:

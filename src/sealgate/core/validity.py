@@ -1,4 +1,4 @@
-"""X-Gateway-Valid-Ms: until when an order may execute. The exchange itself sees to it, by the timestamp.
+"""The timestamps of one key, and X-Gateway-Valid-Ms: until when an order may execute, held by its timestamp.
 
 The order is dated back, so that its timestamp is too old once the time is over. That end is fixed when the
 head is read, and by the exchange's clock with the first attempt: no resend, and no sample, extends it.
@@ -24,6 +24,9 @@ class Stamps:
     Of each it knows the latest, and a stretch of free ones before: those between `floor` and `low`, which are
     taken themselves. The stretch is what is left below the first of a run, until that is too old, and then
     the largest gap since.
+
+    Equal requests of one millisecond would be signed alike, and an exchange that looks for replays would
+    refuse the second. It takes a free millisecond before: exchanges tolerate old, not future.
     """
 
     def __init__(self) -> None:

@@ -122,7 +122,11 @@ class Permit:
 
 
 class RateScheduler:
-    """The line of one key. `sharing` is set where other gateways use the key, too."""
+    """The line of one key. `sharing` is set where other gateways use the key, too.
+
+    The pacer decides and this obeys: it keeps a future for each claim in line, and one timer for when the
+    pacer wants to be asked again.
+    """
 
     def __init__(self, pacer: "Pacer | MemberPacer", system: System) -> None:
         self._pacer = pacer

@@ -139,7 +139,10 @@ class ProbeSpec:
 
 
 class Discovery:
-    """One search. Raises SecretError. `clock_trouble` says why the exchange's time is not known, if so."""
+    """One search. Raises SecretError. `clock_trouble` says why the exchange's time is not known, if so.
+
+    It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
+    """
 
     def __init__(self, config: Config, errand: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
         self._config = config

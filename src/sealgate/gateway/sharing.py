@@ -34,7 +34,11 @@ _US = 1_000_000
 
 
 class Table:
-    """One gateway's place at the table of `tag`, a name that all gateways on the key derive alike."""
+    """One gateway's place at the table of `tag`, a name that all gateways on the key derive alike.
+
+    Nothing here waits longer than `TIMEOUT_S` for Redis, and nothing is tried twice: who gets no answer goes
+    alone.
+    """
 
     def __init__(self, url: str, tag: str, me: str) -> None:
         self._url = url
@@ -134,7 +138,11 @@ log = structlog.get_logger("sealgate.sharing")
 
 
 class Sharer:
-    """The `sharing` of a scheduler."""
+    """The `sharing` of a scheduler.
+
+    No request waits here. A visit to Redis takes all that there is to tell; what is new meanwhile goes with
+    the next one, so a slow Redis makes fewer visits and not a queue of them.
+    """
 
     def __init__(
         self, alias: str, seat: Seat, table: Table, scheduler: RateScheduler, system: System

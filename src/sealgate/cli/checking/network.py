@@ -95,8 +95,8 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
         return told("limits.redis", str(error))
     if url is None:
         return None
-    if not machine.is_installed():
-        return fail("limits.redis", machine.MISSING, machine.FIX)
+    if not machine.has_redis():
+        return fail("limits.redis", machine.REDIS_MISSING, machine.REDIS_FIX)
     from sealgate.gateway.sharing import TROUBLE, Table
 
     try:

@@ -3,9 +3,9 @@
 bots.py      the four bots: example code for your own; each holds a plain HTTP client
 stage.py     the programs that it all runs on: two sandboxes and a gateway, with a configuration
 children.py  child processes, which never outlive the demo
-tally.py     what the bots count, and what the exchanges' journals and the gateway's status say
-screen.py    the table, live or in plain lines, and the contrast at the end
-show.py      the whole, from start to end: the same bots twice
+tally.py     what the bots count, what journals and status say, and the contrast at the end
+scene.py     the same bots on both ways, and how they stand
+show.py      the whole, from start to end: the table, live or in plain lines, and the contrast
 """
 
 import click

@@ -1,4 +1,4 @@
-"""The scene at one moment: both teams, the exchanges' journals, the key and the clock."""
+"""The same four bots on two ways to the exchange, with Sealgate and without, and how they stand."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a bot counts: its requests, and how long it waited for them."""
+"""What the bots count, what the exchanges' journals and the gateway say, and the contrast of it all at the end."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -166,7 +166,11 @@ class Figures:
 
 
 def figures(count: Count, windows: range, window_s: float, tallies: Mapping[str, Tally]) -> Figures:
-    """Put one team's figures together."""
+    """Put one team's figures together.
+
+    Requests accepted per second are taken over whole windows of the limit, the same ones for both teams. The
+    window in which the bots started is left out: who fills it at its end would seem to exceed the limit.
+    """
     in_windows = sum(count.by_window.get(window, 0) for window in windows)
     return Figures(
         longest_cancel_s=round(max(bot.longest_cancel_s for bot in tallies.values()), 3),

@@ -1,4 +1,4 @@
-"""The journal's file: made readable by its owner only, and checked before it is used."""
+"""The journal's file and tables: readable by its owner only, checked before use, locked by one gateway."""
 
 import errno
 import fcntl
@@ -267,6 +267,9 @@ class Lock:
     """Held by the one gateway that uses a journal, until it ends in whatever way.
 
     Raises JournalError where another has it, or where it cannot be had.
+
+    SQLite holds POSIX locks on the journal, and closing any other descriptor of the same file would drop
+    those.
     """
 
     def __init__(self, file: Path) -> None:

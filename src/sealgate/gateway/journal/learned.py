@@ -1,4 +1,4 @@
-"""What was learned of each key's limit.
+"""What outlives a restart beside the orders: what was learned of each key's limit, and halts.
 
 Writing is done in a thread, because a disk may be slow; a disk that refuses costs the memory of the limits,
 never a request.
@@ -130,6 +130,8 @@ class HaltsTable:
     """The table in a file that `prepare` made; each call opens it.
 
     Raises JournalError where that is not possible.
+
+    It is rewritten whole each time, and synced: a power cut must not let orders go that were halted.
     """
 
     def __init__(self, file: Path) -> None:

@@ -23,7 +23,14 @@ _AT_ONCE = 100  # rows of one transaction
 
 
 class Shedding:
-    """One round. The rows are counted once, at its start, and kept count of from then on."""
+    """One round. The rows are counted once, at its start, and kept count of from then on.
+
+    First go replies: a key without its reply is still spent. Then settled orders without an Idempotency-Key,
+    which nobody asks for again. Then settled ones with a key, oldest first, of the bot that has most rows: so
+    nothing that one bot does makes another's keys forgotten while that one has less. Rows in doubt count for
+    their bot there, but never go; where the bot with most rows has nothing else, the file may exceed its
+    bound.
+    """
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -101,7 +108,7 @@ class Ledger:
     def look_after(self, wall: float) -> None:
         """Sync what was written, prune, and see what others did with the file.
 
-        `wall`, epoch seconds, is the time to which ages are counted (ages.py).
+        `wall`, epoch seconds, is the time to which ages are counted (`Ages`).
         """
         database = self._database()
         # The automatic one would come in the middle of some order's transaction.

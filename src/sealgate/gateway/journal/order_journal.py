@@ -147,7 +147,11 @@ class OrdersInDoubt:
 
 @contextmanager
 def orders_in_doubt(file: Path) -> Iterator[OrdersInDoubt]:
-    """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt."""
+    """Open a journal that a gateway has made. Raises JournalError: a damaged one may hide orders in doubt.
+
+    While a gateway runs, what it has under way is not in doubt; after its end it is. WAL lets both have the
+    file.
+    """
     if not file.is_file():
         raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
     with told(file), closing(connect(file)) as database:

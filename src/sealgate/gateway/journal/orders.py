@@ -1,8 +1,9 @@
-"""What is done with the table of orders.
+"""The table of orders: an order is whatever is not a read. State `sent` is in doubt at the next start.
 
 A row is written whole each time: as `sent` before the first byte of each attempt, and with its ending after
 the last one. So a write that failed is simply done again later, and the same statement serves all. Rows in
-doubt are never pruned.
+doubt are never pruned. No secret is kept, the body of an order only until it is known how that ended, and its
+reply only where an Idempotency-Key may ask for it again.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What is known of one API key while the gateway runs, and what it signs with."""
+"""One API key while the gateway runs: what it signs with, and the signed bytes of one attempt."""
 
 import hmac
 from collections.abc import Callable, Mapping

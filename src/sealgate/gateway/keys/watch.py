@@ -13,7 +13,11 @@ from sealgate.gateway.platform.system import System
 
 
 class Debounce:
-    """Tells each change once. `baseline` is what was there at the start; states are compared by equality."""
+    """Tells each change once. `baseline` is what was there at the start; states are compared by equality.
+
+    A secret may be written in several steps (truncated, filled, renamed, its link swapped), and nobody says
+    which was the last. So a change counts once two looks in a row saw the same.
+    """
 
     def __init__(self, baseline: object) -> None:
         self._known = self._last = baseline

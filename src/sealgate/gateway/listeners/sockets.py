@@ -103,6 +103,9 @@ def bind_unix(path: Path, setting: str, group: int | None = None) -> UnixSocket:
 
     A socket that a dead program left there is removed; nothing else is. A folder that is not there is made
     for us alone, or for us and the group.
+
+    The folder matters as much as the socket: who may write there can put another socket in its place, to
+    which bots would then send their tokens.
     """
     try:
         if not path.parent.exists():

@@ -24,7 +24,12 @@ _State = tuple[tuple[int, int, int] | None, ...]
 
 
 class ServerTls:
-    """The context of the listener. Raises StartError where there is none to begin with."""
+    """The context of the listener. Raises StartError where there is none to begin with.
+
+    Certificates are short-lived, and whoever renews them writes the files anew. So the files are looked at
+    before each handshake, and loaded when they have changed; what cannot be loaded leaves the old ones in
+    use.
+    """
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
@@ -116,7 +121,11 @@ _PAUSE_S = 1.0  # where the next accept would fail, too
 
 
 class TlsListener:
-    """Accepts, shakes hands within `handshake_s`, and hands over to the server."""
+    """Accepts, shakes hands within `handshake_s`, and hands over to the server.
+
+    Connections are accepted by hand, so that a peer that has not finished the handshake counts as a
+    connection, too, and is given up after a while.
+    """
 
     def __init__(self, server: BotServer, tls: ServerTls, handshake_s: float, system: System) -> None:
         self._tls = tls

@@ -33,6 +33,9 @@ def room_for_bots(wanted: int, upstream: int) -> int:
     """Raise the limit as far as the system lets us; return how many bots may be connected at a time.
 
     `wanted` is `listen.max_connections`, `upstream` the most connections to the exchange.
+
+    Each bot's connection is a descriptor, each connection to the upstream another, each reader of the admin
+    address a third. A process that has none left can neither accept nor connect, so each side has its share.
     """
     limit, room = grantable(wanted, upstream)
     _raise_to(limit)
@@ -92,7 +95,11 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own; others d
 
 
 class Memory:
-    """Looks at a number of connections from time to time."""
+    """Looks at a number of connections from time to time.
+
+    glibc keeps what was freed between two blocks that are still in use. After a thousand connections with
+    large heads that is most of what these took, and where memory is bounded others then get no more.
+    """
 
     def __init__(self, connections: Callable[[], int], system: System) -> None:
         self._connections = connections
@@ -126,6 +133,8 @@ def folder_fault(folder: Path) -> tuple[str, str] | None:
     """Return why others could replace what is in a folder, and how to mend it; None where they cannot.
 
     In a sticky folder, such as /tmp, only the owner of an entry can replace it. Raises OSError.
+
+    One rule for sockets, secrets and the journal: who may write to a folder can replace what is in it.
     """
     found = folder.stat()
     name = shlex.quote(os.fspath(folder))
@@ -178,10 +187,10 @@ class ServiceManager:
             await system.sleep(pause_s)
 
 
-MISSING = "the package redis is missing"
-FIX = f"install redis, 5.2 or later, into {sys.prefix}"
+REDIS_MISSING = "the package redis is missing"
+REDIS_FIX = f"install redis, 5.2 or later, into {sys.prefix}"
 
 
-def is_installed() -> bool:
+def has_redis() -> bool:
     """Ask whether limits can be shared."""
     return find_spec("redis") is not None

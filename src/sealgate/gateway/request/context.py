@@ -1,4 +1,4 @@
-"""One request under way: its record, and what the pipeline has to know of it until it ends."""
+"""Requests in flight: the record of each, and what the pipeline has to know of it until it ends."""
 
 import asyncio
 import contextlib

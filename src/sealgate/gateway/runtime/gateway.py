@@ -204,7 +204,11 @@ _LOCAL = "local"  # the bot of a configuration without any
 
 
 class Controls:
-    """The three commands of one gateway."""
+    """The three commands of one gateway.
+
+    A name that is not known is refused rather than taken: who halts a bot must not be left with a typing
+    error that halted nobody.
+    """
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway

@@ -76,7 +76,11 @@ class TrialError(Exception):
 
 
 class Trial:
-    """Tries what a pipeline brings that an old generation did not have."""
+    """Tries what a pipeline brings that an old generation did not have.
+
+    What the exchange refuses is an error; where it cannot be reached, or its answer says nothing, that is
+    logged.
+    """
 
     def __init__(self, new: Deliverer, old: Generation, system: System) -> None:
         self._new = new

@@ -1,4 +1,4 @@
-"""What a gateway has but one of: it stays over a reload, and each generation uses it in turn."""
+"""What a gateway has but one of, which stays over a reload, and the generations that use it in turn."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -39,6 +39,9 @@ def build_generation(
     """Make all parts inside a running loop, but for those of the `old` generation that stay as they are.
 
     Raises StartError where limits are to be shared and what that takes is not installed.
+
+    One that follows another takes over what has not changed: what was learned of a key's limit, the clock,
+    the connections.
     """
     upstream = _upstream(destination_of(config, parts.ca_digest), old)
     clock, clock_keeper = _clock(config, upstream, system, old)
@@ -100,9 +103,9 @@ def _maker(config: Config, parts: Parts, alias: str, system: System) -> Callable
     settings, url = pacing_of(config), parts.redis
     if url is None:
         return lambda: RateScheduler(Pacer(settings, system.chance), system)
-    if not machine.is_installed():
-        raise StartError(f"limits.redis: {machine.MISSING}; {machine.FIX}, or take it out")
-    from sealgate.gateway.sharing import shared_scheduler  # noqa: PLC0415 - see redis_extra.py
+    if not machine.has_redis():
+        raise StartError(f"limits.redis: {machine.REDIS_MISSING}; {machine.REDIS_FIX}, or take it out")
+    from sealgate.gateway.sharing import shared_scheduler  # noqa: PLC0415 - redis is an extra
 
     return lambda: shared_scheduler(alias, subject(config, alias), url, settings, system)
 

@@ -1,4 +1,4 @@
-"""The exchange's address, and how connections to it are made, from the configuration."""
+"""The exchange's address, TLS to it, and what can go wrong with a connection, in words."""
 
 import os
 import socket
@@ -96,7 +96,10 @@ TRANSPORT_ERRORS = (aiohttp.ClientError, OSError, EOFError, ReplyError)
 
 
 def describe(error: BaseException) -> str:
-    """Say in a few words what went wrong."""
+    """Say in a few words what went wrong.
+
+    The words never repeat what the peer sent.
+    """
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"cannot connect to {error.host}:{error.port}: {_cause(error.certificate_error)}"
     if isinstance(error, aiohttp.ClientConnectorError):

@@ -33,7 +33,12 @@ _CANCEL, _ORDER, _READ = Lane  # names that cost no look-up
 
 
 class ConnectionSlots:
-    """The places. `enter` one, and `leave` it with the same lane."""
+    """The places. `enter` one, and `leave` it with the same lane.
+
+    Slow reads leave a place for orders, and neither takes one from cancels: reads get three quarters of
+    `size`, reads and orders together all of it, and cancels some more. Orders that hang, at the exchange or
+    because the journal's disk does not answer, leave an eighth for reads.
+    """
 
     def __init__(self, size: int) -> None:
         eighth = max(1, size // 8)
