@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, Never
+from typing import Annotated, Any, Literal, Never
 
 from pydantic import (
     AfterValidator,
@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -42,6 +43,7 @@ from sealgate.config.names import (
     split_match,
 )
 from sealgate.config.quantities import (
+    PERMISSIONS,
     KnownLimit,
     parse_aliases,
     parse_amount,
@@ -62,19 +64,55 @@ from sealgate.config.references import parse_reference
 from sealgate.config.venues import default_venue, filled, parse_venue
 from sealgate.core.venues.venue import Venue
 
-OptionalAddress = Annotated[Address | None, PlainValidator(parse_optional_address)]
-Hosts = Annotated[tuple[str, ...], PlainValidator(parse_hosts)]
-Seconds = Annotated[float, PlainValidator(parse_seconds)]
-SecondsOrZero = Annotated[float, PlainValidator(parse_seconds_or_zero)]
-Count = Annotated[int, PlainValidator(parse_count)]
-Weight = Annotated[float, PlainValidator(parse_weight)]
-Size = Annotated[int, PlainValidator(parse_size)]
-Uid = Annotated[int, PlainValidator(parse_uid)]
-PemFile = Annotated[Path | None, PlainValidator(parse_pem_file)]
-CaFile = Annotated[Path | None, PlainValidator(parse_ca_file)]
-Reference = Annotated[str, PlainValidator(parse_reference)]
-Name = Annotated[str, AfterValidator(parse_name)]
-Permissions = Annotated[frozenset[str], PlainValidator(parse_permissions)]
+Schema = dict[str, Any]
+
+NAME = "^[A-Za-z0-9_-]{1,32}$"
+_TEXT: Schema = {"type": "string"}
+
+
+def _text(pattern: str) -> Schema:
+    return {"type": "string", "pattern": pattern}
+
+
+def _list(member: Schema, **more: object) -> Schema:
+    return {"type": "array", "items": member, "uniqueItems": True, **more}
+
+
+_PATH = _text("^(/[A-Za-z0-9._~-]+)*$")
+_POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
+_COUNT: Schema = {"type": "integer", "minimum": 1}
+_AMOUNT: Schema = {"anyOf": [_text(r"^[0-9]{1,40}(\.[0-9]{1,40})?$"), _COUNT]}
+
+# What the file may hold, for editors, beside what reads it.
+OptionalAddress = Annotated[
+    Address | None,
+    PlainValidator(parse_optional_address),
+    WithJsonSchema(_text(r"^$|^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}$")),
+]
+Hosts = Annotated[tuple[str, ...], PlainValidator(parse_hosts), WithJsonSchema(_list(_TEXT, minItems=1))]
+Seconds = Annotated[float, PlainValidator(parse_seconds), WithJsonSchema(_POSITIVE)]
+SecondsOrZero = Annotated[
+    float, PlainValidator(parse_seconds_or_zero), WithJsonSchema({"type": "number", "minimum": 0})
+]
+Count = Annotated[int, PlainValidator(parse_count), WithJsonSchema(_COUNT)]
+Weight = Annotated[float, PlainValidator(parse_weight), WithJsonSchema({**_POSITIVE, "maximum": 100})]
+Size = Annotated[
+    int,
+    PlainValidator(parse_size),
+    WithJsonSchema({"anyOf": [_COUNT, _text("^[0-9]{1,15} *([KkMmGg][Ii]?)?[Bb]?$")]}),
+]
+Uid = Annotated[int, PlainValidator(parse_uid), WithJsonSchema({"type": "integer", "minimum": 0})]
+PemFile = Annotated[Path | None, PlainValidator(parse_pem_file), WithJsonSchema(_TEXT)]
+CaFile = Annotated[Path | None, PlainValidator(parse_ca_file), WithJsonSchema(_TEXT)]
+Reference = Annotated[
+    str, PlainValidator(parse_reference), WithJsonSchema(_text("^(file|env|cmd|systemd|keyring):."))
+]
+Name = Annotated[str, AfterValidator(parse_name), WithJsonSchema(_text(NAME))]
+Permissions = Annotated[
+    frozenset[str],
+    PlainValidator(parse_permissions),
+    WithJsonSchema(_list({"type": "string", "enum": list(PERMISSIONS)}, minItems=1)),
+]
 Permission = Literal["read", "trade", "keys"]
 
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
@@ -87,108 +125,214 @@ class _Table(BaseModel):
 class Listen(_Table):
     """Where bots connect. `unix_group` is the group's number; without a `client_ca` no client certificate."""
 
-    tcp: OptionalAddress = Address("127.0.0.1", 8787)
-    unix: Annotated[Path | None, PlainValidator(parse_socket)] = None
-    unix_mode: Literal["0600", "0660"] = "0600"
-    unix_group: Annotated[int | None, PlainValidator(parse_group)] = None
-    hosts: Hosts = _LOOPBACK_HOSTS
-    max_body: Size = 1024**2
-    head_timeout: Seconds = 10.0
-    body_timeout: Seconds = 10.0
-    max_connections: Count = 1000
-    tls_cert: PemFile = None
-    tls_key: PemFile = None
-    client_ca: CaFile = None
-    drain: SecondsOrZero = 3.0
+    tcp: OptionalAddress = Field(
+        default=Address("127.0.0.1", 8787), description='Where bots connect, host:port; "" turns it off.'
+    )
+    unix: Annotated[Path | None, PlainValidator(parse_socket), WithJsonSchema(_TEXT)] = Field(
+        default=None, description="A Unix socket for bots."
+    )
+    unix_mode: Literal["0600", "0660"] = Field(
+        default="0600", description="0660 also admits listen.unix_group."
+    )
+    unix_group: Annotated[
+        int | None, PlainValidator(parse_group), WithJsonSchema({"type": ["string", "integer"]})
+    ] = Field(default=None, description="A group, by name or number.")
+    hosts: Hosts = Field(
+        default=_LOOPBACK_HOSTS, description="Accepted names in the Host header, with any port."
+    )
+    max_body: Size = Field(default=1024**2, description="The largest body of a request.")
+    head_timeout: Seconds = Field(
+        default=10.0, description="Seconds that a bot may take to send a request's head."
+    )
+    body_timeout: Seconds = Field(default=10.0, description="Seconds that a bot may take to send its body.")
+    max_connections: Count = Field(default=1000, description="Open connections of bots.")
+    tls_cert: PemFile = Field(
+        default=None, description="PEM file with certificate and chain: HTTPS for bots."
+    )
+    tls_key: PemFile = Field(default=None, description="PEM file with its key, readable by you alone.")
+    client_ca: CaFile = Field(
+        default=None, description="PEM file of authorities: bots must have a certificate from one of them."
+    )
+    drain: SecondsOrZero = Field(
+        default=3.0, description="Seconds after SIGTERM in which reads and cancels still pass."
+    )
 
 
 class Admin(_Table):
     """Where metrics and health are read, and commands are taken. `unix` is "off", or None for the default."""
 
-    tcp: OptionalAddress = Address("127.0.0.1", 8788)
-    hosts: Hosts = _LOOPBACK_HOSTS
-    unix: Annotated[Path | str | None, PlainValidator(parse_admin_socket)] = None
+    tcp: OptionalAddress = Field(
+        default=Address("127.0.0.1", 8788),
+        description='Where the live page, metrics and health are read; "" turns it off.',
+    )
+    hosts: Hosts = Field(
+        default=_LOOPBACK_HOSTS, description="Accepted names in the Host header of the admin address."
+    )
+    unix: Annotated[Path | str | None, PlainValidator(parse_admin_socket), WithJsonSchema(_TEXT)] = Field(
+        default=None,
+        description='Socket for halt, resume and reload; "" is the default place, "off" is none.',
+    )
 
 
 class Upstream(_Table):
     """How the exchange is reached. `prefix` has no slash at its end; "" is everything."""
 
-    prefix: Annotated[str, PlainValidator(parse_prefix)] = ""
-    connect_timeout: Seconds = 3.0
-    total_timeout: Seconds = 10.0
-    max_connections: Count = 32
-    keep_alive: Seconds = 15.0
-    warm: bool = True
-    ca_file: CaFile = None
+    prefix: Annotated[
+        str,
+        PlainValidator(parse_prefix),
+        WithJsonSchema(_text("^/([A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*/*)?$")),
+    ] = Field(default="", description="Before every path: forwarded, but not signed.")
+    connect_timeout: Seconds = Field(default=3.0, description="Seconds for one connection.")
+    total_timeout: Seconds = Field(default=10.0, description="Seconds for one attempt.")
+    max_connections: Count = Field(
+        default=32, description="Connections to the exchange; with 1, reads wait behind an order that hangs."
+    )
+    keep_alive: Seconds = Field(default=15.0, description="Seconds that an idle connection is kept.")
+    warm: bool = Field(default=True, description="Keep one connection open at all times.")
+    ca_file: CaFile = Field(
+        default=None, description="PEM file of authorities to trust instead of the system's."
+    )
 
 
 class Signing(_Table):
     """What of the venue's file is another way here; None: nothing. `Config.venue` has it in."""
 
-    header_prefix: Annotated[str | None, PlainValidator(parse_header_prefix)] = None
-    encoding: Literal["hex", "HEX", "base64", "base64url"] | None = None
-    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] | None = None
-    target: Literal["path", "path_and_query"] | None = None
+    header_prefix: Annotated[
+        str | None,
+        PlainValidator(parse_header_prefix),
+        WithJsonSchema(_text(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")),
+    ] = Field(default=None, description="The common start of the three signing headers.")
+    encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
+        default=None, description="How the signature is written."
+    )
+    secret_is: Literal["utf8", "hex", "base64", "sha256hex"] | None = Field(
+        default=None, description="How the stored secret becomes the HMAC's key."
+    )
+    target: Literal["path", "path_and_query"] | None = Field(
+        default=None, description="path_and_query signs what follows the ?, too."
+    )
 
 
 class Clock(_Table):
     """How the exchange's time is followed. `path` is "" where nothing says it."""
 
-    path: Annotated[str, PlainValidator(parse_optional_path)] = ""
-    field: Annotated[str, PlainValidator(parse_pointer)] = ""
-    interval: Seconds = 30.0
-    grace: SecondsOrZero = 10.0
-    required: bool = True
+    path: Annotated[str, PlainValidator(parse_optional_path), WithJsonSchema(_PATH)] = Field(
+        default="", description='The path of the exchange\'s time; "" if it has none.'
+    )
+    field: Annotated[str, PlainValidator(parse_pointer), WithJsonSchema(_text("^(/([^~/]|~[01])*)*$"))] = (
+        Field(default="", description='JSON pointer to the time in the reply; "" finds it.')
+    )
+    interval: Seconds = Field(default=30.0, description="Seconds between two samples.")
+    grace: SecondsOrZero = Field(
+        default=10.0, description="Seconds without a first sample until the log says so; see clock.required."
+    )
+    required: bool = Field(
+        default=True, description="false: sign by this machine's clock while the exchange's is not known."
+    )
 
 
 class Limits(_Table):
     """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
 
-    known: Annotated[tuple[KnownLimit, ...], PlainValidator(parse_known_limits)] = ()
-    replay_429: Literal["all", "reads", "none"] = "all"
-    max_wait: SecondsOrZero = 30.0
-    queue: Count = 1000
-    redis: Annotated[str, PlainValidator(parse_redis)] = ""
+    known: Annotated[
+        tuple[KnownLimit, ...],
+        PlainValidator(parse_known_limits),
+        WithJsonSchema(_list(_text(r"^ *[0-9]{1,9} */ *([0-9]{1,6}(\.[0-9]{1,3})?)? *(ms|s|m|h) *$"))),
+    ] = Field(default=(), description='Published limits, such as ["1200/60s"]; others are learned.')
+    replay_429: Literal["all", "reads", "none"] = Field(
+        default="all", description="What is sent again after a 429."
+    )
+    max_wait: SecondsOrZero = Field(
+        default=30.0, description="The longest a request may wait in the gateway, in seconds."
+    )
+    queue: Count = Field(default=1000, description="How many requests of one key may wait at once.")
+    redis: Annotated[
+        str,
+        PlainValidator(parse_redis),
+        WithJsonSchema(_text("^$|^(rediss?|unix)://[^ ]+$|^(file|env|cmd|systemd|keyring):.")),
+    ] = Field(
+        default="", description="Redis that shares limits between gateways: a URL, or a reference to one."
+    )
 
 
 class Log(_Table):
     """What is logged, and how."""
 
-    level: Literal["debug", "info", "warning", "error"] = "info"
-    format: Literal["auto", "console", "json"] = "auto"
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="info logs every request; warning logs only problems."
+    )
+    format: Literal["auto", "console", "json"] = Field(
+        default="auto", description="How it is logged; auto is console on a terminal, else json."
+    )
 
 
 class Journal(_Table):
     """What outlives the process; without a file nothing does. `keep` holds for replies in memory too."""
 
-    file: Annotated[Path | None, PlainValidator(parse_journal_file)] = None
-    keep: Seconds = 86400.0
-    max_size: Size = 64 * 1024**2
-    on_failure: Literal["refuse", "continue"] = "refuse"
+    file: Annotated[Path | None, PlainValidator(parse_journal_file), WithJsonSchema(_TEXT)] = Field(
+        default=None,
+        description="SQLite file that survives a crash: orders in doubt, replies, learned limits.",
+    )
+    keep: Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
+    max_size: Size = Field(
+        default=64 * 1024**2, description="Beyond it replies are forgotten first, orders in doubt never."
+    )
+    on_failure: Literal["refuse", "continue"] = Field(
+        default="refuse", description="What happens to orders while the file cannot be written."
+    )
 
 
 class Key(_Table):
     """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
 
-    api_key: Annotated[str, PlainValidator(parse_api_key)]
-    secret: Reference
-    passphrase: Reference | None = None
-    uid: Annotated[str, PlainValidator(parse_key_uid)] = ""
-    session: Reference | None = None
-    recv_window_ms: Count = 5000
-    account: Name | None = None
+    api_key: Annotated[str, PlainValidator(parse_api_key), WithJsonSchema(_text("^[!-~]{1,512}$"))] = Field(
+        description="The public part of the key."
+    )
+    secret: Reference = Field(
+        description="A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret."
+    )
+    passphrase: Reference | None = Field(
+        default=None, description="A reference to its passphrase, if the venue requires one."
+    )
+    uid: Annotated[str, PlainValidator(parse_key_uid), WithJsonSchema({"type": ["string", "integer"]})] = (
+        Field("", description="The account's id or memo, if the venue requires one.")
+    )
+    session: Reference | None = Field(
+        default=None, description="A reference to its session token, which is used to read the key's expiry."
+    )
+    recv_window_ms: Count = Field(
+        default=5000, description="How long the exchange accepts this key's timestamps, in milliseconds."
+    )
+    account: Name | None = Field(
+        default=None,
+        description="A name for its account: keys with the same name share limits counted by account.",
+    )
 
 
 class Policy(_Table):
     """What a bot's orders may be; None: no such rule. `max_size` is one amount, or a table by symbol."""
 
-    symbols: Annotated[tuple[str, ...], PlainValidator(parse_symbols)] = ()
-    max_size: Annotated[Decimal | Mapping[str, Decimal] | None, PlainValidator(parse_amounts)] = None
-    max_notional: Annotated[Decimal | None, PlainValidator(parse_amount)] = None
-    max_orders_per_minute: Count | None = None
-    max_orders_per_day: Count | None = None
-    reduce_only: bool = False
-    observe: bool = False
+    symbols: Annotated[
+        tuple[str, ...], PlainValidator(parse_symbols), WithJsonSchema(_list(_TEXT, minItems=1))
+    ] = Field(default=(), description="What it may order, as the exchange writes it; all else is refused.")
+    max_size: Annotated[
+        Decimal | Mapping[str, Decimal] | None,
+        PlainValidator(parse_amounts),
+        WithJsonSchema({"anyOf": [*_AMOUNT["anyOf"], {"type": "object", "additionalProperties": _AMOUNT}]}),
+    ] = Field(default=None, description="The largest size of an order, as text, or a table by symbol.")
+    max_notional: Annotated[Decimal | None, PlainValidator(parse_amount), WithJsonSchema(_AMOUNT)] = Field(
+        default=None, description="The largest size x price of an order, as text."
+    )
+    max_orders_per_minute: Count | None = Field(
+        default=None, description="How many orders may pass within any 60 s."
+    )
+    max_orders_per_day: Count | None = Field(
+        default=None, description="How many may pass within any 24 h; with a journal, over restarts."
+    )
+    reduce_only: bool = Field(default=False, description="Only orders that say that they reduce a position.")
+    observe: bool = Field(
+        default=False, description="true counts what would be refused, and refuses nothing."
+    )
 
     @property
     def is_set(self) -> bool:
@@ -199,23 +343,43 @@ class Policy(_Table):
 class Bot(_Table):
     """A client: what it proves itself by, its keys as written (see `Config.keys_of`), its permissions."""
 
-    token: Reference | None = None
-    uid: Uid | None = None
-    key: Name | None = None
-    keys: Annotated[tuple[str, ...], PlainValidator(parse_aliases)] = ()
-    may: Permissions = frozenset({"read", "trade"})
-    weight: Weight = 1.0
+    token: Reference | None = Field(
+        default=None, description="A reference to its token; `sealgate token new` makes one."
+    )
+    uid: Uid | None = Field(default=None, description="Its user on the Unix socket, instead of a token.")
+    key: Name | None = Field(default=None, description="Its alias under [keys], where there are several.")
+    keys: Annotated[
+        tuple[str, ...], PlainValidator(parse_aliases), WithJsonSchema(_list(_text(NAME), minItems=1))
+    ] = Field(default=(), description="The keys that it may choose from; the first is the default.")
+    may: Permissions = Field(
+        default=frozenset({"read", "trade"}),
+        description="Add keys only for bots that manage API keys or withdraw.",
+    )
+    weight: Weight = Field(default=1.0, description="Its share when the limit is short.")
     policy: Policy = Policy()
 
 
 class Route(_Table):
     """A row for the route table: what it changes of the rule that would hold without it."""
 
-    match: Annotated[str, PlainValidator(parse_match)]
-    needs: Permission | None = None
-    lane: Literal["cancel", "order", "read"] | None = None
-    cost: Count | None = None
-    share_s: SecondsOrZero | None = None
+    match: Annotated[
+        str,
+        PlainValidator(parse_match),
+        WithJsonSchema(_text(r"^(GET|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+$")),
+    ] = Field(description="METHOD and path, with {placeholders}.")
+    needs: Permission | None = Field(
+        default=None, description="With read it is also sent again after a lost reply."
+    )
+    lane: Literal["cancel", "order", "read"] | None = Field(
+        default=None, description="cancel goes before order, order before read."
+    )
+    cost: Count | None = Field(
+        default=None, description="More than 1 where the exchange counts it as several requests."
+    )
+    share_s: SecondsOrZero | None = Field(
+        default=None,
+        description="The reply to an identical read may be this old; 0: only reads that wait go as one.",
+    )
 
     @property
     def method(self) -> str:
@@ -244,8 +408,13 @@ class Config(BaseSettings):
         frozen=True, extra="forbid", hide_input_in_errors=True, case_sensitive=True
     )
 
-    venue: Annotated[Venue, PlainValidator(parse_venue)] = Field(default_factory=default_venue)
-    base_url: Annotated[BaseUrl, PlainValidator(parse_base_url)]
+    venue: Annotated[Venue, PlainValidator(parse_venue), WithJsonSchema(_TEXT)] = Field(
+        default_factory=default_venue,
+        description="The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
+    )
+    base_url: Annotated[
+        BaseUrl, PlainValidator(parse_base_url), WithJsonSchema(_text("^https?://[^@?#\\s]+$"))
+    ] = Field(description="The exchange's address: https, or http if it is on this machine.")
     listen: Listen = Listen()
     admin: Admin = Admin()
     upstream: Upstream = Upstream()

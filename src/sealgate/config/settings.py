@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from sealgate.config.addresses import parse_redis
@@ -23,7 +23,7 @@ from sealgate.config.files import (
     parse_pem_file,
     parse_socket,
 )
-from sealgate.config.model import Config
+from sealgate.config.model import Config, Schema
 from sealgate.config.names import SettingPath
 from sealgate.config.quantities import parse_size
 from sealgate.config.references import parse_reference
@@ -39,6 +39,7 @@ FILE_PARSERS = frozenset(
         *(parse_redis, parse_reference, parse_venue),
     }
 )
+_BOOLEAN: Schema = {"type": "boolean"}
 _FILE = re.compile(r"(file:)(?=.)(.*)", re.DOTALL)
 
 
@@ -47,7 +48,7 @@ class Setting:
     """One of them; `path` has ANY where the user chooses the name.
 
     `parser` reads it, None where the type says all; `choices` are the texts that it can be, () where it is
-    free.
+    free. `description` is one line, `schema` what the file may hold.
     """
 
     path: SettingPath
@@ -55,6 +56,8 @@ class Setting:
     is_required: bool
     parser: Callable[..., object] | None
     choices: tuple[str, ...]
+    description: str
+    schema: Schema
 
     @property
     def name(self) -> str:
@@ -132,7 +135,9 @@ def _setting(path: SettingPath, field: FieldInfo) -> Setting:
     parsers = (mark.func for mark in marks if hasattr(mark, "func"))
     choices = tuple(mark for mark in marks if isinstance(mark, str))
     default = None if field.is_required() else field.get_default(call_default_factory=True)
-    return Setting(path, default, field.is_required(), next(parsers, None), choices)
+    schema = next((mark.json_schema for mark in marks if isinstance(mark, WithJsonSchema)), _BOOLEAN)
+    about = field.description or ""
+    return Setting(path, default, field.is_required(), next(parsers, None), choices, about, schema or {})
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

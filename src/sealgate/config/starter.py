@@ -12,80 +12,6 @@ from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, ve
 from sealgate.core.routes import Auth
 from sealgate.core.venues.venue import Venue
 
-MANUAL: dict[str, str] = {
-    "venue": "The exchange: a name that `sealgate venues` lists, or the path of your own venue file.",
-    "base_url": "The exchange's address: https, or http if it is on this machine.",
-    "listen.tcp": 'Where bots connect, host:port; "" turns it off.',
-    "listen.unix": "A Unix socket for bots.",
-    "listen.unix_mode": "0660 also admits listen.unix_group.",
-    "listen.unix_group": "A group, by name or number.",
-    "listen.hosts": "Accepted names in the Host header, with any port.",
-    "listen.max_body": "The largest body of a request.",
-    "listen.head_timeout": "Seconds that a bot may take to send a request's head.",
-    "listen.body_timeout": "Seconds that a bot may take to send its body.",
-    "listen.max_connections": "Open connections of bots.",
-    "listen.tls_cert": "PEM file with certificate and chain: HTTPS for bots.",
-    "listen.tls_key": "PEM file with its key, readable by you alone.",
-    "listen.client_ca": "PEM file of authorities: bots must have a certificate from one of them.",
-    "listen.drain": "Seconds after SIGTERM in which reads and cancels still pass.",
-    "admin.tcp": 'Where the live page, metrics and health are read; "" turns it off.',
-    "admin.hosts": "Accepted names in the Host header of the admin address.",
-    "admin.unix": 'Socket for halt, resume and reload; "" is the default place, "off" is none.',
-    "upstream.prefix": "Before every path: forwarded, but not signed.",
-    "upstream.connect_timeout": "Seconds for one connection.",
-    "upstream.total_timeout": "Seconds for one attempt.",
-    "upstream.max_connections": "Connections to the exchange; with 1, reads wait behind an order that hangs.",
-    "upstream.keep_alive": "Seconds that an idle connection is kept.",
-    "upstream.warm": "Keep one connection open at all times.",
-    "upstream.ca_file": "PEM file of authorities to trust instead of the system's.",
-    "signing.header_prefix": "The common start of the three signing headers.",
-    "signing.encoding": "How the signature is written.",
-    "signing.secret_is": "How the stored secret becomes the HMAC's key.",
-    "signing.target": "path_and_query signs what follows the ?, too.",
-    "clock.path": 'The path of the exchange\'s time; "" if it has none.',
-    "clock.field": 'JSON pointer to the time in the reply; "" finds it.',
-    "clock.interval": "Seconds between two samples.",
-    "clock.grace": "Seconds without a first sample until the log says so; see clock.required.",
-    "clock.required": "false: sign by this machine's clock while the exchange's is not known.",
-    "limits.known": 'Published limits, such as ["1200/60s"]; others are learned.',
-    "limits.replay_429": "What is sent again after a 429.",
-    "limits.max_wait": "The longest a request may wait in the gateway, in seconds.",
-    "limits.queue": "How many requests of one key may wait at once.",
-    "limits.redis": "Redis that shares limits between gateways: a URL, or a reference to one.",
-    "log.level": "info logs every request; warning logs only problems.",
-    "log.format": "How it is logged; auto is console on a terminal, else json.",
-    "journal.file": "SQLite file that survives a crash: orders in doubt, replies, learned limits.",
-    "journal.keep": "Seconds that a settled order is kept.",
-    "journal.max_size": "Beyond it replies are forgotten first, orders in doubt never.",
-    "journal.on_failure": "What happens to orders while the file cannot be written.",
-    "keys.*.api_key": "The public part of the key.",
-    "keys.*.secret": "A reference to its secret (file:, env:, cmd:, systemd: or keyring:), never the secret.",
-    "keys.*.passphrase": "A reference to its passphrase, if the venue requires one.",
-    "keys.*.uid": "The account's id or memo, if the venue requires one.",
-    "keys.*.session": "A reference to its session token, which is used to read the key's expiry.",
-    "keys.*.recv_window_ms": "How long the exchange accepts this key's timestamps, in milliseconds.",
-    "keys.*.account": "A name for its account: keys with the same name share limits counted by account.",
-    "bots.*.token": "A reference to its token; `sealgate token new` makes one.",
-    "bots.*.uid": "Its user on the Unix socket, instead of a token.",
-    "bots.*.key": "Its alias under [keys], where there are several.",
-    "bots.*.keys": "The keys that it may choose from; the first is the default.",
-    "bots.*.may": "Add keys only for bots that manage API keys or withdraw.",
-    "bots.*.weight": "Its share when the limit is short.",
-    "bots.*.policy.symbols": "What it may order, as the exchange writes it; all else is refused.",
-    "bots.*.policy.max_size": "The largest size of an order, as text, or a table by symbol.",
-    "bots.*.policy.max_notional": "The largest size x price of an order, as text.",
-    "bots.*.policy.max_orders_per_minute": "How many orders may pass within any 60 s.",
-    "bots.*.policy.max_orders_per_day": "How many may pass within any 24 h; with a journal, over restarts.",
-    "bots.*.policy.reduce_only": "Only orders that say that they reduce a position.",
-    "bots.*.policy.observe": "true counts what would be refused, and refuses nothing.",
-    "routes.*.match": "METHOD and path, with {placeholders}.",
-    "routes.*.needs": "With read it is also sent again after a lost reply.",
-    "routes.*.lane": "cancel goes before order, order before read.",
-    "routes.*.cost": "More than 1 where the exchange counts it as several requests.",
-    "routes.*.share_s": "The reply to an identical read may be this old; 0: only reads that wait go as one.",
-}
-
-
 WIDTH = 100
 
 _HEAD = """\
@@ -222,7 +148,7 @@ def _table_name(setting: Setting) -> str:
 
 def _comment(setting: Setting) -> str:
     choices = f" One of {', '.join(setting.choices)}." if setting.choices else ""
-    return f"{MANUAL[setting.name]}{choices}"
+    return f"{setting.description}{choices}"
 
 
 def _wrapped(text: str) -> list[str]:

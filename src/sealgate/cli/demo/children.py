@@ -3,7 +3,7 @@
 They stay in its process group, so that whatever ends the group ends them too. Only Ctrl-C must not: the
 terminal sends it to the whole group, and the exchanges are still to be asked for their journals. So SIGINT is
 blocked in the children, which inherit the signal mask they are started with. The demo ends each by its own
-id. If it has no time to, at a second Ctrl-C or a SIGKILL, say, each sees its standard input end (`end_with_stdin`).
+id. If it has no time to, at a second Ctrl-C or a SIGKILL, say, each sees its standard input end.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What the bots count, what the exchanges' journals and the gateway say, and the contrast of it all at the end."""
+"""What the bots count, what journals and status say, and the contrast at the end."""
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
