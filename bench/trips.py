@@ -36,7 +36,7 @@ class Step(NamedTuple):
     def column(self) -> str:
         """The room or part that it stands in."""
         parts = self.file.split("/")
-        return parts[1] if parts[0] == "gateway" else parts[0]
+        return parts[1].removesuffix(".py") if parts[0] == "gateway" else parts[0]
 
 
 class Trip(NamedTuple):
