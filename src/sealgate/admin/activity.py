@@ -12,6 +12,8 @@ from sealgate.core.venues.replies import Means, Verdict
 
 SPAN = 20  # ticks that are remembered
 _MOST = 100  # durations per tick: sorting thousands would hold the loop up for milliseconds
+_IN_A_ROW = 3
+_NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
 
 
 class Tick:
@@ -103,10 +105,6 @@ class Activity:
 def _percentile_ms(durations_s: Sequence[float], part: float) -> float | None:
     """Return what a part of the sorted durations stays under."""
     return round(durations_s[round((len(durations_s) - 1) * part)] * 1000, 3) if durations_s else None
-
-
-_IN_A_ROW = 3
-_NO_CONNECTION = frozenset({"unreachable", "connect_timeout"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ _MOST_VIEWERS = 50
 _QUEUE = 4
 
 Event = tuple[str, str]  # name and data
+MOST = 200
+_KEPT = 600  # points, five minutes
 
 
 class TooManyViewersError(Exception):
@@ -59,9 +61,6 @@ class Broadcast:
             queue.put_nowait(event)
 
 
-MOST = 200
-
-
 def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
     """Return a request as plain values. `epoch_s` plus `now` are epoch seconds."""
     return {
@@ -78,9 +77,6 @@ def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
         "wait_ms": round(outcome.queue_s * 1000, 1),
         "took_ms": round(outcome.total_s * 1000, 1),
     }
-
-
-_KEPT = 600  # points, five minutes
 
 
 class Clock(Protocol):

@@ -29,6 +29,19 @@ _SUSPECT = re.compile(
     r"|(?<![./])\b(?:api_?secret|secret|token|signature|password)\b['\"]?\s*[:=]\s*['\"]?(?!(?:file|env|cmd|systemd|keyring):)"
     r"|://[^/\s:@]*:(?=[^/\s@]*@))(?P<blanked>(?:(?:bearer|basic)\s+)?[^\s'\",;@&]+)"
 )
+_QUIET = timedelta(seconds=59)  # so that what comes once a minute passes
+_MOST = 256  # different ones that are remembered
+_LOUD = frozenset({"warning", "error", "critical"})
+_UNLIKE = frozenset({"timestamp", "exc_info", "exception", "request_id"})  # differ, and say nothing new
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+# By the name of the method that logs.
+JOURNAL_LEVELS = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
+_FIRST = ("timestamp", "level", "event")
+_ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for each line
+_JSON = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
+_BEGIN = '{"timestamp": "%s", "level": "info", "event": "request", "id": '
+_REST = '%s, %s, "attempts": %d, "queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f%s}'
+_LABELS = ("bot", "key", "method", "route", "status", "outcome")
 
 
 def redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -48,12 +61,6 @@ def redact(_logger: object, _method: str, event: MutableMapping[str, Any]) -> Mu
 def redacted(text: str) -> str:
     """Return a text without what looks like a secret."""
     return _SUSPECT.sub(lambda found: found["kept"] + BLANK, text)
-
-
-_QUIET = timedelta(seconds=59)  # so that what comes once a minute passes
-_MOST = 256  # different ones that are remembered
-_LOUD = frozenset({"warning", "error", "critical"})
-_UNLIKE = frozenset({"timestamp", "exc_info", "exception", "request_id"})  # differ, and say nothing new
 
 
 @dataclass(slots=True)
@@ -97,16 +104,6 @@ class Repeats:
         if len(self._said) > _MOST:
             self._said.popitem(last=False)
 
-
-_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-
-# By the name of the method that logs.
-JOURNAL_LEVELS = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
-
-_FIRST = ("timestamp", "level", "event")
-
-_ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for each line
-_JSON = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
 
 Event = MutableMapping[str, Any]
 
@@ -286,11 +283,6 @@ def _plain_json(outcome: Outcome, key: str) -> str:
         outcome.added_s * 1000,
         trace,
     )
-
-
-_BEGIN = '{"timestamp": "%s", "level": "info", "event": "request", "id": '
-_REST = '%s, %s, "attempts": %d, "queue_ms": %.3f, "upstream_ms": %.3f, "added_ms": %.3f%s}'
-_LABELS = ("bot", "key", "method", "route", "status", "outcome")
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,9 @@ from sealgate.admin.traffic import Durations, Traffic
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
 
+_LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
+STRANGER = "unknown"
+
 
 class TrafficMetrics(Collector):
     """Writes them."""
@@ -63,9 +66,6 @@ def _durations(
         family.add_metric(combination, buckets, sum_s)
     return family
 
-
-_LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
-STRANGER = "unknown"
 
 # They are a second series for each counter, and nobody reads them.
 disable_created_metrics()  # type: ignore[no-untyped-call] # the library's own gap

@@ -13,6 +13,9 @@ from sealgate.core.limits.status import LimitStatus
 from sealgate.core.status import KeyStatus, PolicyStatus, Status, Use, forecast
 from sealgate.errors import REASONS
 
+TICK_S = 0.5
+_SHORT = 4  # ticks that a point of the charts looks back
+
 
 class State(StrEnum):
     """The states, the gravest first."""
@@ -52,10 +55,6 @@ def state(status: Status, *, is_failing: bool, is_refusing: bool) -> State:
         State.READY: True,
     }
     return next(one for one in State if holds[one])
-
-
-TICK_S = 0.5
-_SHORT = 4  # ticks that a point of the charts looks back
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ from sealgate.core.target import host_name
 
 _FOR_SCRAPERS = frozenset({"/metrics", "/-/healthy", "/-/ready"})
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_NAMES = frozenset({"bot", "key", "reason"})
+_LONGEST_REASON = 200
+_LONGEST = 4096
 
 
 def admin_app(
@@ -121,10 +124,6 @@ def _is_cross_site(request: web.Request) -> bool:
 
 Action = Callable[[Scope, Origin], Awaitable[tuple[int, dict[str, Any]]]]
 CallerOf = Callable[[asyncio.BaseTransport], tuple[int | None, int | None]]
-
-_NAMES = frozenset({"bot", "key", "reason"})
-_LONGEST_REASON = 200
-_LONGEST = 4096
 
 
 def control_app(

@@ -22,6 +22,10 @@ _MOST = 50  # records
 _QUIET_S = 60.0
 
 log = structlog.get_logger("sealgate.upstream")
+QUIET_S = 60.0
+STRANGER = "unknown"  # a client that is no known bot, as in the metrics
+_MANY = 3  # fewer say nothing about a bot
+_OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
 
 
 @dataclass(slots=True)
@@ -129,12 +133,6 @@ class Troubles:
             see=doc_link(record.verdict),
         )
         record.unsaid, record.said_at = 0, record.last_at
-
-
-QUIET_S = 60.0
-STRANGER = "unknown"  # a client that is no known bot, as in the metrics
-_MANY = 3  # fewer say nothing about a bot
-_OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ _NAMES = (
     "vendor/uPlot.iife.min.js",
     "vendor/uPlot.min.css",
 )
+_RETRY_MS = 1000  # after which a page that lost its stream asks again
 
 
 class Asset(NamedTuple):
@@ -84,9 +85,6 @@ def _line(kind: str, row: ErrorRow) -> str:
     cells = (statuses, words, row.verdict.whose.value, row.verdict.advice)
     rest = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
     return f'<tr id="{kind}"><td><code>{kind}</code></td>{rest}</tr>'
-
-
-_RETRY_MS = 1000  # after which a page that lost its stream asks again
 
 
 def view_routes(live: Live) -> list[web.RouteDef]:

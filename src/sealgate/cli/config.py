@@ -21,15 +21,13 @@ _COMMANDS = {
     "show": ("sealgate.cli.config:show", "Show every setting's value and where it comes from."),
     "schema": ("sealgate.cli.config:schema", "Print the JSON Schema of the file, for editors."),
 }
+DEFAULT_FILE = "sealgate.toml"
+_MODE = 0o600
 
 
 @click.group("config", cls=Program, table=_COMMANDS)
 def command() -> None:
     """Write a starter file, show the values in effect, print the schema."""
-
-
-DEFAULT_FILE = "sealgate.toml"
-_MODE = 0o600
 
 
 @click.command("init")

@@ -36,6 +36,7 @@ _QUESTIONS = {
     "reload": "Reload it?",
 }
 _ABSENT = frozenset({errno.ENOENT, errno.ECONNREFUSED})
+_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 
 
 class UnixConnection(HTTPConnection):
@@ -245,9 +246,6 @@ def _ask(
     except OSError as error:
         leave(f"{connection.path}: {plain_cause(error)}")
     return reply.status, document
-
-
-_OWN = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound to
 
 
 def own_address(host: str) -> str:

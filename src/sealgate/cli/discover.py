@@ -32,6 +32,7 @@ from sealgate.gateway.probe import Discovery, ProbeSpec, direct_upstream
 from sealgate.gateway.runtime.rules import method_of_read, route_table
 
 _QUERY = "limit=1"  # where --path has none: the most usual parameter, and one that asks for less
+_FINE_S = 1.0  # well within any recv_window
 
 
 @click.command("discover")
@@ -126,8 +127,6 @@ def _search(config: Config, discovery: Discovery) -> "Search":
     run(main())
     return Search(tuple(heard), found[0], discovery.offset_s(), discovery.clock_trouble)
 
-
-_FINE_S = 1.0  # well within any recv_window
 
 # What each end means and what to do. `words` are those of the exchange, or of the system.
 ENDS: dict[End, str] = {

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 # click drops them where the output is no terminal; NO_COLOR (no-color.org) turns them off, too.
 _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
+_CAUSES = {errno.EADDRINUSE: "another program listens there"}
+_FEW = 8  # options that fit into a line
+_FIXES = {
+    errno.EADDRINUSE: "stop the program that has it, or choose another port",
+    errno.EADDRNOTAVAIL: "choose an address of this machine",
+    errno.ENOSPC: "free space where its output goes",
+    errno.EACCES: "choose a port above 1023, or give this user the permission",
+}
+_STREAMS = range(3)
 
 
 def coloured(text: str, level: str) -> str:
@@ -37,9 +46,6 @@ def _are_wanted() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-_CAUSES = {errno.EADDRINUSE: "another program listens there"}
-
-
 def plain_cause(error: OSError) -> str:
     """Return the cause, without number and address.
 
@@ -53,14 +59,6 @@ def plain_cause(error: OSError) -> str:
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-
-_FEW = 8  # options that fit into a line
-_FIXES = {
-    errno.EADDRINUSE: "stop the program that has it, or choose another port",
-    errno.EADDRNOTAVAIL: "choose an address of this machine",
-    errno.ENOSPC: "free space where its output goes",
-    errno.EACCES: "choose a port above 1023, or give this user the permission",
-}
 
 
 class Suggesting(click.Group):
@@ -210,9 +208,6 @@ def config_option(command: _Command) -> _Command:
         help="Configuration file. Default: $SEALGATE_CONFIG, else ./sealgate.toml if it exists.",
     )
     return option(command)
-
-
-_STREAMS = range(3)
 
 
 def open_closed_streams() -> None:

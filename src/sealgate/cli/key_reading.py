@@ -19,6 +19,14 @@ from sealgate.gateway.platform.system import System
 from sealgate.gateway.probe import direct_upstream, read
 from sealgate.gateway.upstream.pool import Upstream
 
+_NEW_SESSION = "It is wrong or has expired: store a new session token where keys.ALIAS.session points."
+# Where what helps is not what helps a bot.
+_ADVICE = {
+    "headers_missing": _NEW_SESSION,
+    "session_invalid": _NEW_SESSION,
+    "rate_limited": "Wait, and run it again.",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class KeysOptions:
@@ -152,15 +160,6 @@ class _Reading:
             words = error_words(answer.status, answer.verdict.words, (session.reveal(),))
             leave(f"{target.path}, with the session of {alias}: {words}. {advice}")
         return answer.body
-
-
-_NEW_SESSION = "It is wrong or has expired: store a new session token where keys.ALIAS.session points."
-# Where what helps is not what helps a bot.
-_ADVICE = {
-    "headers_missing": _NEW_SESSION,
-    "session_invalid": _NEW_SESSION,
-    "rate_limited": "Wait, and run it again.",
-}
 
 
 def _not_a_list(path: str) -> NoReturn:

@@ -23,6 +23,7 @@ _key_option = click.option(
     "--key", "alias", metavar="ALIAS", help="The key whose session is used.  [default: each that has one]"
 )
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
 
 @click.group("keys")
@@ -70,9 +71,6 @@ def _read(
 ) -> Account:
 
     return read_account(load_config(config_file), KeysOptions(alias, api_key, limit))
-
-
-_COLOURS = {Level.FAIL: "bold red", Level.WARN: "yellow"}
 
 
 def list_text(account: Account) -> str:

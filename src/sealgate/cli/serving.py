@@ -31,6 +31,7 @@ from sealgate.gateway.runtime.reload import ReloadError
 _LOOK_AGAIN_S = 5.0  # a reload may bring another clock
 
 log = structlog.get_logger("sealgate.serve")
+_MOST_AT_ONCE = 8  # commands; they are a person's
 
 
 async def serve(load: Callable[[], Config]) -> None:
@@ -165,9 +166,6 @@ async def _running_admin(
                 server = await asyncio.get_running_loop().create_server(protocol, sock=sock, backlog=BACKLOG)
                 ends.callback(server.close)
             yield Address(*listeners[0].getsockname()[:2])
-
-
-_MOST_AT_ONCE = 8  # commands; they are a person's
 
 
 @contextlib.asynccontextmanager

@@ -25,6 +25,8 @@ from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.memory import nonces_place
 
 HIDDEN = "(hidden)"
+_FORM = "application/x-www-form-urlencoded"
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +107,6 @@ def sign_request(config: Config, asked: Request) -> Signed:
         has_other_body=signed[2] != body,
         nonce_words=nonce_words,
     )
-
-
-_FORM = "application/x-www-form-urlencoded"
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("sign")

@@ -9,6 +9,9 @@ from rich import box
 from rich.console import Console, RenderableType
 from rich.table import Table
 
+_SOON_S = 0.5  # what is over by then needs no word
+_CLEAR = "\r\x1b[K"
+
 
 def plain_table(*titles: str) -> Table:
     """Return an empty table with a line below its titles."""
@@ -24,10 +27,6 @@ def drawn(content: RenderableType) -> str:
     with console.capture() as captured:
         console.print(content)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-_SOON_S = 0.5  # what is over by then needs no word
-_CLEAR = "\r\x1b[K"
 
 
 @contextlib.contextmanager

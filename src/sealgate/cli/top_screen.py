@@ -24,6 +24,16 @@ _KEYS = "r: back   space: hold   b: next bot   o: next outcome   q: end"
 _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
 Row = Mapping[str, Any]
+_MOST_ERRORS = 8
+_BAR, _SHORTEST_BAR = 24, 8
+_FULL = 0.95
+_STATE_COLOURS = {
+    "ready": "green",
+    "paused": "yellow",
+    "shutting down": "yellow",
+    "clock not read": "yellow",
+    "bots refused": "yellow",
+}
 
 
 @dataclass
@@ -123,17 +133,6 @@ def _read(fd: int, press: Callable[[str], None]) -> None:
     except OSError:  # the terminal is gone
         return
 
-
-_MOST_ERRORS = 8
-_BAR, _SHORTEST_BAR = 24, 8
-_FULL = 0.95
-_STATE_COLOURS = {
-    "ready": "green",
-    "paused": "yellow",
-    "shutting down": "yellow",
-    "clock not read": "yellow",
-    "bots refused": "yellow",
-}
 
 Picture = Mapping[str, Any]
 

@@ -19,6 +19,36 @@ from sealgate.core.venues.templates import UnsignableError
 from sealgate.core.venues.venue import Counter, Venue
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_MANY = 8
+_WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
+# What the examples are signed with. As a secret it is good for every venue: text, hex and base64 at once.
+_SECRET = b"00112233445566778899aabbccddeeff"
+_NOW_MS = 1_790_000_000_000
+_NONCES = {
+    "none": b"",
+    "ms": b"%d" % _NOW_MS,
+    "us": b"%d" % (_NOW_MS * 1000),
+    "uuid": b"6f1c2f6e-0000-4000-8000-00000000cafe",
+}
+_QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
+_SECRETS = {
+    "utf8": "the secret's text as it is",
+    "hex": "the secret, decoded from hex",
+    "base64": "the secret, decoded from base64",
+    "as_base64": "the base64 of the secret's text",
+    "sha256hex": "the hex SHA-256 of the secret's text",
+    "md5hex": "the hex MD5 of the secret's text",
+}
+_SCOPES = {
+    "key": "each key alone",
+    "account": "all keys of one account together",
+    "address": "everything that comes from one IP address together",
+}
+_NONCES_SAID = {
+    "ms": "milliseconds; each is higher than the last one of its key",
+    "us": "microseconds; each is higher than the last one of its key",
+    "uuid": "a random UUID for each request",
+}
 
 
 @click.group("venues", cls=Suggesting, invoke_without_command=True)
@@ -68,40 +98,6 @@ def _list(*, as_json: bool) -> None:
 
 def _as_comments(text: str) -> str:
     return "\n".join(f"# {line}".rstrip() for line in text.splitlines())
-
-
-_MANY = 8
-_WIDTH, _LABEL = 78, 12  # two columns less than 80: the summary may stand behind "# "
-
-# What the examples are signed with. As a secret it is good for every venue: text, hex and base64 at once.
-_SECRET = b"00112233445566778899aabbccddeeff"
-_NOW_MS = 1_790_000_000_000
-_NONCES = {
-    "none": b"",
-    "ms": b"%d" % _NOW_MS,
-    "us": b"%d" % (_NOW_MS * 1000),
-    "uuid": b"6f1c2f6e-0000-4000-8000-00000000cafe",
-}
-_QUERY, _JSON, _FORM = "symbol=BTC&limit=5", b'{"symbol":"BTC"}', b"symbol=BTC&side=buy"
-
-_SECRETS = {
-    "utf8": "the secret's text as it is",
-    "hex": "the secret, decoded from hex",
-    "base64": "the secret, decoded from base64",
-    "as_base64": "the base64 of the secret's text",
-    "sha256hex": "the hex SHA-256 of the secret's text",
-    "md5hex": "the hex MD5 of the secret's text",
-}
-_SCOPES = {
-    "key": "each key alone",
-    "account": "all keys of one account together",
-    "address": "everything that comes from one IP address together",
-}
-_NONCES_SAID = {
-    "ms": "milliseconds; each is higher than the last one of its key",
-    "us": "microseconds; each is higher than the last one of its key",
-    "uuid": "a random UUID for each request",
-}
 
 
 @dataclass(frozen=True, slots=True)

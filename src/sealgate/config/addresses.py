@@ -17,6 +17,15 @@ _ADDRESS = re.compile(r"(?:\[(?P<v6>[^\[\]]*)\]|(?P<host>[^\[\]:]*)):(?P<port>[0
 _LOCALHOST = frozenset({"localhost", "127.0.0.1", "::1"})
 _UNSPECIFIED = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with, not bound to
 _NAME = re.compile(r"(?!-)[A-Za-z0-9.-]{1,253}")
+_EXAMPLE = "https://api.example.com"
+# A name in small letters with a domain at its end is no secret, neither is an address.
+_BARE_HOST = re.compile(
+    r"(?P<host>localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:]{2,39}\]|(?:[a-z0-9-]{1,63}\.)+[a-z]{2,12})"
+    r"(?::[0-9]{1,5})?/?"
+)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+SCHEMES = ("redis", "rediss", "unix")
+_FORM = 'write "redis://HOST:PORT/0"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +105,6 @@ def _bracketed_host(host: str) -> str:
     if ":" not in host:
         raise ValueError("has brackets around a host that is not IPv6; leave them out")
     return host
-
-
-_EXAMPLE = "https://api.example.com"
-# A name in small letters with a domain at its end is no secret, neither is an address.
-_BARE_HOST = re.compile(
-    r"(?P<host>localhost|[0-9]{1,3}(?:\.[0-9]{1,3}){3}|\[[0-9a-f:]{2,39}\]|(?:[a-z0-9-]{1,63}\.)+[a-z]{2,12})"
-    r"(?::[0-9]{1,5})?/?"
-)
-_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +195,6 @@ def _path(parts: SplitResult) -> str:
     if not is_plain_path(path):
         raise ValueError("has a path that is not plain; use letters, digits and -._~ between single slashes")
     return path
-
-
-SCHEMES = ("redis", "rediss", "unix")
-_FORM = 'write "redis://HOST:PORT/0"'
 
 
 def parse_redis(value: object) -> str:

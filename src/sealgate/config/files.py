@@ -17,6 +17,8 @@ from pathlib import Path
 OFF = "off"
 
 _FOR_OTHERS = 0o077
+# sun_path of unix(7), without the zero at its end.
+SOCKET_PATH_BYTES = (104 if sys.platform == "darwin" else 108) - 1
 
 
 def default_places(environ: Mapping[str, str]) -> tuple[Path, ...]:
@@ -42,10 +44,6 @@ def why_not_private(folder: Path) -> str | None:
     if found.st_mode & _FOR_OTHERS:
         return f"is open to others (mode {stat.S_IMODE(found.st_mode):04o}); chmod 700 {folder}"
     return None
-
-
-# sun_path of unix(7), without the zero at its end.
-SOCKET_PATH_BYTES = (104 if sys.platform == "darwin" else 108) - 1
 
 
 def expand_home(path: str) -> str:

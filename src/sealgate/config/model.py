@@ -68,6 +68,9 @@ Schema = dict[str, Any]
 
 NAME = "^[A-Za-z0-9_-]{1,32}$"
 _TEXT: Schema = {"type": "string"}
+_POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
+_COUNT: Schema = {"type": "integer", "minimum": 1}
+_LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 
 
 def _text(pattern: str) -> Schema:
@@ -79,8 +82,6 @@ def _list(member: Schema, **more: object) -> Schema:
 
 
 _PATH = _text("^(/[A-Za-z0-9._~-]+)*$")
-_POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
-_COUNT: Schema = {"type": "integer", "minimum": 1}
 _AMOUNT: Schema = {"anyOf": [_text(r"^[0-9]{1,40}(\.[0-9]{1,40})?$"), _COUNT]}
 
 # What the file may hold, for editors, beside what reads it.
@@ -114,8 +115,6 @@ Permissions = Annotated[
     WithJsonSchema(_list({"type": "string", "enum": list(PERMISSIONS)}, minItems=1)),
 ]
 Permission = Literal["read", "trade", "keys"]
-
-_LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
 
 
 class _Table(BaseModel):

@@ -26,6 +26,9 @@ _UNITS = {
     "MIB": 1024**2,
     "GIB": 1024**3,
 }
+PERMISSIONS = ("read", "trade", "keys")
+_LIMIT = re.compile(r"(?P<requests>[0-9]{1,9}) */ *(?P<count>[0-9]{1,6}(\.[0-9]{1,3})?)? *(?P<unit>ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_seconds(value: object) -> float:
@@ -113,9 +116,6 @@ def _number(value: object) -> float:
         return math.nan
 
 
-PERMISSIONS = ("read", "trade", "keys")
-
-
 def parse_list(value: object) -> tuple[object, ...]:
     """Return the members of an array, of a JSON array in text, or of comma separated text."""
     members = _from_text(value) if isinstance(value, str) else value
@@ -164,10 +164,6 @@ def _from_text(text: str) -> object:
         return json.loads(text)
     except ValueError:
         raise ValueError("begins like a JSON array but is not one; check quotes and commas") from None
-
-
-_LIMIT = re.compile(r"(?P<requests>[0-9]{1,9}) */ *(?P<count>[0-9]{1,6}(\.[0-9]{1,3})?)? *(?P<unit>ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @dataclass(frozen=True, slots=True)

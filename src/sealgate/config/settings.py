@@ -41,6 +41,7 @@ FILE_PARSERS = frozenset(
 )
 _BOOLEAN: Schema = {"type": "boolean"}
 _FILE = re.compile(r"(file:)(?=.)(.*)", re.DOTALL)
+_UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +147,6 @@ def _parts(annotation: Any) -> Iterator[Any]:
     yield from (annotation,) if not inner else ()
     for part in inner:
         yield from _parts(part)
-
-
-_UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 
 def plain_value(setting: Setting, value: object) -> object:

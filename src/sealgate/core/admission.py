@@ -33,6 +33,11 @@ _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
 # They change nothing of who may send what; `TicketMemory.find` looks at them.
 _OF_ONE_REQUEST = (b"idempotency-key", b"traceparent", b"x-gateway-request-id")
+FREE = 10  # wrong tokens that are answered at once
+FORGIVEN_AFTER_S = 1.0  # each
+HELD_BACK_S = 1.0
+_MOST_DEBT = 60
+_MOST_ORIGINS = 1024
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -375,13 +380,6 @@ def _deadline_s(head: Head) -> float | None:
     if not _DEADLINE.fullmatch(text):
         raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
     return min(int(text), _LONGEST_MS) / 1000
-
-
-FREE = 10  # wrong tokens that are answered at once
-FORGIVEN_AFTER_S = 1.0  # each
-HELD_BACK_S = 1.0
-_MOST_DEBT = 60
-_MOST_ORIGINS = 1024
 
 
 class WrongTokens:

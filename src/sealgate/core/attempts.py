@@ -12,6 +12,14 @@ from sealgate.core.findings import sentence
 from sealgate.core.outcome import Conclusion
 from sealgate.core.venues.replies import Means, Verdict
 
+RATE_LIMITED = "rate_limited"  # the reason of a resend after a refusal for the limit
+TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
+NONCE = "nonce"  # the reason of a resend with a nonce that is above the one that was refused
+RESENDS = 2  # after a failure; what fails three times in a row is down
+_BACKOFF_S = 0.1
+_DONE, _TIMESTAMP, _NONCE, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.NONCE, Means.UNKNOWN
+_DID, _DID_NOT, _MAY_HAVE = Conclusion.DONE, Conclusion.REFUSED, Conclusion.UNKNOWN
+
 
 class FailureKind(Enum):
     """How far an attempt came that brought no whole reply."""
@@ -87,14 +95,6 @@ class GiveUp:
     conclusion: Conclusion
 
 
-RATE_LIMITED = "rate_limited"  # the reason of a resend after a refusal for the limit
-TIMESTAMP = "timestamp"  # the reason of a resend after a resync of the clock
-NONCE = "nonce"  # the reason of a resend with a nonce that is above the one that was refused
-RESENDS = 2  # after a failure; what fails three times in a row is down
-_BACKOFF_S = 0.1
-
-_DONE, _TIMESTAMP, _NONCE, _UNKNOWN = Means.DONE, Means.TIMESTAMP, Means.NONCE, Means.UNKNOWN
-_DID, _DID_NOT, _MAY_HAVE = Conclusion.DONE, Conclusion.REFUSED, Conclusion.UNKNOWN
 _DELIVER = {conclusion: Deliver(conclusion) for conclusion in Conclusion}
 
 # (fate, is it a read) -> may it be sent again; else the reason and what the bot may conclude.

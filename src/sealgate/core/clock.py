@@ -18,6 +18,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 DRIFT = 200e-6  # seconds per second: a quartz clock is within 100 ppm, and there are two
+_LEAST_S = 0.1  # well over what reading three clocks in turn can differ by
+BURST = 5
+BURST_GAP_S = 0.05
+QUICK_S = 1.0
+SLOWEST_S = 30.0  # in trouble
+_SOONEST_S = 0.2  # however much a fresh sample is wanted
+_POOR = 2.0  # times the best
+_GOOD_ENOUGH_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +111,6 @@ def _edges(sample: Sample) -> tuple[float, float]:
     return low, high
 
 
-_LEAST_S = 0.1  # well over what reading three clocks in turn can differ by
-
-
 @dataclass(frozen=True, slots=True)
 class SystemClocks:
     """One reading, in seconds: `boot` counts suspend, `mono` does not, `wall` can be set."""
@@ -135,15 +140,6 @@ def find_jump(before: SystemClocks, after: SystemClocks) -> Jump | None:
     if abs(after.wall - before.wall - elapsed) > _LEAST_S:
         return Jump.WALL_STEP
     return None
-
-
-BURST = 5
-BURST_GAP_S = 0.05
-QUICK_S = 1.0
-SLOWEST_S = 30.0  # in trouble
-_SOONEST_S = 0.2  # however much a fresh sample is wanted
-_POOR = 2.0  # times the best
-_GOOD_ENOUGH_S = 0.01
 
 
 class Gap(NamedTuple):

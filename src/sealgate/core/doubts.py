@@ -12,6 +12,8 @@ from typing import NamedTuple
 from sealgate.core.venues.document import pick
 
 _LONGEST = 64  # characters of a term that is shown
+# Where the body of an order has them, as JSON pointers.
+POINTERS = {"symbol": "/symbol", "side": "/side", "size": "/size", "price": "/price"}
 
 
 class Terms(NamedTuple):
@@ -21,10 +23,6 @@ class Terms(NamedTuple):
     side: str | None = None
     size: str | None = None
     price: str | None = None
-
-
-# Where the body of an order has them, as JSON pointers.
-POINTERS = {"symbol": "/symbol", "side": "/side", "size": "/size", "price": "/price"}
 
 
 def read_terms(body: bytes | None, pointers: Mapping[str, str] = POINTERS) -> Terms:

@@ -4,6 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+REACH = "check base_url, the network and the exchange's status"
+RENEW = "make a new key in the app, put it into keys.*, and reload"
+_LONGEST = 100
+
 
 class Level(StrEnum):
     """How bad it is: `fail` is what keeps the gateway from working."""
@@ -74,16 +78,9 @@ def worst(findings: Iterable[Finding]) -> Level:
     return max((finding.level for finding in findings), key=_RANKS.__getitem__, default=Level.OK)
 
 
-REACH = "check base_url, the network and the exchange's status"
-RENEW = "make a new key in the app, put it into keys.*, and reload"
-
-
 def sentence(advice: str) -> str:
     """Return advice as a sentence."""
     return f"{advice[0].upper()}{advice[1:]}."
-
-
-_LONGEST = 100
 
 
 def error_words(status: int, words: str, hidden: Iterable[str] = ()) -> str:

@@ -14,6 +14,9 @@ _OLD_DAYS = 365
 _NEW_DAYS = 1  # a key that young may well be unused
 _EVERYBODY = frozenset({"0.0.0.0/0", "::/0"})
 _TRADE = "trade"
+_REPLACE = "Make a new key in the app, put it into keys.*, run `sealgate reload`, then revoke this one."
+NOT_LISTED = "not_listed"
+_NOT_LISTED_ADVICE = "Compare keys.*.api_key with the app; the session must be of the user whose key it is."
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,6 @@ def _foreign(case: _Case) -> str:
     return "" if case.own or case.has_ended else "is not in this configuration"
 
 
-_REPLACE = "Make a new key in the app, put it into keys.*, run `sealgate reload`, then revoke this one."
-
 CHECKS: dict[str, _Check] = {
     "expired": _Check(_expired, _by_owner, sentence(RENEW)),
     "revoked": _Check(_revoked, _by_owner, "Make a new key in the app: a revoked one never comes back."),
@@ -150,8 +151,6 @@ CHECKS: dict[str, _Check] = {
     "old": _Check(_old, _warn, _REPLACE),
     "not_here": _Check(_foreign, _warn, "Revoke it in the app, unless you know who uses it."),
 }
-NOT_LISTED = "not_listed"
-_NOT_LISTED_ADVICE = "Compare keys.*.api_key with the app; the session must be of the user whose key it is."
 
 
 def audit(listed: Iterable[ListedKey], own: Sequence[OwnKey], now: float) -> list[KeyFinding]:

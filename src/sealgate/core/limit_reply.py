@@ -13,6 +13,8 @@ from sealgate.core.venues.venue import Counter
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
 LONGEST_S = 366 * 86_400.0
+_COUNT = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
 def parse_retry_after(value: str | None, server_now: float) -> float | None:
@@ -39,10 +41,6 @@ def _seconds(value: str) -> float | None:
 def _until_date(value: str, server_now: float) -> float | None:
     date = parse_http_date(value)
     return None if date is None else date - server_now
-
-
-_COUNT = re.compile(rb"[0-9]{1,15}(?:\.[0-9]{1,9})?")
-_ACCEPTED = LimitReply(Fate.ACCEPTED)
 
 
 def counted(

@@ -16,6 +16,9 @@ from sealgate.core.venues.replies import Verdict
 if TYPE_CHECKING:
     from sealgate.core.routes import Lane
 
+_KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
+LARGEST_BODY = 256 * 1024  # of a reply that is kept
+
 
 class Conclusion(StrEnum):
     """What the bot may conclude."""
@@ -127,7 +130,6 @@ class Outcome:
 
 # What requests are counted by: bot, key, route, method, status, conclusion, lane, attempts.
 Kind = tuple[str | None, str | None, str, str, int, Conclusion, "Lane | None", int]
-_KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
 
 
 class Batch:
@@ -164,9 +166,6 @@ class Batch:
 
     def __iter__(self) -> Iterator[Outcome]:
         return iter(self.outcomes)
-
-
-LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
 
 @dataclass(slots=True)

@@ -17,6 +17,8 @@ from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import Means, Verdict, doc_link
 
 _WRAPPING = b"\"'` \t\r\n"
+_OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
+_OTHER_SCHEME = "[signing] is not what the exchange takes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +154,6 @@ def _signature(_reply: WholeReply, facts: Facts) -> Causes:
         yield Cause(Weight.UNLIKELY, _OTHER_SCHEME, _discover(facts), seen)
     else:
         yield from _open_scheme(facts, fix)
-
-
-_OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
-_OTHER_SCHEME = "[signing] is not what the exchange takes"
 
 
 def _known_scheme(facts: Facts, fix: str) -> Causes:

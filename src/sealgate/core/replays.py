@@ -20,6 +20,8 @@ from sealgate.core.outcome import LARGEST_BODY, BotReply, Conclusion, Ending, is
 from sealgate.errors import Refusal
 
 _KEY = re.compile(r"[!-~]{1,255}")
+_MOST_BYTES = 16 * 1024 * 1024
+_OWN_BYTES = 3 * 1024  # that each takes beside its reply's body: the objects that it consists of, measured
 
 
 class Name(NamedTuple):
@@ -246,9 +248,6 @@ def _without_reply(known: _Settled) -> Declined:
     )
     return Declined("upstream_broken", told, known.conclusion, known.fence_ms)
 
-
-_MOST_BYTES = 16 * 1024 * 1024
-_OWN_BYTES = 3 * 1024  # that each takes beside its reply's body: the objects that it consists of, measured
 
 Read = TypeVar("Read")
 

@@ -12,6 +12,9 @@ from sealgate.core.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.policy import Guard, words
 from sealgate.core.routes import Lane
 
+_NOBODY_WAITS = {lane.value: 0 for lane in Lane}
+_FULL = 0.999
+
 
 @dataclass(frozen=True, slots=True)
 class ClockStatus:
@@ -49,9 +52,6 @@ class KeyStatus:
     is_active: bool = True
     expires_at: float | None = None
     sharing: SharingStatus | None = None
-
-
-_NOBODY_WAITS = {lane.value: 0 for lane in Lane}
 
 
 def key_status(
@@ -161,9 +161,6 @@ class Status:
     addresses: Mapping[str, str] = field(default_factory=dict)
     callback_errors: int = 0
     policies: tuple[PolicyStatus, ...] = ()
-
-
-_FULL = 0.999
 
 
 class Use(NamedTuple):

@@ -21,6 +21,8 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 _STRUCTURAL = frozenset(b"/\\%;?#")
 _DELETE, _SPACE = 0x7F, 0x20
 _C1_CONTROLS = re.compile("[\x80-\x9f]")  # two octets each in UTF-8
+# RFC 9110 section 7.2: a name or an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._~-]+))(?::[0-9]{1,5})?")
 
 
 class Target(NamedTuple):
@@ -85,10 +87,6 @@ def _check_query(query: str) -> None:
 
 def _ambiguous(why: str) -> Refusal:
     return Refusal("ambiguous_target", f"Refused because {why}.")
-
-
-# RFC 9110 section 7.2: a name or an IPv4 address, or an IPv6 address in brackets; then perhaps a port.
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._~-]+))(?::[0-9]{1,5})?")
 
 
 @lru_cache(maxsize=64)

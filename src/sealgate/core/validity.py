@@ -16,6 +16,9 @@ _KEPT = 1024  # contents
 
 
 _NEVER = (0, 0, 0)
+_MILLISECONDS = re.compile(r"[0-9]{1,9}")
+_ROUNDING_S = 0.003  # of timestamps, by which a window may end before its time
+_LOST = 10  # an order loses at most this part of its time to others that are equal
 
 
 class Stamps:
@@ -52,11 +55,6 @@ class Stamps:
         if len(self._taken) > _KEPT:
             del self._taken[next(iter(self._taken))]
         return timestamp_ms
-
-
-_MILLISECONDS = re.compile(r"[0-9]{1,9}")
-_ROUNDING_S = 0.003  # of timestamps, by which a window may end before its time
-_LOST = 10  # an order loses at most this part of its time to others that are equal
 
 
 def parse_valid_ms(text: str) -> int:

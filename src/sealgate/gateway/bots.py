@@ -14,6 +14,16 @@ from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 
 _HTTP_11: Final = (1, 1)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+_UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
+# macOS, sys/un.h and sys/ucred.h: the level, its options, and struct xucred as far as it is read.
+_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
+_XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the first of them
+_PID = struct.Struct("i")
+_ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
+_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
+_TOO_FEW_FILES = Refusal(
+    "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
+)
 
 
 def whole_body(request: Incoming, max_body: int) -> bytes:
@@ -49,15 +59,6 @@ async def read_body(request: Incoming, max_body: int, timeout_s: float, *, expec
 def _check_size(size: int, max_body: int) -> None:
     if size > max_body:
         raise Refusal("body_too_large", f"The body is larger than listen.max_body ({max_body} bytes).")
-
-
-_UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
-
-# macOS, sys/un.h and sys/ucred.h: the level, its options, and struct xucred as far as it is read.
-_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
-_XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the first of them
-_PID = struct.Struct("i")
-_ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
 
 
 def peer_of(transport: asyncio.BaseTransport) -> Peer:
@@ -125,12 +126,6 @@ def _common_name(tls: ssl.SSLObject) -> str:
     subject = certificate.get("subject", ())
     names = [value for part in subject for name, value in part if name == "commonName"]
     return names[0] if len(names) == 1 else ""
-
-
-_TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
-_TOO_FEW_FILES = Refusal(
-    "queue_full", "The gateway has as many connections as its limit of open files (ulimit -n) allows."
-)
 
 
 class BotServer:

@@ -40,6 +40,8 @@ from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.destination import destination_of
 from sealgate.gateway.upstream.pool import Upstream
 
+_FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
+
 
 class CommandClock:
     """What a command knows of the time. `field` is where a reply of `/time` has it, as in `TimeSource`."""
@@ -118,9 +120,6 @@ async def read(
     if isinstance(answer, Answer) and answer.remainder is not None:
         answer.remainder.abandon()
     return answer
-
-
-_FALSE_BODY = b"x"  # signed, but not sent, where the signature is to be wrong
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,9 @@ TROUBLE = (RedisError, OSError, TimeoutError)
 
 SCRIPT = (files(__package__) / "sharing.lua").read_text("utf-8")
 _US = 1_000_000
+_LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
+
+log = structlog.get_logger("sealgate.sharing")
 
 
 class Table:
@@ -130,11 +133,6 @@ async def _subscribe(pubsub: PubSub, *channels: str) -> None:
     await pubsub.subscribe(*channels)
     for _ in channels:
         await pubsub.get_message(timeout=None)
-
-
-_LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
-
-log = structlog.get_logger("sealgate.sharing")
 
 
 class Sharer:

@@ -26,6 +26,8 @@ from sealgate.gateway.upstream.destination import client_context
 
 _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+_TIMEOUT_S = 3.0
+_STALE_FIX = "what is stored now is accepted; load it: sealgate reload"
 
 
 async def look_at_network(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
@@ -105,10 +107,6 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
     except TROUBLE as error:
         fix = "start it, or correct limits.redis; until then each gateway works alone"
         return fail("limits.redis", f"Redis cannot be used: {type(error).__name__}", fix)
-
-
-_TIMEOUT_S = 3.0
-_STALE_FIX = "what is stored now is accepted; load it: sealgate reload"
 
 
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:

@@ -22,6 +22,9 @@ from sealgate.gateway.platform.system import System
 PREFIX = "/v1/trade"
 
 Headers = Callable[[str, str, bytes], dict[str, str]]
+# The demo's market never moves from 66000: the first order rests in the book, the second is filled at once.
+RESTING = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}
+MATCHING = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "66000"}
 
 
 def with_token(token: str) -> Headers:
@@ -119,11 +122,6 @@ def _is_unknown(reply: aiohttp.ClientResponse) -> bool:
     """Whether an order may or may not have been executed. Sealgate says so; else a 5xx means it."""
     outcome = reply.headers.get("X-Gateway-Outcome")
     return outcome == "unknown" if outcome else reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-
-
-# The demo's market never moves from 66000: the first order rests in the book, the second is filled at once.
-RESTING = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}
-MATCHING = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "66000"}
 
 
 async def quick(client: Client) -> None:

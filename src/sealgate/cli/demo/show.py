@@ -26,6 +26,7 @@ from sealgate.gateway.platform.system import System
 GUEST = "you"  # a bot of the user's own, for the curl line
 THROUGH, ALONE = "through Sealgate", "each on its own"
 CAPTION = "Each try that met a 429 counts; a wait lasts until the request is answered."
+_LIVE_S, _PLAIN_S = 0.25, 1.0
 
 
 def print_addresses(console: Console, stage: Stage) -> None:
@@ -124,9 +125,6 @@ def print_summary(console: Console, summary: Summary) -> None:
 def summary_json(summary: Summary) -> str:
     """Return the contrast for programs."""
     return json.dumps(asdict(summary))
-
-
-_LIVE_S, _PLAIN_S = 0.25, 1.0
 
 
 async def show(ports: Ports, seconds: float | None, *, as_json: bool) -> None:

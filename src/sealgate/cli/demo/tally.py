@@ -10,6 +10,10 @@ from typing import Any
 import aiohttp
 
 _RECENT = 1000
+_UNSIGNED = "/v1/trade/time"
+_LEARNING_S = 10.0  # with the demo's limit
+# The bot named cancel waits for its orders, too; the longest wait of a cancel has a row of its own.
+_ALSO = {"cancel": " (orders too)"}
 
 
 class Tally:
@@ -57,9 +61,6 @@ class Tally:
         """The longest wait, one that still lasts included."""
         now = self._now()
         return max(self._longest_s, *(now - asked for asked in self._open), 0.0)
-
-
-_UNSIGNED = "/v1/trade/time"
 
 
 class Journal:
@@ -120,9 +121,6 @@ class Gateway:
 def _demo_key(status: dict[str, Any]) -> DemoKey:
     key, clock = status["keys"][0], status["clock"]
     return DemoKey(key["pause_s"], sum(key["waiting"].values()), clock["offset_s"], clock["error_s"])
-
-
-_LEARNING_S = 10.0  # with the demo's limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +200,6 @@ class Summary:
         return self.limit_requests / self.limit_window_s
 
 
-# The bot named cancel waits for its orders, too; the longest wait of a cancel has a row of its own.
-_ALSO = {"cancel": " (orders too)"}
 # The rows of the table that people read; those of each bot's waits follow.
 _ROWS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
     ("longest wait of a cancel", lambda of: f"{of.longest_cancel_s:.2f} s"),

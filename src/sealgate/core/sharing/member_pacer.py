@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 
 _LATER_S = 0.01  # what nobody waits for may wait for company
+_LATE_S = 0.005  # sent so long after it was let go, the lead must know: it counts by the time of sending
+_SOON_S = 0.05  # a pause that ends so soon is sat out with the turn in hand
+_FORESIGHT_S = 0.1  # credits are for what was sent within that time, twice
+_CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
+_MOST_CREDITS = 64
+_LEAST_CREDITS = 2
+_BUCKETS = 32  # that what was spent is told in
+_LONGEST_S = 3600.0
 
 
 class Outbox:
@@ -81,16 +89,6 @@ class Outbox:
 
     def _later(self, now: float) -> None:
         self.due_at = min(self.due_at, now + _LATER_S)
-
-
-_LATE_S = 0.005  # sent so long after it was let go, the lead must know: it counts by the time of sending
-_SOON_S = 0.05  # a pause that ends so soon is sat out with the turn in hand
-_FORESIGHT_S = 0.1  # credits are for what was sent within that time, twice
-_CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
-_MOST_CREDITS = 64
-_LEAST_CREDITS = 2
-_BUCKETS = 32  # that what was spent is told in
-_LONGEST_S = 3600.0
 
 
 class MemberPacer:

@@ -21,6 +21,8 @@ from sealgate.core.routes import Lane
 from sealgate.errors import REASONS
 
 _LONGEST = 1000  # characters of a name; names of bots and requests are far shorter
+_CAREFUL = 0.8  # of a share, while nobody knows what the others do
+LONGEST_PAUSE_S = LONGEST_S + 1.0  # what Retry-After can state, and what is added to it at random
 
 
 class MessageError(Exception):
@@ -69,9 +71,6 @@ def text(value: Any) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST:
         raise MessageError(f"no text: {value!r:.100}")
     return value
-
-
-_CAREFUL = 0.8  # of a share, while nobody knows what the others do
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +141,6 @@ def _share(limit: Limit, part: float) -> Limit:
         seen=limit.seen,
         last_seen=limit.last_seen,
     )
-
-
-LONGEST_PAUSE_S = LONGEST_S + 1.0  # what Retry-After can state, and what is added to it at random
 
 
 class Over(NamedTuple):

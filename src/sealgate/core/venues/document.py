@@ -8,6 +8,11 @@ from typing import Any
 from sealgate.core.venues.templates import TemplateError, nearest
 
 POINTER = re.compile(r"(/([^/~]|~[01])*)+")  # but for the whole document's
+FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
+_HEADER = re.compile(r"\s*\[(\[)?\s*([\w.\-]+)\s*\]")
+_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w\-]+))\s*=""")
+_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
+_KINDS = {str: "a text", bool: "true or false", int: "a whole number", list: "a list", dict: "a table"}
 
 
 def pick(document: object, pointer: str) -> object:
@@ -37,12 +42,6 @@ def _child(document: object, name: str) -> object:
 
 
 Path = tuple[str | int, ...]
-
-FIELD_NAME = re.compile(r"[A-Za-z0-9_\-]+")  # of an HTTP header
-_HEADER = re.compile(r"\s*\[(\[)?\s*([\w.\-]+)\s*\]")
-_KEY = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([\w\-]+))\s*=""")
-_AT_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
-_KINDS = {str: "a text", bool: "true or false", int: "a whole number", list: "a list", dict: "a table"}
 
 
 class VenueError(ValueError):

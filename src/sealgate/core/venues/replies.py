@@ -26,6 +26,12 @@ LONGEST_ERROR, LONGEST_DONE = 65_536, 4_096
 _MOST_WORDS = 500  # letters of the exchange's words that are kept for people
 
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
+REPLY_KEYS = ("status", "at", "is", "not", "begins", "contains", "finds", "means", "kind", "whose", "advice")
+_FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+# What zlib must be told; 0: it is plain. (Deflate is meant with zlib's head, as RFC 9110 has it.)
+_WBITS = {b"identity": 0, b"": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
+CODINGS = frozenset(_WBITS) - {b""}
 
 
 class Means(StrEnum):
@@ -151,10 +157,6 @@ class Rule:
             return True
         low = text.lower()
         return low.startswith(self.begins) or any(word in low for word in self.contains)
-
-
-REPLY_KEYS = ("status", "at", "is", "not", "begins", "contains", "finds", "means", "kind", "whose", "advice")
-_FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 
 
 def read_rules(tables: Iterable[Table]) -> tuple[Rule, ...]:
@@ -321,9 +323,6 @@ class ErrorRow:
     words: tuple[str, ...]
 
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
-
-
 def _found(rule: Rule, text: str) -> Mapping[str, str]:
     matches = ((name, pattern.search(text)) for name, pattern in rule.finds)
     found = {name: match[1] for name, match in matches if match}
@@ -389,11 +388,6 @@ def unpacked(body: bytes, coding: bytes | None, longest: int) -> bytes | None:
     except zlib.error:
         return None
     return plain if unpacker.eof else None
-
-
-# What zlib must be told; 0: it is plain. (Deflate is meant with zlib's head, as RFC 9110 has it.)
-_WBITS = {b"identity": 0, b"": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
-CODINGS = frozenset(_WBITS) - {b""}
 
 
 def _text(value: object) -> str | None:

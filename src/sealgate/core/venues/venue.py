@@ -28,6 +28,14 @@ _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?")
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
+# When a count begins anew: at a time, or in so long.
+RESETS = ("epoch_s", "epoch_ms", "in_s", "in_ms")
+_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
+_ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
+_ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
+_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
+_IN = ("json", "form", "parameters")
+_PLACE = "a JSON pointer such as /symbol"
 
 
 class Scope(StrEnum):
@@ -36,10 +44,6 @@ class Scope(StrEnum):
     KEY = "key"
     ACCOUNT = "account"
     ADDRESS = "address"
-
-
-# When a count begins anew: at a time, or in so long.
-RESETS = ("epoch_s", "epoch_ms", "in_s", "in_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,14 +262,6 @@ def _clock_route(clock: Table, prefix: str) -> Iterable[RouteRow]:
     path = clock.text("path", "")
     if path.startswith(f"{prefix}/"):
         yield RouteRow("GET", path[len(prefix) :], Auth.OPEN)
-
-
-_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
-_ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
-_ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
-_ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
-_IN = ("json", "form", "parameters")
-_PLACE = "a JSON pointer such as /symbol"
 
 
 def _order_shape(row: Table) -> OrderShape | None:

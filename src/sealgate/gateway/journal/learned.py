@@ -29,6 +29,7 @@ _INTERVAL_S = 60.0
 _READ = "SELECT CAST(limits AS BLOB), at FROM learned WHERE subject = ?"
 
 log = structlog.get_logger("sealgate.journal")
+_COLUMNS = "bot, key, since_ms, uid, pid, reason"  # the last three are those of `Origin`, in its order
 
 
 class LimitsTable:
@@ -121,9 +122,6 @@ class LimitsKeeper:
             await asyncio.to_thread(self._table.keep, learned, self._system.wall())
         except sqlite3.Error as error:
             log.warning("journal_not_written", cause=str(error), fix="free space, or check journal.file")
-
-
-_COLUMNS = "bot, key, since_ms, uid, pid, reason"  # the last three are those of `Origin`, in its order
 
 
 class HaltsTable:

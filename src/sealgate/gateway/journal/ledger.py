@@ -20,6 +20,9 @@ from sealgate.gateway.journal.file import Identity, check_sound, connect, prepar
 from sealgate.gateway.journal.orders import Row, Shelf, is_unknown
 
 _AT_ONCE = 100  # rows of one transaction
+SHOWN = 100  # orders in doubt at hand
+_PRUNED_AT_ONCE = 100  # rows of one transaction
+_PRUNES = 40  # each time that the file is looked after, so that no order waits for long
 
 
 class Shedding:
@@ -62,12 +65,6 @@ class Shedding:
             orders.drop(self._database, shelf, bot, most)
         counts[bot] -= most
         return True
-
-
-SHOWN = 100  # orders in doubt at hand
-
-_PRUNED_AT_ONCE = 100  # rows of one transaction
-_PRUNES = 40  # each time that the file is looked after, so that no order waits for long
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,37 @@ _LARGEST_SENT = 4096  # bytes; an order has a few hundred
 _STATE = list(ORDERS).index("state")
 
 Row = tuple[str | int | bytes | None, ...]
+ALL = -1  # SQLite's LIMIT without a limit
+_COLUMNS = tuple(ORDERS)
+_TOLD = [field.name for field in fields(Doubt) if field.name not in Terms._fields]
+_DOUBTS = f"SELECT sent_body, {', '.join(_TOLD)} FROM orders WHERE {IN_DOUBT} ORDER BY sent_ms LIMIT ?"
+_ALL_DOUBTS = _DOUBTS.replace(IN_DOUBT, f"NOT {SETTLED}")
+_PRUNE = f"""
+DELETE FROM orders WHERE rowid IN (
+    SELECT rowid FROM (
+        SELECT rowid, settled_ms FROM orders WHERE {SETTLED} ORDER BY rowid LIMIT ?
+    ) WHERE settled_ms < ?
+)
+"""
+_DOUBTS_COUNT = f"SELECT count(*) FROM orders WHERE {IN_DOUBT}"
+_DOUBTS_BY_BOT = f"SELECT bot, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY bot"
+_COUNTS = f"SELECT {SHELF}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
+_OLDEST = f"SELECT rowid FROM orders WHERE {SETTLED} AND {SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"
+_DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"
+# Without `counted`: what is written anew has been counted for its bot's policy already.
+_LEAN_COLUMNS = ("rowid", *(name for name in _COLUMNS if name not in {"head", "body", "counted"}))
+_LEAN = ", ".join(_LEAN_COLUMNS)
+_READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"
+_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * len(_LEAN_COLUMNS))})"
+_REPLAYS = """
+SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
+FROM orders WHERE rowid IN (
+    SELECT number FROM (
+        SELECT rowid AS number, row_number() OVER (PARTITION BY bot ORDER BY rowid DESC) AS place
+        FROM orders WHERE digest IS NOT NULL AND coalesce(settled_ms, sent_ms) >= ?
+    ) WHERE place <= ?
+) ORDER BY rowid DESC
+"""
 
 
 class Order(NamedTuple):
@@ -111,9 +142,6 @@ def read_reply(status: int | None, head: str, body: bytes | None) -> BotReply:
 # ruff: noqa: S608 - the statements are put together of our own names alone
 
 
-ALL = -1  # SQLite's LIMIT without a limit
-
-
 class Shelf(IntEnum):
     """What a settled row is worth, least first; the numbers are those of the index `orders_settled`."""
 
@@ -122,7 +150,6 @@ class Shelf(IntEnum):
     KEYED = 2
 
 
-_COLUMNS = tuple(ORDERS)
 _CHANGING = (
     "digest",
     "timestamp_ms",
@@ -136,35 +163,6 @@ _WRITE = (
     f"INSERT INTO orders ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
     f" ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _CHANGING)}"
 )
-_TOLD = [field.name for field in fields(Doubt) if field.name not in Terms._fields]
-_DOUBTS = f"SELECT sent_body, {', '.join(_TOLD)} FROM orders WHERE {IN_DOUBT} ORDER BY sent_ms LIMIT ?"
-_ALL_DOUBTS = _DOUBTS.replace(IN_DOUBT, f"NOT {SETTLED}")
-_PRUNE = f"""
-DELETE FROM orders WHERE rowid IN (
-    SELECT rowid FROM (
-        SELECT rowid, settled_ms FROM orders WHERE {SETTLED} ORDER BY rowid LIMIT ?
-    ) WHERE settled_ms < ?
-)
-"""
-_DOUBTS_COUNT = f"SELECT count(*) FROM orders WHERE {IN_DOUBT}"
-_DOUBTS_BY_BOT = f"SELECT bot, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY bot"
-_COUNTS = f"SELECT {SHELF}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
-_OLDEST = f"SELECT rowid FROM orders WHERE {SETTLED} AND {SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"
-_DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"
-# Without `counted`: what is written anew has been counted for its bot's policy already.
-_LEAN_COLUMNS = ("rowid", *(name for name in _COLUMNS if name not in {"head", "body", "counted"}))
-_LEAN = ", ".join(_LEAN_COLUMNS)
-_READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"
-_WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * len(_LEAN_COLUMNS))})"
-_REPLAYS = """
-SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
-FROM orders WHERE rowid IN (
-    SELECT number FROM (
-        SELECT rowid AS number, row_number() OVER (PARTITION BY bot ORDER BY rowid DESC) AS place
-        FROM orders WHERE digest IS NOT NULL AND coalesce(settled_ms, sent_ms) >= ?
-    ) WHERE place <= ?
-) ORDER BY rowid DESC
-"""
 
 
 def write(database: sqlite3.Connection, rows: Sequence[Row]) -> None:

@@ -27,6 +27,20 @@ from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Row, is_sent, is_unknown
 from sealgate.gateway.platform.system import System
 
+HANGS_AFTER_S = 2.0  # in one write; no order waits for longer
+_LOOK_S = 1.0
+_MOST_AT_ONCE = 1000  # rows of one transaction
+_MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
+_STOP_S = 10.0
+_HANGS = "the disk does not answer"
+_FIX = "free space, or check journal.file; it is tried again every second"
+_FIX_MOVED = (
+    "put the same file back; or look up the latest orders at the exchange and restart the gateway, which then"
+    " knows no order and no Idempotency-Key of before"
+)
+
+log = structlog.get_logger("sealgate.journal")
+
 
 class Ages:
     """Made at the start. `wall` is epoch seconds, `now` a clock that nobody sets.
@@ -52,22 +66,6 @@ class Ages:
     def judged_at(self, wall: float, now: float) -> float:
         """Return the time to which the age of a row is counted."""
         return min(wall, self._started_rows + now)
-
-
-HANGS_AFTER_S = 2.0  # in one write; no order waits for longer
-
-_LOOK_S = 1.0
-_MOST_AT_ONCE = 1000  # rows of one transaction
-_MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
-_STOP_S = 10.0
-_HANGS = "the disk does not answer"
-_FIX = "free space, or check journal.file; it is tried again every second"
-_FIX_MOVED = (
-    "put the same file back; or look up the latest orders at the exchange and restart the gateway, which then"
-    " knows no order and no Idempotency-Key of before"
-)
-
-log = structlog.get_logger("sealgate.journal")
 
 
 class Item(NamedTuple):

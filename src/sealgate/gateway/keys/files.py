@@ -16,6 +16,11 @@ from sealgate.config.references import split_command
 from sealgate.gateway.platform.machine import folder_fault, foreign, is_trusted
 
 MAX_BYTES = 64 * 1024
+_FORBIDDEN_BITS = 0o077
+_GROUP_READ = 0o040
+_MOST_LINKS = 40  # as the kernel counts, path_resolution(7)
+_FOLDER_MOUNT_FIX = "change that where it is mounted from"
+_MOUNT_FIX = "mount it with mode 0440 and a group of this user (Kubernetes: fsGroup; Docker: gid)"
 
 
 class SecretError(Exception):
@@ -83,13 +88,6 @@ def _end(buffer: bytearray, length: int) -> int:
         if buffer.endswith(line_end, 0, length):
             return length - len(line_end)
     return length
-
-
-_FORBIDDEN_BITS = 0o077
-_GROUP_READ = 0o040
-_MOST_LINKS = 40  # as the kernel counts, path_resolution(7)
-_FOLDER_MOUNT_FIX = "change that where it is mounted from"
-_MOUNT_FIX = "mount it with mode 0440 and a group of this user (Kubernetes: fsGroup; Docker: gid)"
 
 
 def read_file(path: str, _environ: Mapping[str, str]) -> bytearray:

@@ -19,6 +19,9 @@ _WHOLE_SECONDS = frozenset({"s", "iso_s"})
 
 # Target, whole header lines, body.
 SignedRead = tuple[str, bytes, bytes]
+_SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY
+# RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
+STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
 class Secret:
@@ -81,11 +84,6 @@ def headers_in(signed: Signed) -> dict[str, str]:
     """Return the headers of what a key signed, for people and for other programs."""
     lines = signed[0].decode("utf-8").split("\r\n")[:-1]
     return dict(line.split(": ", 1) for line in lines)
-
-
-_SESSION, _SIGNED, _KEY = Auth.SESSION, Auth.SIGNED, Auth.KEY
-# RFC 9110 section 8.6: a request of these methods states its length even when it is 0.
-STATES_LENGTH = frozenset({"POST", "PUT", "PATCH"})
 
 
 def sealed_request(

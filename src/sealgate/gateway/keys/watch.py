@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from sealgate.config import Config
 from sealgate.gateway.platform.system import System
 
+_LOOK_S = 1.0
+
 
 class Debounce:
     """Tells each change once. `baseline` is what was there at the start; states are compared by equality.
@@ -34,8 +36,6 @@ class Debounce:
         """Take what is seen now for known: somebody has just acted on it."""
         self._known = self._last = seen
 
-
-_LOOK_S = 1.0
 
 State = tuple[tuple[str, str, tuple[int, ...] | None], ...]
 

@@ -27,6 +27,12 @@ _PATIENCE_S = 0.5
 # The name is for the log of the gateway that is asked, where the request stands as any other does.
 _QUESTION = b"TRACE / HTTP/1.1\r\nHost: who-listens.sealgate.invalid\r\nConnection: close\r\n\r\n"
 _MARKS = (b"X-Gateway-Error: ", b"use a name of admin.hosts")  # at listen.tcp, and at admin.tcp
+_NOT_US = 0o177  # the umask of a socket with mode 0600
+_MODE_OF_GROUPS_SOCKET = 0o660
+_MODE_OF_OUR_FOLDER = 0o700
+_MODE_OF_GROUPS_FOLDER = 0o710  # the group passes through, and sees nothing else
+
+log = structlog.get_logger("sealgate.admin")
 
 
 async def bind(address: Address, setting: str, backlog: int = BACKLOG) -> list[socket.socket]:
@@ -75,12 +81,6 @@ async def _is_gateway(address: Address) -> bool:
     except OSError:
         return False
     return any(mark in reply for mark in _MARKS)
-
-
-_NOT_US = 0o177  # the umask of a socket with mode 0600
-_MODE_OF_GROUPS_SOCKET = 0o660
-_MODE_OF_OUR_FOLDER = 0o700
-_MODE_OF_GROUPS_FOLDER = 0o710  # the group passes through, and sees nothing else
 
 
 class UnixSocket:
@@ -222,9 +222,6 @@ def _node(path: Path) -> tuple[int, int]:
 
 def _cannot(path: Path) -> str:
     return f"cannot listen on {path}"
-
-
-log = structlog.get_logger("sealgate.admin")
 
 
 def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSocket | None:

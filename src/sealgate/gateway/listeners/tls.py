@@ -21,6 +21,8 @@ from sealgate.gateway.platform.system import System
 log = structlog.get_logger("sealgate.server_tls")
 
 _State = tuple[tuple[int, int, int] | None, ...]
+_GOODBYE_S = 2.0  # for the peer's half of the end, before the connection is just closed
+_PAUSE_S = 1.0  # where the next accept would fail, too
 
 
 class ServerTls:
@@ -114,10 +116,6 @@ def _cause(error: ssl.SSLError, certificate: Path, key: Path) -> str:
     if error.reason == "KEY_VALUES_MISMATCH":
         return f"the key {key} does not match the certificate {certificate}"
     return f"{certificate} and {key} are not a certificate and a key in PEM form"
-
-
-_GOODBYE_S = 2.0  # for the peer's half of the end, before the connection is just closed
-_PAUSE_S = 1.0  # where the next accept would fail, too
 
 
 class TlsListener:

@@ -16,17 +16,23 @@ import structlog
 
 from sealgate.gateway.platform.system import System
 
-
-class StartError(Exception):
-    """Something of this machine keeps it from starting. `str()` is one line: cause and fix."""
-
-
 _RESERVE = 38  # listeners, the loop, journal, log, admin socket, clock, resolver
 _MOST_ADMIN = 64  # connections of the admin address: 50 viewers of the page, and programs
 _ADMIN_PART = 8  # it gets an eighth of the limit, where that is less
 _MOST = 65_536  # where the system grants more than anybody needs
+_PR_SET_DUMPABLE = 4  # linux/prctl.h
+_LOOK_S = 1.0
+_CROWD = 50  # connections: as many have to have left since the last time
+WRITABLE_BY_OTHERS = 0o022
+_STATUS_EVERY_S = 5.0
+REDIS_MISSING = "the package redis is missing"
+REDIS_FIX = f"install redis, 5.2 or later, into {sys.prefix}"
 
 log = structlog.get_logger("sealgate.machine")
+
+
+class StartError(Exception):
+    """Something of this machine keeps it from starting. `str()` is one line: cause and fix."""
 
 
 def room_for_bots(wanted: int, upstream: int) -> int:
@@ -75,9 +81,6 @@ def _raise_to(limit: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
-_PR_SET_DUMPABLE = 4  # linux/prctl.h
-
-
 def forbid_core_dumps() -> None:
     """Let this process leave no core dump and, on Linux, no other process of its user read its memory.
 
@@ -89,8 +92,6 @@ def forbid_core_dumps() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
-_LOOK_S = 1.0
-_CROWD = 50  # connections: as many have to have left since the last time
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's own; others do without
 
 
@@ -114,9 +115,6 @@ class Memory:
             if most - now >= _CROWD:
                 most = now
                 await asyncio.to_thread(_trim, 0)
-
-
-WRITABLE_BY_OTHERS = 0o022
 
 
 def is_trusted(owner: int) -> bool:
@@ -144,9 +142,6 @@ def folder_fault(folder: Path) -> tuple[str, str] | None:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
         return f"others may write to its folder {name} (mode {mode})", f"chmod go-w {name}"
     return None
-
-
-_STATUS_EVERY_S = 5.0
 
 
 class ServiceManager:
@@ -185,10 +180,6 @@ class ServiceManager:
             if self._watchdog_s:
                 self.tell("WATCHDOG=1")
             await system.sleep(pause_s)
-
-
-REDIS_MISSING = "the package redis is missing"
-REDIS_FIX = f"install redis, 5.2 or later, into {sys.prefix}"
 
 
 def has_redis() -> bool:

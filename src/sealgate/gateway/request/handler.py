@@ -25,6 +25,8 @@ log = structlog.get_logger("sealgate.handler")
 
 Report = Callable[[Outcome], None]
 _GONE = 499  # the record's status where the bot did not wait for one; nginx's number for it
+_DELAY_S = 0.005
+_MOST = 16  # at once
 
 
 class Handler:
@@ -129,9 +131,6 @@ class Handler:
 
 
 Reader = Callable[[Batch], None]
-
-_DELAY_S = 0.005
-_MOST = 16  # at once
 
 
 class Reporter:

@@ -37,6 +37,10 @@ log = structlog.get_logger("sealgate.pipeline")
 _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
+_FEWER_PRICES = (
+    "policy.max_notional forgot what this request said before; let the bot read the prices of fewer symbols "
+    "at once: a reply may have 256 KiB, unpacked"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,12 +452,6 @@ def _learn_prices(
         prices.learn((ticket.target.raw, body), shape, replied, answer.head.content_coding)
     for path in prices.new_faults():
         log.warning("prices_not_read", path=path, fix=_FEWER_PRICES)
-
-
-_FEWER_PRICES = (
-    "policy.max_notional forgot what this request said before; let the bot read the prices of fewer symbols "
-    "at once: a reply may have 256 KiB, unpacked"
-)
 
 
 def _give_up(connection: UpstreamConnection, context: RequestContext) -> Failure | None:

@@ -31,6 +31,7 @@ from sealgate.gateway.runtime.services import Services, build_services
 log = structlog.get_logger("sealgate.gateway")
 
 _CLOSING_S = 1.0
+_LOCAL = "local"  # the bot of a configuration without any
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +200,6 @@ async def _close_upstream(handler: Handler) -> None:
 
 
 Said = tuple[int, dict[str, Any]]
-
-_LOCAL = "local"  # the bot of a configuration without any
 
 
 class Controls:

@@ -27,6 +27,17 @@ from sealgate.gateway.upstream.answer import Answer
 
 _SHORTEST_WAIT_S = 10.0
 _NOBODY = "(gateway)"  # no bot can have this name
+_LOOK_S = 1.0
+_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
+_READ_AGAIN_S = 3600.0
+# What is logged, once an hour, of a key that is not good.
+_TROUBLES = {
+    KeyState.INACTIVE: "key_inactive",
+    KeyState.ENDED: "key_expired",
+    KeyState.ENDS_SOON: "key_expires_soon",
+}
+
+log = structlog.get_logger("sealgate.keys")
 
 
 class Deliverer(Protocol):
@@ -66,19 +77,6 @@ def _ticket(pipeline: Deliverer, alias: str, path: str, lane: Lane) -> Ticket:
     route = replace(rules.routes.find(method, inner), lane=lane, share_s=None)
     bot = Bot(_NOBODY, (alias,), frozenset((route.needs,)))
     return Ticket(bot, alias, route, method, target, Head({}, b""), None)
-
-
-_LOOK_S = 1.0
-_FIRST_READ_S = 5.0  # bots that wait for the gateway go first, and what they meet tells as much
-_READ_AGAIN_S = 3600.0
-# What is logged, once an hour, of a key that is not good.
-_TROUBLES = {
-    KeyState.INACTIVE: "key_inactive",
-    KeyState.ENDED: "key_expired",
-    KeyState.ENDS_SOON: "key_expires_soon",
-}
-
-log = structlog.get_logger("sealgate.keys")
 
 
 class KeyCare:

@@ -38,6 +38,10 @@ _FREE = {
     "limits": frozenset({"known", "replay_429", "max_wait", "queue"}),
 }
 _FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
+_SAME = Target("/", "/", None)  # what old and new key sign to be compared
+_FIRST_SAMPLE_S = 5.0
+
+log = structlog.get_logger("sealgate.reload")
 
 
 def with_fixed(config: Config, running: Config) -> Config:
@@ -66,9 +70,6 @@ def _differences(config: Config, running: Config) -> Iterator[tuple[str, str]]:
 def _fixed_names(table: str, config: Config) -> list[str]:
     free = _FREE.get(table, frozenset())
     return [name for name in type(getattr(config, table)).model_fields if name not in free]
-
-
-_SAME = Target("/", "/", None)  # what old and new key sign to be compared
 
 
 class TrialError(Exception):
@@ -160,11 +161,6 @@ def _key_proof(live_key: LiveKey) -> Hashable:
 
 def _session_proof(live_key: LiveKey) -> Hashable:
     return live_key.key.api_key, live_key.key.session
-
-
-_FIRST_SAMPLE_S = 5.0
-
-log = structlog.get_logger("sealgate.reload")
 
 
 class ReloadError(Exception):

@@ -16,6 +16,7 @@ from sealgate.gateway.keys.parts import Roster
 log = structlog.get_logger("sealgate.policy")
 
 _LOCAL_MAY = frozenset({Permission.READ, Permission.TRADE})
+_UNNAMED = "all trading routes that the venue's file does not name"
 
 
 def build_rules(config: Config, roster: Roster, memory: PolicyMemory | None = None) -> Rules:
@@ -100,9 +101,6 @@ def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, F
     text = f"{closes} {', '.join((*closed, _UNNAMED))}"
     fix = f"if the bot needs one, say {own_file} how its orders are read (docs/venues.md)"
     return orders, warn(area, text, fix) if closed else ok(area, text)
-
-
-_UNNAMED = "all trading routes that the venue's file does not name"
 
 
 def log_policies(config: Config, guards: Mapping[str, Guard]) -> None:

@@ -12,6 +12,12 @@ import aiohttp
 from sealgate.config import Config
 from sealgate.core.venues.replies import Judge
 
+# A container without a way out, or a resolver that is down, gives the second; it says nothing of the name.
+_LOOK_UP: dict[int | None, str] = {
+    socket.EAI_NONAME: "no such host name",
+    socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Destination:
@@ -109,13 +115,6 @@ def describe(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
-
-
-# A container without a way out, or a resolver that is down, gives the second; it says nothing of the name.
-_LOOK_UP: dict[int | None, str] = {
-    socket.EAI_NONAME: "no such host name",
-    socket.EAI_AGAIN: "its name cannot be looked up at the moment: the DNS servers do not answer",
-}
 
 
 def _cause(error: Exception) -> str:

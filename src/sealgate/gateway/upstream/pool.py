@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 
 
 _CANCEL, _ORDER, _READ = Lane  # names that cost no look-up
+_RENEW_AT = 0.8  # of the time that a connection is kept: another is opened before the last one goes
+_SHORT_S = 2.0  # a connection that nobody could use for that long is no use
+_GAP_S = 0.1  # from such a one to the next, at first
+_REMEMBERED_BYTES = 512 * 1024  # of replies' heads: most have a date in them, and come for a second
+_FULL = "no connection to the exchange became free in time (upstream.max_connections)"
+_UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
 
 class ConnectionSlots:
@@ -102,14 +108,6 @@ class ConnectionSlots:
             return reads + orders + cancels < self.all
         is_full = reads + orders >= self._size or reads + orders + cancels >= self.all
         return not is_full and (orders < self._orders if lane is _ORDER else reads < self._reads)
-
-
-_RENEW_AT = 0.8  # of the time that a connection is kept: another is opened before the last one goes
-_SHORT_S = 2.0  # a connection that nobody could use for that long is no use
-_GAP_S = 0.1  # from such a one to the next, at first
-_REMEMBERED_BYTES = 512 * 1024  # of replies' heads: most have a date in them, and come for a second
-_FULL = "no connection to the exchange became free in time (upstream.max_connections)"
-_UNTIMED = aiohttp.ClientTimeout()  # its own are rounded up, and none at all where no time is left
 
 
 class Upstream:
