@@ -47,8 +47,7 @@ async def redis() -> AsyncIterator[RedisServer]:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait longer for Redis: a machine under load must not look like one without it."""
-    for module in ("sharer", "table"):
-        monkeypatch.setattr(f"sealgate.gateway.sharing.{module}.TIMEOUT_S", 5.0)
+    monkeypatch.setattr("sealgate.gateway.sharing.TIMEOUT_S", 5.0)
 
 
 @contextlib.asynccontextmanager
