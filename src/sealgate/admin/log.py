@@ -140,7 +140,7 @@ def configure_log(
             structlog.processors.format_exc_info,
             redact,
             _in_order,
-            *(_console() if is_console else _json()),
+            _console() if is_console else _JSON,
             *([_for_journal] if is_journal(sys.stderr, os.environ) else []),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -180,18 +180,12 @@ def _rendered(event: str, values: dict[str, Any]) -> str:
     return str(line)
 
 
-def _console() -> list[Callable[..., Any]]:
-    return [
-        structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(),
-            sort_keys=False,
-            exception_formatter=structlog.dev.plain_traceback,  # the rich one prints locals, tokens included
-        )
-    ]
-
-
-def _json() -> list[Callable[..., Any]]:
-    return [_JSON]
+def _console() -> Callable[..., Any]:
+    return structlog.dev.ConsoleRenderer(
+        colors=sys.stderr.isatty(),
+        sort_keys=False,
+        exception_formatter=structlog.dev.plain_traceback,  # the rich one prints locals, tokens included
+    )
 
 
 def _in_order(_logger: object, _method: str, event: Event) -> Event:

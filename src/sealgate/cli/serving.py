@@ -130,7 +130,7 @@ async def running_with_admin(
         live = Live(
             gateway.status,
             gateway.system,
-            lambda: _weights(gateway.config),
+            lambda: {name: bot.weight for name, bot in gateway.config.bots.items()},
             lambda: gateway.config.venue.replies,
             lambda: gateway.config.venue.unsigned_routes,
         )
@@ -143,10 +143,6 @@ async def running_with_admin(
             if control is not None:
                 log.info("taking_commands", socket=str(control))
             yield gateway, address
-
-
-def _weights(config: Config) -> dict[str, float]:
-    return {name: bot.weight for name, bot in config.bots.items()}
 
 
 @contextlib.asynccontextmanager

@@ -144,7 +144,7 @@ def _print(config: Config, asked: Request, *, as_curl: bool, as_json: bool) -> N
     if as_curl and HIDDEN in signed.headers.values():
         leave_with_error("--curl: the command would show the key's passphrase; send it through the gateway")
     if as_curl:
-        click.echo(_curl(signed, asked.body_file, config.upstream.ca_file))
+        click.echo(shlex.join(_curl_words(signed, asked.body_file, config.upstream.ca_file)))
     else:
         click.echo(_json(signed) if as_json else _text(signed))
     clock = "this host's clock" if asked.timestamp_ms is None else "--timestamp"
@@ -216,12 +216,8 @@ def _json(signed: Signed) -> str:
     return json.dumps(document)
 
 
-def _curl(signed: Signed, body_file: Path | None, ca_file: Path | None) -> str:
-    """Return a command for a shell. The URL is sent as it stands: no globs, no dot segments removed."""
-    return shlex.join(_curl_words(signed, body_file, ca_file))
-
-
 def _curl_words(signed: Signed, body_file: Path | None, ca_file: Path | None) -> Iterator[str]:
+    """Yield a command for a shell. The URL is sent as it stands: no globs, no dot segments removed."""
     yield from ("curl", "--globoff", "--path-as-is")
     yield from ("--head",) if signed.method == "HEAD" else ("--request", signed.method)
     if ca_file:

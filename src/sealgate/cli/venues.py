@@ -117,7 +117,13 @@ def list_text(venues: Iterable[Venue]) -> str:
     for column in table.columns:
         column.no_wrap = column.header in ("name", "tier", "signature")
     for venue in venues:
-        table.add_row(venue.name, venue.title, venue.tier, _signature(venue), _against(venue))
+        table.add_row(
+            venue.name,
+            venue.title,
+            venue.tier,
+            _signature(venue),
+            venue.checked.partition(",")[0] or "nothing",
+        )
     return (
         f"{drawn(table)}\n\n"
         "Details: sealgate venues show NAME\n"
@@ -224,10 +230,6 @@ def _signature(venue: Venue) -> str:
     return f"{venue.signing.digest} {venue.signing.encoding}"
 
 
-def _against(venue: Venue) -> str:
-    return venue.checked.partition(",")[0] or "nothing"
-
-
 def _keyed(venue: Venue) -> Iterator[str]:
     if venue.signing.secret == "appended":  # noqa: S105 - a name of a form
         yield "no HMAC: a hash of the text with the secret behind it"
@@ -274,16 +276,11 @@ def _signed(sealer: Sealer, method: str, target: Target, body: bytes) -> Example
 
     return Example(
         request=" ".join(filter(None, (method, target.raw, body.decode("ascii")))),
-        signed=_escaped(message),
+        signed=repr(message)[2:-1],
         target=plain(raw),
         headers=tuple(plain(lines.decode("ascii")).split("\r\n")[:-1]),
         body=plain(sent.decode("ascii")),
     )
-
-
-def _escaped(message: bytes) -> str:
-    """Return bytes as text in which each can be told; most messages are plain."""
-    return repr(message)[2:-1]
 
 
 def _example(example: Example) -> Iterator[str]:

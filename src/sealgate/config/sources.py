@@ -112,7 +112,7 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
     Their case does not matter, so the name of a key or a bot that is set here is in lower case.
     """
     variables: dict[SettingPath, str] = {
-        _variable_path(name): name for name in environ if _is_setting(name.upper())
+        tuple(name[len(PREFIX) :].lower().split("__")): name for name in environ if _is_setting(name.upper())
     }
     tree: dict[str, object] = {}
     # A table's own name comes before its members' and stays: to set both is an error, told by validation.
@@ -123,10 +123,6 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
 
 def _is_setting(name: str) -> bool:
     return name.startswith(PREFIX) and name != FILE_VARIABLE and not _SERVICE_LINK.fullmatch(name)
-
-
-def _variable_path(name: str) -> tuple[str, ...]:
-    return tuple(name[len(PREFIX) :].lower().split("__"))
 
 
 def read_flags(overrides: Mapping[str, object]) -> Layer:

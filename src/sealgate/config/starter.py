@@ -88,7 +88,7 @@ class _Starter:
 
     def text(self) -> str:
         ordered = sorted(filter(self._is_of_use, all_settings()), key=_order)
-        tables = groupby(ordered, key=_table_name)
+        tables = groupby(ordered, key=lambda setting: ".".join(map(str, setting.path[:-1])))
         return self._head() + "".join(self._table(table, list(group)) for table, group in tables)
 
     def _head(self) -> str:
@@ -140,10 +140,6 @@ class _Starter:
 def _order(setting: Setting) -> int:
     """Put first what must be set."""
     return 0 if len(setting.path) == 1 else 1 if setting.path[0] == "keys" else 2
-
-
-def _table_name(setting: Setting) -> str:
-    return ".".join(map(str, setting.path[:-1]))
 
 
 def _comment(setting: Setting) -> str:

@@ -28,14 +28,9 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
     """
     if value is None:
         return None
-    seconds = _seconds(value.strip())
-    if seconds is None:
-        seconds = _until_date(value, server_now)
+    number = value.strip()
+    seconds = float(number) if _NUMBER.fullmatch(number) else _until_date(value, server_now)
     return seconds if seconds is not None and 0 <= seconds <= LONGEST_S else None
-
-
-def _seconds(value: str) -> float | None:
-    return float(value) if _NUMBER.fullmatch(value) else None
 
 
 def _until_date(value: str, server_now: float) -> float | None:

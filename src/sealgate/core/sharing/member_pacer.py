@@ -303,7 +303,7 @@ class MemberPacer:
             return [], [], None
         go: list[Claim] = []
         shared: list[tuple[Claim, Claim]] = []
-        for claim in sorted(claims, key=_goes_behind_cancels):
+        for claim in sorted(claims, key=lambda claim: claim.lane is not Lane.CANCEL):
             if claim.id not in self._asked:  # it went along with one that is alike
                 continue
             if self.own.must_wait_for_serial(claim):  # it keeps its grant
@@ -362,10 +362,6 @@ class MemberPacer:
         self._declined.clear()
         self._credits.clear()
         self._names.clear()
-
-
-def _goes_behind_cancels(claim: Claim) -> bool:
-    return claim.lane is not Lane.CANCEL
 
 
 def _as_a_part(limit: LimitStatus) -> LimitStatus:

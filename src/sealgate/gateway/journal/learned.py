@@ -67,16 +67,14 @@ def _read_row(limits: bytes, seconds: float) -> Snapshot:
     """Return the limits of a row, so much older. Raises sqlite3.DataError where it is bad."""
     try:
         kept = json.loads(limits)
-        is_sound = isinstance(kept, list) and all(map(_is_restorable, kept))
+        is_sound = isinstance(kept, list) and all(
+            isinstance(limit, dict) and is_limit(limit) for limit in kept
+        )
     except (ValueError, RecursionError, OverflowError):  # no JSON, too deep for it, too large for a float
         is_sound = False
     if not is_sound:
         raise sqlite3.DataError("what was learned is damaged, or of another version")
     return [{**limit, "age": limit["age"] + max(0.0, seconds)} for limit in kept]
-
-
-def _is_restorable(limit: object) -> bool:
-    return isinstance(limit, dict) and is_limit(limit)
 
 
 class LimitsKeeper:
