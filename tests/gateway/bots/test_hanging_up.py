@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from rig.bot import request
+from rig.bot import Reply, request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, hold_until, say
 from rig.wire import OK, PATIENCE_S, reply
@@ -21,21 +21,30 @@ ORDERS = {
 PAUSE = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")
 
 
+async def hold_all_behind_a_resend(station: Station) -> tuple[asyncio.Task[Reply], asyncio.Event]:
+    """Return a request that is resent after a pause, and the event that answers it: all wait until then."""
+    go = asyncio.Event()
+    short = reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")
+    station.upstream.answers.extend([say(short), hold_until(go, say(OK))])
+    first = asyncio.create_task(station.ask(request(target=b"/v1/trade/first")))
+    await station.upstream.until_received(2)
+    return first, go
+
+
 @pytest.mark.parametrize("message", [READ, *ORDERS.values()], ids=["GET", *ORDERS])
 async def test_a_bot_that_is_gone_while_waiting_is_never_sent_for(station: Station, message: bytes) -> None:
     upstream = station.upstream
-    upstream.answers.append(say(PAUSE))
-    first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
+    first, go = await hold_all_behind_a_resend(station)
     scheduler = station.gateway.generation.live_keys["main"].scheduler
-    await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
     async with station.bot() as bot:
         await bot.send(message)
-        await station.until(lambda: sum(scheduler.status().waiting.values()) == 2)
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
         bot.hang_up()
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
-    assert sum(scheduler.status().waiting.values()) == 1
+    assert not sum(scheduler.status().waiting.values())
 
+    go.set()
     assert (await first).status == 200
     assert (await station.ask(request(target=b"/v1/trade/last"))).status == 200
     assert [item.target for item in upstream.received] == [
@@ -50,10 +59,7 @@ async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
     station: Station, message: bytes
 ) -> None:
     """A kernel tells it from a bot that was killed only once something is written to it."""
-    station.upstream.answers.append(say(PAUSE))
-    first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
-    scheduler = station.gateway.generation.live_keys["main"].scheduler
-    await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
+    first, go = await hold_all_behind_a_resend(station)
     address = station.gateway.address
     reader, writer = await asyncio.open_connection(address.host, address.port)
     writer.write(message)
@@ -63,6 +69,7 @@ async def test_the_end_of_its_sending_side_alone_counts_as_hanging_up(
     writer.close()
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
+    go.set()
     assert (await first).status == 200
     assert [item.target for item in station.upstream.received] == [b"/v1/trade/first"] * 2
 
@@ -175,14 +182,13 @@ async def test_what_a_bot_that_is_gone_had_asked_before(station: Station, behind
 @pytest.mark.parametrize("behind", BEHIND.values(), ids=BEHIND)
 async def test_one_that_waits_while_nothing_is_read(station: Station, behind: bytes) -> None:
     """It leaves the line, though the end of its connection cannot be read."""
-    station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 1")))
-    first = asyncio.ensure_future(station.ask(request(target=b"/v1/trade/first")))
+    first, go = await hold_all_behind_a_resend(station)
     scheduler = station.gateway.generation.live_keys["main"].scheduler
-    await station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
-    waits = station.until(lambda: sum(scheduler.status().waiting.values()) == 2)
+    waits = station.until(lambda: sum(scheduler.status().waiting.values()) == 1)
     await hang_up_behind(station, ORDERS["DELETE"] + behind, waits)
     outcome = await station.outcomes.until(1)
     assert (outcome.has_hung_up, outcome.conclusion, outcome.attempts) == (True, "not_sent", 0)
+    go.set()
     assert (await first).status == 200
     assert {item.target for item in station.upstream.received} == {b"/v1/trade/first"}
 
