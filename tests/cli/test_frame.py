@@ -147,10 +147,11 @@ def test_a_cause_that_finds_no_space_leaves_its_exit_code() -> None:
     assert in_a_shell("$S --nothing 2> /dev/full").returncode == 2
 
 
-@pytest.mark.parametrize("arguments", ["--help", "token new", "config schema"])
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-def test_closed_standard_streams_lead_nowhere(arguments: str, closed: str) -> None:
-    done = in_a_shell(f"$S {arguments} {closed}")
+@pytest.mark.parametrize(
+    "line", ["--help <&-", "token new >&-", "config schema 2>&-", "token new <&- >&- 2>&-"]
+)
+def test_closed_standard_streams_lead_nowhere(line: str) -> None:
+    done = in_a_shell(f"$S {line}")
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -1,11 +1,11 @@
 """A command acts on the gateway of its configuration, on the one that the user named, or on none."""
 
 import contextlib
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 from rig.plain import Ended, Gateway, run, running_exchange, running_gateway
+from rig.ports import free_port
 
 CONFIG = """\
 base_url = "{base_url}"
@@ -16,12 +16,6 @@ api_key = "ak-public-1"
 secret = "env:EXCHANGE_SECRET"
 """
 COMMANDS = ("halt", "resume", "reload")
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Machine:
