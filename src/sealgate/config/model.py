@@ -4,6 +4,7 @@ Every value is parsed here, once, into the type that its reader needs: an addres
 that need more than one value are in consistency.py.
 """
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -32,6 +33,9 @@ from sealgate.config.files import (
     parse_socket,
 )
 from sealgate.config.names import (
+    API_KEY,
+    NAME,
+    TOKEN,
     parse_api_key,
     parse_header_prefix,
     parse_key_uid,
@@ -43,6 +47,8 @@ from sealgate.config.names import (
     split_match,
 )
 from sealgate.config.quantities import (
+    AMOUNT,
+    HEAVIEST,
     PERMISSIONS,
     KnownLimit,
     parse_aliases,
@@ -66,7 +72,6 @@ from sealgate.core.venues.venue import Venue
 
 Schema = dict[str, Any]
 
-NAME = "^[A-Za-z0-9_-]{1,32}$"
 _TEXT: Schema = {"type": "string"}
 _POSITIVE: Schema = {"type": "number", "minimum": 0, "exclusiveMinimum": True}
 _COUNT: Schema = {"type": "integer", "minimum": 1}
@@ -77,12 +82,16 @@ def _text(pattern: str) -> Schema:
     return {"type": "string", "pattern": pattern}
 
 
+def _whole(pattern: re.Pattern[str]) -> Schema:
+    return _text(f"^{pattern.pattern}$")
+
+
 def _list(member: Schema, **more: object) -> Schema:
     return {"type": "array", "items": member, "uniqueItems": True, **more}
 
 
 _PATH = _text("^(/[A-Za-z0-9._~-]+)*$")
-_AMOUNT: Schema = {"anyOf": [_text(r"^[0-9]{1,40}(\.[0-9]{1,40})?$"), _COUNT]}
+_AMOUNT: Schema = {"anyOf": [_whole(AMOUNT), _COUNT]}
 
 # What the file may hold, for editors, beside what reads it.
 OptionalAddress = Annotated[
@@ -96,7 +105,7 @@ SecondsOrZero = Annotated[
     float, PlainValidator(parse_seconds_or_zero), WithJsonSchema({"type": "number", "minimum": 0})
 ]
 Count = Annotated[int, PlainValidator(parse_count), WithJsonSchema(_COUNT)]
-Weight = Annotated[float, PlainValidator(parse_weight), WithJsonSchema({**_POSITIVE, "maximum": 100})]
+Weight = Annotated[float, PlainValidator(parse_weight), WithJsonSchema({**_POSITIVE, "maximum": HEAVIEST})]
 Size = Annotated[
     int,
     PlainValidator(parse_size),
@@ -108,7 +117,7 @@ CaFile = Annotated[Path | None, PlainValidator(parse_ca_file), WithJsonSchema(_T
 Reference = Annotated[
     str, PlainValidator(parse_reference), WithJsonSchema(_text("^(file|env|cmd|systemd|keyring):."))
 ]
-Name = Annotated[str, AfterValidator(parse_name), WithJsonSchema(_text(NAME))]
+Name = Annotated[str, AfterValidator(parse_name), WithJsonSchema(_whole(NAME))]
 Permissions = Annotated[
     frozenset[str],
     PlainValidator(parse_permissions),
@@ -199,7 +208,7 @@ class Signing(_Table):
     header_prefix: Annotated[
         str | None,
         PlainValidator(parse_header_prefix),
-        WithJsonSchema(_text(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")),
+        WithJsonSchema(_whole(TOKEN)),
     ] = Field(default=None, description="The common start of the three signing headers.")
     encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
         default=None, description="How the signature is written."
@@ -284,7 +293,7 @@ class Journal(_Table):
 class Key(_Table):
     """An API key: its public parts, and references to its secrets. `uid` is "" where the venue has none."""
 
-    api_key: Annotated[str, PlainValidator(parse_api_key), WithJsonSchema(_text("^[!-~]{1,512}$"))] = Field(
+    api_key: Annotated[str, PlainValidator(parse_api_key), WithJsonSchema(_whole(API_KEY))] = Field(
         description="The public part of the key."
     )
     secret: Reference = Field(
@@ -348,7 +357,7 @@ class Bot(_Table):
     uid: Uid | None = Field(default=None, description="Its user on the Unix socket, instead of a token.")
     key: Name | None = Field(default=None, description="Its alias under [keys], where there are several.")
     keys: Annotated[
-        tuple[str, ...], PlainValidator(parse_aliases), WithJsonSchema(_list(_text(NAME), minItems=1))
+        tuple[str, ...], PlainValidator(parse_aliases), WithJsonSchema(_list(_whole(NAME), minItems=1))
     ] = Field(default=(), description="The keys that it may choose from; the first is the default.")
     may: Permissions = Field(
         default=frozenset({"read", "trade"}),

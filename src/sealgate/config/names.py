@@ -10,9 +10,9 @@ PREFIX = "SEALGATE_"
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN_PATH = re.compile(r"(?:/[A-Za-z0-9._~-]+)*")  # the unreserved characters of RFC 3986 section 2.3
 _DOT_SEGMENT = re.compile(r"/\.\.?(?:/|$)")
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
-_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")  # RFC 9110 section 5.6.2
-_API_KEY = re.compile(r"[!-~]{1,512}")
+NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
+TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")  # RFC 9110 section 5.6.2
+API_KEY = re.compile(r"[!-~]{1,512}")
 _UID = re.compile(r"[ -~]{0,512}")
 _POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")  # RFC 6901 section 3
 _MATCH = re.compile(
@@ -42,7 +42,7 @@ def is_plain_path(value: str) -> bool:
 
 def parse_name(value: str) -> str:
     """Check the name of a key or a bot."""
-    if _NAME.fullmatch(value) is None:
+    if NAME.fullmatch(value) is None:
         raise ValueError("is not a usable name; use 1 to 32 letters, digits, _ and -")
     return value
 
@@ -65,14 +65,14 @@ def parse_optional_path(value: object) -> str:
 
 def parse_header_prefix(value: object) -> str:
     """Check what the names of the signature's headers begin with."""
-    if not isinstance(value, str) or _TOKEN.fullmatch(value) is None:
+    if not isinstance(value, str) or TOKEN.fullmatch(value) is None:
         raise ValueError('cannot begin a header\'s name; use letters, digits and -, as in "X-MINE-"')
     return value
 
 
 def parse_api_key(value: object) -> str:
     """Check an API key, which travels as a header's value."""
-    if not isinstance(value, str) or _API_KEY.fullmatch(value) is None:
+    if not isinstance(value, str) or API_KEY.fullmatch(value) is None:
         raise ValueError("is not an API key; use 1 to 512 printable ASCII characters without spaces")
     return value
 

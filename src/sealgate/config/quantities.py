@@ -12,8 +12,8 @@ from sealgate.config.addresses import parse_host
 from sealgate.config.names import parse_name
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
-_AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
-_HEAVIEST = 100  # a share so large would leave the others next to nothing
+AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
+HEAVIEST = 100  # a share so large would leave the others next to nothing
 _NOBODY_AT_ALL = 2**32 - 1  # chown(2) means "unchanged" by it
 _OVERFLOW = 65534  # user_namespaces(7): a user that is not mapped into this namespace
 _UNITS = {
@@ -58,8 +58,8 @@ def parse_count(value: object) -> int:
 def parse_weight(value: object) -> float:
     """Parse a share against others' shares."""
     weight = _number(value)
-    if not 0 < weight <= _HEAVIEST:
-        raise ValueError(f"is not a weight; write a number above 0, at most {_HEAVIEST}")
+    if not 0 < weight <= HEAVIEST:
+        raise ValueError(f"is not a weight; write a number above 0, at most {HEAVIEST}")
     return weight
 
 
@@ -86,7 +86,7 @@ def parse_size(value: object) -> int:
 def parse_amount(value: object) -> Decimal:
     """Parse a decimal amount above 0: text, or a whole number. A float is not what was written."""
     text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-    if not _AMOUNT.fullmatch(text) or not (amount := Decimal(text)):
+    if not AMOUNT.fullmatch(text) or not (amount := Decimal(text)):
         raise ValueError('is not an amount above 0; write it as text, as in "0.5"')
     return amount
 

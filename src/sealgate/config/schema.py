@@ -7,10 +7,11 @@ number here, while the program also takes it as text.
 
 from itertools import pairwise
 
-from sealgate.config.model import NAME, Schema
-from sealgate.config.names import SettingPath
+from sealgate.config.model import Schema
+from sealgate.config.names import NAME, SettingPath
 from sealgate.config.settings import ANY, Setting, all_settings, plain_value
 
+_NAMED = f"^{NAME.pattern}$"
 DRAFT = "http://json-schema.org/draft-04/schema#"
 
 
@@ -34,7 +35,7 @@ def _table_of(root: Schema, path: SettingPath) -> Schema:
         if part != ANY:
             node = node["properties"].setdefault(part, _holder(str(part)) if after == ANY else _table())
         else:
-            node = node["items"] if "items" in node else node["patternProperties"][NAME]
+            node = node["items"] if "items" in node else node["patternProperties"][_NAMED]
     return node
 
 
@@ -42,7 +43,11 @@ def _holder(name: str) -> Schema:
     """Return a list of tables for [[routes]], else tables by names that the user chooses."""
     if name == "routes":
         return {"type": "array", "items": _table()}
-    return {"type": "object", "patternProperties": {NAME: _table()}, "additionalProperties": False}
+    return {
+        "type": "object",
+        "patternProperties": {_NAMED: _table()},
+        "additionalProperties": False,
+    }
 
 
 def _leaf(setting: Setting) -> Schema:

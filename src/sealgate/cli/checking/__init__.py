@@ -1,4 +1,4 @@
-"""The parts of `sealgate check`: probes that look at one thing each, and the report.
+"""`sealgate check`: what is wrong with the set-up, and what to do about it.
 
 local.py     this machine: files, secrets, addresses, open files, the journal
 network.py   the way to the exchange, Redis, and the gateway that runs, if one does
@@ -8,3 +8,40 @@ run.py       all of it, in order
 
 What a probe saw is judged in core: refusals.py, vetting.py.
 """
+
+import os
+from pathlib import Path
+
+import click
+
+from sealgate.cli.frame import config_option
+
+
+@click.command("check")
+@config_option
+@click.option("--offline", "is_offline", is_flag=True, help="Stop before the network.")
+@click.option(
+    "--path", metavar="PATH", help="What to read with each key.  [default: /symbols/list under the prefix]"
+)
+@click.option(
+    "--explain", is_flag=True, help="Show all causes, most likely first, then where each setting comes from."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    config_file: Path | None, path: str | None, *, is_offline: bool, explain: bool, as_json: bool
+) -> None:
+    """Look at configuration, secrets, files, addresses, clock and keys; say what is wrong and what to do.
+
+    It changes nothing and sends only reads: three for the time, one without a signature, one per key and per
+    session token. After a 429 nothing more is sent. A gateway may run meanwhile. Call it as the user that the
+    gateway runs as.
+
+    Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
+    """
+    from sealgate.cli.checking.report import Report
+    from sealgate.cli.checking.run import CheckOptions, check
+
+    report = Report(as_json=as_json, explains=explain)
+    code = check(CheckOptions(config_file, path, is_offline), report, os.environ)
+    report.end()
+    raise click.exceptions.Exit(code)
