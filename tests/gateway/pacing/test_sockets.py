@@ -5,7 +5,7 @@ asked by `scripts/bench pacing`.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import formatdate
@@ -34,7 +34,6 @@ from rig.station import ENVIRON, KEY, Station, make_config, running_station
 from rig.upstream import Act, Received, Upstream, hold_until, say
 from rig.wire import OK, PATIENCE_S, let_pass, reply
 from sealgate.gateway import pacing as scheduler_module
-from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -81,20 +80,6 @@ class Scene:
 
     async def journal(self) -> list[Entry]:
         return await journal_at(self.sandbox_address)
-
-    @property
-    def scheduler(self) -> RateScheduler:
-        return self.gateway.generation.live_keys["main"].scheduler
-
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        """Wait for a state that nobody announces."""
-        async with asyncio.timeout(PATIENCE_S):
-            while not is_so():
-                await let_pass(0.002)
-
-    async def until_waiting(self, count: int) -> None:
-        """Wait until that many stand in line."""
-        await self.until(lambda: sum(self.scheduler.status().waiting.values()) == count)
 
 
 @asynccontextmanager
@@ -185,28 +170,22 @@ async def test_bots_of_unequal_weight_share_each_kind_of_limit(
 # Order -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_cancel_overtakes_orders_and_reads() -> None:
-    settings = SandboxSettings(
-        limit_kind="fixed_from_first", limit_requests=5, limit_window_s=1.5, retry_after="exact"
-    )
-    async with before_sandbox(settings) as scene, asyncio.TaskGroup() as group:
-
-        def send(*messages: bytes) -> list[asyncio.Task[Reply]]:
-            return [group.create_task(ask_at(scene.bots_address, message)) for message in messages]
-
-        asked = send(*[order_by("one")] * 6)
-        await scene.until(lambda: scene.scheduler.status().pause_s > 0)
-        asked += send(*[order_by("two")] * 8, *[read_by("three")] * 8)
-        await scene.until_waiting(17)
-        (cancel,) = send(by("three", b"DELETE", b"/v1/trade/order/1"))
-        await scene.until_waiting(18)
-        assert scene.scheduler.status().pause_s > 0
-        assert (await cancel).text("X-Gateway-Attempts") == "1"
-        received = await scene.journal()
-        for task in asked:
-            task.cancel()
-    assert [entry.is_refused for entry in received[:6]].count(True) == 1
-    assert received[6].method == "DELETE"
+async def test_a_cancel_overtakes_orders_and_reads(upstream: Upstream) -> None:
+    """All wait behind the one resend after a pause, which is still unanswered."""
+    go = asyncio.Event()
+    upstream.answers.extend([limited("0.05"), hold_until(go, say(OK))])
+    async with three_bots(upstream) as station, asyncio.TaskGroup() as group:
+        scheduler = station.gateway.generation.live_keys["main"].scheduler
+        group.create_task(station.ask(order_by("one")))
+        await upstream.until_received(2)
+        for message in [order_by("two")] * 8 + [read_by("two")] * 8:
+            group.create_task(station.ask(message))
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 16)
+        cancel = group.create_task(station.ask(by("one", b"DELETE", b"/v1/trade/order/1")))
+        await station.until(lambda: sum(scheduler.status().waiting.values()) == 17)
+        go.set()
+        assert met(await cancel) == (200, "done", None, 1)
+    assert upstream.received[2].target == b"/v1/trade/order/1"
 
 
 @pytest.mark.usefixtures("_one_time_per_turn")
