@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealgate.core.limits.claims import Claim
-from sealgate.core.limits.fit import FEW, RATIO, Fit, Hypothesis, Refusal, refusal
+from sealgate.core.limits.fit import FEW, Fit, Hypothesis, Refusal, refusal
 from sealgate.core.limits.limit import ALL, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.round_trips import RoundTrips
@@ -24,7 +24,6 @@ FULL = 0.8  # of a limit that is believed: refused with less, it was another
 LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may stay unnoticed
 STILL = 0.02  # of the time, for which a search may stand still
 MOST_STATED = 8  # windows that header fields may publish
-ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 LIES = 2  # stated waits that contradict others, after which they are obeyed and not learned from
 
 _AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
@@ -296,6 +295,9 @@ class LimitEstimator:
         for limit in self.limits:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
+            if limit.is_published or limit.seen > FEW:
+                stood_s = event.resumed_at - event.refused_at
+                limit.rest_s = max(limit.rest_s, min(stood_s / STILL, LONGEST_REST_S))
             limit.tried, limit.since = None, now
             limit.next_at = now + limit.hold_s(1.0)
 
@@ -331,9 +333,7 @@ class LimitEstimator:
             high = math.inf if one.n <= FEW and len(self._refusals) == 1 else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
             limit.slot = limit.paced_at = now
-            does_guess = high > NEAR * rate and (not was or event.tried is not None)
-            if does_guess and (window := _round_window(one)) is not None:
-                limit.window, limit.low, limit.high = window, limit.n / window, limit.n / window
+            limit.is_published = one.is_published
             if old is not None:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
                 limit.paced_at, limit.rest_s = old.paced_at, old.rest_s
@@ -345,14 +345,11 @@ class LimitEstimator:
 
     def _compare(self, limit: Limit, old: Limit, event: ThrottleEvent, now: float) -> float:
         """Keep what the refused limit is known to allow, lower a pace that was refused; return the pause."""
-        if limit.seen >= FEW:
-            stood_s = event.resumed_at - event.refused_at
-            limit.rest_s = max(limit.rest_s, min(stood_s / STILL, LONGEST_REST_S))
         if event.tried is not None:
             if limit.low > event.tried:  # what allows more than was refused explains nothing
                 limit.n, limit.low = old.n, old.low
             limit.low, limit.is_held = max(limit.low, old.low), old.is_held  # that was held before
-            if old.window in ROUND_S and _is_round(old.n):  # more than what looks published: that is it
+            if old.is_published:  # more than what looks published: that is it
                 limit.n, limit.high, limit.is_bucket = old.n, limit.low, False
             limit.window = limit.n / limit.low
             limit.high = max(limit.low, min(limit.high, event.tried))
@@ -416,18 +413,6 @@ class LimitEstimator:
     def _step_cost(self, limit: Limit) -> float:
         """Return the budget that a step needs: less, the further apart the bounds are."""
         return 1.0 - 4 * math.log(limit.high / limit.low) if limit.high < math.inf else 1.0
-
-
-def _round_window(one: Hypothesis) -> float | None:
-    """Return the window that an exchange would publish with that number, where the one found is near it."""
-    if one.is_bucket or not _is_round(one.n):
-        return None
-    return next((at for at in ROUND_S if one.window / RATIO < NEAR * at < NEAR * NEAR * one.window), None)
-
-
-def _is_round(n: float) -> bool:
-    unit = 5 if n < 100 else 10 ** (len(f"{n:.0f}") - 2)  # noqa: PLR2004 - as people write them
-    return n >= 2 * unit and n % unit == 0
 
 
 def _published(quota: Quota) -> Limit:

@@ -14,11 +14,14 @@ from sealgate.core.limits.sent_log import SentLog
 from sealgate.core.limits.throttle import ThrottleEvent
 
 RATIO = 1.15  # of two neighbours in GRID: nearer windows hold nearly the same, and are told apart afterwards
-GRID = [0.05 * RATIO**i for i in range(81)]  # windows in seconds: from what a jitter blurs up to an hour
 COSTS = (2.0, 3.0, 4.0, 5.0)  # what an order may cost where a read costs 1
 SURE = 2.0  # nats: no event says more; it is also the price of one more parameter
 KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
+PUBLISHED = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
+ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 FEW = 3  # events: fewer tell one limiter from another by chance
+_STEPS = [0.05 * RATIO**i for i in range(81)]
+GRID = sorted([*_STEPS, *ROUND_S])  # windows in seconds: from what a jitter blurs up to an hour
 FOLLOWED = 1000  # requests through which a bucket is followed at most, over all events
 SEEN_LONGER = 2  # times as long as at the upstream a request is in flight for us at most: the trips
 
@@ -51,6 +54,7 @@ class Hypothesis(NamedTuple):
     high: float
     is_bucket: bool = False
     is_cap: bool = False
+    is_published: bool = False
     some: tuple[Refusal, ...] = ()
 
     @property
@@ -66,6 +70,7 @@ class _Judged(NamedTuple):
     worth: float = -math.inf
     n: float = 0.0
     most: float = 0.0
+    is_published: bool = False
 
 
 def refusal(log: SentLog, event: ThrottleEvent) -> Refusal:
@@ -165,11 +170,14 @@ class Fit:
         held = [(r.least, r.most) for r in some]
         best, window, high = self._scan(some, weights, GRID, held)
         n = max(best.n, *weights)
-        return Hypothesis(best.score, weights, n, window, max(n / window, high), some=tuple(some))
+        high = n / window if best.is_published else max(n / window, high)
+        return Hypothesis(
+            best.score, weights, n, window, high, is_published=best.is_published, some=tuple(some)
+        )
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return what was found with its window to the point."""
-        if found.is_bucket or found.is_cap:
+        if found.is_bucket or found.is_cap or found.is_published:
             return found
         windows = [found.window * fine for fine in _FINE]
         held = [_held(self._log, r.event, windows) for r in found.some]
@@ -200,6 +208,10 @@ class Fit:
                 )
                 for reads, others, least, most in scaled
             ]
+            if longer in ROUND_S:
+                judged = self._published(levels, cycles, weights, longer)
+                if judged.worth > best.worth:
+                    best, window = judged, longer
             if levels == before:
                 continue  # a longer window that holds the same restricts more, and explains nothing more
             before = levels
@@ -210,6 +222,27 @@ class Fit:
                 judged = self._judge([(most, most) for _, most in levels], cycles, weights, longer)
             rates.append((judged.score, max(judged.n, judged.most) / longer))
         return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
+
+    def _published(
+        self,
+        levels: Sequence[Level],
+        cycles: Sequence[tuple[float, float]],
+        weights: Weights,
+        window: float,
+    ) -> _Judged:
+        """Return how well the largest number explains that people write and that no event speaks against."""
+        n = _round_below(min(most for _, most in levels) + 0.5)
+        if not n:
+            return _Judged()
+        blur = min(self._spread_s / window, 0.3) + 0.01
+        sigma = max(weights) + n * blur
+        against = 0.0
+        for went, seconds in cycles:
+            over = went - n * (1 + seconds / window)
+            if over > 0:
+                against += log1p((over / sigma) ** 2)
+        score = _agreement(levels, cycles, n, sigma) - against + PUBLISHED
+        return _Judged(score, score + math.log(n / window), n, n, is_published=True)
 
     def _cycles(self, some: Sequence[Refusal], weights: Weights) -> list[tuple[float, float]]:
         """Return what was accepted from one refusal to the next, and in how many seconds."""
@@ -325,3 +358,10 @@ def _agreement(
             gain = max(gain - log1p(off * off), -SURE)
         score += gain
     return score
+
+
+def _round_below(most: float) -> float:
+    """Return the largest number up to `most` that people write as a limit: 10, 15 … 100, 110 …; 0 if none is."""
+    unit = 5.0 if most < 100 else 10.0 ** (len(f"{int(most)}") - 2)  # noqa: PLR2004 - a number of two digits
+    n = most // unit * unit
+    return n if n >= 2 * unit else 0.0

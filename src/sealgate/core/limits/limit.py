@@ -53,6 +53,7 @@ class Limit:
     weights: Weights = ALL
     most: float = math.inf
     is_bucket: bool = False
+    is_published: bool = False  # its numbers are such as people write
     seen: int = 0
     last_seen: float = -math.inf
     fell_at: float = -math.inf
