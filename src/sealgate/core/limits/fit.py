@@ -198,6 +198,7 @@ class Fit:
             (r.scale * weights[0], r.scale * weights[1], *own) for r, own in zip(some, held, strict=True)
         ]
         best, window = _Judged(), windows[0]
+        published, round_s = _Judged(), windows[0]
         rates: list[tuple[float, float]] = []
         before: list[Level] = []
         for index, longer in enumerate(windows):
@@ -210,8 +211,8 @@ class Fit:
             ]
             if longer in ROUND_S:
                 judged = self._published(levels, cycles, weights, longer)
-                if judged.worth > best.worth:
-                    best, window = judged, longer
+                if judged.worth > published.worth:
+                    published, round_s = judged, longer
             if levels == before:
                 continue  # a longer window that holds the same restricts more, and explains nothing more
             before = levels
@@ -221,6 +222,8 @@ class Fit:
             if not judged.n:  # it may have held all, and gave way a moment later
                 judged = self._judge([(most, most) for _, most in levels], cycles, weights, longer)
             rates.append((judged.score, max(judged.n, judged.most) / longer))
+        if published.n and published.score + math.log(published.n / round_s) > best.worth:
+            return published, round_s, 0.0
         return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
 
     def _published(
@@ -231,18 +234,19 @@ class Fit:
         window: float,
     ) -> _Judged:
         """Return how well the largest number explains that people write and that no event speaks against."""
-        n = _round_below(min(most for _, most in levels) + 0.5)
+        blur = min(self._spread_s / window, 0.3) + 0.01
+        least = min(most for _, most in levels)
+        n = _round_below(least + max(weights) + least * blur)
         if not n:
             return _Judged()
-        blur = min(self._spread_s / window, 0.3) + 0.01
         sigma = max(weights) + n * blur
-        against = 0.0
-        for went, seconds in cycles:
-            over = went - n * (1 + seconds / window)
-            if over > 0:
-                against += log1p((over / sigma) ** 2)
+        against = self._over(cycles, n, window, sigma)
         score = _agreement(levels, cycles, n, sigma) - against + PUBLISHED
-        return _Judged(score, score + math.log(n / window), n, n, is_published=True)
+        worth = math.log(n / window) - against
+        for low, most in levels:
+            off = max(low - n, n - most, 0.0) / sigma
+            worth -= min(log1p(off * off), 2 * SURE)
+        return _Judged(score, worth, n, n, is_published=True)
 
     def _cycles(self, some: Sequence[Refusal], weights: Weights) -> list[tuple[float, float]]:
         """Return what was accepted from one refusal to the next, and in how many seconds."""
@@ -267,11 +271,7 @@ class Fit:
         most_score = SURE * len(levels)
         for full in sorted({edge for level in levels for edge in level[:edges] if edge > 0}, reverse=True):
             sigma = min(coarse, full / 4) + full * blur  # one is no more than nothing
-            against = 0.0
-            for went, seconds in cycles:
-                over = went - full * (1 + seconds / window)
-                if over > 0:
-                    against += log1p((over / sigma) ** 2)
+            against = self._over(cycles, full, window, sigma)
             if most_score - against > score + 0.1:
                 agreed = _agreement(levels, cycles, full, sigma) - against
                 if agreed > score + 0.1:
@@ -290,6 +290,16 @@ class Fit:
         is_believed = self._window is not None and abs(math.log(window / self._window)) < math.log(RATIO) / 2
         worth = score + math.log(n / window) + KEEP * is_believed
         return _Judged(score, worth, n, most)
+
+    @staticmethod
+    def _over(cycles: Sequence[tuple[float, float]], n: float, window: float, sigma: float) -> float:
+        """Return how much speaks against a limit that would not have allowed what was accepted, in nats."""
+        against = 0.0
+        for went, seconds in cycles:
+            over = went - n * (1 + seconds / window)
+            if over > 0:
+                against += log1p((over / sigma) ** 2)
+        return against
 
     def _buckets(self, some: Sequence[Refusal]) -> list[Hypothesis]:
         """Return the buckets that would have been empty at two of the events."""
