@@ -297,7 +297,7 @@ class LimitEstimator:
             limit.seen, limit.last_seen = limit.seen + 1, now
             if limit.is_published or limit.seen > FEW:
                 stood_s = event.resumed_at - event.refused_at
-                limit.rest_s = max(limit.rest_s, min(stood_s / STILL, LONGEST_REST_S))
+                limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), LONGEST_REST_S)
             limit.tried, limit.since = None, now
             limit.next_at = now + limit.hold_s(1.0)
 
@@ -353,7 +353,7 @@ class LimitEstimator:
                 limit.n, limit.high, limit.is_bucket = old.n, limit.low, False
             limit.window = limit.n / limit.low
             limit.high = max(limit.low, min(limit.high, event.tried))
-            limit.rest_s = max(limit.rest_s, min(max(2 * old.rest_s, _AGAIN_S), LONGEST_REST_S))
+            limit.rest_s = max(limit.rest_s, _AGAIN_S)
             return 0.0
         drain_s = 0.0
         if event.refused_at - old.paced_at < 3 / old.low:
