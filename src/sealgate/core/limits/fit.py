@@ -118,6 +118,9 @@ class Fit:
 
     def _score(self, some: Sequence[Hypothesis]) -> float:
         score = sum(one.score for one in some) + self._allowed(some)
+        published = sum(one.is_published for one in some)
+        # A limit more is a number and a window more: that they are round makes up for it, and no more.
+        score -= PUBLISHED * (published - (published == len(some)))
         if {one.form for one in some} == self._forms:
             return score + KEEP
         if some[0].weights == some[-1].weights == ALL:
@@ -210,7 +213,10 @@ class Fit:
                 for reads, others, least, most in scaled
             ]
             if longer in ROUND_S:
-                judged = self._published(levels, cycles, weights, longer)
+                own = [
+                    (low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)
+                ]
+                judged = self._published(own, cycles, weights, longer)
                 if judged.worth > published.worth:
                     published, round_s = judged, longer
             if levels == before:

@@ -164,7 +164,7 @@ class Limit:
     def rise(self, low: float) -> float:
         """Take in that a rate held; return how much more the window holds. An uncertain one is shorter."""
         up = max(1.0, low * self.window / self.n)
-        self.low, self.rest_s = low, 0.0
+        self.low, self.rest_s, self.is_published = low, 0.0, False
         if self.high < math.inf:
             self.window /= up
             self.step = STEP
