@@ -143,8 +143,8 @@ class LimitEstimator:
             if not cost:
                 continue
             tally = self._tally(limit)
-            # A learned pace holds as it is; of a published window trips of unequal length take a part.
-            is_learned = is_paced and limit.most == math.inf
+            # A learned pace holds as it is; of a window as published trips of unequal length take a part.
+            is_learned = is_paced and limit.most == math.inf and not limit.is_published
             margin_s = 0.0 if is_learned else min(self._trips.spread_s, 0.25 * limit.window)
             is_held_up = not is_paced and claim.lane is not Lane.CANCEL and limit.is_flooded(tally, now)
             at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
@@ -351,6 +351,7 @@ class LimitEstimator:
             limit.low, limit.is_held = max(limit.low, old.low), old.is_held  # that was held before
             if old.is_published:  # more than what looks published: that is it
                 limit.n, limit.high, limit.is_bucket = old.n, limit.low, False
+                limit.is_published = True
             limit.window = limit.n / limit.low
             limit.high = max(limit.low, min(limit.high, event.tried))
             limit.rest_s = max(limit.rest_s, _AGAIN_S)

@@ -145,7 +145,7 @@ class Fit:
         for cost in COSTS:
             yield [self._window_of(some, (1.0, cost))]
         reads, others = ([r for r in some if r.event.is_read == is_read] for is_read in (True, False))
-        yield [self._window_of(own, weights) for own, weights in ((reads, READS), (others, OTHERS)) if own]
+        yield list(self._apart(reads, others))
         waits = sorted(r.event.wait_s for r in some)
         for shorter, longer in pairwise(waits[:-1]):  # one long wait alone may be a ban
             if longer > 1.5 * shorter + 0.5:
@@ -168,10 +168,23 @@ class Fit:
             score = judged.score - (SURE + KEEP) * too_long
             yield [Hypothesis(score, ALL, n, self._trip_s, n / self._trip_s, is_cap=True)]
 
-    def _window_of(self, some: Sequence[Refusal], weights: Weights) -> Hypothesis:
-        """Return the window of GRID that explains the events best."""
-        held = [(r.least, r.most) for r in some]
-        best, window, high = self._scan(some, weights, GRID, held)
+    def _apart(self, reads: Sequence[Refusal], others: Sequence[Refusal]) -> Iterator[Hypothesis]:
+        """Yield a limit per class that was refused. Of few events the window is taken from the other class."""
+        classes = sorted(((reads, READS), (others, OTHERS)), key=lambda one: len(one[0]), reverse=True)
+        window: float | None = None
+        for own, weights in classes:
+            if own:
+                found = self._window_of(own, weights, window if len(own) < FEW else None)
+                window = found.window
+                yield found
+
+    def _window_of(
+        self, some: Sequence[Refusal], weights: Weights, window: float | None = None
+    ) -> Hypothesis:
+        """Return the window of GRID, or with the one that is given, that explains the events best."""
+        places = [GRID.index(window)] if window is not None else range(len(GRID))
+        held = [([r.least[at] for at in places], [r.most[at] for at in places]) for r in some]
+        best, window, high = self._scan(some, weights, [GRID[at] for at in places], held)
         n = max(best.n, *weights)
         high = n / window if best.is_published else max(n / window, high)
         return Hypothesis(
@@ -197,8 +210,15 @@ class Fit:
     ) -> tuple[_Judged, float, float]:
         """Return the best of some windows, and the highest rate of those that explain nearly as well."""
         cycles = self._cycles(some, weights)
+        # What was refused did not fit: so much less one may have been left.
         scaled = [
-            (r.scale * weights[0], r.scale * weights[1], *own) for r, own in zip(some, held, strict=True)
+            (
+                r.scale * weights[0],
+                r.scale * weights[1],
+                max(0.0, r.event.cost * weights[0 if r.event.is_read else 1] - 1.0),
+                *own,
+            )
+            for r, own in zip(some, held, strict=True)
         ]
         best, window = _Judged(), windows[0]
         published, round_s = _Judged(), windows[0]
@@ -208,9 +228,9 @@ class Fit:
             levels = [
                 (
                     reads * least[index][0] + others * least[index][1],
-                    reads * most[index][0] + others * most[index][1],
+                    reads * most[index][0] + others * most[index][1] + left,
                 )
-                for reads, others, least, most in scaled
+                for reads, others, left, least, most in scaled
             ]
             if longer in ROUND_S:
                 own = [

@@ -14,6 +14,7 @@ class ThrottleEvent:
     """
 
     __slots__ = (
+        "cost",
         "earliest",
         "in_flight",
         "is_lie",
@@ -33,6 +34,7 @@ class ThrottleEvent:
         self.earliest, self.latest, self.resumed_at = sent_at, math.inf, math.inf
         self.is_read, self.tried = is_read, tried
         self.last_at, self.is_lie = sent_at, False
+        self.cost = 1.0  # the least that was refused: so much more did not fit
         self.lost = 0.0  # cost of what was refused
         self.in_flight = 1_000_000  # fewest others in flight at a refusal
         self.peak = 0  # most in flight at an acceptance since the event before
@@ -49,6 +51,7 @@ class ThrottleEvent:
 
     def refused(self, sent_at: float, cost: float, stated_s: float | None, resolution_s: float) -> None:
         """Take in one refusal. Stated waits that contradict each other say nothing."""
+        self.cost = min(self.cost, cost) if self.lost else cost
         self.lost += cost
         self.last_at = max(self.last_at, sent_at)
         if self.refused_at < sent_at <= self.mixed_until:
