@@ -248,7 +248,9 @@ class Fit:
             if not judged.n:  # it may have held all, and gave way a moment later
                 judged = self._judge([(most, most) for _, most in levels], cycles, weights, longer)
             rates.append((judged.score, max(judged.n, judged.most) / longer))
-        if published.n and published.score + math.log(published.n / round_s) > best.worth:
+        rate = published.n / round_s
+        is_as_high = rate * RATIO > best.n / window
+        if published.n and is_as_high and published.score + math.log(rate) > best.worth:
             return published, round_s, 0.0
         return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
 
