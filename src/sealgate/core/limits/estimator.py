@@ -296,7 +296,7 @@ class LimitEstimator:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
             if limit.is_published or limit.seen > FEW:
-                stood_s = event.resumed_at - event.refused_at
+                stood_s = min(event.resumed_at - event.refused_at, limit.window)
                 limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), LONGEST_REST_S)
             limit.tried, limit.since = None, now
             limit.next_at = now + limit.hold_s(1.0)
@@ -330,10 +330,11 @@ class LimitEstimator:
             same = [limit for limit in was if limit.weights == one.weights]
             old = min(same, key=lambda limit: abs(math.log(limit.window / one.window)), default=None)
             # So few may have been all of a burst, or all at a time.
-            high = math.inf if one.n <= FEW and len(self._refusals) == 1 else max(rate, one.high)
+            is_all = len(self._refusals) == 1 and one.n <= max(FEW, event.in_flight + 1)
+            high = math.inf if is_all else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
             limit.slot = limit.paced_at = now
-            limit.is_published = one.is_published
+            limit.is_published = one.is_published and not is_all
             if old is not None:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
                 limit.paced_at, limit.rest_s = old.paced_at, old.rest_s

@@ -232,7 +232,7 @@ class Fit:
                 )
                 for reads, others, left, least, most in scaled
             ]
-            if longer in ROUND_S:
+            if longer in ROUND_S and weights in (ALL, READS, OTHERS):
                 own = [
                     (low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)
                 ]
