@@ -297,7 +297,9 @@ class LimitEstimator:
             limit.seen, limit.last_seen = limit.seen + 1, now
             if limit.is_published or limit.seen > FEW:
                 stood_s = min(event.resumed_at - event.refused_at, limit.window)
-                limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), LONGEST_REST_S)
+                # One event alone may have meant something else: that is found out sooner.
+                most_s = LONGEST_REST_S if limit.seen > 1 else 2 * _AGAIN_S
+                limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), most_s)
             limit.tried, limit.since = None, now
             limit.next_at = now + limit.hold_s(1.0)
 
