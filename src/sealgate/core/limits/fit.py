@@ -215,7 +215,7 @@ class Fit:
             (
                 r.scale * weights[0],
                 r.scale * weights[1],
-                max(0.0, r.event.cost * weights[0 if r.event.is_read else 1] - 1.0),
+                (r.event.cost - 1.0) * weights[0 if r.event.is_read else 1],
                 *own,
             )
             for r, own in zip(some, held, strict=True)
@@ -233,9 +233,7 @@ class Fit:
                 for reads, others, left, least, most in scaled
             ]
             if longer in ROUND_S and weights in (ALL, READS, OTHERS):
-                own = [
-                    (low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)
-                ]
+                own = [(low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)]
                 judged = self._published(own, cycles, weights, longer)
                 if judged.worth > published.worth:
                     published, round_s = judged, longer
