@@ -30,11 +30,11 @@ def _used(seed: int, way_s: float, tail_s: float) -> float:
 
 @pytest.mark.parametrize(
     ("way_s", "tail_s", "least"),
-    [(0.0004, 0.0001, 0.8), (0.0015, 0.001, 0.8), (0.018, 0.002, 0.5)],
+    [(0.0004, 0.0001, 0.9), (0.0015, 0.001, 0.9), (0.018, 0.002, 0.85)],
     ids=["1 ms", "5 ms", "40 ms"],
 )
 def test_most_of_the_limit_is_used_from_the_start(way_s: float, tail_s: float, least: float) -> None:
     """At 40 ms a burst may lie across an edge of the window, and what it held looks like twice the limit."""
     used = [_used(seed, way_s, tail_s) for seed in _SEEDS]
-    assert median(used) >= 0.85
+    assert median(used) >= 0.95
     assert min(used) >= least

@@ -15,8 +15,8 @@
    user of the limit can outweigh the rest; one more parameter costs as much as one event can add.
 6. Whatever was accepted between two events counts against every limit that would not have allowed it.
 7. Among hypotheses that explain the events equally well the current one wins, else the least restrictive;
-   none may allow more than what was refused, and where the first one has a round number, it has the round
-   window beside it that an exchange would publish.
+   none may allow more than what was refused, and a number and a window that people would publish are
+   believed where they allow about as much as the best that was found.
 8. If the last events alone are explained clearly better, the limit changed before them; if the last level is
    off, the limiter holds the median of the last three.
 9. While nobody waits, a request goes at once if it fits into every window; once somebody waits, requests go
@@ -24,8 +24,8 @@
 10. The pace is `low`, which is known to hold; `high` is the most that the events allow.
 11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads alone; a pace that holds
     becomes `low`, and the events are rescaled to it.
-12. A step needs a budget, which accepted requests fill and refusals empty, and after a refused step the next
-    one waits until that refusal was a small part of the time.
+12. A step needs a budget, which accepted requests fill and refusals empty; beyond what is exact a step waits
+    until the last refusal was a small part of the time.
 13. A pace that held and is refused is lowered by a small step, doubled each time in a row, after a break in
     which the limiter drains; one that never held, or is refused a third time in a row, to the middle of it
     and of what was delivered.

@@ -169,7 +169,7 @@ class Fit:
             yield [Hypothesis(score, ALL, n, self._trip_s, n / self._trip_s, is_cap=True)]
 
     def _apart(self, reads: Sequence[Refusal], others: Sequence[Refusal]) -> Iterator[Hypothesis]:
-        """Yield a limit per class that was refused. Of few events the window is taken from the other class."""
+        """Yield a limit per class that was refused; of few events the window is the other class's."""
         classes = sorted(((reads, READS), (others, OTHERS)), key=lambda one: len(one[0]), reverse=True)
         window: float | None = None
         for own, weights in classes:
@@ -266,6 +266,8 @@ class Fit:
         if not n:
             return _Judged()
         sigma = max(weights) + n * blur
+        if levels[-1][0] > n + sigma:  # the last event shows that more fits
+            return _Judged()
         against = self._over(cycles, n, window, sigma)
         score = _agreement(levels, cycles, n, sigma) - against + PUBLISHED
         worth = math.log(n / window) - against
@@ -397,7 +399,7 @@ def _agreement(
 
 
 def _round_below(most: float) -> float:
-    """Return the largest number up to `most` that people write as a limit: 10, 15 … 100, 110 …; 0 if none is."""
+    """Return the largest number up to `most` that people write: 10, 15 … 100, 110 …; 0 if none is."""
     unit = 5.0 if most < 100 else 10.0 ** (len(f"{int(most)}") - 2)  # noqa: PLR2004 - a number of two digits
     n = most // unit * unit
     return n if n >= 2 * unit else 0.0
