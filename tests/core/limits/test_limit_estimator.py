@@ -142,10 +142,28 @@ def test_a_round_number_is_believed_with_the_window_that_an_exchange_would_publi
 
 def test_a_number_that_is_not_round_is_searched_for() -> None:
     bots = Bots(log_of(37, 1.0), resolution_s=1.0)
-    bots.run(2.0)
-    [limit] = bots.estimator.limits
-    assert limit.n == pytest.approx(37)
-    assert limit.low < 37.0
+    assert bots.share(37.0, 3.0, 20.0) > 0.9
+    assert bots.share(37.0, 60.0, 200.0) > 0.95
+
+
+def test_a_lower_limit_is_learned_from_a_burst_that_nobody_had_to_wait_for() -> None:
+    bots = Bots(log_of(20, 1.0))
+    bots.run(5.0)
+    bots.wait_s, bots.now = log_of(10, 1.0), 60.0
+    assert bots.share(10.0, 63.0, 90.0) > 0.9
+
+
+def test_while_a_step_is_tried_those_who_find_nobody_waiting_do_not_all_go_at_once() -> None:
+    bots = Bots(log_of(20, 1.0))
+    while not bots.estimator.is_probing:
+        bots.run(bots.now + 0.5)
+    went = 0
+    for went in range(20):
+        claim = Claim(f"more {went}", "a", Lane.READ, 1e9, is_read=True)
+        if bots.estimator.ready_at(claim, bots.now, is_paced=False) > bots.now:
+            break
+        bots.estimator.took(claim, bots.now, is_paced=False)
+    assert went < 4
 
 
 @pytest.mark.parametrize(("does_state", "resolution_s"), [(True, 0.0), (True, 1.0), (False, 0.0)])
