@@ -149,7 +149,16 @@ def test_a_number_that_is_not_round_is_searched_for() -> None:
 def test_a_lower_limit_is_learned_from_a_burst_that_nobody_had_to_wait_for() -> None:
     bots = Bots(log_of(20, 1.0))
     bots.run(5.0)
-    bots.wait_s, bots.now = log_of(10, 1.0), 60.0
+    estimator, at = bots.estimator, 60.0
+    claims = [Claim(f"of the burst {index}", "a", Lane.READ, 1e9, is_read=True) for index in range(12)]
+    for claim in claims[:10]:
+        estimator.took(claim, at, is_paced=False)
+        estimator.accepted(claim, at, at + TRIP_S, is_scout=False)
+    estimator.took(claims[10], at, is_paced=False)
+    estimator.refused(claims[10], at, at + 1.0, 1.0, 0.0)
+    estimator.took(claims[11], at + 1.0, is_paced=False)
+    estimator.accepted(claims[11], at + 1.0, at + 1.0 + TRIP_S, is_scout=True)
+    bots.wait_s, bots.now = log_of(10, 1.0), at + 2.0
     assert bots.share(10.0, 63.0, 90.0) > 0.9
 
 
