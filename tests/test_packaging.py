@@ -263,6 +263,12 @@ def test_no_field_of_a_class_that_is_compiled_is_annotated_with_a_bare_object(na
             assert not [one.lineno for one in fields if isinstance(one, ast.Name) and one.id == "object"]
 
 
+@pytest.mark.parametrize("name", HOOK["compiled_modules"](ROOT))
+def test_nothing_that_is_compiled_asks_for_the_platform(name: str) -> None:
+    """Mypy leaves out what is for another system than its own, and mypyc what mypy left out."""
+    assert "sys.platform" not in (ROOT / name).read_text()
+
+
 def test_no_class_that_is_not_compiled_inherits_from_one_that_is() -> None:
     """Mypyc's classes take no such heirs, unless they say so."""
     files = (Path(name).relative_to("src") for name in HOOK["compiled_modules"](ROOT))

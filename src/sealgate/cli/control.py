@@ -49,7 +49,7 @@ class UnixConnection(HTTPConnection):
     @property
     def process(self) -> int | None:
         """The process at the other end, None where the system does not say."""
-        from sealgate.gateway.bots import process_of
+        from sealgate.gateway.platform.machine import process_of
 
         return process_of(self.sock)
 

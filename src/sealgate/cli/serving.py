@@ -20,9 +20,8 @@ from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config
 from sealgate.errors import Refusal
-from sealgate.gateway.bots import caller_of
 from sealgate.gateway.listeners.sockets import bind, bind_admin
-from sealgate.gateway.platform.machine import ServiceManager, forbid_core_dumps, room_for_admin
+from sealgate.gateway.platform.machine import ServiceManager, caller_of, forbid_core_dumps, room_for_admin
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.handler import Reader
 from sealgate.gateway.runtime.gateway import Controls, Gateway, running_gateway

@@ -3,22 +3,16 @@
 import asyncio
 import socket
 import ssl
-import struct
-import sys
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any, Final
 
 from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
+from sealgate.gateway.platform.machine import user_of
 
 _HTTP_11: Final = (1, 1)
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-_UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
-# macOS, sys/un.h and sys/ucred.h: the level, its options, and struct xucred as far as it is read.
-_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
-_XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the first of them
-_PID = struct.Struct("i")
 _ONE_CUSTOMER = 64  # bits of an IPv6 address that a provider gives to one
 _TOO_MANY = Refusal("queue_full", "The gateway has listen.max_connections open already.")
 _TOO_FEW_FILES = Refusal(
@@ -69,7 +63,7 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
     sock = transport.get_extra_info("socket")
     if sock is None or sock.family != socket.AF_UNIX:
         return Peer()
-    return Peer(uid=_user(sock))
+    return Peer(uid=user_of(sock))
 
 
 def origin_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
@@ -85,39 +79,6 @@ def _network(host: str) -> str:
     if isinstance(address, IPv6Address) and not address.is_loopback:
         return str(IPv6Network((address, _ONE_CUSTOMER), strict=False))
     return str(address)
-
-
-def process_of(sock: Any) -> int | None:
-    """Return the process at the other end of a Unix socket, None where the system does not say."""
-    credentials = _credentials(sock)
-    return None if credentials is None else credentials[0]
-
-
-def caller_of(transport: asyncio.BaseTransport) -> tuple[int | None, int | None]:
-    """Return user and process at the other end of a Unix socket, None where the system does not say."""
-    sock = transport.get_extra_info("socket")
-    credentials = None if sock is None else _credentials(sock)
-    # The process is 0 where it is in another container's namespace, in which it has no number here.
-    return (None, None) if credentials is None else (_user(sock), credentials[0] or None)
-
-
-def _user(sock: Any) -> int | None:
-    credentials = _credentials(sock)
-    return None if credentials is None else credentials[1] & 0xFFFFFFFF
-
-
-def _credentials(sock: Any) -> tuple[int, int, int] | None:
-    """Return process, user and group (SO_PEERCRED, LOCAL_PEERCRED); None where the system does not say."""
-    if hasattr(socket, "SO_PEERCRED"):
-        process, user, group = _UCRED.unpack(
-            sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
-        )
-        return process, user, group
-    if sys.platform == "darwin":
-        _, user, _, group = _XUCRED.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size))
-        (process,) = _PID.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, _PID.size))
-        return process, user, group
-    return None
 
 
 def _common_name(tls: ssl.SSLObject) -> str:

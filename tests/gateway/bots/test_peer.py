@@ -6,7 +6,8 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from sealgate.core.admission import Peer
-from sealgate.gateway.bots import _common_name, caller_of, origin_of, peer_of, process_of
+from sealgate.gateway.bots import _common_name, origin_of, peer_of
+from sealgate.gateway.platform.machine import caller_of, process_of
 
 
 class Transport:

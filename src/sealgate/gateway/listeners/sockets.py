@@ -17,8 +17,7 @@ import structlog
 
 from sealgate.config import Address
 from sealgate.config.files import OFF, default_places, why_not_private
-from sealgate.gateway.bots import process_of
-from sealgate.gateway.platform.machine import StartError, folder_fault
+from sealgate.gateway.platform.machine import StartError, folder_fault, process_of
 
 BACKLOG = 1024
 _AHEAD_BYTES = 64 * 1024  # that the kernel takes of whoever connects; by itself it would take megabytes

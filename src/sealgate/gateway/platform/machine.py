@@ -7,10 +7,12 @@ import resource
 import shlex
 import socket
 import stat
+import struct
 import sys
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -21,6 +23,11 @@ _MOST_ADMIN = 64  # connections of the admin address: 50 viewers of the page, an
 _ADMIN_PART = 8  # it gets an eighth of the limit, where that is less
 _MOST = 65_536  # where the system grants more than anybody needs
 _PR_SET_DUMPABLE = 4  # linux/prctl.h
+_UCRED = struct.Struct("3i")  # struct ucred of unix(7): process, user, group
+# macOS, sys/un.h and sys/ucred.h: the level, its options, and struct xucred as far as it is read.
+_SOL_LOCAL, _LOCAL_PEERCRED, _LOCAL_PEERPID = 0, 1, 2
+_XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the first of them
+_PID = struct.Struct("i")
 _LOOK_S = 1.0
 _CROWD = 50  # connections: as many have to have left since the last time
 WRITABLE_BY_OTHERS = 0o022
@@ -79,6 +86,40 @@ def _raise_to(limit: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft not in (resource.RLIM_INFINITY, limit):
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def process_of(sock: Any) -> int | None:
+    """Return the process at the other end of a Unix socket, None where the system does not say."""
+    credentials = _credentials(sock)
+    return None if credentials is None else credentials[0]
+
+
+def caller_of(transport: asyncio.BaseTransport) -> tuple[int | None, int | None]:
+    """Return user and process at the other end of a Unix socket, None where the system does not say."""
+    sock = transport.get_extra_info("socket")
+    credentials = None if sock is None else _credentials(sock)
+    # The process is 0 where it is in another container's namespace, in which it has no number here.
+    return (None, None) if credentials is None else (user_of(sock), credentials[0] or None)
+
+
+def user_of(sock: Any) -> int | None:
+    """Return the user at the other end of a Unix socket, None where the system does not say."""
+    credentials = _credentials(sock)
+    return None if credentials is None else credentials[1] & 0xFFFFFFFF
+
+
+def _credentials(sock: Any) -> tuple[int, int, int] | None:
+    """Return process, user and group (SO_PEERCRED, LOCAL_PEERCRED); None where the system does not say."""
+    if hasattr(socket, "SO_PEERCRED"):
+        process, user, group = _UCRED.unpack(
+            sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+        )
+        return process, user, group
+    if sys.platform == "darwin":
+        _, user, _, group = _XUCRED.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERCRED, _XUCRED.size))
+        (process,) = _PID.unpack(sock.getsockopt(_SOL_LOCAL, _LOCAL_PEERPID, _PID.size))
+        return process, user, group
+    return None
 
 
 def forbid_core_dumps() -> None:
