@@ -335,8 +335,8 @@ class LimitEstimator:
             is_all = len(self._refusals) == 1 and one.n <= max(FEW, event.in_flight + 1)
             high = math.inf if is_all else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
-            limit.slot = limit.paced_at = now
             limit.is_published = one.is_published and not is_all
+            limit.slot = limit.paced_at = now
             if old is not None:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
                 limit.paced_at, limit.rest_s = old.paced_at, old.rest_s

@@ -20,8 +20,8 @@ KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
 PUBLISHED = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
 ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 FEW = 3  # events: fewer tell one limiter from another by chance
-_STEPS = [0.05 * RATIO**i for i in range(81)]
-GRID = sorted([*_STEPS, *ROUND_S])  # windows in seconds: from what a jitter blurs up to an hour
+# Windows in seconds: from what a jitter blurs up to an hour.
+GRID = sorted([*(0.05 * RATIO**i for i in range(81)), *ROUND_S])
 FOLLOWED = 1000  # requests through which a bucket is followed at most, over all events
 SEEN_LONGER = 2  # times as long as at the upstream a request is in flight for us at most: the trips
 
@@ -44,7 +44,8 @@ class Refusal:
 class Hypothesis(NamedTuple):
     """`n` per `window` of what has weights; `high` is the most that may be meant, per second.
 
-    A cap on concurrent requests is `n` in a window as long as a round trip.
+    A cap on concurrent requests is `n` in a window as long as a round trip. `is_published`: both are numbers
+    that people write.
     """
 
     score: float
@@ -181,7 +182,7 @@ class Fit:
     def _window_of(
         self, some: Sequence[Refusal], weights: Weights, window: float | None = None
     ) -> Hypothesis:
-        """Return the window of GRID, or with the one that is given, that explains the events best."""
+        """Return the window of GRID that explains the events best, or how well the given one does."""
         places = [GRID.index(window)] if window is not None else range(len(GRID))
         held = [([r.least[at] for at in places], [r.most[at] for at in places]) for r in some]
         best, window, high = self._scan(some, weights, [GRID[at] for at in places], held)
@@ -260,7 +261,7 @@ class Fit:
         window: float,
     ) -> _Judged:
         """Return how well the largest number explains that people write and that no event speaks against."""
-        blur = min(self._spread_s / window, 0.3) + 0.01
+        blur = self._blur(window)
         least = min(most for _, most in levels)
         n = _round_below(least + max(weights) + least * blur)
         if not n:
@@ -292,7 +293,7 @@ class Fit:
         weights: Weights,
         window: float,
     ) -> _Judged:
-        blur = min(self._spread_s / window, 0.3) + 0.01
+        blur = self._blur(window)
         coarse = max(weights)  # the request at the edge of the window may count or not
         score, n = -math.inf, 0.0
         edges = 1 if len(levels) < FEW else 2  # of few, the least that may be meant
@@ -318,6 +319,10 @@ class Fit:
         is_believed = self._window is not None and abs(math.log(window / self._window)) < math.log(RATIO) / 2
         worth = score + math.log(n / window) + KEEP * is_believed
         return _Judged(score, worth, n, most)
+
+    def _blur(self, window: float) -> float:
+        """Return which part of a full window trips of unequal length may add or take away."""
+        return min(self._spread_s / window, 0.3) + 0.01
 
     @staticmethod
     def _over(cycles: Sequence[tuple[float, float]], n: float, window: float, sigma: float) -> float:
