@@ -30,11 +30,12 @@ Section = tuple[str, list[Scenario], tuple[str, ...]]  # title, scenarios, clien
 INTRO = """\
 # Pacing under an unknown limit, measured
 
-Virtual time, {seeds} seeds per cell, from {first} on (means; stall, cancels and sends in a
-pause are the worst). The bots ask for three times what the limiter grants, over a network of 40 ms with
-jitter. Goodput, 429s, stall, shares (Jain's index) and the wait of cancels are taken after learning: three
-windows, and at least ten seconds.
-"Sent in a pause" counts, over the whole run, requests sent before the time of a `Retry-After` was over.
+Virtual time, {seeds} seeds per cell, from {first} on (means; for stall, cancels and
+sends in a pause, the worst). The bots ask for three times what the limiter grants, over a network of 40 ms
+with jitter.
+Goodput, 429s, stall, shares (Jain's index) and the wait of cancels are taken after learning: three windows,
+and at least ten seconds. "Sent in a pause" counts the requests of the whole run that were sent before a
+`Retry-After` had passed.
 
 `scripts/bench limits --first 101 --seeds 2 --write docs` writes this page.
 
@@ -43,24 +44,24 @@ windows, and at least ten seconds.
 OUTRO = """\
 ## What is missed, and why
 
-- Sliding counter 20/1s: the limiter itself grants 19 per window at most once one is full, 95 % of its number.
-- Reads and orders apart: one limit serves both until three refusals show that no common count fits; and now
-  and then all that wait are of one class, so that the other's places stay empty.
-- Costs of two: one place in twenty stays empty whenever an order does not fit into it.
-- A `Retry-After` that is wrong: how long a window is cannot be read from it. One that says 67 s where the
-  window has 60 looks like a window of five minutes, and a pause that is stated too long is kept whatever it
-  costs.
-- Rounded, as a date, or absent on windows of a second: a refusal costs up to a second, in which cancels
-  wait.
-- Windows of 60 s that double: a step is seen to hold after a window and a half, and the first ones are small,
-  because a step too high would stop the key for long.
-- Buckets whose refusals count: what is sent while the bucket is empty empties it further.
-- GCRA and buckets whose wait is blurred: after a few refusals in ten seconds only what was delivered is
-  believed, and each more halves the pace, so as not to be banned. Of a burst that is refused all at once only
-  two count for that.
-- A stranger on the same limit: what is left differs from window to window. To send all of it is to be
-  refused in most windows; to be refused rarely is to leave the fluctuation unused. It is searched by probing,
-  which is rare by design, as is a limit that doubles.
+- Sliding counter 20/1s: once a window was full, the limiter itself grants at most 19 per window, 95 % of
+  its number.
+- Reads and orders apart: the gateway assumes one limit for both until three refusals show that no common
+  count fits. Now and then all waiting requests are of one class, and the other's part stays unused.
+- Costs of two: one unit in twenty stays unused whenever only an order waits, which does not fit into it.
+- A wrong `Retry-After`: the length of the window cannot be learned from it. If it says 67 s and the window
+  has 60, the window looks like five minutes; and a stated pause is kept, whatever it costs.
+- `Retry-After` rounded, as a date, or absent, with windows of a second: each refusal costs up to a second,
+  in which cancels wait.
+- Windows of 60 s that double: it takes a window and a half to see that a step holds, and the first steps
+  are small, because too high a step would stop the key for long.
+- Buckets whose refusals count: requests that are sent while the bucket is empty empty it further.
+- GCRA and buckets whose wait is imprecise: after a few refusals within ten seconds, the gateway trusts
+  only what was accepted, and each further refusal halves the pace, so that the key is not banned. If a
+  burst is refused all at once, only two of its refusals count.
+- A stranger on the same limit: what the stranger leaves differs from window to window. Using all of it
+  would mean refusals in most windows; with few refusals, the fluctuation stays unused. The gateway finds
+  it by probing, which is rare by design, and so it finds a limit that doubles.
 """
 
 

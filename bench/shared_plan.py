@@ -51,7 +51,7 @@ def run(scenario: Scenario, count: int, seed: int) -> tuple[Figures, float]:
     """Return the figures, and the calls to Redis per request that was sent."""
     cluster = Cluster(count, seed, lambda job: job.id % count)
     log = World(scenario, cluster, seed).run()
-    return figures(scenario, log), cluster.table.visits / (len(log.accepted) + len(log.refused))
+    return figures(scenario, log), cluster.group.heartbeats / (len(log.accepted) + len(log.refused))
 
 
 def cells(name: str, gateways: str, found: Sequence[Figures], calls: Sequence[float]) -> tuple[str, ...]:

@@ -38,7 +38,8 @@ def ask(url, body=None, key=None):
         # Retry-After may be fractional at some exchanges, and a date at others.
         stated = reply.headers["Retry-After"] or "1"
         wait_s = float(stated) if stated.replace(".", "", 1).isdigit() else 1
-        return reply.status, reply.headers["X-Gateway-Outcome"], wait_s, reply.read().decode()
+        with reply:
+            return reply.status, reply.headers["X-Gateway-Outcome"], wait_s, reply.read().decode()
     except OSError:
         return None
 

@@ -29,7 +29,17 @@ STATUS = Status(
     0,
     0,
     ClockStatus(0.0, 0.0, 0.0, 0, 0, None),
-    (KeyStatus("main", 0.0, {}, {}, (LIMIT,), None, sharing=SharingStatus(1, is_lead=True, degraded=None)),),
+    (
+        KeyStatus(
+            "main",
+            0.0,
+            {},
+            {},
+            (LIMIT,),
+            None,
+            sharing=SharingStatus(replicas=1, is_leader=True, degraded=None),
+        ),
+    ),
     JournalStatus(0, (), None, is_refusing=False),
 )
 # Programs of bench/ that a benchmark or a script of its own starts.
@@ -77,7 +87,7 @@ def test_every_reason_is_documented_with_its_status() -> None:
 
 def test_every_metric_is_documented_with_its_type() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \|", (ROOT / "docs/observing.md").read_text(), re.MULTILINE)
-    families = text_string_to_metric_families(Metrics(lambda: STATUS).look()().decode())
+    families = text_string_to_metric_families(Metrics(lambda: STATUS).snapshot()().decode())
     exposed = {
         family.name + ("_total" if family.type == "counter" else ""): family.type
         for family in families

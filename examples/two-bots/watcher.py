@@ -22,7 +22,8 @@ def read(gateway, path):
         with urllib.request.urlopen(request, timeout=45) as reply:
             return reply.status, reply.read().decode()
     except urllib.error.HTTPError as reply:
-        return reply.status, reply.read().decode()
+        with reply:
+            return reply.status, reply.read().decode()
 
 
 def main(gateway, how_often="0"):

@@ -1,12 +1,17 @@
 """The last ten seconds: what counts as sent, as fast, as limited, and when it is forgotten."""
 
+from dataclasses import replace
+
 import pytest
 
 from rig.outcome import ANSWERED, changed
-from rig.verdicts import upstream_error
-from sealgate.admin.activity import SPAN, Activity, Latency
+from rig.verdicts import upstream_error, verdict
+from sealgate.admin.activity import Activity, Answering, Failing
+from sealgate.admin.traffic import Durations, Traffic
 from sealgate.config.venues import default_venue
 from sealgate.core.outcome import Batch, Conclusion, Outcome
+from sealgate.core.routes import Lane
+from sealgate.core.status import ClockStatus
 
 SENT = changed(ANSWERED, attempts=1, upstream_s=0.020, total_s=0.021)
 NEVER_SENT = changed(ANSWERED, attempts=0, conclusion=Conclusion.NOT_SENT)
@@ -27,49 +32,10 @@ def test_each_attempt_is_spent_by_its_bot() -> None:
     assert (activity.requests(), activity.total) == (5, 5)
 
 
-def test_what_still_runs_is_not_shown_yet() -> None:
-    activity = after(SENT, ticks=0)
-    assert (activity.sent(), activity.requests(), activity.ticks) == ({}, 0, 0)
-    assert activity.latency() == Latency(None, None, None)
-    assert activity.total == 1
-
-
-def test_what_is_older_is_forgotten_but_for_the_total_and_who_worked() -> None:
-    activity = after(SENT, ticks=SPAN)
-    assert (activity.sent(), activity.requests(), activity.ticks) == ({}, 0, SPAN - 1)
-    assert (activity.total, activity.has_worked) == (1, {"main"})
-
-
 def test_half_and_99_of_100_stay_under() -> None:
     activity = after(*(changed(SENT, upstream_s=ms / 1000, total_s=ms / 1000 + 0.001) for ms in range(100)))
     latency = activity.latency()
     assert (latency.upstream_p50_ms, latency.upstream_p99_ms) == (50.0, 98.0)
-
-
-def test_of_a_flood_the_latest_are_timed() -> None:
-    activity = after(*[changed(SENT, upstream_s=9.0)] * 50, *[SENT] * 100)
-    assert activity.latency().upstream_p99_ms == 20.0
-    assert activity.requests() == 150
-
-
-def test_the_latest_ticks_alone() -> None:
-    activity = after(changed(SENT, upstream_s=9.0))
-    activity(Batch([SENT]))
-    activity.turn()
-    assert activity.latency(1).upstream_p99_ms == 20.0
-    assert activity.latency(2).upstream_p99_ms == 9000.0
-
-
-def test_each_429_is_a_point_of_its_tick() -> None:
-    errors = (
-        upstream_error("rate_limited", 5.0),
-        upstream_error("lost", 6.0),
-        upstream_error("rate_limited", 7.0),
-    )
-    activity = Activity()
-    activity(Batch([changed(SENT, upstream_errors=errors)]))
-    assert activity.turn().limited == [("main", 5.0), ("main", 7.0)]
-    assert activity.turn().limited == []
 
 
 WORKED = {
@@ -83,3 +49,98 @@ WORKED = {
 @pytest.mark.parametrize(("outcome", "keys"), WORKED.values(), ids=WORKED)
 def test_which_keys_were_ever_accepted(outcome: Outcome, keys: set[str]) -> None:
     assert after(outcome).has_worked == keys
+
+
+ORDER = changed(ANSWERED, method="POST", route="/order", lane=Lane.ORDER, attempts=1)
+BOUNDS = (0.1, 1.0)
+
+
+BUCKETS: dict[str, tuple[tuple[float, ...], list[float]]] = {
+    "nothing": ((), [0, 0, 0]),
+    "below the first bound": ((0.05,), [1, 1, 1]),
+    "a bound is included": ((0.1, 1.0), [1, 2, 2]),
+    "beyond the last": ((5.0,), [0, 0, 1]),
+    "all of them": ((0.0, 0.5, 0.5, 5.0), [1, 3, 4]),
+}
+
+
+@pytest.mark.parametrize(("seconds", "counts"), BUCKETS.values(), ids=BUCKETS)
+def test_durations_are_counted_at_each_bound(seconds: tuple[float, ...], counts: list[float]) -> None:
+    """As Prometheus has it: a bucket counts what is at most its bound."""
+    durations = Durations(BOUNDS)
+    durations.add([*seconds])
+    buckets, sum_s = durations.buckets()
+    assert buckets == list(zip(("0.1", "1.0", "+Inf"), counts, strict=True))
+    assert sum_s == pytest.approx(sum(seconds))
+
+
+def taken(*outcomes: Outcome) -> Traffic:
+    traffic = Traffic()
+    traffic.take(Batch(outcomes))
+    return traffic
+
+
+def test_who_reads_holds_copies_of_what_grows() -> None:
+    """Another thread reads while one adds."""
+    traffic = taken(ORDER)
+    rows, queued = traffic.rows(), traffic.queued()
+    traffic.take(Batch([changed(ORDER, status=500, lane=Lane.CANCEL, key="alt")]))
+    assert (len(rows), len(queued)) == (1, 1)
+
+
+CLOCK = ClockStatus(0.0, 0.001, None, 0, 0, None)
+
+
+def failed(*errors: tuple[str, float], reason: str | None = "upstream_unreachable") -> Outcome:
+    """Return what ended with these errors, one for each attempt."""
+    met = tuple(upstream_error(kind, at) for kind, at in errors)
+    return changed(ANSWERED, reason=reason, detail="no answer", attempts=len(met), upstream_errors=met)
+
+
+DOWN = failed(("unreachable", 10.0), ("unreachable", 10.1), ("unreachable", 10.3))
+
+
+def seen(*outcomes: Outcome, clock: ClockStatus = CLOCK, now: float = 60.0) -> Failing | None:
+    answering = Answering()
+    answering(Batch(outcomes))
+    return answering.failing(clock, now)
+
+
+def test_some_failures_in_a_row() -> None:
+    assert seen(DOWN) == Failing(verdict("unreachable"), 10.0, 10.3, 3, "no answer")
+    late = failed(("late", 20.0), reason="upstream_timeout")
+    assert seen(DOWN, late) == Failing(verdict("late"), 10.0, 20.0, 4, "no answer")
+
+
+def test_replies_of_5xx_are_failures_without_more_words() -> None:
+    error = failed(("other_5xx", 10.0), reason=None)
+    assert seen(error, error, error) == Failing(verdict("other_5xx"), 10.0, 10.0, 3, None)
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        [failed(("lost", 1.0)), failed(("lost", 2.0))],
+        [DOWN, ANSWERED],
+        [DOWN, failed(("off_tick", 11.0), reason=None)],
+        [DOWN, changed(failed(("unreachable", 11.0)), attempts=2)],
+        [changed(DOWN, attempts=0, upstream_errors=())],
+        [changed(DOWN, broken="cut short")],
+    ],
+    ids=["few", "an answer", "a refusal", "an answer in the end", "nothing sent", "a cut reply"],
+)
+def test_what_is_no_outage(outcomes: list[Outcome]) -> None:
+    assert seen(*outcomes) is None
+
+
+def test_what_sent_nothing_ends_none() -> None:
+    assert seen(DOWN, changed(ANSWERED, attempts=0)) is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_over"), [("unreachable", True), ("connect_timeout", True), ("late", False)]
+)
+def test_a_time_that_was_read_since_shows_that_it_is_reached(kind: str, *, is_over: bool) -> None:
+    down = failed(*((kind, 10.0 + number) for number in range(3)))
+    assert (seen(down, clock=replace(CLOCK, age_s=45.0)) is None) is is_over
+    assert seen(down, clock=replace(CLOCK, age_s=55.0)) is not None

@@ -1,19 +1,27 @@
 """The log: one line for each request, for machines or for people, and nothing secret in it."""
 
 import base64
+import io
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 import structlog
+import structlog.testing
 
 from rig.outcome import ANSWERED, changed
-from sealgate.admin.log import RequestLog, configure_log
+from rig.wire import PATIENCE_S
+from sealgate.admin import log_stream
+from sealgate.admin.log import Repeats, RequestLog, configure_log, redact, redacted
+from sealgate.admin.log_stream import LogStream
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.routes import Lane
 
@@ -220,7 +228,7 @@ async def main():
             metrics = Metrics(gateway.status)
             gateway.reporter.flush()
             metrics(Batch(seen))
-            print(metrics.look()().decode(), json.dumps(asdict(gateway.status())), gateway)
+            print(metrics.snapshot()().decode(), json.dumps(asdict(gateway.status())), gateway)
         sealed = sum(b"X-SERVICE-SIGNATURE" in received.raw for received in upstream.received)
         print("requests", len(seen), "sealed", sealed)
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
@@ -287,3 +295,173 @@ def test_a_traceback_on_a_terminal_shows_no_values(capsys: pytest.CaptureFixture
     printed = capsys.readouterr().err
     assert "ValueError" in printed
     assert token not in printed
+
+
+CANARY = "c4n4ry-0123456789"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"Authorization: Bearer {CANARY}",
+        f"authorization=Basic {CANARY}",
+        f"bearer {CANARY}",
+        f"X-SERVICE-SIGNATURE: {CANARY}",
+        f"x-passkey-token={CANARY}",
+        f"('X-Service-ApiKey', '{CANARY}')",
+        f"http://grid:{CANARY}@127.0.0.1:8787/x",
+        f'{{"api_secret": "{CANARY}"}}',
+        f"token={CANARY}&x=1",
+        f"ValueError: password='{CANARY}'",
+        f"Cookie: {CANARY}",
+    ],
+)
+def test_what_looks_like_a_secret(text: str) -> None:
+    assert CANARY not in redacted(text)
+    assert "***" in redacted(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cannot connect to 127.0.0.1:443: no such host name",
+        "secret=file:/run/secrets/main",
+        "http://127.0.0.1:8787",
+        "The exchange gave no answer: the connection was closed without a reply.",
+        "Set `signing.header_prefix` as the exchange documents it.",
+        "look at the token of the bot",
+        "file:main.secret: is open to others (mode 0644); chmod 600 main.secret",
+    ],
+)
+def test_what_does_not(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_values_by_their_name() -> None:
+    event = {"event": "x", "signature": CANARY, "count": 3, "note": f"Bearer {CANARY}"}
+    assert redact(None, "info", event) == {
+        "event": "x",
+        "signature": "***",
+        "count": 3,
+        "note": "Bearer ***",
+    }
+
+
+START = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def line(after_s: float, event: str = "down", level: str = "warning", **values: Any) -> dict[str, Any]:
+    stamp = (START + timedelta(seconds=after_s)).isoformat()
+    return {"event": event, "level": level, "timestamp": stamp, **values}
+
+
+def passed(*lines: dict[str, Any]) -> list[dict[str, Any]]:
+    repeats, found = Repeats(), []
+    for one in lines:
+        try:
+            found.append(dict(repeats(None, "", one)))
+        except structlog.DropEvent:
+            continue
+    return found
+
+
+def test_the_same_warning_is_counted() -> None:
+    first, last = passed(*(line(second) for second in range(60)))
+    assert "repeated" not in first
+    assert last["repeated"] == 58
+
+
+def test_others_pass() -> None:
+    assert len(passed(line(0), line(1, "up"), line(2, cause="disk"), line(3, cause="net"))) == 4
+    assert len(passed(line(0, level="info"), line(0, level="info"))) == 2
+    assert len(passed(line(0, request_id="a"), line(0, request_id="b"))) == 1
+
+
+def test_a_clock_that_was_set_back_silences_nothing() -> None:
+    assert len(passed(line(0), line(-3600))) == 2
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    repeats = Repeats()
+    for number in range(1000):
+        repeats(None, "", line(0, number=number))
+    assert len(repeats._said) == 256
+
+
+class Stalling(io.StringIO):
+    """A stream whose writes wait until they may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+        self.go_on = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.begun.set()
+        self.go_on.wait(PATIENCE_S)
+        return super().write(text)
+
+
+def lost(count: int) -> str:
+    return f"lost {count}"
+
+
+def test_what_is_written_comes_out_in_order() -> None:
+    target = io.StringIO()
+    stream = LogStream(target, lost)
+    for number in range(1000):
+        stream.write(f"{number}\n")
+    stream.flush()
+    stream.close()
+    assert target.getvalue().splitlines() == [str(number) for number in range(1000)]
+    assert not stream.isatty()
+
+
+def test_nobody_waits_for_a_reader_that_stalls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines wait up to the bound, what goes beyond is counted, and the log says so when it moves on."""
+    monkeypatch.setattr(log_stream, "_MOST_CHARACTERS", 100)
+    target = Stalling()
+    stream = LogStream(target, lost)
+    stream.write("first\n")
+    assert target.begun.wait(PATIENCE_S)
+    for _ in range(50):
+        stream.write("123456789\n")
+    target.go_on.set()
+    stream._queue.put("")
+    while stream._queue.qsize():
+        pass
+    stream.write("last\n")
+    stream.close()
+    written = target.getvalue().splitlines()
+    assert written == ["first", *["123456789"] * 9, "lost 41", "last"]
+
+
+@pytest.mark.parametrize("failing", ["a closed pipe", "a closed stream"])
+def test_a_reader_that_is_gone_stops_nothing(failing: str) -> None:
+    read, write = os.pipe()
+    target = os.fdopen(write, "w")
+    os.close(read)
+    if failing == "a closed stream":
+        target.close()
+    stream = LogStream(target, lost)
+    stream.write("nobody reads this\n")
+    stream.write("nor this\n")
+    stream.close()
+    assert not stream._thread.is_alive()
+    if failing == "a closed pipe":
+        with pytest.raises(BrokenPipeError):
+            target.close()
+
+
+def test_what_waits_goes_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long the thread rests: it may not fall behind."""
+    monkeypatch.setattr(log_stream, "_REST_S", PATIENCE_S)
+    target = Stalling()
+    stream = LogStream(target, lost)
+    stream.write("first\n")
+    assert target.begun.wait(PATIENCE_S)
+    for number in range(100):
+        stream.write(f"{number}\n")
+    target.go_on.set()
+    stream.close()
+    assert target.getvalue().splitlines() == ["first", *map(str, range(100))]

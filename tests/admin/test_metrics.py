@@ -1,18 +1,24 @@
 """The exposition: a known mix of requests must come out as exactly these figures."""
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 
+import aiohttp
+import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from rig.admin import Admin, running_admin
 from rig.bot import request
-from rig.station import ENVIRON, Station, running_station
+from rig.station import ENVIRON, Station, running_station, sandbox_config
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.admin.metrics import Metrics
 from sealgate.core.outcome import Batch, Outcome
+from sealgate.gateway.runtime.gateway import Gateway, running_gateway
+from sealgate.sandbox.server import Sandbox, running_sandbox
+from sealgate.sandbox.settings import SandboxSettings
 
 BOT = b"Authorization: Bearer token-of-grid"
 POSITIONS = request(b"GET", b"/v1/trade/user/0xabc/positions", BOT)
@@ -20,7 +26,6 @@ OTHER = request(b"GET", b"/v1/trade/anything/at/all", BOT)
 ORDER = request(b"POST", b"/v1/trade/order", BOT, body=b"{}")
 CANCEL = request(b"DELETE", b"/v1/trade/order/7", BOT)
 
-Labels = dict[str, str]
 Sample = tuple[str, frozenset[tuple[str, str]]]
 
 
@@ -52,7 +57,7 @@ def counts(found: dict[Sample, float], name: str) -> dict[tuple[str, ...], float
 
 def rendered(outcomes: Sequence[Outcome], metrics: Metrics) -> str:
     metrics(Batch(outcomes))
-    return metrics.look()().decode()
+    return metrics.snapshot()().decode()
 
 
 async def test_a_known_mix(upstream: Upstream) -> None:
@@ -160,7 +165,7 @@ async def test_the_state_shows_as_gauges(station: Station) -> None:
     async with station.bot() as bot:
         await bot.send(request())
         await station.upstream.until_received(1)
-        found = figures(metrics.look()().decode())
+        found = figures(metrics.snapshot()().decode())
         assert counts(found, "inflight") == counts(found, "connections") == {(): 1}
         go.set()
         await bot.reply()
@@ -171,18 +176,18 @@ async def test_the_state_shows_as_gauges(station: Station) -> None:
     assert set(counts(found, "queue_depth")) == {("main", lane) for lane in ("cancel", "order", "read")}
     assert counts(found, "pause_seconds") == counts(found, "limit_spent_seconds") == {("main",): 0}
     assert list(counts(found, "build_info").values()) == [1]
-    await station.until(lambda: counts(figures(metrics.look()().decode()), "connections") == {(): 0})
+    await station.until(lambda: counts(figures(metrics.snapshot()().decode()), "connections") == {(): 0})
 
 
 async def test_a_clock_without_a_sample_has_no_offset(upstream: Upstream) -> None:
     upstream.time = say(reply(b"404 Not Found"))
     async with running_station(upstream, synced=False) as station:
-        found = figures(Metrics(station.gateway.status).look()().decode())
+        found = figures(Metrics(station.gateway.status).snapshot()().decode())
     assert counts(found, "clock_offset_seconds") == counts(found, "clock_error_seconds") == {}
 
 
 async def test_names_and_units(station: Station) -> None:
-    families = parsed(Metrics(station.gateway.status).look()().decode())
+    families = parsed(Metrics(station.gateway.status).snapshot()().decode())
     assert families
     for name, family in families.items():
         assert name.startswith("sealgate_")
@@ -195,3 +200,81 @@ async def test_a_scrape(admin: Admin) -> None:
     assert answer.status == 200
     assert (answer.text("Content-Type") or "").startswith("text/plain; version=0.0.4")
     assert "sealgate_build_info" in parsed(answer.body.decode()) or b"sealgate_build_info" in answer.body
+
+
+GOOD = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}
+# What is sent, how often, and by which kind it counts; None is accepted.
+MIX = [
+    ({}, 7, None),
+    ({"price": "65000.123"}, 3, "off_tick"),
+    ({"size": "0.0001"}, 2, "below_minimum"),
+    ({"symbol": "NONE"}, 4, "symbol_unsupported"),
+    ({"side": "sideways"}, 1, "validation"),
+]
+
+
+@pytest.fixture
+async def sandbox() -> AsyncIterator[Sandbox]:
+    async with running_sandbox(
+        SandboxSettings(limit_kind="sliding_log", limit_requests=12, limit_window_s=1.0)
+    ) as one:
+        yield one
+
+
+async def send_mix(gateway: Gateway) -> None:
+    async with aiohttp.ClientSession(f"http://{gateway.address}") as session:
+
+        async def send(change: dict[str, str]) -> None:
+            async with session.post("/v1/trade/order", json=GOOD | change) as reply:
+                await reply.read()
+
+        await asyncio.gather(*(send(change) for change, count, _ in MIX for _ in range(count)))
+
+
+async def journal(sandbox: Sandbox) -> Counter[tuple[str, int]]:
+    """Count what the exchange received, by verdict and status, its clock apart."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{sandbox.base_url}/_sandbox/journal") as reply,
+    ):
+        entries = (await reply.json())["entries"]
+    return Counter(
+        (entry["verdict"], entry["status"]) for entry in entries if not entry["target"].endswith("/time")
+    )
+
+
+def samples(metrics: Metrics, name: str, *labels: str) -> Counter[tuple[str, ...]]:
+    found: Counter[tuple[str, ...]] = Counter()
+    for family in text_string_to_metric_families(metrics.snapshot()().decode()):
+        for sample in family.samples:
+            if sample.name == f"sealgate_{name}":
+                found[tuple(sample.labels[label] for label in labels)] += int(sample.value)
+    return found
+
+
+async def test_every_counter_agrees_with_the_exchanges_journal(sandbox: Sandbox) -> None:
+    async with running_gateway(
+        sandbox_config(sandbox), (), {"EXCHANGE_SECRET": sandbox.api_secret}
+    ) as gateway:
+        metrics = Metrics(gateway.status)
+        gateway.reporter.add(metrics)
+        await gateway.wait_until_ready(10)
+        await send_mix(gateway)
+        gateway.reporter.flush()
+    received = await journal(sandbox)
+    wanted = {kind: count for _, count, kind in MIX if kind}
+    kinds = samples(metrics, "upstream_errors_total", "kind")
+    limited = sum(count for (verdict, _), count in received.items() if verdict == "rate_limited")
+    assert limited > 0
+    assert kinds == Counter({(kind,): count for kind, count in wanted.items()} | {("rate_limited",): limited})
+    for kind, count in wanted.items():
+        assert sum(n for (verdict, _), n in received.items() if verdict == kind) == count, kind
+    assert samples(metrics, "rate_limited_total", "origin") == {("upstream",): limited}
+    assert samples(metrics, "retries_total", "reason") == {("rate_limited",): limited}
+    assert samples(metrics, "retry_after_seconds_count", "key") == {("main",): limited}
+    statuses = Counter[tuple[str, ...]]()
+    for (_, status), count in received.items():
+        statuses[(str(status),)] += count
+    del statuses[("429",)]
+    assert samples(metrics, "requests_total", "status") == statuses
+    assert samples(metrics, "upstream_duration_seconds_count") == {(): sum(statuses.values())}

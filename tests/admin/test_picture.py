@@ -1,21 +1,24 @@
 """One moment as the page, the stream and `sealgate top` show it."""
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rig.fences import ROOT
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin.activity import Activity, Failing
-from sealgate.admin.picture import TICK_S, Picture, known_of, tightest
+from sealgate.admin.picture import TICK_S, Picture, State, state, tightest
 from sealgate.admin.troubles import Refused, Trouble
 from sealgate.core.doubts import JournalStatus
-from sealgate.core.evidence import Known
+from sealgate.core.halts import Halt, Halts, Scope
 from sealgate.core.limits.status import LimitStatus
 from sealgate.core.outcome import Batch
 from sealgate.core.routes import Lane
-from sealgate.core.status import ClockStatus, KeyStatus, PolicyStatus, Status
+from sealgate.core.status import ClockStatus, KeyStatus, PolicyStatus, Status, halt_status
 from sealgate.errors import REASONS
 
 SECOND = LimitStatus(
@@ -67,27 +70,10 @@ def key_of(shown: Picture) -> dict[str, Any]:
     return key
 
 
-def test_a_gateway_at_rest() -> None:
-    shown = picture().document()
-    assert (shown["at_ms"], shown["tasks"], shown["base_url"]) == (WALL * 1000, 7, STATUS.base_url)
-    assert (shown["requests"], shown["requests_per_s"], shown["errors"], shown["failing"]) == (
-        0,
-        0.0,
-        [],
-        None,
-    )
-    assert set(shown["latency"].values()) == {None}
-    assert key_of(picture())["bots"] == []
-
-
 def test_rates_are_those_of_the_ticks_that_ended() -> None:
     shown = picture(activity=activity(SENT, changed(SENT, attempts=2), ticks=2))
     assert shown.document()["requests_per_s"] == 2 / (2 * TICK_S)
     assert key_of(shown)["sent_per_s"] == 3 / (2 * TICK_S)
-
-
-def test_before_the_first_tick_has_ended_nothing_is_divided_by_zero() -> None:
-    assert picture(activity=activity(SENT, ticks=0)).document()["requests_per_s"] == 0.0
 
 
 def test_each_bot_with_its_share_and_what_is_due_to_it() -> None:
@@ -226,25 +212,61 @@ def test_a_point_of_the_charts() -> None:
     }
 
 
-def test_a_point_without_a_clock_has_no_offset() -> None:
-    clock = ClockStatus(None, None, None, 0, 0, "no sample yet")
-    point = picture(status=replace(STATUS, clock=clock)).point(activity().turn())
-    assert (point["offset"], point["error"]) == (None, None)
-
-
-KNOWN = {
-    "a key that worked": (STATUS, "main", {"main"}, Known(0.002, True, "about 1200 per 1 min", True)),
-    "one that did not": (STATUS, "main", set(), Known(0.002, False, "about 1200 per 1 min", True)),
-    "one that is no more": (STATUS, "gone", {"gone"}, Known(0.002, True)),
-}
-
-
-@pytest.mark.parametrize(("status", "alias", "worked", "known"), KNOWN.values(), ids=KNOWN)
-def test_what_is_known_of_a_key(status: Status, alias: str, worked: set[str], known: Known) -> None:
-    assert known_of(status, alias, worked) == known
-
-
 def test_a_point_leaves_out_keys_of_which_there_is_nothing_to_show() -> None:
     idle = replace(KEY, alias="idle", limits=(), pause_s=0.0)
     shown = picture(status=replace(STATUS, keys=(KEY, idle)))
     assert list(shown.point(activity().turn())["keys"]) == [KEY.alias]
+
+
+REFUSED_KEY = replace(KEY, disabled="the exchange calls it invalid")
+Change = Callable[[Status], Status]
+
+# Each with what alone brings it about, the gravest first.
+CHANGES: dict[State, Change] = {
+    State.SHUTTING_DOWN: lambda status: replace(status, is_draining=True),
+    State.KEY_REFUSED: lambda status: replace(status, keys=(REFUSED_KEY, REFUSED_KEY)),
+    State.NOT_READY: lambda status: replace(status, not_ready=("clock not synced",)),
+    State.HALTED: lambda status: replace(status, halts=halt_status(Halts(Halt(Scope("grid"), 0)))),
+    State.SIGNATURES_REFUSED: lambda status: replace(
+        status, keys=(*status.keys, replace(KEY, trouble="the exchange refused its last 3 signatures"))
+    ),
+    State.JOURNAL_FAILING: lambda status: replace(
+        status, journal=JournalStatus(0, (), "disk full", is_refusing=False)
+    ),
+    State.A_KEY_REFUSED: lambda status: replace(status, keys=(*status.keys, REFUSED_KEY)),
+    State.CLOCK_NOT_READ: lambda status: replace(
+        status, clock=replace(status.clock, trouble="connection refused")
+    ),
+    State.PAUSED: lambda status: replace(status, keys=(*status.keys, replace(KEY, pause_s=0.1))),
+    State.READY: lambda status: status,
+}
+
+
+@pytest.mark.parametrize(("expected", "change"), CHANGES.items(), ids=str)
+def test_each_state_is_told_where_only_it_holds(expected: State, change: Change) -> None:
+    assert state(change(STATUS), is_failing=False, is_refusing=False) is expected
+
+
+def test_an_exchange_that_fails() -> None:
+    assert state(STATUS, is_failing=True, is_refusing=True) is State.EXCHANGE_FAILING
+    failing = Failing(verdict("unreachable"), 0.0, 1.0, 3, None)
+    assert picture(failing=failing).document()["state"] == "exchange failing"
+
+
+def test_the_gravest_is_told() -> None:
+    """All hold at once, then ever fewer."""
+    order = list(State)
+    for index, gravest in enumerate(order):
+        status = STATUS
+        for other in reversed(order[index:]):
+            status = CHANGES[other](status) if other in CHANGES else status
+        is_failing = index <= order.index(State.EXCHANGE_FAILING)
+        is_refusing = index <= order.index(State.REFUSING)
+        assert state(status, is_failing=is_failing, is_refusing=is_refusing) is gravest
+
+
+def test_the_docs_tell_what_each_means() -> None:
+    page = (ROOT / "docs/observing.md").read_text()
+    table = page.partition("| state | what it means |")[2].partition("\n\n")[0]
+    told = {name for cells in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in cells.split(", ")}
+    assert told - {"`reconnecting`", "`stalled`"} == {f"`{one}`" for one in State}

@@ -5,13 +5,14 @@ import socket
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
+from click.testing import Result
 
 from rig.acts import say_and_close
 from rig.door import blurt
@@ -32,8 +33,21 @@ class Case:
     break_it: Callable[[Setup], None]
     line: str
     words: tuple[str, ...]
-    code: int = 1
+    code: int
     arguments: tuple[str, ...] = ()
+    server: dict[str, Any] = field(default_factory=dict)
+
+
+def fails(area: str, break_it: Callable[[Setup], None], *words: str, code: int = 1, **more: Any) -> Case:
+    return Case(break_it, f"fail  {area}", words, code, **more)
+
+
+def warns(area: str, break_it: Callable[[Setup], None], *words: str, code: int = 0, **more: Any) -> Case:
+    return Case(break_it, f"warn  {area}", words, code, **more)
+
+
+def nothing(_: Setup) -> None:
+    pass
 
 
 def has(**settings: str) -> Callable[[Setup], None]:
@@ -144,148 +158,143 @@ def swapped_key_and_secret(setup: Setup) -> None:
 
 
 OFFLINE: dict[str, Case] = {
-    "unknown key in TOML": Case(
+    "unknown key in TOML": fails(
+        "configuration",
         configures("[listen]\ntpc = 1"),
-        "fail  configuration",
-        ("sealgate.toml: listen.tpc: unknown setting", "did you mean listen.tcp?"),
-        2,
+        "sealgate.toml: listen.tpc: unknown setting; did you mean listen.tcp?",
+        code=2,
     ),
-    "not TOML": Case(
-        configures("a = 1\n[listen"), "fail  configuration", ("is not TOML", "correct the syntax"), 2
+    "not TOML": fails(
+        "configuration", configures("a = 1\n[listen"), "is not TOML", "correct the syntax", code=2
     ),
-    "unknown variable": Case(
+    "unknown variable": fails(
+        "configuration",
         has(LISTEN_TCP="127.0.0.1:1"),
-        "fail  configuration",
-        ("SEALGATE_LISTEN_TCP: unknown setting; did you mean SEALGATE_LISTEN__TCP?",),
-        2,
+        "SEALGATE_LISTEN_TCP: unknown setting; did you mean SEALGATE_LISTEN__TCP?",
+        code=2,
     ),
-    "no base_url": Case(
-        lacks("BASE_URL"), "fail  configuration", ("base_url: missing", "SEALGATE_BASE_URL"), 2
+    "no base_url": fails(
+        "configuration", lacks("BASE_URL"), "base_url: missing", "SEALGATE_BASE_URL", code=2
     ),
-    "plain http to another machine": Case(
-        has(BASE_URL="http://exchange.example"), "fail  configuration", ("plain http", "use https"), 2
+    "plain http to another machine": fails(
+        "configuration", has(BASE_URL="http://exchange.example"), "plain http", "use https", code=2
     ),
-    "no key": Case(
+    "no key": fails(
+        "configuration",
         lacks("KEYS__MAIN__API_KEY", "KEYS__MAIN__SECRET", "KEYS__MAIN__SESSION"),
-        "fail  configuration",
-        ("keys: names no key", "add [keys.main]"),
-        2,
+        "keys: names no key",
+        "add [keys.main]",
+        code=2,
     ),
-    "the secret itself": Case(
+    "the secret itself": fails(
+        "configuration",
         has(KEYS__MAIN__SECRET="hunter2-hunter2"),
-        "fail  configuration",
-        ("SEALGATE_KEYS__MAIN__SECRET: is not a reference to a secret",),
-        2,
+        "SEALGATE_KEYS__MAIN__SECRET: is not a reference to a secret",
+        code=2,
     ),
-    "no such file": Case(
-        lambda _: None,
-        "fail  configuration",
-        ("nowhere.toml: cannot be read", "correct the path"),
-        2,
-        ("--config", "nowhere.toml"),
+    "no such file": fails(
+        "configuration",
+        nothing,
+        "nowhere.toml: cannot be read",
+        "correct the path",
+        code=2,
+        arguments=("--config", "nowhere.toml"),
     ),
-    "the starter file": Case(
-        has(BASE_URL="https://api.example.com"),
-        "fail  configuration",
-        ("base_url is still the example",),
+    "the starter file": fails(
+        "configuration", has(BASE_URL="https://api.example.com"), "base_url is still the example"
     ),
-    "configuration that everybody may write": Case(
-        writable_configuration, "fail  configuration", ("everyone can write to", "chmod 600")
+    "configuration that everybody may write": fails(
+        "configuration", writable_configuration, "everyone can write to", "chmod 600"
     ),
-    "no secret file": Case(
+    "no secret file": fails(
+        "keys.main",
         has(KEYS__MAIN__SECRET="file:/nowhere/main.secret"),
-        "fail  keys.main",
-        ("there is no file /nowhere/main.secret; create it, or correct the path",),
+        "there is no file /nowhere/main.secret; create it, or correct the path",
     ),
-    "secret that others can read": Case(
+    "secret that others can read": fails(
+        "keys.main",
         writes("main.secret", "0123456789" * 5, 0o644),
-        "fail  keys.main",
-        ("is open to others (mode 0644); chmod 600",),
+        "is open to others (mode 0644); chmod 600",
     ),
-    "empty secret": Case(writes("main.secret", "\n"), "fail  keys.main", ("is empty; put the secret there",)),
-    "quotes around the secret": Case(
+    "empty secret": fails("keys.main", writes("main.secret", "\n"), "is empty; put the secret there"),
+    "quotes around the secret": warns(
+        "keys.main",
         writes("main.secret", '"0123456789"'),
-        "warn  keys.main",
-        ("begins or ends with a quote", "store the secret alone"),
-        0,
+        "begins or ends with a quote",
+        "store the secret alone",
     ),
-    "secret of two lines": Case(
+    "secret of two lines": warns(
+        "keys.main",
         writes("main.secret", "0123456789\nabcdef\n"),
-        "warn  keys.main",
-        ("has more than one line", "store the secret alone"),
-        0,
+        "has more than one line",
+        "store the secret alone",
     ),
-    "variable that is not set": Case(
+    "variable that is not set": fails(
+        "keys.main",
         has(KEYS__MAIN__SECRET="env:NOWHERE_TO_BE_SET"),
-        "fail  keys.main",
-        ("env:NOWHERE_TO_BE_SET: the variable is not set",),
+        "env:NOWHERE_TO_BE_SET: the variable is not set",
     ),
-    "program that fails": Case(
+    "program that fails": fails(
+        "keys.main",
         has(KEYS__MAIN__SECRET="cmd:false --token hunter2"),
-        "fail  keys.main",
-        ("cmd:false: ended with exit code 1; run it by hand",),
+        "cmd:false: ended with exit code 1; run it by hand",
     ),
-    "secret that is not hex": Case(
+    "secret that is not hex": fails(
+        "keys.main",
         has(SIGNING__SECRET_IS="base64"),
-        "fail  keys.main",
-        ("the secret is not base64; correct the secret or signing.secret_is",),
+        "the secret is not base64; correct the secret or signing.secret_is",
     ),
-    "secret that the venue's file decodes": Case(
+    "secret that the venue's file decodes": fails(
+        "keys.main",
         has(VENUE="btcturk"),
-        "fail  keys.main",
-        ("not base64; copy it again, complete and as the exchange shows it: BtcTurk decodes it",),
+        "not base64; copy it again, complete and as the exchange shows it: BtcTurk decodes it",
     ),
-    "session that others can read": Case(
-        writes("main.session", SESSION, 0o644), "fail  keys.main", ("main.session: is open to others",)
+    "session that others can read": fails(
+        "keys.main", writes("main.session", SESSION, 0o644), "main.session: is open to others"
     ),
-    "token that is not there": Case(
-        has(BOTS__GRID__TOKEN="file:/nowhere/grid.token"),
-        "fail  bots",
-        ("there is no file /nowhere/",),
+    "token that is not there": fails(
+        "bots", has(BOTS__GRID__TOKEN="file:/nowhere/grid.token"), "there is no file /nowhere/"
     ),
-    "token that may be guessed": Case(
-        short_token,
-        "warn  bots.grid",
-        ("the token has 5 characters; a random one has 43", "`sealgate token new`"),
-        code=0,
+    "token that may be guessed": warns(
+        "bots.grid", short_token, "the token has 5 characters; a random one has 43", "`sealgate token new`"
     ),
-    "port in use": Case(port_in_use, "fail  listen.tcp", ("another program listens there", "set listen.tcp")),
-    "address of another machine": Case(
+    "port in use": fails("listen.tcp", port_in_use, "another program listens there", "set listen.tcp"),
+    "address of another machine": fails(
+        "listen.tcp",
         has(LISTEN__TCP="192.0.2.1:8787", BOTS__GRID__TOKEN="env:PATH"),
-        "fail  listen.tcp",
-        ("cannot listen on 192.0.2.1:8787", "set listen.tcp to another one"),
+        "cannot listen on 192.0.2.1:8787",
+        "set listen.tcp to another one",
     ),
-    "no TLS for other machines": Case(
+    "no TLS for other machines": warns(
+        "listen.tcp",
         has(LISTEN__TCP="0.0.0.0:0", LISTEN__HOSTS="gate.example", BOTS__GRID__TOKEN="env:PATH"),
-        "warn  listen.tcp",
-        ("tokens and orders pass unencrypted; set listen.tls_cert",),
-        0,
+        "tokens and orders pass unencrypted; set listen.tls_cert",
     ),
-    "no name for other machines": Case(
+    "no name for other machines": warns(
+        "listen.hosts",
         has(LISTEN__TCP="0.0.0.0:0", BOTS__GRID__TOKEN="env:PATH"),
-        "warn  listen.hosts",
-        ("listen.hosts names only this one", "add the host name that those bots use"),
-        0,
+        "listen.hosts names only this one",
+        "add the host name that those bots use",
     ),
-    "something where the socket should be": Case(
-        socket_in_the_way, "fail  listen.unix", ("something else is there; remove it",)
+    "something where the socket should be": fails(
+        "listen.unix", socket_in_the_way, "something else is there; remove it"
     ),
-    "key of another certificate": Case(
-        certificates_that_differ, "fail  listen.tls_cert", ("does not match the certificate",)
+    "key of another certificate": fails(
+        "listen.tls_cert", certificates_that_differ, "does not match the certificate"
     ),
-    "damaged journal": Case(damaged_journal, "fail  journal", ("damaged; move it away",)),
-    "journal that is none": Case(no_journal, "fail  journal", ("file is not a database; name another file",)),
-    "journal of a newer version": Case(newer_journal, "fail  journal", ("made by another version",)),
-    "orders in doubt": Case(journal_in_doubt, "warn  journal", ("orders in doubt: 1", "sealgate orders"), 0),
+    "damaged journal": fails("journal", damaged_journal, "damaged; move it away"),
+    "journal that is none": fails("journal", no_journal, "file is not a database; name another file"),
+    "journal of a newer version": fails("journal", newer_journal, "made by another version"),
+    "orders in doubt": warns("journal", journal_in_doubt, "orders in doubt: 1", "sealgate orders"),
 }
 
 
-def assert_told(output: str, code: int, case: Case) -> None:
-    lines = lines_of(output, case.line)
-    assert any(all(words in line for words in case.words) for line in lines), output
-    assert code == case.code, output
-    assert "Traceback" not in output
-    assert "hunter2" not in output
+def assert_told(result: Result, case: Case) -> None:
+    lines = lines_of(result.output, case.line)
+    assert any(all(words in line for words in case.words) for line in lines), result.output
+    assert result.exit_code == case.code, result.output
+    assert "Traceback" not in result.output
+    assert "hunter2" not in result.output
 
 
 @pytest.mark.parametrize("case", OFFLINE.values(), ids=OFFLINE)
@@ -295,134 +304,108 @@ async def test_what_this_machine_shows(tmp_path: Path, case: Case) -> None:
     setup.has_session()
     case.break_it(setup)
     result = await setup.check("--offline", *case.arguments)
-    assert_told(result.output, result.exit_code, case)
+    assert_told(result, case)
 
 
 # -- what the sandbox says
 
-SANDBOX: dict[str, tuple[dict[str, Any], Case]] = {
-    "wrong secret": (
-        {},
-        Case(
-            writes("main.secret", "another-secret-another-secret-another"),
-            "fail  keys.main",
-            ("401 Invalid HMAC signature", "sealgate discover --key main"),
-        ),
+SANDBOX: dict[str, Case] = {
+    "wrong secret": fails(
+        "keys.main",
+        writes("main.secret", "another-secret-another-secret-another"),
+        "401 Invalid HMAC signature",
+        "sealgate discover --key main",
     ),
-    "API key as secret": (
-        {},
-        Case(
-            lambda setup: setup.has_key("main", *[setup.environ["SEALGATE_KEYS__MAIN__API_KEY"]] * 2),
-            "fail  keys.main",
-            ("what is stored as the secret is the API key",),
-        ),
+    "API key as secret": fails(
+        "keys.main",
+        lambda setup: setup.has_key("main", *[setup.environ["SEALGATE_KEYS__MAIN__API_KEY"]] * 2),
+        "what is stored as the secret is the API key",
     ),
-    "wrong encoding": (
-        {"signature_encoding": "base64"},
-        Case(
-            lambda _: None,
-            "fail  keys.main",
-            ("the secret belongs to another key", "find [signing] with: sealgate discover --key main"),
-        ),
+    "wrong encoding": fails(
+        "keys.main",
+        nothing,
+        "the secret belongs to another key",
+        "find [signing] with: sealgate discover --key main",
+        server={"signature_encoding": "base64"},
     ),
-    "mistyped API key": (
-        {},
-        Case(
-            has(KEYS__MAIN__API_KEY="0123456789abcdef"),
-            "fail  keys.main",
-            ("401 Invalid API key", "mistyped, or another user's", "compare keys.main.api_key"),
-        ),
+    "mistyped API key": fails(
+        "keys.main",
+        has(KEYS__MAIN__API_KEY="0123456789abcdef"),
+        "401 Invalid API key",
+        "mistyped, or another user's",
+        "compare keys.main.api_key",
     ),
-    "key and secret swapped": (
-        {},
-        Case(
-            swapped_key_and_secret,
-            "fail  keys.main",
-            ("401 Invalid API key", "API key and secret are swapped", "swap keys.main.api_key"),
-        ),
+    "key and secret swapped": fails(
+        "keys.main",
+        swapped_key_and_secret,
+        "401 Invalid API key",
+        "API key and secret are swapped",
+        "swap keys.main.api_key",
     ),
-    "wrong header prefix": (
-        {},
-        Case(
-            has(SIGNING__HEADER_PREFIX="X-OTHER-"),
-            "fail  keys.main",
-            ("Missing API key auth headers", "set signing.header_prefix"),
-        ),
+    "wrong header prefix": fails(
+        "keys.main",
+        has(SIGNING__HEADER_PREFIX="X-OTHER-"),
+        "Missing API key auth headers",
+        "set signing.header_prefix",
     ),
-    "wrong prefix": (
-        {},
-        Case(has(UPSTREAM__PREFIX="/v2/trade"), "fail  keys.main", ("404", "correct upstream.prefix")),
+    "wrong prefix": fails("keys.main", has(UPSTREAM__PREFIX="/v2/trade"), "404", "correct upstream.prefix"),
+    "another server's address": fails(
+        "base_url",
+        path_of_its_own,
+        "has neither /v1/trade/time nor /v1/trade/symbols/list (404)",
+        "correct base_url",
     ),
-    "another server's address": (
-        {},
-        Case(
-            path_of_its_own,
-            "fail  base_url",
-            ("has neither /v1/trade/time nor /v1/trade/symbols/list (404)", "correct base_url"),
-        ),
+    "wrong clock.path": fails(
+        "clock", has(CLOCK__PATH="/v1/time"), "the answer was 404", "correct clock.path"
     ),
-    "wrong clock.path": (
-        {},
-        Case(has(CLOCK__PATH="/v1/time"), "fail  clock", ("the answer was 404", "correct clock.path")),
+    "wrong clock.field": fails(
+        "clock", has(CLOCK__FIELD="/nowhere"), "no plausible time at /nowhere", "clock.field = "
     ),
-    "wrong clock.field": (
-        {},
-        Case(
-            has(CLOCK__FIELD="/nowhere"), "fail  clock", ("no plausible time at /nowhere", "clock.field = ")
-        ),
+    "skew without /time": fails(
+        "keys.main",
+        has(CLOCK__PATH="/v1/time", CLOCK__REQUIRED="false"),
+        "this machine's clock is wrong, and /time could not be read",
+        "NTP",
+        server={"skew_ms": 60_000},
     ),
-    "skew without /time": (
-        {"skew_ms": 60_000},
-        Case(
-            has(CLOCK__PATH="/v1/time", CLOCK__REQUIRED="false"),
-            "fail  keys.main",
-            ("this machine's clock is wrong, and /time could not be read", "NTP"),
-        ),
+    "skew with /time": warns(
+        "clock",
+        nothing,
+        "this machine's clock is 60.0 s behind, which the gateway corrects",
+        server={"skew_ms": 60_000},
     ),
-    "skew with /time": (
-        {"skew_ms": 60_000},
-        Case(
-            lambda _: None,
-            "warn  clock",
-            ("this machine's clock is 60.0 s behind, which the gateway corrects",),
-            0,
-        ),
+    "expired session": fails(
+        "keys.main.session",
+        writes("main.session", SESSION),
+        "401 Invalid or expired session token",
+        "Store a new session token",
     ),
-    "expired session": (
-        {},
-        Case(
-            writes("main.session", SESSION),
-            "fail  keys.main.session",
-            ("401 Invalid or expired session token", "Store a new session token"),
-        ),
+    "path of another user": fails(
+        "keys.main",
+        nothing,
+        "403 Address mismatch: the path names another user's address",
+        "--path",
+        arguments=("--path", "/v1/trade/user/0x0000000000000000000000000000000000000001/positions"),
     ),
-    "path of another user": (
-        {},
-        Case(
-            lambda _: None,
-            "fail  keys.main",
-            ("403 Address mismatch: the path names another user's address", "--path"),
-            1,
-            ("--path", "/v1/trade/user/0x0000000000000000000000000000000000000001/positions"),
-        ),
+    "path that needs no key": warns(
+        "keys.main", nothing, "answered without a key too", "--path", server={"public_symbols": True}
     ),
-    "path that needs no key": (
-        {"public_symbols": True},
-        Case(lambda _: None, "warn  keys.main", ("answered without a key too", "--path"), 0),
-    ),
-    "limit exceeded": (
-        {"limit_kind": "fixed", "limit_requests": 1, "limit_window_s": 600.0, "limit_by": "all"},
-        Case(lambda _: None, "warn  exchange", ("the rate limit is exceeded (429)", "wait "), 0),
+    "limit exceeded": warns(
+        "exchange",
+        nothing,
+        "the rate limit is exceeded (429)",
+        "wait ",
+        server={"limit_kind": "fixed", "limit_requests": 1, "limit_window_s": 600.0, "limit_by": "all"},
     ),
 }
 
 
-@pytest.mark.parametrize(("settings", "case"), SANDBOX.values(), ids=SANDBOX)
-async def test_what_the_exchange_says(tmp_path: Path, settings: dict[str, Any], case: Case) -> None:
-    async with sandbox_setup(tmp_path, SandboxSettings(**NO_LIMIT | settings)) as setup:
+@pytest.mark.parametrize("case", SANDBOX.values(), ids=SANDBOX)
+async def test_what_the_exchange_says(tmp_path: Path, case: Case) -> None:
+    async with sandbox_setup(tmp_path, SandboxSettings(**NO_LIMIT | case.server)) as setup:
         case.break_it(setup)
         result = await setup.check(*case.arguments)
-    assert_told(result.output, result.exit_code, case)
+    assert_told(result, case)
 
 
 # -- what only an exchange with a script says
@@ -469,54 +452,55 @@ def time_in_seconds(setup: Setup) -> None:
 
 
 RAW: dict[str, Case] = {
-    "too small a window": Case(
-        time_in_seconds, "fail  clock", ("too poor for a recv_window of 300 ms", "larger recv_window_ms")
+    "too small a window": fails(
+        "clock", time_in_seconds, "too poor for a recv_window of 300 ms", "larger recv_window_ms"
     ),
-    "whitelist": Case(
+    "whitelist": fails(
+        "keys.main",
         answers(detail("IP 203.0.113.9 not in API key whitelist", b"403 Forbidden")),
-        "fail  keys.main",
-        ("the whitelist lacks 203.0.113.9, which the exchange saw", "add 203.0.113.9"),
+        "the whitelist lacks 203.0.113.9, which the exchange saw",
+        "add 203.0.113.9",
     ),
-    "permission": Case(
+    "permission": fails(
+        "keys.main",
         answers(detail("API key lacks 'read' permission", b"403 Forbidden")),
-        "fail  keys.main",
-        ("the key has no read permission", "give the key read in the app"),
+        "the key has no read permission",
+        "give the key read in the app",
     ),
-    "firewall": Case(
+    "firewall": fails(
+        "keys.main",
         answers(reply(b"403 Forbidden", b"<html>Denied</html>", b"Content-Type: text/html")),
-        "fail  keys.main",
-        ("a firewall before the exchange",),
+        "a firewall before the exchange",
     ),
-    "reading only": Case(
-        listed(permissions=["read"]), "warn  keys.main.session", ("the key may not trade", "bots.*.may")
+    "reading only": warns(
+        "keys.main.session", listed(permissions=["read"]), "the key may not trade", "bots.*.may", code=1
     ),
-    "revoked": Case(listed(is_active=False), "fail  keys.main", ("the key was revoked", "make a new key")),
-    "expired": Case(
-        listed(expires_at="2021-01-01T00:00:00Z"),
-        "fail  keys.main",
-        ("the key has expired", "a new key"),
+    "revoked": fails("keys.main", listed(is_active=False), "the key was revoked", "make a new key"),
+    "expired": fails(
+        "keys.main", listed(expires_at="2021-01-01T00:00:00Z"), "the key has expired", "a new key"
     ),
-    "secrets swapped": Case(
-        swapped_secrets, "fail  keys.main", ("the secrets of main, spot are swapped", "keys.main.secret")
+    "secrets swapped": fails(
+        "keys.main", swapped_secrets, "the secrets of main, spot are swapped", "keys.main.secret"
     ),
-    "clocks that differ": Case(
-        other_window, "fail  keys.main", ("/time is not the clock that the exchange checks by", "clock.field")
+    "clocks that differ": fails(
+        "keys.main", other_window, "/time is not the clock that the exchange checks by", "clock.field"
     ),
-    "redirect": Case(
+    "redirect": fails(
+        "keys.main",
         answers(reply(b"301 Moved Permanently", b"", b"Location: https://other.example/")),
-        "fail  keys.main",
-        ("redirects to another address (301)", "base_url"),
+        "redirects to another address (301)",
+        "base_url",
     ),
-    "website": Case(
+    "website": warns(
+        "keys.main",
         answers(reply(b"200 OK", b"<html>", b"Content-Type: text/html")),
-        "warn  keys.main",
-        ("not with JSON", "compare base_url"),
-        0,
+        "not with JSON",
+        "compare base_url",
     ),
-    "down": Case(
+    "down": fails(
+        "keys.main",
         answers(detail("Internal server error", b"500 Internal Server Error")),
-        "fail  keys.main",
-        ("the exchange has a fault of its own",),
+        "the exchange has a fault of its own",
     ),
 }
 
@@ -526,15 +510,15 @@ async def test_what_a_scripted_exchange_says(tmp_path: Path, case: Case) -> None
     async with raw_setup(tmp_path) as setup:
         case.break_it(setup)
         result = await setup.check()
-    assert_told(result.output, result.exit_code, case)
+    assert_told(result, case)
 
 
 async def test_a_reply_that_is_cut(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         setup.answers(lambda _: say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{"))
         result = await setup.check()
-    case = Case(lambda _: None, "fail  keys.main", ("no answer to a signed read: ",))
-    assert_told(result.output, result.exit_code, case)
+    case = fails("keys.main", nothing, "no answer to a signed read: ")
+    assert_told(result, case)
 
 
 async def test_after_a_429_nothing_more_is_sent(tmp_path: Path) -> None:
@@ -545,8 +529,8 @@ async def test_after_a_429_nothing_more_is_sent(tmp_path: Path) -> None:
         result = await setup.check()
         assert setup.upstream is not None
         assert len(setup.upstream.received) == 2  # one without a signature, one with
-    case = Case(lambda _: None, "warn  exchange", ("wait 7 s, and run it again",), 0)
-    assert_told(result.output, result.exit_code, case)
+    case = warns("exchange", nothing, "wait 7 s, and run it again")
+    assert_told(result, case)
 
 
 def three_keys(setup: Setup) -> None:
@@ -568,8 +552,8 @@ async def test_what_was_read_before_a_429_is_told(tmp_path: Path) -> None:
         result = await setup.check()
         assert setup.upstream is not None
         assert len(setup.upstream.received) == 3  # nothing was asked for the third key
-    assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main", ("is accepted",), 0))
-    assert_told(result.output, result.exit_code, Case(three_keys, "warn  exchange", ("wait 7 s",), 0))
+    assert_told(result, Case(nothing, "ok  keys.main", ("is accepted",), 0))
+    assert_told(result, warns("exchange", nothing, "wait 7 s"))
     assert "accepted" not in result.output.partition("warn  exchange")[2]
     assert lines_of(result.output, "ok  keys.alt")[1:] == []
 
@@ -589,8 +573,8 @@ async def test_what_was_read_before_the_exchange_went_away_is_told(tmp_path: Pat
 
         setup.answers(script)
         result = await setup.check()
-    assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main", ("is accepted",)))
-    assert_told(result.output, result.exit_code, Case(three_keys, "fail  exchange", ("cannot be reached",)))
+    assert_told(result, Case(nothing, "ok  keys.main", ("is accepted",), 1))
+    assert_told(result, fails("exchange", three_keys, "cannot be reached"))
 
 
 async def test_one_session_token_is_used_once(tmp_path: Path) -> None:
@@ -607,8 +591,8 @@ async def test_one_session_token_is_used_once(tmp_path: Path) -> None:
         lists = [one for one in setup.upstream.received if one.target.endswith(b"api-keys")]
         assert len(lists) == 1
     words = ("the token is valid, but its user has no such key",)
-    assert_told(result.output, result.exit_code, Case(three_keys, "ok  keys.main.session", (), 0))
-    assert_told(result.output, result.exit_code, Case(three_keys, "warn  keys.alt.session", words, 0))
+    assert_told(result, Case(nothing, "ok  keys.main.session", (), 0))
+    assert_told(result, warns("keys.alt.session", three_keys, *words))
 
 
 # -- the way to the exchange
@@ -627,40 +611,39 @@ async def tls_setup(folder: Path, name: str = "127.0.0.1", **validity: Any) -> A
 
 
 TODAY = datetime.now(UTC)  # noqa: TID251 - certificates go by the real clock
-TLS: dict[str, tuple[dict[str, Any], Case]] = {
-    "certificate of another name": (
-        {"name": "other.example"},
-        Case(
-            lambda _: None,
-            "fail  TLS",
-            ("is not for 127.0.0.1", "correct the host in base_url"),
-        ),
+TLS: dict[str, Case] = {
+    "certificate of another name": fails(
+        "TLS",
+        nothing,
+        "is not for 127.0.0.1",
+        "correct the host in base_url",
+        server={"name": "other.example"},
     ),
-    "unknown authority": (
-        {},
-        Case(lacks("UPSTREAM__CA_FILE"), "fail  TLS", ("signed by an unknown authority", "upstream.ca_file")),
+    "unknown authority": fails(
+        "TLS", lacks("UPSTREAM__CA_FILE"), "signed by an unknown authority", "upstream.ca_file"
     ),
-    "expired certificate": (
-        {"begin": TODAY - timedelta(days=9), "end": TODAY - timedelta(days=2)},
-        Case(lambda _: None, "fail  TLS", ("has expired", "this machine's clock says 20")),
+    "expired certificate": fails(
+        "TLS",
+        nothing,
+        "has expired",
+        "this machine's clock says 20",
+        server={"begin": TODAY - timedelta(days=9), "end": TODAY - timedelta(days=2)},
     ),
-    "certificate that ends soon": (
-        {"end": TODAY + timedelta(days=3)},
-        Case(lambda _: None, "warn  TLS", ("in 3 days", "the exchange must renew it"), 0),
+    "certificate that ends soon": warns(
+        "TLS", nothing, "in 3 days", "the exchange must renew it", server={"end": TODAY + timedelta(days=3)}
     ),
-    "certificate that is fine": (
-        {"end": TODAY + timedelta(days=60)},
-        Case(lambda _: None, "ok  TLS", ("the certificate is valid until",), 0),
+    "certificate that is fine": Case(
+        nothing, "ok  TLS", ("the certificate is valid until",), 0, server={"end": TODAY + timedelta(days=60)}
     ),
 }
 
 
-@pytest.mark.parametrize(("server", "case"), TLS.values(), ids=TLS)
-async def test_certificates(tmp_path: Path, server: dict[str, Any], case: Case) -> None:
-    async with tls_setup(tmp_path, **server) as setup:
+@pytest.mark.parametrize("case", TLS.values(), ids=TLS)
+async def test_certificates(tmp_path: Path, case: Case) -> None:
+    async with tls_setup(tmp_path, **case.server) as setup:
         case.break_it(setup)
         result = await setup.check()
-    assert_told(result.output, result.exit_code, case)
+    assert_told(result, case)
 
 
 def closed_port() -> int:
@@ -671,23 +654,23 @@ def closed_port() -> int:
 WAYS: dict[str, tuple[str, Case]] = {
     "nobody there": (
         f"http://127.0.0.1:{closed_port()}",
-        Case(lambda _: None, "fail  exchange", ("cannot be reached", "check base_url")),
+        fails("exchange", nothing, "cannot be reached", "check base_url"),
     ),
     "nobody there, with TLS": (
         f"https://127.0.0.1:{closed_port()}",
-        Case(lambda _: None, "fail  TLS", ("cannot be reached: connection refused", "check base_url")),
+        fails("TLS", nothing, "cannot be reached: connection refused", "check base_url"),
     ),
     "a proxy that is not used": (
         f"https://127.0.0.1:{closed_port()}",
-        Case(
+        fails(
+            "TLS",
             lambda setup: setup.environ.update(HTTPS_PROXY="http://proxy.example"),
-            "fail  TLS",
-            ("HTTPS_PROXY is set, but the gateway uses no proxy",),
+            "HTTPS_PROXY is set, but the gateway uses no proxy",
         ),
     ),
     "no such name": (
         "https://nowhere.invalid",
-        Case(lambda _: None, "fail  DNS", ("nowhere.invalid: ", "correct base_url")),
+        fails("DNS", nothing, "nowhere.invalid: ", "correct base_url"),
     ),
 }
 
@@ -698,7 +681,7 @@ async def test_the_way(tmp_path: Path, url: str, case: Case) -> None:
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
     case.break_it(setup)
     result = await setup.check()
-    assert_told(result.output, result.exit_code, case)
+    assert_told(result, case)
 
 
 async def test_https_to_who_speaks_plain_http(tmp_path: Path) -> None:
@@ -707,8 +690,4 @@ async def test_https_to_who_speaks_plain_http(tmp_path: Path) -> None:
         setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
         upstream.door.welcomes.append(blurt)
         result = await setup.check()
-    assert_told(result.output, result.exit_code, Case(lambda _: None, "fail  TLS", ("does not speak TLS",)))
-
-
-def test_there_are_enough_of_them() -> None:
-    assert len(OFFLINE) + len(SANDBOX) + len(RAW) + len(TLS) + len(WAYS) >= 60
+    assert_told(result, fails("TLS", nothing, "does not speak TLS"))

@@ -14,19 +14,22 @@ import aiohttp
 import pytest
 from click.testing import Result
 
-from core.limits.test_memory import kept
+from core.limits.test_status import kept
 from rig.program import running_program
 from rig.redis import running_redis
 from rig.setups import JSON, Setup, a_setup, detail, lines_of, raw_setup, sandbox_setup, to_signed
 from rig.upstream import Act, Received, say
 from rig.verdicts import verdict
 from rig.wire import reply
+from sealgate.cli.checking.local import found_wrong, look_at_reach
 from sealgate.cli.checking.network import judge_running, judge_troubles
-from sealgate.core.findings import Level
+from sealgate.config import load_config
+from sealgate.core.findings import Level, fail, warn
 from sealgate.core.key_breaker import MANY_MISMATCHES
 from sealgate.gateway.journal.file import Lock, connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
 from sealgate.gateway.journal.nonces import NoncesTable
+from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.gateway.platform.system import System
 
 SIGNED_READ = b"/v1/trade/symbols/list"
@@ -135,7 +138,7 @@ async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_
         assert table.raise_to(place, 0) == sent[1] == ahead + 2
     assert sent[0] == ahead + 1
     assert sent[2] < ahead
-    assert "a gateway holds the journal, so the nonce is the time" in line
+    assert "a gateway is using the journal, so this nonce is the time" in line
 
 
 def kraken(request: Received) -> Act:
@@ -375,7 +378,7 @@ async def test_a_gateway_that_runs(tmp_path: Path) -> None:
     [
         (set[str](), "Check that the secret"),
         ({"alt"}, "Check that the secret"),
-        ({"main", "alt"}, "what is stored now is accepted; load it: sealgate reload"),
+        ({"main", "alt"}, "the key that is stored now is accepted: load it with `sealgate reload`"),
     ],
     ids=["not asked", "another key's was accepted", "what is stored is right"],
 )
@@ -467,7 +470,7 @@ async def test_a_secret_that_was_repaired_has_to_be_reloaded(tmp_path: Path) -> 
             setup.answers(to_signed(reply(b"200 OK", b'{"symbols": []}', JSON)))
             lines = lines_of((await setup.check()).stdout, "warn  keys.main")
     assert len(lines) == 1
-    assert lines[0].endswith("load it: sealgate reload")
+    assert lines[0].endswith("load it with `sealgate reload`")
 
 
 async def test_a_pause_of_the_running_gateway_is_kept(tmp_path: Path) -> None:
@@ -526,3 +529,54 @@ async def test_a_redis_whose_address_cannot_be_read(tmp_path: Path) -> None:
         result = await setup.check()
         assert result.exit_code == 1
         assert "NO_SUCH_URL" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "cause", "fix"),
+    [
+        pytest.param("a; b", "a", "b", id="cause and fix"),
+        pytest.param(
+            "file:/a; b: no such file; make it", "file:/a; b: no such file", "make it", id="its own"
+        ),
+        pytest.param("permission denied", "permission denied", "", id="a cause alone"),
+    ],
+)
+def test_an_error_is_a_cause_and_its_fix(text: str, cause: str, fix: str) -> None:
+    assert found_wrong("keys.main", text) == fail("keys.main", cause, fix)
+
+
+UNENCRYPTED = warn("listen.tcp", OPEN_WIRE, OPEN_WIRE_FIX)
+UNNAMED = warn(
+    "listen.hosts",
+    "listen.tcp is open to other machines, but listen.hosts names only this one: bots there get 421",
+    "add the host name that those bots use",
+)
+EVERYWHERE = "0.0.0.0:8787"
+CASES = {
+    "this machine alone": ("127.0.0.1:8787", "localhost", False, []),
+    "no address": ("", "localhost", False, []),
+    "neither": (EVERYWHERE, "127.0.0.1, localhost, ::1", False, [UNENCRYPTED, UNNAMED]),
+    "a name, but no TLS": (EVERYWHERE, "localhost, gate.example", False, [UNENCRYPTED]),
+    "TLS, but no name": ("[::]:8787", "localhost", True, [UNNAMED]),
+    "both": ("192.0.2.1:8787", "192.0.2.1", True, []),
+}
+
+
+@pytest.mark.parametrize(("address", "hosts", "has_tls", "told"), CASES.values(), ids=CASES)
+def test_what_an_address_for_other_machines_lacks(
+    address: str, hosts: str, has_tls: bool, told: list[object], tmp_path: Path
+) -> None:
+    pem = tmp_path / "any.pem"
+    pem.touch()
+    environ = {
+        "SEALGATE_BASE_URL": "https://exchange.example",
+        "SEALGATE_KEYS__MAIN__API_KEY": "ak-public-1",
+        "SEALGATE_KEYS__MAIN__SECRET": "env:NOWHERE",
+        "SEALGATE_BOTS__GRID__TOKEN": "env:NOWHERE",
+        "SEALGATE_LISTEN__TCP": address,
+        "SEALGATE_LISTEN__UNIX": str(tmp_path / "bots.sock"),
+        "SEALGATE_LISTEN__HOSTS": hosts,
+    }
+    if has_tls:
+        environ |= {"SEALGATE_LISTEN__TLS_CERT": str(pem), "SEALGATE_LISTEN__TLS_KEY": str(pem)}
+    assert list(look_at_reach(load_config(None, environ=environ))) == told

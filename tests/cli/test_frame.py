@@ -1,7 +1,9 @@
 import errno
 import os
+import socket
 import subprocess
 import sys
+from base64 import urlsafe_b64decode
 from collections.abc import Callable
 
 import click
@@ -10,7 +12,7 @@ from click.testing import CliRunner
 
 from sealgate import __version__
 from sealgate.cli import COMMANDS, main
-from sealgate.cli.frame import Program, config_option
+from sealgate.cli.frame import Program, config_option, plain_cause
 from sealgate.config import ConfigError
 from sealgate.gateway.keys.files import SecretError
 from sealgate.gateway.platform.machine import StartError
@@ -107,7 +109,7 @@ ERRORS: dict[str, tuple[BaseException, str]] = {
     ),
     "occupied port": (
         OSError(errno.EADDRINUSE, "address already in use"),
-        "sealgate: error: address already in use; stop the program that has it, or choose another port\n",
+        "sealgate: error: address already in use; stop the program that uses it, or choose another port\n",
     ),
     "privileged port": (
         PermissionError(errno.EACCES, "permission denied"),
@@ -202,3 +204,43 @@ def test_the_configuration_option_hands_over_a_path() -> None:
 def test_an_option_that_does_not_exist_names_those_that_do(arguments: list[str], told: str) -> None:
     result = CliRunner().invoke(main, arguments)
     assert (result.exit_code, told in result.stderr) == (2, True), result.stderr
+
+
+CAUSES = {
+    "asyncio's sentence": (
+        OSError(errno.EADDRNOTAVAIL, "error while attempting to bind on address ('192.0.2.1', 1): …"),
+        "cannot assign requested address",
+    ),
+    "a port in use": (OSError(errno.EADDRINUSE, "Address already in use"), "another program listens there"),
+    "no such host": (socket.gaierror(-2, "Name or service not known"), "name or service not known"),
+    "a time-out": (TimeoutError("timed out"), "timed out"),
+    "nothing said": (OSError(), "oserror"),
+}
+
+
+@pytest.mark.parametrize(("error", "cause"), CAUSES.values(), ids=CAUSES)
+def test_plain_cause(error: OSError, cause: str) -> None:
+    assert plain_cause(error) == cause
+
+
+def new_token() -> str:
+    result = CliRunner().invoke(main, ["token", "new"])
+    assert result.exit_code == 0
+    assert result.stdout.endswith("\n")
+    return result.stdout[:-1]
+
+
+def test_a_token_has_256_bits_and_needs_no_quoting() -> None:
+    token = new_token()
+    assert len(urlsafe_b64decode(token + "=")) == 32
+    assert token.replace("-", "").replace("_", "").isalnum()
+
+
+def test_no_token_comes_twice() -> None:
+    assert len({new_token() for _ in range(20)}) == 20
+
+
+def test_an_unknown_command_of_the_group_names_the_nearest() -> None:
+    result = CliRunner().invoke(main, ["token", "nwe"])
+    assert result.exit_code == 2
+    assert "Did you mean 'new'?" in result.stderr

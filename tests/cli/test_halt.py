@@ -98,7 +98,7 @@ async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
         assert (code, told.splitlines()[1:]) == (0, ["no orders are halted"])
         await desk.tell("halt")
         code, told = await desk.tell("resume", "--bot", "grid")
-        none = "no halt is of bot grid alone; nothing has changed"
+        none = "there is no halt of bot grid alone; nothing has changed"
         assert (code, told.splitlines()[1:]) == (0, [none, "halted: all bots"])
         assert "orders_resumed" not in desk.program.output
         await desk.tell("resume")

@@ -287,7 +287,7 @@ async def test_two_that_are_written_alike() -> None:
     async with exchange([listed("1111aaaa22223333"), listed("1111bbbb22223333")]) as (_, environ):
         result = await keys("audit", "1111…3333", environ=environ)
     assert result.exit_code == 1
-    assert "1111…3333: several keys are written so; give an alias, or a whole id" in result.stderr
+    assert "1111…3333: several keys match; give an alias, or a whole id" in result.stderr
 
 
 async def test_limit_is_about_one_key() -> None:

@@ -4,6 +4,8 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from rig.plain import Ended, Gateway, run, running_exchange, running_gateway
 from rig.ports import free_port
 
@@ -56,91 +58,86 @@ def running_machine(folder: Path) -> Iterator[tuple[Machine, Gateway]]:
             yield machine, gateway
 
 
-def refuses(machine: Machine, folder: str, process: int, difference: str) -> None:
-    """Show that no command of a folder's configuration acts, and that each says who was found."""
+@pytest.fixture(scope="module")
+def production(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Machine, Gateway]]:
+    with running_machine(tmp_path_factory.mktemp("machine")) as running:
+        yield running
+
+
+@pytest.fixture
+def machine(production: tuple[Machine, Gateway]) -> Machine:
+    assert production[0].run("production", "resume").code == 0
+    return production[0]
+
+
+@pytest.fixture
+def process(production: tuple[Machine, Gateway], machine: Machine) -> int:
+    """Return the process of the gateway, which is halted."""
+    assert machine.run("production", "halt").code == 0
+    return production[1].process.pid
+
+
+OTHER_URL, OTHER_PORT = "http://127.0.0.1:9", free_port()
+REHEARSALS = {
+    "another exchange": (OTHER_URL, None, "", f"(base_url is {OTHER_URL} here)"),
+    "another address": (None, OTHER_PORT, "", f"(listen.tcp is 127.0.0.1:{OTHER_PORT} here, and 127.0.0.1:"),
+    "another exchange, and a mistake": (OTHER_URL, None, "wieght = 2\n", f"(base_url is {OTHER_URL} here)"),
+}
+
+
+@pytest.mark.parametrize("rehearsal", REHEARSALS.values(), ids=REHEARSALS)
+def test_a_gateway_of_another_configuration_is_named_and_left_alone(
+    machine: Machine, process: int, rehearsal: tuple[str | None, int | None, str, str]
+) -> None:
+    url, port, more, difference = rehearsal
+    machine.configure("rehearsal", url or machine.base_url, port or machine.port, more)
     for command in COMMANDS:
-        ended = machine.run(folder, command)
+        ended = machine.run("rehearsal", command)
         assert ended.code == 1, ended
-        assert f"at {machine.socket} answers the gateway (process {process}) to " in ended.err
+        assert f"the gateway (process {process}) at {machine.socket} forwards to " in ended.err
         assert f"to {machine.base_url}, for bots at 127.0.0.1:{machine.port}, not this" in ended.err
         assert difference in ended.err
-        assert "give --socket" in ended.err
+        assert "pass --socket" in ended.err
+    assert machine.is_halted()
 
 
-def test_a_gateway_of_another_exchange_is_named_and_left_alone(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, gateway):
-        assert machine.run("production", "halt").code == 0
-        machine.configure("rehearsal", "http://127.0.0.1:9", machine.port)
-        refuses(machine, "rehearsal", gateway.process.pid, "(base_url is http://127.0.0.1:9 here)")
-        assert machine.is_halted()
+def test_the_configurations_own_gateway_is_halted_resumed_and_reloaded(machine: Machine) -> None:
+    for command, said in zip(COMMANDS, ("halted: all bots", "resumed: all bots", "reloaded"), strict=True):
+        ended = machine.run("production", command)
+        assert (ended.code, said in ended.out) == (0, True), ended
 
 
-def test_a_gateway_at_another_address_is_named_and_left_alone(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, gateway):
-        assert machine.run("production", "halt").code == 0
-        port = free_port()
-        machine.configure("rehearsal", machine.base_url, port)
-        there = f"(listen.tcp is 127.0.0.1:{port} here, and 127.0.0.1:{machine.port} there)"
-        refuses(machine, "rehearsal", gateway.process.pid, there)
-        assert machine.is_halted()
-
-
-def test_a_mistake_in_the_configuration_lets_no_command_act_on_another(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, gateway):
-        assert machine.run("production", "halt").code == 0
-        machine.configure("rehearsal", "http://127.0.0.1:9", machine.port, "wieght = 2\n")
-        refuses(machine, "rehearsal", gateway.process.pid, "(base_url is http://127.0.0.1:9 here)")
-        assert machine.is_halted()
-
-
-def test_the_configurations_own_gateway_is_halted_resumed_and_reloaded(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, _):
-        for command, said in zip(
-            COMMANDS, ("halted: all bots", "resumed: all bots", "reloaded"), strict=True
-        ):
-            ended = machine.run("production", command)
-            assert (ended.code, said in ended.out) == (0, True), ended
-
-
-def test_a_socket_that_is_named_is_meant_whichever_gateway_is_there(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, _):
-        machine.configure("rehearsal", "http://127.0.0.1:9", free_port())
-        for command in COMMANDS:
-            ended = machine.run("rehearsal", command, "--socket", machine.socket)
-            assert ended.code == 0, ended
+def test_a_socket_that_is_named_is_meant_whichever_gateway_is_there(machine: Machine) -> None:
+    machine.configure("rehearsal", OTHER_URL, OTHER_PORT)
+    for command in COMMANDS:
+        ended = machine.run("rehearsal", command, "--socket", machine.socket)
+        assert ended.code == 0, ended
 
 
 def test_without_a_configuration_where_nobody_can_be_asked_it_names_the_gateway_and_does_nothing(
-    tmp_path: Path,
+    machine: Machine, process: int
 ) -> None:
-    with running_machine(tmp_path) as (machine, gateway):
-        assert machine.run("production", "halt").code == 0
-        for command in COMMANDS:
-            ended = machine.run("elsewhere", command)
-            assert ended.code == 2, ended
-            assert (
-                f"the gateway (process {gateway.process.pid}) to {machine.base_url}, for bots at "
-                in ended.err
-            )
-            assert "give --yes" in ended.err
-        assert machine.is_halted()
+    for command in COMMANDS:
+        ended = machine.run("elsewhere", command)
+        assert ended.code == 2, ended
+        assert f"(process {process}) at {machine.socket} forwards to {machine.base_url}, for" in ended.err
+        assert "pass --yes" in ended.err
+    assert machine.is_halted()
 
 
-def test_without_a_configuration_yes_names_the_gateway_and_acts(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, gateway):
-        ended = machine.run("elsewhere", "halt", "--yes")
-        assert (ended.code, "halted: all bots" in ended.out) == (0, True), ended
-        assert f"the gateway (process {gateway.process.pid}) to {machine.base_url}" in ended.err
-        assert machine.is_halted()
+def test_without_a_configuration_yes_names_the_gateway_and_acts(machine: Machine) -> None:
+    ended = machine.run("elsewhere", "halt", "--yes")
+    assert (ended.code, "halted: all bots" in ended.out) == (0, True), ended
+    assert f" at {machine.socket} forwards to {machine.base_url}" in ended.err
+    assert machine.is_halted()
 
 
-def test_without_a_configuration_a_person_is_asked(tmp_path: Path) -> None:
-    with running_machine(tmp_path) as (machine, _):
-        ended = machine.run("elsewhere", "halt", answer="n")
-        assert ended.code == 1, ended
-        assert f"to {machine.base_url}" in ended.err
-        assert "Halt its orders?" in ended.said
-        assert not machine.is_halted()
-        ended = machine.run("elsewhere", "halt", answer="y")
-        assert ended.code == 0, ended
-        assert machine.is_halted()
+def test_without_a_configuration_a_person_is_asked(machine: Machine) -> None:
+    ended = machine.run("elsewhere", "halt", answer="n")
+    assert ended.code == 1, ended
+    assert f"to {machine.base_url}" in ended.err
+    assert "Halt its orders?" in ended.said
+    assert not machine.is_halted()
+    ended = machine.run("elsewhere", "halt", answer="y")
+    assert ended.code == 0, ended
+    assert machine.is_halted()

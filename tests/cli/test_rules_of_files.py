@@ -6,11 +6,13 @@ Each mend is done as it is printed.
 import os
 import subprocess
 from pathlib import Path
-from unittest import SkipTest
+
+import pytest
 
 from rig.plain import SECRET, Ended, run, running_exchange, running_gateway
 
 STRANGER = 4711
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 CONFIG = """\
 base_url = "{base_url}"
 listen.tcp = "127.0.0.1:0"
@@ -94,9 +96,8 @@ def test_a_link_in_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) 
     assert "the secret is readable" in looked(tmp_path).out
 
 
+@only_root
 def test_a_secret_in_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        raise SkipTest("only root can give a folder away")
     secret = store(tmp_path / "theirs")
     os.chown(secret.parent, STRANGER, -1)
     configure(tmp_path, f"file:{secret}")
@@ -141,9 +142,8 @@ def test_a_journal_that_others_may_write_to_names_the_rule(tmp_path: Path) -> No
             pass
 
 
+@only_root
 def test_a_journal_of_another_user_names_the_rule(tmp_path: Path) -> None:
-    if os.geteuid() != 0:
-        raise SkipTest("only root can give a file away")
     file = tmp_path / "j.db"
     file.touch(0o600)
     os.chown(file, STRANGER, -1)

@@ -279,7 +279,7 @@ def test_a_nonce_is_above_those_of_the_gateway_unless_that_runs(tmp_path: Path) 
     beside = sign(*asked, **environ)
     lock.release()
     assert nonce(beside) < ahead
-    assert "a gateway holds the journal, so the nonce is the time" in beside.stderr
+    assert "a gateway is using the journal, so this nonce is the time" in beside.stderr
     file.write_bytes(b"no journal")
     damaged = sign(*asked, **environ)
     assert nonce(damaged) < ahead

@@ -6,9 +6,11 @@ import re
 import shutil
 import subprocess
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
+
+import pytest
 
 import sealgate
 from rig.plain import PATIENCE_S, Ended, Gateway, run, running_exchange, running_gateway
@@ -47,51 +49,12 @@ def status(gateway: Gateway) -> dict[str, Any]:
     return halt
 
 
-def test_the_answer_says_who_when_and_why(tmp_path: Path) -> None:
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
     with running_exchange() as base_url:
         configure(tmp_path, base_url)
-        with running_gateway(folder=tmp_path):
-            ended = halted(tmp_path)
-            who = re.escape(f"by user {os.geteuid()}, process {ended.pid}: {WHY})")
-            assert re.search(
-                rf"^halted: all bots \(since \d{{4}}-\d\d-\d\d \d\d:\S+ {who}$", ended.out, re.MULTILINE
-            )
-
-
-def test_the_log_says_who_and_why_of_a_halt_and_of_a_resume(tmp_path: Path) -> None:
-    with running_exchange() as base_url:
-        configure(tmp_path, base_url)
-        with running_gateway(folder=tmp_path) as gateway:
-            ended = halted(tmp_path)
-            line = gateway.line("orders_halted")
-            assert (line["uid"], line["pid"], line["reason"]) == (os.geteuid(), ended.pid, WHY)
-            ended = run("resume", "--reason", "all clear", folder=tmp_path)
-            line = gateway.line("orders_resumed")
-            assert (line["uid"], line["pid"], line["reason"]) == (os.geteuid(), ended.pid, "all clear")
-            ended = run("reload", folder=tmp_path)
-            assert f"process {ended.pid}" in gateway.line("reloaded")["asked_by"]
-
-
-def test_the_status_says_who_when_and_why(tmp_path: Path) -> None:
-    with running_exchange() as base_url:
-        configure(tmp_path, base_url)
-        with running_gateway(folder=tmp_path) as gateway:
-            ended = halted(tmp_path)
-            halt = status(gateway)
-            assert (halt["uid"], halt["pid"], halt["reason"]) == (os.geteuid(), ended.pid, WHY)
-            assert halt["since_ms"] > 0
-
-
-def test_top_says_who_when_and_why(tmp_path: Path) -> None:
-    with running_exchange() as base_url:
-        configure(tmp_path, base_url)
-        with running_gateway(folder=tmp_path) as gateway:
-            ended = halted(tmp_path)
-            address = admin(gateway).removeprefix("http://")
-            shown = run("top", "--once", "--admin", address, folder=tmp_path, environ={"COLUMNS": "200"})
-            assert re.search(
-                rf"halted \S+ \w+ ago by user {os.geteuid()}, process {ended.pid}: {WHY}", shown.out
-            )
+        with running_gateway(folder=tmp_path) as running:
+            yield running
 
 
 # The page's own script, with as much of a document as it needs to put its notices together.
@@ -113,40 +76,49 @@ stop.abort();
 """
 
 
-def test_the_page_says_who_when_and_why(tmp_path: Path) -> None:
-    if shutil.which("node") is None:
-        raise SkipTest("Node is not installed")
-    with running_exchange() as base_url:
-        configure(tmp_path, base_url)
-        with running_gateway(folder=tmp_path) as gateway:
-            ended = halted(tmp_path)
-            shutil.copytree(Path(sealgate.__file__).parent / "admin" / "page", tmp_path / "page")
-            (tmp_path / "page" / "package.json").write_text('{"type": "module"}')
-            arguments = [str(tmp_path / "page" / "lists.js"), f"{admin(gateway)}/events"]
-            node = ["node", "--input-type=module", "--eval", PAGE, "--", *arguments]
-            shown = subprocess.run(node, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-            who = rf"by user {os.geteuid()}, process {ended.pid}\. "
-            halt = rf"^Orders are halted for all bots since [\d/]+, [\d:]+, \d+ s ago, {who}.* Reason: {WHY}$"
-            assert re.search(halt, shown.stdout, re.MULTILINE), shown
+def test_answer_log_status_and_top_say_who_when_and_why(tmp_path: Path, gateway: Gateway) -> None:
+    ended = halted(tmp_path)
+    who = f"by user {os.geteuid()}, process {ended.pid}"
+    since = r"\(since \d{4}-\d\d-\d\d \d\d:\S+"
+    assert re.search(rf"^halted: all bots {since} {re.escape(f'{who}: {WHY})')}$", ended.out, re.MULTILINE)
+    line, halt = gateway.line("orders_halted"), status(gateway)
+    assert [one["uid"] for one in (line, halt)] == [os.geteuid()] * 2
+    assert [(one["pid"], one["reason"]) for one in (line, halt)] == [(ended.pid, WHY)] * 2
+    assert halt["since_ms"] > 0
+    address = admin(gateway).removeprefix("http://")
+    shown = run("top", "--once", "--admin", address, folder=tmp_path, environ={"COLUMNS": "200"})
+    assert re.search(rf"halted \S+ \w+ ago {who}: {WHY}", shown.out)
+    ended = run("resume", "--reason", "all clear", folder=tmp_path)
+    line = gateway.line("orders_resumed")
+    assert (line["uid"], line["pid"], line["reason"]) == (os.geteuid(), ended.pid, "all clear")
+    ended = run("reload", folder=tmp_path)
+    assert f"process {ended.pid}" in gateway.line("reloaded")["asked_by"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_the_page_says_who_when_and_why(tmp_path: Path, gateway: Gateway) -> None:
+    ended = halted(tmp_path)
+    shutil.copytree(Path(sealgate.__file__).parent / "admin" / "page", tmp_path / "page")
+    (tmp_path / "page" / "package.json").write_text('{"type": "module"}')
+    arguments = [str(tmp_path / "page" / "lists.js"), f"{admin(gateway)}/events"]
+    node = ["node", "--input-type=module", "--eval", PAGE, "--", *arguments]
+    shown = subprocess.run(node, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    who = rf"by user {os.geteuid()}, process {ended.pid}\. "
+    halt = rf"^Orders are halted for all bots since [\d/]+, [\d:]+, \d+ s ago, {who}.* Reason: {WHY}$"
+    assert re.search(halt, shown.stdout, re.MULTILINE), shown
 
 
 def test_a_restart_forgets_neither_who_nor_when_nor_why(tmp_path: Path) -> None:
     with running_exchange() as base_url:
         configure(tmp_path, base_url)
         with running_gateway(folder=tmp_path) as gateway:
+            for reason in ("two\nlines", "\x1b[2J", "x" * 201):
+                ended = run("halt", "--reason", reason, folder=tmp_path)
+                assert (ended.code, "one line of at most 200 characters" in ended.err) == (1, True)
+            assert run("resume", folder=tmp_path).out.endswith("no orders are halted\n")
             halted(tmp_path, "--bot", "local")
             before = status(gateway)
         with running_gateway(folder=tmp_path) as gateway:
             assert status(gateway) == before
             line = gateway.line("orders_halted")
             assert (line["pid"], line["reason"], line["since_ms"]) == (before["pid"], WHY, before["since_ms"])
-
-
-def test_a_reason_of_more_than_a_line_is_refused_and_halts_nobody(tmp_path: Path) -> None:
-    with running_exchange() as base_url:
-        configure(tmp_path, base_url)
-        with running_gateway(folder=tmp_path):
-            for reason in ("two\nlines", "\x1b[2J", "x" * 201):
-                ended = run("halt", "--reason", reason, folder=tmp_path)
-                assert (ended.code, "one line of at most 200 characters" in ended.err) == (1, True)
-            assert run("resume", folder=tmp_path).out.endswith("no orders are halted\n")

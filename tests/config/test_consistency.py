@@ -174,7 +174,7 @@ INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
     "key and keys": (
         {"keys": TWO, "bots": {"a": {**BOT, "key": "alt", "keys": ["alt"]}}},
         "bots.a.keys",
-        "stands beside key",
+        "cannot be combined with key",
     ),
     "no choice among two": (
         {"keys": TWO, "bots": {"a": BOT}},

@@ -4,6 +4,7 @@ import pytest
 
 from sealgate.config.effective import Effective, effective
 from sealgate.config.load import load_with_sources
+from sealgate.config.settings import all_settings
 
 TOML = """\
 base_url = "https://a.example"
@@ -63,3 +64,7 @@ def test_a_table_in_one_variable_is_its_source(tmp_path: Path) -> None:
     routes = '[{"match": "POST /v1/trade/a", "lane": "read"}]'
     found = shown(tmp_path, SEALGATE_ROUTES=routes)
     assert found["routes[0].match"].source == "SEALGATE_ROUTES: [0].match"
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert [setting.name for setting in all_settings() if not setting.description.endswith(".")] == []

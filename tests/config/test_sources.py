@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from sealgate.config.problems import ConfigError
+from sealgate.config.names import SettingPath, dotted, variable
+from sealgate.config.problems import ConfigError, nearest
+from sealgate.config.settings import find_setting
 from sealgate.config.sources import Layer, find_file, read_environment, read_file, read_flags
 
 
@@ -84,8 +86,8 @@ def test_the_file_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (b"a = '", ": is not TOML: a string is not closed; add the quote"),
         (b'a = "x\nb = 1\n', ":1: is not TOML: a string is not closed; add the quote"),
         (b'a = "x', ": is not TOML: a string is not closed; add the quote"),
-        (b"[keys.main]\n[keys.main]\n", ":2: is not TOML: [keys.main] stands there twice; put"),
-        (b"[keys.'a b']\n[keys.'a b']\n", ':2: is not TOML: [keys."a b"] stands there twice; put'),
+        (b"[keys.main]\n[keys.main]\n", ":2: is not TOML: [keys.main] occurs twice; put"),
+        (b"[keys.'a b']\n[keys.'a b']\n", ':2: is not TOML: [keys."a b"] occurs twice; put'),
         (b"a = '\xff'", ": is not UTF-8 text"),
     ],
 )
@@ -109,3 +111,52 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     for file, cause in ((tmp_path / "no.toml", "No such file"), (tmp_path, "Is a directory")):
         with pytest.raises(ConfigError, match=f"{file}: cannot be read: {cause}"):
             read_file(file)
+
+
+def test_a_path_as_toml_writes_it() -> None:
+    assert dotted(("keys", "main", "secret")) == "keys.main.secret"
+    assert dotted(("routes", 0, "match")) == "routes[0].match"
+    assert dotted(("keys", "a b", "secret")) == 'keys."a b".secret'
+
+
+def test_a_path_as_the_environment_writes_it() -> None:
+    assert variable(("base_url",)) == "SEALGATE_BASE_URL"
+    assert variable(("keys", "main", "api_key")) == "SEALGATE_KEYS__MAIN__API_KEY"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (("base_url",), "base_url"),
+        (("listen", "tcp"), "listen.tcp"),
+        (("keys", "main", "secret"), "keys.*.secret"),
+        (("routes", 0, "match"), "routes.*.match"),
+    ],
+)
+def test_the_setting_at_a_path(path: SettingPath, name: str) -> None:
+    assert find_setting(path).name == name
+
+
+@pytest.mark.parametrize("path", [("keys",), ("keys", "main"), ("listen", "tpc"), ("listen", "tcp", "port")])
+def test_what_is_no_setting(path: SettingPath) -> None:
+    with pytest.raises(KeyError):
+        find_setting(path)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "meant"),
+    [
+        (("listn",), ("listen",)),
+        (("BASE_URL",), ("base_url",)),
+        (("listen", "tpc"), ("listen", "tcp")),
+        (("keys", "main", "secrets"), ("keys", "main", "secret")),
+        (("keys", "secret", "api_kye"), ("keys", "secret", "api_key")),
+        (("bots", "keys", "tokn"), ("bots", "keys", "token")),
+        (("routes", 3, "need"), ("routes", 3, "needs")),
+        (("upstream", "max_wait"), ("limits", "max_wait")),
+        (("grace",), ("clock", "grace")),
+        (("qqq",), None),
+    ],
+)
+def test_the_setting_that_is_probably_meant(unknown: SettingPath, meant: SettingPath | None) -> None:
+    assert nearest(unknown) == meant

@@ -41,11 +41,6 @@ def replied(status: int, body: bytes = b"", **choices: bool) -> Deliver | Again:
     return after_reply(judged(status, body), is_read=is_read, replay=Replay.ALL, resends=resends)
 
 
-def test_the_words_that_configuration_log_and_metrics_use() -> None:
-    assert [fate.value for fate in FailureKind] == ["full", "unreachable", "connect_timeout", "lost", "late"]
-    assert [*Replay] == ["all", "reads", "none"]
-
-
 @pytest.mark.parametrize(
     ("fate", "is_read", "conclusion"),
     [

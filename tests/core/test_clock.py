@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sealgate.core.clock import DRIFT, Bounds, Sample, ServerClock
+from sealgate.core.clock import DRIFT, Bounds, Jump, Sample, ServerClock, SystemClocks, find_jump
+from sealgate.core.validity import Stamps
 
 EPOCH = 1_790_000_000.0
 ROUNDING = 2e-6  # of sums of floats as large as an epoch
@@ -217,12 +218,6 @@ def test_a_better_sample_narrows_a_worse_one_does_nothing() -> None:
     assert same.last == 3.0
 
 
-def test_observing_leaves_the_earlier_clock_alone() -> None:
-    clock = ServerClock()
-    assert clock.observe(Sample(0.0, 1.0, 1000.0)) != clock
-    assert clock == ServerClock()
-
-
 def test_the_timestamp_is_the_early_edge_in_whole_milliseconds() -> None:
     clock = ServerClock().observe(Sample(sent=10.0, received=10.25, server=1000.125))
     assert clock.timestamp_ms(10.25) == 1_000_125
@@ -233,3 +228,102 @@ def test_a_widened_clock_still_contains_what_it_did() -> None:
     clock = ServerClock().observe(Sample(0.0, 0.0, 1000.0, 0.001)).widened(1.0)
     bounds = clock.bounds(0.0)
     assert (bounds.low, bounds.high) == pytest.approx((999.0, 1001.001))
+
+
+BEFORE = SystemClocks(boot=1000.0, mono=900.0, wall=1_790_000_000.0)
+
+
+def later(boot: float, mono: float, wall: float) -> SystemClocks:
+    return SystemClocks(BEFORE.boot + boot, BEFORE.mono + mono, BEFORE.wall + wall)
+
+
+@pytest.mark.parametrize(
+    ("after", "jump"),
+    [
+        pytest.param(later(5.0, 5.0, 5.0), None, id="time passes"),
+        pytest.param(later(5.0, 5.0, 5.05), None, id="read one after the other"),
+        pytest.param(later(3600.0, 5.0, 3600.0), Jump.SUSPEND, id="laptop closed"),
+        pytest.param(later(3600.0, 5.0, 5.0), Jump.SUSPEND, id="closed, and the wall clock not yet set"),
+        pytest.param(later(5.0, 5.0, 3605.0), Jump.WALL_STEP, id="set forward"),
+        pytest.param(later(5.0, 5.0, -3595.0), Jump.WALL_STEP, id="set back"),
+        pytest.param(later(5.15, 5.0, 5.15), Jump.SUSPEND, id="a nap"),
+        pytest.param(later(5.0, 5.0, 5.15), Jump.WALL_STEP, id="set a little forward"),
+    ],
+)
+def test_jumps(after: SystemClocks, jump: Jump | None) -> None:
+    assert find_jump(BEFORE, after) is jump
+
+
+@given(st.floats(0, 1e6))
+def test_a_stopped_process_is_no_jump(seconds: float) -> None:
+    """All clocks go on while the process does not: what was known still holds."""
+    assert find_jump(BEFORE, later(seconds, seconds, seconds)) is None
+
+
+def test_a_tenth_of_a_second_is_no_jump() -> None:
+    start = SystemClocks(0.0, 0.0, 0.0)
+    assert find_jump(start, SystemClocks(0.1, 0.0, 0.1)) is None
+    assert find_jump(start, SystemClocks(0.0, 0.0, 0.1)) is None
+
+
+FURTHEST_MS = 500
+
+
+def test_different_requests_share_a_millisecond() -> None:
+    stamps = Stamps()
+    assert [stamps.take(1000, content) for content in range(3)] == [1000] * 3
+
+
+@pytest.mark.parametrize("gap_ms", [2, 100, 499, 500, 501, 5000])
+def test_equal_requests_after_any_time_of_the_same_get_earlier_ones_too(gap_ms: int) -> None:
+    """What was taken long ago neither is in the way, nor makes the next ones repeat themselves."""
+    stamps = Stamps()
+    taken = [stamps.take(10_000 + turn * gap_ms, 7) for turn in range(400) for _ in range(2)]
+    assert len(set(taken)) == len(taken)
+
+
+def test_the_largest_gap_of_late_is_filled() -> None:
+    stamps = Stamps()
+    nows = [*range(1000, 2000, 100), 1901, 1901]
+    assert [stamps.take(now, 7) for now in nows] == [*range(1000, 2000, 100), 1901, 1499]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=30))
+def test_no_pair_comes_twice_and_none_is_of_the_future(steps: list[tuple[int, int]]) -> None:
+    stamps, now, taken = Stamps(), 1_790_000_000_000, []
+    for passed, content in steps:
+        now += passed
+        taken.append((stamps.take(now, content), content))
+        assert now - FURTHEST_MS <= taken[-1][0] <= now
+    assert len(set(taken)) == len(taken)
+
+
+@given(st.lists(st.tuples(st.integers(5, 600), st.integers(1, 5)), max_size=40))
+def test_a_few_at_once_are_told_apart_however_long_it_goes_on(bursts: list[tuple[int, int]]) -> None:
+    stamps, now, taken = Stamps(), 1_790_000_000_000, []
+    for passed, count in bursts:
+        now += passed
+        taken += [stamps.take(now, 7) for _ in range(count)]
+        assert now - FURTHEST_MS <= min(taken[-count:])
+    assert len(set(taken)) == len(taken)
+
+
+def test_a_flood_of_equal_requests_repeats_itself_rather_than_grow_old() -> None:
+    stamps = Stamps()
+    taken = [stamps.take(1_000_000, 7) for _ in range(3 * FURTHEST_MS)]
+    assert min(taken) == 1_000_000 - FURTHEST_MS
+    assert len(set(taken)) == FURTHEST_MS + 1
+
+
+def test_what_it_remembers_is_bounded_and_the_oldest_goes() -> None:
+    stamps = Stamps()
+    for content in range(1025):
+        stamps.take(1000, content)
+    assert [*stamps._taken] == [*range(1, 1025)]
+
+
+def test_a_clock_that_is_set_back_is_followed() -> None:
+    stamps = Stamps()
+    assert stamps.take(1_000_000, 7) == 1_000_000
+    assert stamps.take(970_000, 7) == 970_000
+    assert stamps.take(970_000, 7) == 969_999

@@ -1,6 +1,7 @@
 import pytest
 
-from sealgate.core.findings import Cause, Finding, Level, Weight, blamed, fail, ok, warn, worst
+from sealgate.core.findings import Cause, Finding, Level, Weight, blamed, fail, ok, span, warn, worst
+from sealgate.gateway.keys.watch import Debounce
 
 
 @pytest.mark.parametrize(
@@ -14,25 +15,6 @@ from sealgate.core.findings import Cause, Finding, Level, Weight, blamed, fail, 
 )
 def test_the_worst_counts(findings: list[Finding], level: Level) -> None:
     assert worst(findings) is level
-
-
-def test_a_line_is_as_good_as_its_kind_says_and_has_no_more_than_it_is_given() -> None:
-    assert [*Level] == ["ok", "warn", "fail"]
-    assert ok("a", "b") == Finding("a", Level.OK, "b", "", ())
-    assert warn("a", "b") == Finding("a", Level.WARN, "b", "", ())
-    assert warn("a", "b", "c").fix == "c"
-    assert fail("a", "b", "c") == Finding("a", Level.FAIL, "b", "c", ())
-
-
-def test_a_worse_one_that_comes_later_counts() -> None:
-    good, doubtful, bad = ok("a", "a"), warn("a", "a", "b"), fail("a", "a", "b")
-    assert worst([good, doubtful]) is Level.WARN
-    assert worst([doubtful, bad]) is Level.FAIL
-
-
-def test_causes_are_ranked_by_what_speaks_for_them() -> None:
-    assert [weight.name for weight in sorted(Weight)] == ["UNLIKELY", "POSSIBLE", "LIKELY", "PROVEN"]
-    assert PROVEN.evidence == ""
 
 
 PROVEN = Cause(Weight.PROVEN, "it is so", "do that")
@@ -57,3 +39,45 @@ def test_the_cause_that_most_speaks_for_comes_first(causes: list[Cause], text: s
 def test_causes_of_one_weight_stay_in_their_order() -> None:
     other = Cause(Weight.LIKELY, "another", "fix")
     assert blamed("a", "b", [LIKELY, other]).causes == (LIKELY, other)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-3.0, "0 s"),
+        (0.051, "0.05 s"),
+        (1.5, "2 s"),
+        (11.6, "12 s"),
+        (60.0, "60 s"),
+        (622.0, "10 min"),
+        (7200.0, "2 h"),
+        (200_000.0, "2 d"),
+    ],
+)
+def test_a_span_in_words(seconds: float, words: str) -> None:
+    assert span(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seen", "told"),
+    [
+        ("aaa", [False, False, False]),
+        ("abb", [False, False, True]),
+        ("abbb", [False, False, True, False]),
+        ("abab", [False, False, False, False]),
+        ("abcc", [False, False, False, True]),
+        ("abbaa", [False, False, True, False, True]),
+        ("baaa", [False, False, False, False]),
+    ],
+)
+def test_when_a_change_is_told(seen: str, told: list[bool]) -> None:
+    debounce = Debounce("a")
+    assert [debounce.is_settled(state) for state in seen] == told
+
+
+def test_what_was_acted_on_is_not_told_again() -> None:
+    debounce = Debounce("a")
+    debounce.is_settled("b")
+    debounce.accept("b")
+    assert not debounce.is_settled("b")
+    assert not debounce.is_settled("b")

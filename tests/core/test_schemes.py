@@ -2,9 +2,7 @@
 
 import gzip
 import itertools
-import statistics
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -62,11 +60,6 @@ def test_every_scheme_is_found(way: Way, target: SignedTarget) -> None:
     assert {one.probe.target for one in heard if not one.probe.has_query} == {PATH}
 
 
-def test_how_many_reads_it_takes() -> None:
-    reads = [len(search(PLAN, exchange_of(*scheme))[1]) for scheme in SCHEMES]
-    assert (max(reads), statistics.median(reads)) == (18, 10)
-
-
 @pytest.mark.parametrize(("way", "target"), SCHEMES)
 def test_what_is_configured_is_asked_about_first(way: Way, target: SignedTarget) -> None:
     finding, heard = search(make_plan(set(SecretIs), way, target), exchange_of(way, target))
@@ -80,12 +73,6 @@ def test_what_the_secret_cannot_be_is_never_asked() -> None:
     assert finding == SearchEnd(End.ALL_REFUSED, REFUSED[1])
     assert {one.probe.way.secret_is for one in heard} == {SecretIs.UTF8, SecretIs.SHA256HEX}
     assert len(heard) == 8
-
-
-def test_all_refused() -> None:
-    finding, heard = search(PLAN, lambda _: REFUSED)
-    assert finding == SearchEnd(End.ALL_REFUSED, REFUSED[1])
-    assert len(heard) == 16
 
 
 def closed(_: Probe) -> tuple[Verdict, str]:
@@ -164,14 +151,6 @@ def test_whether_the_query_is_signed(
 
     finding, _ = search(PLAN, answer)
     assert (finding.end, finding.way, finding.target) == (end, DEFAULT, target)
-
-
-@pytest.mark.parametrize("verdict", [Verdict.CLOCK, Verdict.TROUBLE, Verdict.LIMITED])
-def test_what_taught_nothing_is_asked_again(verdict: Verdict) -> None:
-    first = ProbeResult(Probe(DEFAULT), verdict, "")
-    assert next_step(PLAN, [first]) == first.probe
-    accepted = ProbeResult(first.probe, *ACCEPTED)
-    assert next_step(PLAN, [first, accepted]) == replace(first.probe, is_false=True)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.CLOCK, Verdict.TROUBLE, Verdict.LIMITED])

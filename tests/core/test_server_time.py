@@ -1,13 +1,20 @@
 import json
+import math
 import subprocess
 import sys
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rig.verdicts import judged
+from sealgate.core.headers import sort_reply
+from sealgate.core.limit_reply import counted, limit_reply, parse_retry_after
+from sealgate.core.limits.claims import Fate, LimitReply
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.server_time import (
     UnreadableTimeError,
     epoch_seconds,
@@ -15,6 +22,8 @@ from sealgate.core.server_time import (
     parse_server_time,
     stated_time,
 )
+from sealgate.core.venues.replies import Means, Verdict, Whose
+from sealgate.core.venues.venue import Counter
 
 T = 1_790_000_000
 NOON = datetime(2026, 9, 22, 12, tzinfo=UTC).timestamp()
@@ -214,3 +223,166 @@ def test_a_number_is_read_in_the_unit_that_gives_a_time_of_our_days(
     number: float, expected: float | None
 ) -> None:
     assert epoch_seconds(number) == expected
+
+
+# Sun, 06 Nov 1994 08:49:37 GMT, the moment of RFC 9110 section 5.6.7.
+RFC_MOMENT = 784_111_777.0
+
+
+WAITS: dict[float | None, list[str | None]] = {
+    3.0: ["3", " 3\t"],
+    0.0: ["0", "Sun, 06 Nov 1994 09:49:20 +0100"],
+    7.0: ["007"],
+    0.25: ["0.25"],
+    None: [
+        *("2.5e1", "1_0", "31622401", "784111777", "1" + "0" * 300, "Sun, 06 Nov 1994 08:49:19 GMT"),
+        *("Wed, 06 Nov 2094 08:49:37 GMT", "Sun, 31 Nov 1994 08:49:37 GMT"),
+        *("Sun, 06 Nov 99999 08:49:37 GMT", "-1", "-0.001", "nan", "inf", "-Infinity", "9" * 400, "", "  "),
+        *("soon", "3 seconds", "3, 4", None),
+    ],
+    366 * 86_400.0: ["31622400"],
+    17.0: [
+        *("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 +0000"),
+        *("Sun, 06 Nov 1994 08:49:37 -0000", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "value"), [(wait_s, one) for wait_s, all_of in WAITS.items() for one in all_of]
+)
+def test_the_wait(value: str | None, wait_s: float | None) -> None:
+    assert parse_retry_after(value, RFC_MOMENT - 17) == wait_s
+
+
+OTHER_ZONES = """
+from sealgate.core.limit_reply import parse_retry_after
+print(parse_retry_after("Sun Nov  6 08:49:37 1994", 784111777.0 - 17))
+"""
+
+
+def test_a_date_without_a_zone_is_not_by_the_hosts_zone() -> None:
+    """In a process of its own, which believes that it is in Japan."""
+    program = [sys.executable, "-c", OTHER_ZONES]
+    done = subprocess.run(program, capture_output=True, text=True, check=True, env={"TZ": "JST-9"})
+    assert done.stdout == "17.0\n"
+
+
+@given(st.datetimes(datetime(1970, 1, 2), datetime(9999, 1, 1)), st.floats(0, 1e6))  # noqa: DTZ001 - Hypothesis wants them naive
+def test_a_date_is_by_the_servers_clock(date: datetime, ahead_s: float) -> None:
+    date = date.replace(microsecond=0, tzinfo=UTC)
+    server_now = (date - timedelta(seconds=ahead_s)).timestamp()
+    wait_s = parse_retry_after(format_datetime(date, usegmt=True), server_now)
+    assert wait_s == pytest.approx(ahead_s, abs=1e-4)
+
+
+fragments = st.sampled_from(
+    ("Sun, ", "06 ", "Nov ", "1994 ", "08:49:37", ":", " GMT", "+9999", "-", "99", ",", " ")
+)
+
+
+@given(st.text() | st.lists(fragments).map("".join))
+def test_any_text_is_a_wait_or_nothing(value: str) -> None:
+    wait_s = parse_retry_after(value, RFC_MOMENT)
+    assert wait_s is None or (math.isfinite(wait_s) and wait_s >= 0)
+
+
+NOW = 1_790_078_400.0  # Tue, 22 Sep 2026 12:00:00 GMT
+TYPE = (b"Content-Type", b"application/json")
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "reply"),
+    [
+        pytest.param(200, [TYPE], LimitReply(Fate.ACCEPTED), id="accepted"),
+        pytest.param(
+            503, [(b"Retry-After", b"5")], LimitReply(Fate.ACCEPTED), id="Retry-After without a 429"
+        ),
+        pytest.param(429, [TYPE], LimitReply(Fate.LIMITED), id="limited, nothing stated"),
+        pytest.param(429, [(b"retry-after", b"2")], LimitReply(Fate.LIMITED, 2.0, 1.0), id="whole seconds"),
+        pytest.param(429, [(b"RETRY-AFTER", b"0.25")], LimitReply(Fate.LIMITED, 0.25, 0.0), id="a fraction"),
+        pytest.param(
+            429,
+            [(b"Retry-After", b"Tue, 22 Sep 2026 12:00:07 GMT")],
+            LimitReply(Fate.LIMITED, 7.0, 1.0),
+            id="a date",
+        ),
+        pytest.param(429, [(b"Retry-After", b"soon")], LimitReply(Fate.LIMITED), id="nonsense"),
+        pytest.param(
+            200,
+            [(b"RateLimit-Policy", b'"default";q=100;w=10')],
+            LimitReply(Fate.ACCEPTED, quotas=(Quota(100.0, 10.0),)),
+            id="a stated quota",
+        ),
+    ],
+)
+def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply: LimitReply) -> None:
+    assert limit_reply(judged(status), sort_reply(fields).limit_fields, lambda: NOW) == reply
+
+
+def test_of_several_lines_the_first_counts() -> None:
+    fields = [(b"Retry-After", b"3600"), (b"Retry-After", b"0")]
+    assert limit_reply(judged(429), sort_reply(fields).limit_fields, lambda: NOW).retry_after_s == 3600.0
+
+
+BANNED = Verdict(Means.BANNED, "banned", Whose.UPSTREAM, "", {"until": "1790078460000"}, "Banned.\x07 Wait.")
+
+
+def test_a_ban_lasts_as_long_as_its_words_or_the_header_say() -> None:
+    assert limit_reply(BANNED, {}, lambda: NOW) == LimitReply(Fate.LIMITED, 60.0, 1.0, (), "Banned.  Wait.")
+    assert limit_reply(BANNED, {"retry-after": "90"}, lambda: NOW).retry_after_s == 90.0
+    assert limit_reply(BANNED, {"retry-after": "5"}, lambda: NOW).retry_after_s == 60.0
+    assert limit_reply(BANNED, {}, lambda: NOW + 90.0).retry_after_s == 0.0
+
+
+THEN = 1_790_000_015.0
+USED = Counter("X-Used", "used", 60.0, 6000.0, "", "")
+LEFT = Counter("X-Left", "left", 10.0, 0.0, "X-Most", "X-Reset", "epoch_s")
+ASKED = replace(USED, most=0.0, most_header="X-Most")
+
+
+@pytest.mark.parametrize(
+    ("counter", "fields", "quotas"),
+    [
+        (USED, [(b"x-used", b"5990")], [(10.0, 60.0 - THEN % 60.0)]),
+        (USED, [(b"X-USED", b"7000")], [(0.0, 60.0 - THEN % 60.0)]),
+        (USED, [(b"X-Used", b"many")], []),
+        (USED, [(b"X-Other", b"1")], []),
+        (replace(USED, per_route=True), [(b"X-Used", b"1")], []),
+        (ASKED, [(b"X-Used", b"1")], []),
+        (ASKED, [(b"X-Used", b"1"), (b"X-Most", b"3")], [(2.0, 60.0 - THEN % 60.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4))], [(3.0, 4.0)]),
+        (
+            replace(LEFT, resets="epoch_ms"),
+            [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN * 1000 + 4000))],
+            [(3.0, 4.0)],
+        ),
+        (
+            LEFT,
+            [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN * 1000 + 4000))],
+            [(3.0, 10.0 - THEN % 10.0)],
+        ),
+        (replace(LEFT, resets="in_s"), [(b"X-Left", b"3"), (b"X-Reset", b"7")], [(3.0, 7.0)]),
+        (replace(LEFT, resets="in_s"), [(b"X-Left", b"3"), (b"X-Reset", b"70")], [(3.0, 10.0)]),
+        (replace(LEFT, resets="in_ms"), [(b"X-Left", b"3"), (b"X-Reset", b"7000")], [(3.0, 7.0)]),
+        (replace(LEFT, resets="in_ms"), [(b"X-Left", b"3")], [(3.0, 10.0 - THEN % 10.0)]),
+        (LEFT, [(b"X-Left", b"9"), (b"X-Most", b"5")], [(5.0, 10.0 - THEN % 10.0)]),
+        (LEFT, [(b"X-Left", b"9"), (b"X-Most", b"50")], [(9.0, 10.0 - THEN % 10.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN - 4))], [(3.0, 0.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"%d" % (THEN + 4000))], [(3.0, 10.0)]),
+        (LEFT, [(b"X-Left", b"3"), (b"X-Reset", b"14000")], [(3.0, 10.0 - THEN % 10.0)]),
+    ],
+)
+def test_a_venues_counters_say_what_is_left(
+    counter: Counter, fields: list[tuple[bytes, bytes]], quotas: list[tuple[float, float]]
+) -> None:
+    found = counted([counter], fields, THEN)
+    assert [one.left for one in found] == [left for left, _ in quotas]
+    assert [one.reset_s for one in found] == pytest.approx([reset_s for _, reset_s in quotas])
+    assert {one.n for one in found} <= {math.inf}
+
+
+def test_what_is_counted_is_taken_in_with_a_reply_that_says_no_more() -> None:
+    counts = counted([USED], [(b"X-Used", b"1")], THEN)
+    assert limit_reply(judged(200), {}, lambda: THEN, counts).quotas == counts
+    assert limit_reply(judged(200), {}, lambda: THEN).quotas == ()

@@ -1,21 +1,26 @@
 import json
 from dataclasses import asdict
 
+import pytest
+
 from rig.verdicts import verdict
+from sealgate.core.clock import Gap, Sampling
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.halts import Halt, Halts, Origin, Scope
+from sealgate.core.idempotency import RecentReads
 from sealgate.core.key_breaker import BreakerState, KeyFault
 from sealgate.core.key_records import KeyRecord
 from sealgate.core.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
-from sealgate.core.status import ClockStatus, Status, halt_status, key_status
+from sealgate.core.status import ClockStatus, Status, Use, forecast, halt_status, key_status
 
 LIMIT = LimitStatus(
     20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
 )
 WAITING = {(Lane.ORDER, "grid"): 2, (Lane.ORDER, "maker"): 1, (Lane.CANCEL, "grid"): 1}
 
-SHARING = SharingStatus(2, is_lead=False, degraded="Redis cannot be reached")
+SHARING = SharingStatus(2, is_leader=False, degraded="Redis cannot be reached")
 
 
 def test_who_waits_is_counted_by_lane_and_by_bot() -> None:
@@ -59,7 +64,7 @@ def test_the_status_can_be_written_as_json() -> None:
             "disabled": None,
             "is_active": True,
             "expires_at": None,
-            "sharing": {"replicas": 2, "is_lead": False, "degraded": "Redis cannot be reached"},
+            "sharing": {"replicas": 2, "is_leader": False, "degraded": "Redis cannot be reached"},
         }
     ]
     assert read["halts"] == [
@@ -94,3 +99,185 @@ def test_a_key_that_the_exchange_does_not_take() -> None:
     listed = key_status("main", pacer, BreakerState(), record)
     assert (listed.is_active, listed.disabled, listed.expires_at) == (True, None, record.expires_at)
     assert not key_status("main", pacer, BreakerState(), KeyRecord(None, is_active=False)).is_active
+
+
+USE = Use(used=10, n=20, window_s=1, rate=5, waiting=0, pause_s=0, spent_s=0)
+
+
+@pytest.mark.parametrize(
+    ("use", "in_s", "words"),
+    [
+        (USE, None, "not at this pace"),
+        (USE._replace(pause_s=2.5, waiting=3), None, "paused for 2.5 s more"),
+        (USE._replace(spent_s=2.5, n=None), None, "held off: the exchange says nothing is left for 2.5 s"),
+        (USE._replace(pause_s=0.5), None, "paused for 0.5 s more"),
+        (USE._replace(spent_s=0.5), None, "held off: the exchange says nothing is left for 0.5 s"),
+        (USE._replace(used=20.01, rate=20.01), None, "not at this pace"),  # it stays
+        (USE._replace(rate=20), 1.0, "in about 1 s at this pace"),  # just as much as the limit lets go
+        (USE._replace(n=None), None, "no limit known yet"),
+        (USE._replace(waiting=1, rate=50), None, "held off: requests wait instead"),
+        (USE._replace(rate=30), 0.5, "in about 0 s at this pace"),
+        (USE._replace(window_s=60, used=0, n=1200, rate=30), 40, "in about 40 s at this pace"),
+        (USE._replace(window_s=60, used=600, n=1200, rate=30), 30, "in about 30 s at this pace"),
+        (USE._replace(used=25, rate=26), 0, "in about 0 s at this pace"),
+        (USE._replace(used=30, rate=25), None, "not at this pace"),  # it falls
+    ],
+)
+def test_the_forecast(use: Use, in_s: float | None, words: str) -> None:
+    assert forecast(use) == (in_s, words)
+
+
+def test_a_read_answers_others_from_when_it_was_sent_until_its_age_is_too_great() -> None:
+    reads: RecentReads[str] = RecentReads()
+    assert reads.find("positions", 1.0) is None
+    reads.sent("positions", until=2.0, read="first", now=1.0)
+    assert reads.find("positions", 1.0) == "first"
+    reads.keep("positions", "first", 100)
+    assert (reads.find("positions", 2.0), reads.find("positions", 2.1)) == ("first", None)
+
+
+def test_a_later_read_takes_the_place_of_the_one_before() -> None:
+    reads: RecentReads[str] = RecentReads()
+    reads.sent("positions", 2.0, "first", 1.0)
+    reads.sent("positions", 2.5, "second", 1.5)
+    reads.keep("positions", "first", 100)
+    reads.drop("positions", "first")
+    assert reads.find("positions", 1.6) == "second"
+    reads.drop("positions", "second")
+    assert reads.find("positions", 1.6) is None
+
+
+def test_what_is_too_old_or_too_much_is_forgotten_the_oldest_first() -> None:
+    reads: RecentReads[str] = RecentReads(most_bytes=100_000)
+    for number in range(3):
+        reads.sent(number, 9.0, "read", 0.0)
+        reads.keep(number, "read", 45_000)
+    assert [reads.find(number, 0.0) for number in range(3)] == [None, "read", "read"]
+    reads.sent("later", 19.0, "read", 10.0)
+    assert [reads.find(number, 0.0) for number in range(3)] == [None, None, None]
+    reads.keep("later", "read", 95_000)
+    assert reads.find("later", 10.0) == "read"
+    reads.clear()
+    assert reads.find("later", 10.0) is None
+
+
+def test_many_small_replies_take_no_more_memory_than_a_few_large_ones() -> None:
+    reads: RecentReads[str] = RecentReads(most_bytes=1_000_000)
+    for number in range(1000):
+        reads.sent(number, 9.0, "read", 0.0)
+        reads.keep(number, "read", 1)
+    assert 200 < sum(reads.find(number, 0.0) is not None for number in range(1000)) < 400
+
+
+INTERVAL = 30.0
+SOON = 0.2
+
+
+def after(samples: int, half_round_trip_s: float = 0.03) -> Sampling:
+    sampling = Sampling()
+    for _ in range(samples):
+        sampling = sampling.taken(half_round_trip_s)
+    return sampling
+
+
+def in_trouble(failures: int, retry_after_s: float | None = None) -> Sampling:
+    sampling = after(5)
+    for _ in range(failures):
+        sampling = sampling.failed(retry_after_s)
+    return sampling
+
+
+@pytest.mark.parametrize(
+    ("sampling", "error_s", "gap"),
+    [
+        pytest.param(after(0), 0.03, Gap(0.05, 0.05), id="at first"),
+        pytest.param(after(4), 0.03, Gap(0.05, 0.05), id="at the end of the burst"),
+        pytest.param(after(9), 0.03, Gap(SOON, INTERVAL), id="long after the burst"),
+        pytest.param(after(5), 0.06, Gap(SOON, INTERVAL), id="twice the best"),
+        pytest.param(after(5), 0.0601, Gap(SOON, 1.0), id="more than twice the best"),
+        pytest.param(after(5, 0.0001), 0.01, Gap(SOON, INTERVAL), id="just good enough"),
+        pytest.param(after(5, 0.0001), 0.0101, Gap(SOON, 1.0), id="not good enough on a fast network"),
+        pytest.param(in_trouble(1), 0.03, Gap(1.0, 1.0), id="the first trouble"),
+        pytest.param(in_trouble(2), 0.03, Gap(1.0, 2.0), id="the second"),
+        pytest.param(after(1), 0.03, Gap(0.05, 0.05), id="in the burst"),
+        pytest.param(after(5), 0.03, Gap(SOON, INTERVAL), id="as good as the network allows"),
+        pytest.param(after(5), 0.5, Gap(SOON, 1.0), id="poor"),
+        pytest.param(after(5, 0.4), 0.5, Gap(SOON, INTERVAL), id="a slow network cannot do better"),
+        pytest.param(
+            after(5, 0.0001), 0.009, Gap(SOON, INTERVAL), id="good enough, however fast the network"
+        ),
+        pytest.param(Sampling().failed(None), 0.0, Gap(1.0, 1.0), id="nothing came yet"),
+        pytest.param(in_trouble(3), 0.03, Gap(1.0, 4.0), id="the gap doubles in trouble"),
+        pytest.param(in_trouble(100), 0.03, Gap(1.0, 30.0), id="but not for ever"),
+        pytest.param(in_trouble(1, 60.0), 0.03, Gap(60.0, 60.0), id="a stated wait is kept to"),
+        pytest.param(in_trouble(9).taken(0.03), 0.03, Gap(SOON, INTERVAL), id="a good one ends the trouble"),
+    ],
+)
+def test_gap(sampling: Sampling, error_s: float, gap: Gap) -> None:
+    assert sampling.gap(INTERVAL, error_s) == gap
+
+
+@pytest.mark.parametrize("error_s", [0.03, 0.5])
+def test_an_interval_shorter_than_a_quick_one_stays(error_s: float) -> None:
+    assert after(5).gap(0.1, error_s) == Gap(0.1, 0.1)
+
+
+FRESH = Known(0.004, has_worked=False)
+WORKED = Known(0.004, has_worked=True, limit="about 20 per 1 s")
+UNSYNCED = Known(None, has_worked=False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "words"),
+    [
+        (
+            "signature_invalid",
+            FRESH,
+            ("clock is fine (±4 ms), key is known: most likely the secret belongs to another key"),
+        ),
+        (
+            "signature_invalid",
+            WORKED,
+            "clock is fine (±4 ms), key is known and signed well before: most likely its secret was replaced",
+        ),
+        ("timestamp_outside", UNSYNCED, "clock is not synced"),
+        ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
+        ("timestamp_invalid", Known(1.0, has_worked=True), "clock is fine (±1000 ms)"),
+        ("timestamp_outside", Known(1.001, has_worked=True), "clock is known to ±1001 ms only"),
+        ("timestamp_outside", Known(3.0, has_worked=True), "clock is known to ±3000 ms only"),
+        (
+            "timestamp_outside",
+            FRESH._replace(step_s=3600.04),
+            "the exchange's clock stepped by +3600.0 s; before that, clock was fine (±4 ms)",
+        ),
+        (
+            "timestamp_invalid",
+            UNSYNCED._replace(step_s=-60.0),
+            "the exchange's clock stepped by -60.0 s; before that, clock was not synced",
+        ),
+        ("key_invalid", WORKED, "it was accepted before: most likely it was revoked or has expired"),
+        (
+            "key_invalid",
+            FRESH,
+            "it was not accepted since the start: most likely `api_key` is mistyped or revoked",
+        ),
+        ("rate_limited", WORKED, "about 20 per 1 s"),
+        ("rate_limited", FRESH, ""),
+        (
+            "rate_limited",
+            WORKED._replace(is_foreign_use=True),
+            "about 20 per 1 s; someone else seems to use this key too",
+        ),
+        ("off_tick", WORKED, ""),
+    ],
+)
+def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -> None:
+    assert evidence(kind, known) == words
+
+
+@pytest.mark.parametrize("kind", ["timestamp_outside", "timestamp_invalid"])
+def test_after_a_step_nobody_is_sent_to_the_window(kind: str) -> None:
+    assert advice(verdict(kind), FRESH) == verdict(kind).advice
+    stepped = advice(verdict(kind), FRESH._replace(step_s=1.0))
+    assert stepped == "Nothing to do: the gateway follows the exchange's clock."
+    assert advice(verdict("key_invalid"), FRESH._replace(step_s=1.0)) == verdict("key_invalid").advice

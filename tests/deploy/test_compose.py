@@ -1,6 +1,5 @@
 """The compose stack: valid, closed to other machines, and of one mind with the files that it mounts."""
 
-import copy
 import json
 import subprocess
 from pathlib import Path
@@ -33,13 +32,6 @@ def seconds(text: str) -> float:
 
 def test_it_is_as_the_compose_specification_says() -> None:
     assert compose_problems(STACK) == []
-
-
-@pytest.mark.parametrize("change", [{"read_onyl": True}, {"cap_drop": "ALL"}, {"healthcheck": {"tests": []}}])
-def test_the_schema_finds_mistakes(change: dict[str, object]) -> None:
-    wrong = copy.deepcopy(STACK)
-    wrong["services"]["gateway"] |= change
-    assert compose_problems(wrong)
 
 
 @pytest.mark.parametrize("name", SERVICES)

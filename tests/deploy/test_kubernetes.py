@@ -37,16 +37,6 @@ def test_each_file_is_as_kubernetes_says(file: Path) -> None:
     assert kubernetes_problems(as_object(PATCH if document == PATCH else document)) == []
 
 
-def test_the_schemas_find_mistakes() -> None:
-    wrong = as_object(PATCH)
-    wrong["spec"]["template"]["spec"]["initContainers"][-1]["restartPolice"] = "Always"
-    wrong["spec"]["template"]["spec"]["initContainers"][-1]["ports"] = [{"containerPort": "8788"}]
-    assert len(kubernetes_problems(wrong)) >= 2
-    [monitor] = documents((FOLDER / "sidecar/podmonitor.yaml").read_text())
-    monitor["spec"]["podMetricsEndpoints"][0]["intervall"] = "5s"
-    assert kubernetes_problems(monitor)
-
-
 def mounted(pod: dict[str, Any]) -> set[str]:
     parts = [*pod.get("initContainers", []), *pod["containers"]]
     return {mount["name"] for part in parts for mount in part["volumeMounts"]}

@@ -131,7 +131,7 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
                 for raw in (ORDER, request(), request(b"GET", b"/v1/wallet")):
                     await station.ask(raw)
                 await prometheus.until("sealgate_retries_total")
-            checked = await asyncio.to_thread(_checked, metrics.look()())
+            checked = await asyncio.to_thread(_checked, metrics.snapshot()())
             assert checked.returncode == 0, checked.stdout
             for query in queries():
                 assert await prometheus.until(filled(query)), query

@@ -79,18 +79,6 @@ async def test_an_order_that_comes_too_late_is_not_sent(upstream: Upstream, tmp_
     assert upstream.receipts(b"/v1/trade/order") == 1
 
 
-async def test_it_says_that_it_is_not_ready(upstream: Upstream, tmp_path: Path) -> None:
-    """A load balancer or an orchestrator asks the admin address until the end."""
-    settings = environ(upstream.base_url, LISTEN__DRAIN=LONG)
-    async with running_served(settings, tmp_path) as served, served.bot() as bot:
-        assert (await bot.ask(READ)).status == 200
-        assert (await served.ask_admin("/-/ready")).status == 200
-        await begin_to_drain(served)
-        answer = await served.ask_admin("/-/ready")
-        assert answer.status == 503
-        assert b"shutting down" in answer.body
-
-
 @pytest.mark.parametrize("grace", ["0", "0.3"])
 async def test_the_grace_has_an_end(upstream: Upstream, tmp_path: Path, grace: str) -> None:
     async with (
@@ -100,13 +88,6 @@ async def test_the_grace_has_an_end(upstream: Upstream, tmp_path: Path, grace: s
         assert (await idle.ask(READ)).status == 200
         served.program.tell(signal.SIGTERM)
         assert await idle.rest() == b""
-        assert await served.program.end() == 0
-
-
-async def test_nobody_connected_ends_it_at_once(upstream: Upstream, tmp_path: Path) -> None:
-    async with running_served(environ(upstream.base_url, LISTEN__DRAIN=LONG), tmp_path) as served:
-        assert (await served.ask(READ)).status == 200
-        served.program.tell(signal.SIGTERM)
         assert await served.program.end() == 0
 
 

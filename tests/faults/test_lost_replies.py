@@ -5,7 +5,6 @@ it may have arrived. A part of a reply never passes as the whole.
 """
 
 import asyncio
-import errno
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -82,20 +81,6 @@ async def test_a_lost_reply(station: Station, fault: Act) -> None:
         assert answer.attempts == 1
         assert len(upstream.received) == receipts
     check_history(upstream.received, SECRET, API_KEY)
-
-
-@pytest.mark.parametrize("fault", [say_and_close(), say_and_reset()], ids=["closed", "reset"])
-async def test_a_connection_that_ends_before_the_request_is_read(station: Station, fault: Act) -> None:
-    upstream = station.upstream
-    upstream.unread_acts.append(fault)
-    assert told(await station.ask(READ)) == (200, "done", None)
-    assert len(upstream.received) == upstream.unread == 1
-
-    for unread, order in enumerate(ORDERS.values(), 2):
-        upstream.unread_acts.append(fault)
-        assert told(await station.ask(order)) == (502, "unknown", "upstream_broken")
-        assert upstream.unread == unread
-    assert len(upstream.received) == 1
 
 
 async def test_a_read_is_given_up_after_three_lost_replies(station: Station) -> None:
@@ -227,18 +212,6 @@ async def test_a_head_request_that_is_answered_with_a_body(station: Station, raw
     assert first.connection != second.connection
 
 
-async def test_an_idle_connection_that_closes_as_the_next_request_comes(station: Station) -> None:
-    """Each pair: a reply that leaves the connection open, then a close instead of reading."""
-    upstream = station.upstream
-    for message, expected in ((READ, 200), (ORDERS["POST"], 502), (ORDERS["DELETE"], 502)):
-        for act in (say_and_close(), say_and_reset()):
-            assert (await station.ask(READ)).status == 200
-            upstream.unread_acts.append(act)
-            assert (await station.ask(message)).status == expected
-    assert upstream.unread == 6
-    assert upstream.receipts(b"/v1/trade/order") == upstream.receipts(b"/v1/trade/order/1") == 0
-
-
 async def test_what_comes_unasked_on_an_idle_connection_answers_nobody(station: Station) -> None:
     """Some servers write a 408 before they close an idle connection; it is no reply to the next order."""
     upstream = station.upstream
@@ -262,15 +235,6 @@ async def test_what_comes_unasked_on_an_idle_connection_answers_nobody(station: 
 
 
 # Nothing was sent.
-
-
-async def test_nobody_listens() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        gone = Upstream(port=reserved.getsockname()[1])
-    async with running_station(gone, synced=False, clock={"required": False, "grace": 0}) as station:
-        for answer in await asyncio.gather(*map(station.ask, (READ, *ORDERS.values()))):
-            assert told(answer) == (502, "not_sent", "upstream_unreachable")
-            assert answer.attempts == 3
 
 
 @pytest.fixture
@@ -321,25 +285,6 @@ async def test_a_name_that_cannot_be_looked_up_at_first(
         assert (await station.outcomes.until(1)).resends[:1] == ("unreachable",)
 
 
-async def test_a_connect_that_nobody_answers() -> None:
-    """A full backlog drops what comes further, as a firewall does."""
-    with socket.socket() as silent, socket.socket() as first, socket.socket() as second:
-        silent.bind(("127.0.0.1", 0))
-        silent.listen(0)
-        for filler in (first, second):
-            filler.setblocking(False)
-            assert filler.connect_ex(silent.getsockname()) in (0, errno.EINPROGRESS)
-        gone = Upstream(port=silent.getsockname()[1])
-        settings: Mapping[str, Any] = {
-            "upstream": {"connect_timeout": 0.1},
-            "clock": {"required": False, "grace": 0},
-        }
-        async with running_station(gone, synced=False, **settings) as station:
-            for answer in await asyncio.gather(*map(station.ask, (READ, ORDERS["POST"]))):
-                assert told(answer) == (504, "not_sent", "upstream_timeout")
-                assert answer.attempts == 3
-
-
 async def test_no_connection_free_in_time(upstream: Upstream) -> None:
     go = asyncio.Event()
 
@@ -373,52 +318,6 @@ async def test_no_connection_free_in_time(upstream: Upstream) -> None:
 @pytest.fixture
 def tls_settings(authority: Authority, tmp_path: Path) -> Mapping[str, Any]:
     return {"upstream": {"ca_file": authority.write(tmp_path), "total_timeout": 15}}
-
-
-CUT_TLS = {
-    "close-delimited without close_notify": say_and_abort(CLOSE_DELIMITED),
-    "close-delimited and reset": say_and_reset(CLOSE_DELIMITED),
-    "close-delimited, head only": say_and_abort(b"HTTP/1.1 200 OK\r\n\r\n"),
-    "body shorter than its length": say_and_close(OK[:-1]),
-    "body shorter than its length, aborted": say_and_abort(OK[:-1]),
-    "cut between chunks": say_and_abort(CHUNKED + b"2\r\nab\r\n"),
-    "half a header": say_and_abort(b"HTTP/1.1 200 OK\r\nContent-Le"),
-}
-WHOLE_TLS = {
-    "with a length": say(OK),
-    "with a length, then closed": say_and_close(OK),
-    "with a length, then aborted": say_and_abort(OK),
-    "chunked, then aborted": say_and_abort(CHUNKED + chunked(b"ab")),
-    "close-delimited": say_and_close(CLOSE_DELIMITED),
-}
-
-
-@pytest.mark.parametrize("fault", CUT_TLS.values(), ids=CUT_TLS)
-async def test_a_reply_cut_inside_tls(
-    authority: Authority, tls_settings: Mapping[str, Any], fault: Act
-) -> None:
-    async with (
-        running_upstream(authority.server_context()) as upstream,
-        running_station(upstream, **tls_settings) as station,
-    ):
-        upstream.answers.extend([fault, say(OK), fault])
-        assert told(await station.ask(READ)) == (200, "done", None)
-        assert told(await station.ask(ORDERS["POST"])) == (502, "unknown", "upstream_broken")
-        assert len(upstream.received) == 3
-
-
-@pytest.mark.parametrize("message", [READ, ORDERS["POST"]], ids=["GET", "POST"])
-@pytest.mark.parametrize("act", WHOLE_TLS.values(), ids=WHOLE_TLS)
-async def test_a_whole_reply_inside_tls(
-    authority: Authority, tls_settings: Mapping[str, Any], act: Act, message: bytes
-) -> None:
-    async with (
-        running_upstream(authority.server_context()) as upstream,
-        running_station(upstream, **tls_settings) as station,
-    ):
-        upstream.otherwise = act
-        assert told(await station.ask(message)) == (200, "done", None)
-        assert len(upstream.received) == 1
 
 
 @pytest.mark.parametrize("name", ["127.0.0.2", None], ids=["another name", "another authority"])

@@ -5,6 +5,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from rig.acts import reset_when_closed
@@ -22,6 +23,7 @@ from rig.wire import (
 )
 
 _EMPTY = (b"204", b"304")
+_MEMBERS = {"type", "title", "status", "detail", "timestamp", "reason", "request_id"}
 
 
 @dataclass(frozen=True)
@@ -203,3 +205,23 @@ def request(
     if body is not None:
         lines.append(b"Content-Length: %d" % len(body))
     return b"\r\n".join(lines) + b"\r\n\r\n" + (body or b"")
+
+
+def check_problem(answer: Reply, status: int, reason: str) -> None:
+    """Check all that docs/replies.md says of a reply that the gateway makes itself."""
+    assert answer.is_whole
+    assert (answer.status, answer.reason, answer.outcome) == (status, reason, "not_sent"), answer.raw
+    assert (answer.attempts, answer.text("X-Gateway-Queue-Ms")) == (0, "0")
+    assert answer.text("X-Gateway-Request-Id")
+    assert answer.text("Content-Type") == "application/problem+json"
+    names = [name.lower() for name, _ in answer.fields]
+    assert len(names) == len(set(names))
+    assert (b"allow" in names, b"www-authenticate" in names) == (status == 405, status == 401)
+    assert not any(name.startswith(b"access-control-") for name in names)
+    document = answer.document()
+    assert set(document) == _MEMBERS
+    assert (document["status"], document["reason"]) == (status, reason)
+    assert document["request_id"] == answer.text("X-Gateway-Request-Id")
+    assert document["title"]
+    assert document["detail"]
+    assert datetime.fromisoformat(document["timestamp"]).tzinfo is not None

@@ -18,15 +18,9 @@ from rig.wire import PATIENCE_S, let_pass
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--remote-debugging-port=0",
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update"),
+    *("--disable-sync", "--remote-debugging-port=0"),
 )
 
 

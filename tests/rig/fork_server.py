@@ -28,19 +28,9 @@ _MOST_BYTES = 1 << 17
 _PR_SET_CHILD_SUBREAPER = 36
 # By name, as `subprocess` gives them by position.
 _GIVEN = (
-    *(
-        "args",
-        "executable",
-        "preexec_fn",
-        "close_fds",
-        "pass_fds",
-        "cwd",
-        "env",
-        "startupinfo",
-        "creationflags",
-    ),
-    *("shell", "stdin", "p2cwrite", "c2pread", "stdout", "errread", "stderr", "restore_signals"),
-    *("gid", "gids", "uid", "umask", "start_new_session", "process_group"),
+    *("args", "executable", "preexec_fn", "close_fds", "pass_fds", "cwd", "env", "startupinfo"),
+    *("creationflags", "shell", "stdin", "p2cwrite", "c2pread", "stdout", "errread", "stderr"),
+    *("restore_signals", "gid", "gids", "uid", "umask", "start_new_session", "process_group"),
 )
 
 

@@ -19,17 +19,7 @@ _TOKEN = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS
 _PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()*+,=:@"
 # Escapes that a path may have: no unreserved character, no separator, no control character.
 _PATH_ESCAPES = (
-    "%20",
-    "%2B",
-    "%2b",
-    "%3A",
-    "%3a",
-    "%22",
-    "%3C",
-    "%7B",
-    "%C3%A9",
-    "%e2%9c%93",
-    "%F0%9F%9A%80",
+    *("%20", "%2B", "%2b", "%3A", "%3a", "%22", "%3C", "%7B", "%C3%A9", "%e2%9c%93", "%F0%9F%9A%80"),
 )
 _QUERY_ESCAPES = (*_PATH_ESCAPES, "%2F", "%5C", "%25", "%26", "%3D", "%7E", "%41", "%ff", "%0A", "%3B", "%23")
 
@@ -74,34 +64,13 @@ _NOT_PASSED_BACK = (
 )
 
 REQUEST_FIELDS = (
-    b"Accept",
-    b"accept-encoding",
-    b"User-Agent",
-    b"Content-Type",
-    b"CONTENT-ENCODING",
-    b"Content-MD5",
-    b"Cache-Control",
-    b"If-None-Match",
-    b"Range",
-    b"Via",
-    b"Date",
-    b"Sec-Fetch-Mode",
-    b"X-PASSKEY",
+    *(b"Accept", b"accept-encoding", b"User-Agent", b"Content-Type", b"CONTENT-ENCODING", b"Content-MD5"),
+    *(b"Cache-Control", b"If-None-Match", b"Range", b"Via", b"Date", b"Sec-Fetch-Mode", b"X-PASSKEY"),
 )
 REPLY_FIELDS = (
-    b"Content-Type",
-    b"content-encoding",
-    b"Content-Language",
-    b"Set-Cookie",
-    b"Date",
-    b"Server",
-    b"ETag",
-    b"Vary",
-    b"Location",
-    b"Retry-After",
-    b"X-RateLimit-Remaining",
-    b"Alt-Svc",
-    b"WWW-Authenticate",
+    *(b"Content-Type", b"content-encoding", b"Content-Language", b"Set-Cookie", b"Date", b"Server"),
+    *(b"ETag", b"Vary", b"Location", b"Retry-After", b"X-RateLimit-Remaining"),
+    *(b"Alt-Svc", b"WWW-Authenticate"),
 )
 
 

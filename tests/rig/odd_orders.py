@@ -15,19 +15,8 @@ NUMBERS = (
     *("0", "-0", "0.0", "1", "2", "100", "10000.01", "1e400", "1e-400", "1E+2", "1e99999", "9" * 45),
     *("00.5", ".5", "5.", "+0.5", "1_0", "0x1", "1,5", "NaN", "Infinity", "-Infinity", "nan", "1e", "--1"),
     *(
-        "\u0660.\u0665",
-        "\uff10.5",
-        "0.5 ",
-        " 0.5",
-        "0.5\n",
-        "",
-        "true",
-        "½",
-        "1e\u0661",
-        "0.1f",
-        "1d",
-        "0b1",
-        "1 000",
+        *("\u0660.\u0665", "\uff10.5", "0.5 ", " 0.5", "0.5\n", "", "true", "½", "1e\u0661", "0.1f", "1d"),
+        *("0b1", "1 000"),
     ),
 )
 _SYMBOLS = ("btc", "BTC ", " BTC", "BTC\u0000", "\uff22\uff34\uff23", "\u0392TC", "", "BTC,DOGE")
@@ -62,16 +51,8 @@ _ENCODERS: Mapping[str, Callable[[str], bytes]] = {
     "nul": lambda text: text.encode() + b"\0",
 }
 _BARE = (
-    "size=1",
-    "size",
-    "&",
-    "size[]=9",
-    "size;x=1",
-    "%73ize=9",
-    "SIZE=9",
-    "reduce_only=true",
-    "a=b=c",
-    "=",
+    *("size=1", "size", "&", "size[]=9", "size;x=1", "%73ize=9", "SIZE=9", "reduce_only=true"),
+    *("a=b=c", "="),
 )
 
 

@@ -1,6 +1,6 @@
 """Many gateways that share one key, as a client of the virtual world.
 
-Each is the core as the shell runs it: a pacer, a seat, and a way to the table that takes `HOP_S`, as does a
+Each is the core as the shell runs it: a pacer, a member, and a way to the table that takes `HOP_S`, as does a
 message. A job goes to the gateway of its bot. Gateways and Redis can be cut off for a while.
 """
 
@@ -12,16 +12,16 @@ from collections.abc import Callable
 from functools import partial
 
 from rig.limits_world import Answer, Job
-from rig.table import Table
+from rig.redis_group import RedisGroup
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.routes import Lane
+from sealgate.core.sharing.member import LEADER_LEASE_S, MEMBER_LEASE_S, Member
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat
 
 HOP_S = 0.0003
 TIMEOUT_S = 0.1
-_TOLD_S = 6 * HOP_S  # a visit that is under way, the next one, and what it makes known
+_TOLD_S = 6 * HOP_S  # a heartbeat that is under way, the next one, and what it makes known
 _MAX_WAIT_S = 30.0
 _READY_S = 3.0
 _EPOCH_S = 1e6
@@ -33,10 +33,10 @@ class Node:
     def __init__(self, number: int, seed: int) -> None:
         settings, chance = PacerSettings(), random.Random(seed * 1000 + number).random
         self.pacer = MemberPacer(settings, chance, f"m{number}")
-        self.seat = Seat(self.pacer, chance)
+        self.member = Member(self.pacer, chance)
         self.jobs: dict[str, Job] = {}
         self.at_once: list[Job] = []
-        self.is_visiting = False
+        self.is_waiting = False
         self.wakes_at = math.inf
         self.knows_until = -math.inf  # of a pause: heard, or told over a Redis that was there
 
@@ -46,7 +46,7 @@ class Cluster:
 
     def __init__(self, count: int, seed: int, node_of: Callable[[Job], int]) -> None:
         self.nodes = [Node(number, seed) for number in range(count)]
-        self.table = Table(self._tell)
+        self.group = RedisGroup(self._tell)
         self.cut_off: tuple[float, float] = (math.inf, math.inf)  # Redis is away then, and has lost all after
         self.inside_known_pause = 0
         self._node_of = node_of
@@ -104,38 +104,38 @@ class Cluster:
         if node.wakes_at != planned:
             return
         node.wakes_at = math.inf
-        node.seat.catch_up(now)
+        node.member.catch_up(now)
         release = node.pacer.release(now)
         self._send(node, [node.jobs.pop(claim.id) for claim in release.go], now)
         self._dropped += [node.jobs.pop(refused.claim.id) for refused in release.refused]
-        visit_at = math.inf if node.is_visiting else node.seat.visit_at(now)
-        if visit_at <= now:
-            self._visit(node, now)
-            visit_at = math.inf
-        ends = (visit_at, node.seat.look_at(), release.look_again_at or math.inf)
+        heartbeat_at = math.inf if node.is_waiting else node.member.heartbeat_at(now)
+        if heartbeat_at <= now:
+            self._heartbeat(node, now)
+            heartbeat_at = math.inf
+        ends = (heartbeat_at, node.member.look_at(), release.look_again_at or math.inf)
         if min(ends) < math.inf:
             self._wake(node, max(min(ends), now + 1e-6))
 
-    def _visit(self, node: Node, now: float) -> None:
-        node.is_visiting = True
+    def _heartbeat(self, node: Node, now: float) -> None:
+        node.is_waiting = True
         if self._is_away(now):
             self._at(now + TIMEOUT_S, partial(self._failed, node))
             return
-        visit = node.seat.visit(now)
+        heartbeat = node.member.heartbeat(now)
 
         def arrive(at: float) -> None:
             if self._is_away(at):
                 self._at(now + TIMEOUT_S, partial(self._failed, node))
                 return
-            leases = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
+            leases = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
             self._now = at
-            answer = self.table.visit(round((at + _EPOCH_S) * 1e6), node.pacer.name, visit, *leases)
+            answer = self.group.heartbeat(round((at + _EPOCH_S) * 1e6), node.pacer.name, heartbeat, *leases)
             self._at(at + HOP_S, done(answer))
 
         def done(answer: object) -> Callable[[float], None]:
             def do(at: float) -> None:
-                node.is_visiting = False
-                node.seat.visited(answer, at)  # type: ignore[arg-type]
+                node.is_waiting = False
+                node.member.acknowledged(answer, at)  # type: ignore[arg-type]
                 self._wake(node, at)
 
             return do
@@ -143,28 +143,28 @@ class Cluster:
         self._at(now + HOP_S, arrive)
 
     def _failed(self, node: Node, now: float) -> None:
-        node.is_visiting = False
-        node.seat.failed("Redis does not answer", now)
+        node.is_waiting = False
+        node.member.failed("Redis does not answer", now)
         self._wake(node, now)
 
     def _send(self, node: Node, jobs: list[Job], now: float) -> None:
         self.inside_known_pause += len(jobs) if now < node.knows_until else 0
         self._go += jobs
 
-    def _note_pause(self, heard: Node, now: float, until: float) -> None:
-        heard.knows_until = max(heard.knows_until, until)
+    def _note_pause(self, leader: Node, now: float, until: float) -> None:
+        leader.knows_until = max(leader.knows_until, until)
         if not self._is_away(now) and not self._is_away(now + _TOLD_S):
             for node in self.nodes:
                 self._at(now + _TOLD_S, partial(self._is_told, node, until))
 
     def _is_told(self, node: Node, until: float, _now: float) -> None:
-        if node.seat.status().degraded is None:
+        if node.member.status().degraded is None:
             node.knows_until = max(node.knows_until, until)
 
     def _is_away(self, now: float) -> bool:
         since, until = self.cut_off
         if now >= until:
-            self.table = Table(self._tell, visits=self.table.visits)
+            self.group = RedisGroup(self._tell, heartbeats=self.group.heartbeats)
             self.cut_off = (math.inf, math.inf)
         return since <= now < until
 
@@ -174,7 +174,7 @@ class Cluster:
                 self._at(self._now + HOP_S, partial(self._hear, node, message))
 
     def _hear(self, node: Node, message: str, now: float) -> None:
-        node.seat.heard(message, now)
+        node.member.receive(message, now)
         self._wake(node, now)
 
 

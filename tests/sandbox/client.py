@@ -171,14 +171,16 @@ class Bot:
 
 
 @asynccontextmanager
-async def bot_at_sandbox(**settings: Any) -> AsyncIterator[Bot]:
+async def bot_at_sandbox(
+    *, db: str = "", system: ManualHost | None = None, **settings: Any
+) -> AsyncIterator[Bot]:
     """Run a sandbox, without a rate limit unless one is asked for, and a bot with the ready-made user."""
-    system = ManualHost()
+    system = system or ManualHost()
     choices = SandboxSettings(**({"limit_kind": "none"} | settings))
     # No idle connections: a fault that ends one must not meet the next request.
     connector = aiohttp.TCPConnector(force_close=True)
     async with (
-        running_sandbox(choices, system=system) as sandbox,
+        running_sandbox(choices, db=db, system=system) as sandbox,
         aiohttp.ClientSession(connector=connector, auto_decompress=False) as http,
     ):
         key = Credential(sandbox.api_key, sandbox.api_secret)

@@ -4,13 +4,10 @@ import hashlib
 import json
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from sandbox.client import BUY, Bot, Credential, ManualHost, bot_at_sandbox
+from sandbox.client import BUY, Bot, ManualHost, bot_at_sandbox
 from sealgate.sandbox.clock import ServerClock
-from sealgate.sandbox.server import running_sandbox
-from sealgate.sandbox.settings import SandboxSettings
 
 
 async def _statuses(bot: Bot, count: int) -> list[int]:
@@ -200,18 +197,15 @@ async def test_order_ids_go_on_after_a_reset() -> None:
 
 async def test_a_reset_holds_in_the_file_too(tmp_path: Path) -> None:
     """What the file had at the start stays: users, keys and sessions. Accounts are as new."""
-    settings, host, db = SandboxSettings(limit_kind="none"), ManualHost(), str(tmp_path / "s.db")
+    host, db = ManualHost(), str(tmp_path / "s.db")
     orders: list[list[object]] = []
-    async with aiohttp.ClientSession() as http:
-        for is_reset in (False, True, False):
-            async with running_sandbox(settings, db=db, system=host) as sandbox:
-                key = Credential(sandbox.api_key, sandbox.api_secret)
-                bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
-                orders.append((await bot.get(f"/user/{bot.address}/openOrders")).body["orders"])
-                await bot.create(label="another")
-                await bot.order()
-                if is_reset:
-                    await _reset(bot)
-                labels = [record["label"] for record in (await bot.records()).values()]
+    for is_reset in (False, True, False):
+        async with bot_at_sandbox(db=db, system=host) as bot:
+            orders.append((await bot.get(f"/user/{bot.address}/openOrders")).body["orders"])
+            await bot.create(label="another")
+            await bot.order()
+            if is_reset:
+                await _reset(bot)
+            labels = [record["label"] for record in (await bot.records()).values()]
     assert [len(found) for found in orders] == [0, 1, 0]
     assert labels == ["ready-made", "another", "another"]

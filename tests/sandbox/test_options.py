@@ -99,7 +99,12 @@ async def test_usdc() -> None:
 
 async def test_signature_choices() -> None:
     """Another encoding and another reading of the secret refuse what the defaults take."""
-    for choice in ({"signature_encoding": "base64"}, {"secret_is": "hex"}, {"secret_is": "sha256hex"}):
+    choices: list[dict[str, Any]] = [
+        {"signature_encoding": "base64"},
+        {"secret_is": "hex"},
+        {"secret_is": "sha256hex"},
+    ]
+    for choice in choices:
         async with bot_at_sandbox(**choice) as bot:
             bot.check(await bot.post("/order", BUY), 401, "Invalid HMAC signature")
 

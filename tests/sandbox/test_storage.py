@@ -6,17 +6,15 @@ import os
 import sqlite3
 import stat
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
-from sandbox.client import Bot, Credential, ManualHost
+from sandbox.client import Bot, ManualHost, bot_at_sandbox
 from sandbox.process import Process, sandbox_process
-from sealgate.sandbox.exchange import Exchange
 from sealgate.sandbox.keys import KeyDesk
-from sealgate.sandbox.numbering import AT_ONCE, Numbering
 from sealgate.sandbox.records import Key, Order, User
 from sealgate.sandbox.server import running_sandbox
 from sealgate.sandbox.settings import SandboxSettings
@@ -63,20 +61,20 @@ def test_a_kill_9_loses_no_acknowledged_key_change(tmp_path: Path) -> None:
     assert seen == [("kept", [], True), ("changed", ["10.0.0.1"], True), ("changed", ["10.0.0.1"], False)]
 
 
+def fail(*_: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
 async def test_keys_sessions_and_audit_survive_a_restart(tmp_path: Path) -> None:
     db, host = str(tmp_path / "s.db"), ManualHost()
-    settings = SandboxSettings(limit_kind="none")
-    async with aiohttp.ClientSession() as http:
-        async with running_sandbox(settings, db=db, system=host) as sandbox:
-            key = Credential(sandbox.api_key, sandbox.api_secret)
-            first = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
-            placed = await first.order()
-            record = (await first.records())[key.api_key]
-        async with running_sandbox(settings, db=db, system=host) as again:
-            bot = Bot(again, host, http, key, first.session_token, first.address)
-            assert (await bot.records())[key.api_key] == record
-            assert (await bot.audit(key.api_key))["count"] == 1
-            assert (await bot.order()).body["order_id"] > placed.body["order_id"]
+    async with bot_at_sandbox(db=db, system=host) as first:
+        placed = await first.order()
+        record = (await first.records())[first.key.api_key]
+    async with bot_at_sandbox(db=db, system=host) as again:
+        bot = replace(again, key=first.key, session_token=first.session_token)
+        assert (await bot.records())[bot.key.api_key] == record
+        assert (await bot.audit(bot.key.api_key))["count"] == 1
+        assert (await bot.order()).body["order_id"] > placed.body["order_id"]
 
 
 async def _holdings(bot: Bot) -> list[Any]:
@@ -90,26 +88,20 @@ async def _holdings(bot: Bot) -> list[Any]:
 
 async def test_orders_positions_balances_and_prices_survive_a_restart(tmp_path: Path) -> None:
     db, host = str(tmp_path / "s.db"), ManualHost()
-    settings = SandboxSettings(limit_kind="none")
-    seen = []
-    async with aiohttp.ClientSession() as http:
-        for is_first in (True, False):
-            async with running_sandbox(settings, db=db, system=host) as sandbox:
-                key = Credential(sandbox.api_key, sandbox.api_secret)
-                bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
-                if is_first:
-                    await bot.control("PATCH", f"users/{bot.address}", {"transferred": True, "usdc": 500_000})
-                    placed = [(await bot.order(client_order_id=str(n))).body["order_id"] for n in range(3)]
-                    await bot.order(price="66000", size="2")
-                    await bot.order(symbol="ETH", side="sell", price="3300", size="1")
-                    await bot.post("/leverage", {"symbol": "SOL", "leverage": 3})
-                    await bot.post("/spot/order", {"symbol": "SOL/USDC", "side": "buy", "size": "3"})
-                    await bot.signed("DELETE", f"/order/{placed[0]}")
-                    await bot.control("PUT", "market", {"order_id": placed[1], "fill": "0.0005"})
-                    await bot.control("PUT", "market", {"symbol": "BTC", "price": "65500"})
-                seen.append(await _holdings(bot))
-    assert seen[0] == seen[1]
-    assert [order["order_id"] for order in seen[1][0]["orders"]] == placed[1:]
+    async with bot_at_sandbox(db=db, system=host) as bot:
+        await bot.control("PATCH", f"users/{bot.address}", {"transferred": True, "usdc": 500_000})
+        placed = [(await bot.order(client_order_id=str(n))).body["order_id"] for n in range(3)]
+        await bot.order(price="66000", size="2")
+        await bot.order(symbol="ETH", side="sell", price="3300", size="1")
+        await bot.post("/leverage", {"symbol": "SOL", "leverage": 3})
+        await bot.post("/spot/order", {"symbol": "SOL/USDC", "side": "buy", "size": "3"})
+        await bot.signed("DELETE", f"/order/{placed[0]}")
+        await bot.control("PUT", "market", {"order_id": placed[1], "fill": "0.0005"})
+        await bot.control("PUT", "market", {"symbol": "BTC", "price": "65500"})
+        before = await _holdings(bot)
+    async with bot_at_sandbox(db=db, system=host) as again:
+        assert await _holdings(again) == before
+    assert [order["order_id"] for order in before[0]["orders"]] == placed[1:]
 
 
 def test_a_kill_9_loses_no_acknowledged_balance(tmp_path: Path) -> None:
@@ -132,25 +124,14 @@ async def test_what_a_full_disk_kept_from_the_file_comes_with_the_next_change(
 ) -> None:
     """The order was executed, so it is acknowledged; the log says that the file does not have it."""
     db, host = str(tmp_path / "s.db"), ManualHost()
-    settings = SandboxSettings(limit_kind="none")
-
-    def fail(*_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    ids: list[list[int]] = []
-    async with aiohttp.ClientSession() as http:
-        for is_first in (True, False):
-            async with running_sandbox(settings, db=db, system=host) as sandbox:
-                key = Credential(sandbox.api_key, sandbox.api_secret)
-                bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
-                if is_first:
-                    with monkeypatch.context() as broken:
-                        broken.setattr(Store, "save_account", fail)
-                        assert (await bot.order()).status == 200
-                    assert (await bot.order()).status == 200
-                orders = (await bot.get(f"/user/{bot.address}/openOrders")).body["orders"]
-                ids.append([order["order_id"] for order in orders])
-    assert ids == [[1, 2], [1, 2]]
+    async with bot_at_sandbox(db=db, system=host) as bot:
+        with monkeypatch.context() as broken:
+            broken.setattr(Store, "save_account", fail)
+            assert (await bot.order()).status == 200
+        assert (await bot.order()).status == 200
+    async with bot_at_sandbox(db=db, system=host) as again:
+        orders = (await again.get(f"/user/{again.address}/openOrders")).body["orders"]
+    assert [order["order_id"] for order in orders] == [1, 2]
     assert caplog.messages == ["What users have could not be saved: database or disk is full"]
 
 
@@ -169,17 +150,13 @@ def test_a_file_of_the_version_before_is_taken_over(tmp_path: Path) -> None:
 
 async def test_the_ready_made_user_and_key_are_the_same_after_a_restart(tmp_path: Path) -> None:
     db, host = str(tmp_path / "s.db"), ManualHost()
-    settings = SandboxSettings(limit_kind="none")
-    async with running_sandbox(settings, db=db, system=host) as first:
+    async with bot_at_sandbox(db=db, system=host) as first:
         pass
-    async with running_sandbox(settings, db=db, system=host) as again, aiohttp.ClientSession() as http:
-        key = Credential(again.api_key, again.api_secret)
-        assert key == Credential(first.api_key, first.api_secret)
-        assert again.user_address == first.user_address
+    async with bot_at_sandbox(db=db, system=host) as again:
+        assert (again.key, again.address) == (first.key, first.address)
         assert again.session_token != first.session_token
-        bot = Bot(again, host, http, key, again.session_token, again.user_address)
-        assert list(await bot.records()) == [first.api_key]
-        assert (await bot.order()).status == 200
+        assert list(await again.records()) == [first.key.api_key]
+        assert (await again.order()).status == 200
 
 
 @pytest.mark.parametrize(
@@ -189,88 +166,20 @@ async def test_a_ready_made_key_that_is_gone_is_made_anew_once(
     tmp_path: Path, method: str, value: dict[str, str] | None
 ) -> None:
     db, host = str(tmp_path / "s.db"), ManualHost()
-    settings = SandboxSettings(limit_kind="none")
-    async with running_sandbox(settings, db=db, system=host) as first, aiohttp.ClientSession() as http:
-        key = Credential(first.api_key, first.api_secret)
-        bot = Bot(first, host, http, key, first.session_token, first.user_address)
-        assert (await bot.app(method, f"/api-keys/{first.api_key}", value)).status == 200
     made = []
-    for _ in range(2):
-        async with running_sandbox(settings, db=db, system=host) as again:
-            made.append((again.user_address, again.api_key))
-    assert made[0] == made[1]
-    assert made[0][0] == first.user_address
-    assert made[0][1] != first.api_key
-
-
-def test_last_use_is_written_at_the_end(tmp_path: Path) -> None:
-    db = str(tmp_path / "s.db")
-    first = Store(db)
-    exchange = Exchange(SandboxSettings(), ManualHost(), first)
-    key = exchange.make_credentials()
-    live = exchange._registry.keys[key.api_key]
-    exchange._registry.touch(live, 1234, 0)
-    exchange._registry.touch(live, 5678, 1)
-    exchange.flush()
-    first.close()
-    store = Store(db)
-    assert [found.last_used_ms for found in store.load(Key)] == [5678]
-    store.close()
-
-
-def test_a_change_is_all_or_nothing() -> None:
-    store = Store()
-    user = User("0x1", onboarded=True, traded=True)
-    orphan = Key("k", "0x2", "s", "", ("read",), (), 0, None, None, 5000, is_revoked=False)
-    with pytest.raises(sqlite3.IntegrityError):
-        store.save(user, orphan)
-    assert (store.load(User), store.load(Key)) == ([], [])
-    store.close()
-
-
-def test_numbers_are_never_reserved_twice() -> None:
-    store = Store()
-    assert [store.reserve("order_id", 10) for _ in range(3)] == [1, 11, 21]
-    store.close()
-
-
-def test_numbers_run_on_from_range_to_range_and_after_a_restart() -> None:
-    store = Store()
-    first = Numbering(store, "order_id")
-    given = [first.next_id() for _ in range(AT_ONCE + 2)]
-    assert given == list(range(1, AT_ONCE + 3))
-    assert Numbering(store, "order_id").next_id() == 2 * AT_ONCE + 1
-    store.close()
-
-
-def test_a_failed_reservation_gives_no_number_and_can_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    store = Store()
-    numbering = Numbering(store, "order_id")
-
-    def fail(*_: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(Store, "reserve", fail)
-        with pytest.raises(sqlite3.OperationalError):
-            numbering.next_id()
-    assert numbering.next_id() == 1
-    store.close()
+    for turn in range(3):
+        async with bot_at_sandbox(db=db, system=host) as bot:
+            made.append((bot.address, bot.key.api_key))
+            if turn == 0:
+                assert (await bot.app(method, f"/api-keys/{bot.key.api_key}", value)).status == 200
+    assert made[1] == made[2]
+    assert (made[1][0] == made[0][0], made[1][1] == made[0][1]) == (True, False)
 
 
 def test_the_file_is_its_owners_only(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     Store(str(path)).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_the_file_is_in_wal_mode(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    Store(str(path)).close()
-    db = sqlite3.connect(path)
-    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    assert db.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
-    db.close()
 
 
 def _text_file(path: Path) -> None:
@@ -329,17 +238,7 @@ def test_two_programs_do_not_share_a_file(tmp_path: Path) -> None:
 
 async def test_a_failing_database_is_a_503(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row of the catalogue is deserved when the storage fails, and nothing is changed then."""
-    host = ManualHost()
-    async with (
-        running_sandbox(SandboxSettings(limit_kind="none"), system=host) as sandbox,
-        aiohttp.ClientSession() as http,
-    ):
-        key = Credential(sandbox.api_key, sandbox.api_secret)
-        bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
-
-        def fail(*_: object) -> None:
-            raise sqlite3.OperationalError("disk I/O error")
-
+    async with bot_at_sandbox() as bot:
         with monkeypatch.context() as broken:
             broken.setattr(Store, "save", fail)
             answer = await bot.app("POST", "/api-keys", {})
@@ -348,48 +247,30 @@ async def test_a_failing_database_is_a_503(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_a_last_use_that_cannot_be_saved_fails_no_order(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """It is a note for people: memory has it, the log says so, and the next write brings it."""
-    host = ManualHost()
+    db, host = str(tmp_path / "s.db"), ManualHost()
     caplog.set_level(logging.WARNING, "sealgate.sandbox")
-
-    def fail(*_: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
-
-    async with (
-        running_sandbox(SandboxSettings(limit_kind="none"), system=host) as sandbox,
-        aiohttp.ClientSession() as http,
-    ):
-        key = Credential(sandbox.api_key, sandbox.api_secret)
-        bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
-        registry = sandbox.exchange._registry
+    async with bot_at_sandbox(db=db, system=host) as bot:
         with monkeypatch.context() as broken:
             broken.setattr(Store, "save", fail)
             assert (await bot.order()).status == 200
-        live = registry.keys[key.api_key]
-        before = live.record
-        registry.flush()
-        assert (before.last_used_ms, live.record.last_used_ms) == (None, live.last_used_ms)
-        assert live.last_used_ms is not None
-        assert (await bot.order()).status == 200
-        monkeypatch.setattr(Store, "save", fail)
-    said = "The last use of 1 keys could not be saved: database or disk is full"
-    assert caplog.messages == [said, said]
+        used = (await bot.records())[bot.key.api_key]["last_used_at"]
+        assert used is not None
+    async with bot_at_sandbox(db=db, system=host) as again:
+        assert (await again.records())[again.key.api_key]["last_used_at"] == used
+    assert caplog.messages == ["The last use of 1 keys could not be saved: database or disk is full"]
 
 
 async def test_the_unexpected_is_a_500_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host = ManualHost()
-
-    def fail(*_: object) -> None:
+    def fault(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr(KeyDesk, "list_keys", fail)
-    async with running_sandbox(system=host) as sandbox, aiohttp.ClientSession() as http:
-        key = Credential(sandbox.api_key, sandbox.api_secret)
-        bot = Bot(sandbox, host, http, key, sandbox.session_token, sandbox.user_address)
+    monkeypatch.setattr(KeyDesk, "list_keys", fault)
+    async with bot_at_sandbox() as bot:
         bot.check(await bot.session("GET", "/api-keys"), 500, "Internal server error")
     assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == [
         "GET /v1/trade/api-keys failed: RuntimeError('a bug')"

@@ -74,8 +74,8 @@ def test_redis_away_for_ten_seconds_stops_nobody_and_nobody_bursts_after() -> No
     assert min(per_s[33:]) >= 15
     assert sum(1 for at in log.refused if 20.0 <= at < 32.0) <= 4
     assert cluster.inside_known_pause == 0
-    assert [node.seat.status().degraded for node in cluster.nodes] == [None] * 4
-    assert sum(node.seat.is_lead for node in cluster.nodes) == 1
+    assert [node.member.status().degraded for node in cluster.nodes] == [None] * 4
+    assert sum(node.member.is_leader for node in cluster.nodes) == 1
 
 
 def test_a_pause_that_is_known_holds_while_redis_dies() -> None:
@@ -91,4 +91,4 @@ def test_a_pause_that_is_known_holds_while_redis_dies() -> None:
 def test_calls_to_redis_are_few_where_many_share() -> None:
     plan = replace(scenario("fixed 20/1s"), seconds=15.0)
     log, cluster = run_shared(plan, 32)
-    assert cluster.table.visits < 12 * len(log.accepted)
+    assert cluster.group.heartbeats < 12 * len(log.accepted)

@@ -461,27 +461,14 @@ async def test_no_member_of_a_body_takes_the_place_of_the_gateways(body: bytes) 
 
 SPELLINGS = (
     *(
-        "+nonce",
-        "%20nonce",
-        "%2bnonce",
-        "%252bnonce",
-        "%256eonce",
-        "nonce[]",
-        "nonce%5B%5D",
-        "nonce[a]",
-        "[nonce]",
+        *("+nonce", "%20nonce", "%2bnonce", "%252bnonce", "%256eonce", "nonce[]", "nonce%5B%5D"),
+        *("nonce[a]", "[nonce]"),
     ),
     *("Nonce", "N%6FNCE", "nonce+", "nonce%09", "?nonce", "nonce.x", "%EF%BD%8Eonce", "n%E2%80%8Bonce"),
 )
 IN_FORMS = (
-    "%00nonce",
-    "nonce%00x",
-    "pair=1;nonce",
-    ";nonce",
-    "\x00nonce",
-    " nonce",
-    "\r\nnonce",
-    "a=1&amp;nonce",
+    *("%00nonce", "nonce%00x", "pair=1;nonce", ";nonce", "\x00nonce", " nonce"),
+    *("\r\nnonce", "a=1&amp;nonce"),
 )
 
 

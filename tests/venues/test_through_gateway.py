@@ -19,8 +19,7 @@ from rig.compiled import needs_sources
 from rig.station import Settings, running_station
 from rig.tls import Authority
 from rig.upstream import Received, Upstream, running_upstream
-from sealgate.core.validity import Stamps
-from sealgate.core.venues.scheme import Nonces
+from sealgate.core.validity import Nonces, Stamps
 from sealgate.gateway.clock.kept import KeptClock
 from venues.through import FILES, HERE, Case, Sent, load, signed_by_ccxt, target_of
 

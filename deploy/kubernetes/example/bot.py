@@ -16,7 +16,8 @@ while True:
         with urllib.request.urlopen(f"{GATEWAY}/v1/trade/symbols/list", timeout=45) as reply:
             print(reply.headers["X-Gateway-Outcome"], reply.read().decode())
     except urllib.error.HTTPError as reply:
-        print(reply.headers["X-Gateway-Outcome"], reply.status, reply.read().decode())
+        with reply:
+            print(reply.headers["X-Gateway-Outcome"], reply.status, reply.read().decode())
     except OSError as error:
         print("no reply:", error)
     time.sleep(EVERY_S)

@@ -149,7 +149,7 @@ class Answering:
         attempts = before.attempts + len(failed)
         return replace(before, verdict=last.verdict, last_at=last.at, attempts=attempts, cause=cause)
 
-    def look(self, clock: ClockStatus, now: float) -> Failing | None:
+    def failing(self, clock: ClockStatus, now: float) -> Failing | None:
         """Return what fails at `now`, None where it answers, or too little was asked to tell."""
         failing = self._failing
         if failing is None or failing.attempts < _IN_A_ROW or _was_reached_since(failing, clock, now):

@@ -161,7 +161,7 @@ class Live:
             now,
             self._clock.wall(),
             lambda: len(asyncio.all_tasks()),  # which takes as long as there are many: only for who looks
-            self._answering.look(status.clock, now),
+            self._answering.failing(status.clock, now),
             self._refusals.latest(),
         )
 

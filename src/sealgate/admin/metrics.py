@@ -123,7 +123,7 @@ class Metrics:
         if outcome.reason == "rate_limited":
             self._limited.labels(key, "gateway").inc()
 
-    def look(self) -> Callable[[], bytes]:
+    def snapshot(self) -> Callable[[], bytes]:
         """Look at the status, on the loop; return what writes the text, slowly, for a thread."""
         gauges = _StatusGauges(self._status())
         return lambda: generate_latest(self._registry) + generate_latest(gauges)
@@ -201,7 +201,7 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
 def _sharing_gauges(status: Status) -> Iterator[Metric]:
     shared = {(key.alias,): key.sharing for key in status.keys if key.sharing is not None}
     replicas: Values = {labels: float(one.replicas) for labels, one in shared.items()}
-    leads: Values = {labels: float(one.is_lead) for labels, one in shared.items()}
+    leads: Values = {labels: float(one.is_leader) for labels, one in shared.items()}
     degraded: Values = {labels: float(one.degraded is not None) for labels, one in shared.items()}
     yield _gauge("limit_sharing_replicas", "Gateways that share a key's limit", ("key",), replicas)
     yield _gauge("limit_sharing_lead", "1 where this gateway paces for all of them", ("key",), leads)

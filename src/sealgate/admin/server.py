@@ -69,7 +69,7 @@ class _Views:
 
     async def metrics(self, _: web.Request) -> web.Response:
         # Writing it takes milliseconds, which bots would feel; the state is not looked at from a thread.
-        body = await asyncio.to_thread(self._metrics.look())
+        body = await asyncio.to_thread(self._metrics.snapshot())
         return web.Response(body=body, headers={"Content-Type": _TEXT})
 
     async def healthy(self, _: web.Request) -> web.Response:

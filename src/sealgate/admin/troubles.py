@@ -118,9 +118,9 @@ class Troubles:
         record.count += 1
         record.unsaid += 1
         if error.at - record.said_at >= _QUIET_S:
-            self._say(record)
+            self._log(record)
 
-    def _say(self, record: Trouble) -> None:
+    def _log(self, record: Trouble) -> None:
         known = record.explained_by(self._known(record.key))
         (log.info if record.verdict.whose is Whose.BOT else log.warning)(
             "upstream_error",

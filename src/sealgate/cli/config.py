@@ -46,12 +46,12 @@ def command() -> None:
     metavar="NAME",
     help="The exchange: a name that `sealgate venues` lists, or the path of a file.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def init(file: Path, venue_name: str | None, *, force: bool) -> None:
     """Write a commented configuration file, readable by you alone, with every setting in it.
 
-    With --venue it is for that exchange, and has what the exchange wants of a key. A file that is there is
-    left alone unless --force is given.
+    With --venue, it is for that exchange, with the settings that its keys need. An existing file is not
+    changed unless you pass --force.
     """
     from sealgate.config.starter import starter_text
     from sealgate.config.venues import default_venue
@@ -116,12 +116,12 @@ def schema() -> None:
 
 @click.command("show")
 @config_option
-@click.option("--changed", "only_changed", is_flag=True, help="Leave out what is at its default.")
+@click.option("--changed", "only_changed", is_flag=True, help="Leave out settings at their defaults.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(config_file: Path | None, *, only_changed: bool, as_json: bool) -> None:
-    """Show every setting as it holds, and the file or variable that set it.
+    """Show the value of every setting, and the file or variable that set it.
 
-    References to secrets are shown, secrets are not; of an API key the beginning is.
+    References to secrets are shown, secrets are not; of an API key only the beginning is shown.
     """
     from sealgate.cli.checking.report import setting_lines
     from sealgate.config.effective import effective

@@ -99,15 +99,15 @@ class Places:
     fix: str = "give --socket"
 
 
-def tell(
-    action: str, command: Mapping[str, str | None], way: Way, *, is_told_by_gateway: bool = False
+def send(
+    action: str, command: Mapping[str, str | None], way: Way, *, is_checked_by_gateway: bool = False
 ) -> dict[str, Any]:
     """Send a command to the gateway that is meant, and return its answer.
 
     Leaves with exit code 1 where that one does not answer, or says no, with 2 where nobody can be asked which
-    one is meant. `is_told_by_gateway` says that it tells mistakes in the configuration itself.
+    one is meant. `is_checked_by_gateway` says that it tells mistakes in the configuration itself.
     """
-    places = _places_of(way, is_told_by_gateway=is_told_by_gateway)
+    places = _places_of(way, is_checked_by_gateway=is_checked_by_gateway)
     if not places.is_given and places.own.base_url is None:
         places = _agreed(action, places, is_agreed=way.is_agreed)
     with _connected(places) as connection:
@@ -118,7 +118,7 @@ def tell(
     return document
 
 
-def _places_of(way: Way, *, is_told_by_gateway: bool) -> Places:
+def _places_of(way: Way, *, is_checked_by_gateway: bool) -> Places:
     """Return where the gateway may be.
 
     In an emergency there may be no configuration at hand, and the default places are tried then; or one with
@@ -131,7 +131,7 @@ def _places_of(way: Way, *, is_told_by_gateway: bool) -> Places:
     if way.socket_file is not None:
         return Places((way.socket_file,), OwnGateway(), is_given=True, fix="correct --socket")
     own = load_own_gateway(way.config_file, os.environ)
-    for line in str(own.trouble).splitlines() if own.trouble and not is_told_by_gateway else ():
+    for line in str(own.trouble).splitlines() if own.trouble and not is_checked_by_gateway else ():
         click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     if own.socket == OFF:
         leave_with_error("admin.unix is off, so the gateway takes no commands; give it a path")
@@ -148,7 +148,7 @@ def _agreed(action: str, places: Places, *, is_agreed: bool) -> Places:
     if not is_agreed and not sys.stdin.isatty():
         leave_with_error(
             f"no configuration says which gateway is meant, and there is no terminal to ask on; {name}; "
-            "give --yes if it is the one"
+            "pass --yes if it is the right one"
         )
     click.echo(f"sealgate: no configuration says which gateway is meant; {name}", err=True)
     if not is_agreed and not click.confirm(_QUESTIONS[action], err=True):
@@ -184,7 +184,7 @@ def _connected(places: Places) -> Iterator["UnixConnection"]:
             name = _name(path, found, connection.process)
             others.append(f"{name}, not this configuration's ({'; '.join(differences)})")
     if others:
-        leave(f"{' and '.join(others)}; nothing has changed; give --socket to act on it all the same")
+        leave(f"{' and '.join(others)}; nothing has changed; pass --socket to act on it all the same")
     tried = " or ".join(str(path.absolute()) for path in places.sockets)
     is_relative = not all(path.is_absolute() for path in places.sockets)
     here = "run this in the folder in which it runs, " if is_relative and not places.is_given else ""
@@ -208,7 +208,7 @@ def _name(path: Path, found: Mapping[str, Any], process: int | None) -> str:
     bots = " and ".join(
         address for name, address in found.get("addresses", {}).items() if address and "listen" in name
     )
-    return f"at {path} answers the gateway{number} to {found['base_url']}" + (
+    return f"the gateway{number} at {path} forwards to {found['base_url']}" + (
         f", for bots at {bots}" if bots else ""
     )
 
@@ -276,9 +276,11 @@ def scope_options(command: Any) -> Any:
     """Add `--bot`, `--key`, `--reason`, `--json` and where the gateway is."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help="Print JSON."),
-        click.option("--key", metavar="KEY", help="Only with this key (its alias)."),
-        click.option("--bot", metavar="BOT", help="Only of this bot."),
-        click.option("--reason", metavar="TEXT", help="Why, for page, status and log."),
+        click.option("--key", metavar="KEY", help="Only orders with this key (its alias)."),
+        click.option("--bot", metavar="BOT", help="Only orders of this bot."),
+        click.option(
+            "--reason", metavar="TEXT", help="The reason, shown on the page, in the status and in the log."
+        ),
         gateway_options,
     ):
         command = option(command)
@@ -289,7 +291,7 @@ def change(
     action: str, scope: dict[str, str | None], *, as_json: bool, reason: str | None, **way: Any
 ) -> None:
     """Send the command to the gateway, and print what stands now. `scope` has `bot` and `key`."""
-    said = tell(action, {**scope, "reason": reason}, Way(**way))
+    said = send(action, {**scope, "reason": reason}, Way(**way))
     if as_json:
         click.echo(json.dumps(said))
         return
@@ -319,16 +321,16 @@ def _resumed(said: dict[str, Any], scope: dict[str, str | None]) -> Iterator[str
     for halt in said["lifted"]:
         yield f"resumed: {halt['words']}"
     if said["halts"] and not said["lifted"]:
-        yield f"no halt is of {Scope(**scope).words} alone; nothing has changed"
+        yield f"there is no halt of {Scope(**scope).words} alone; nothing has changed"
 
 
 @click.command("halt")
 @scope_options
 def halt(bot: str | None, key: str | None, **options: Any) -> None:
-    """Stop orders at once: all, or those of a bot, with a key, or both.
+    """Stop orders at once: all of them, or only those of one bot, with one key, or both.
 
-    Those that wait in the gateway are refused too; reads and cancels still pass, and so does what was sent
-    already. It holds until `sealgate resume`; over a restart only with journal.file.
+    Orders that wait in the gateway are refused too. Reads and cancels still pass; an order that was already
+    sent is not recalled. The halt lasts until `sealgate resume`, and over a restart only with journal.file.
     """
     change("halt", {"bot": bot, "key": key}, **options)
 
@@ -336,10 +338,10 @@ def halt(bot: str | None, key: str | None, **options: Any) -> None:
 @click.command("resume")
 @scope_options
 def resume(bot: str | None, key: str | None, **options: Any) -> None:
-    """Let orders go again: all, or what was halted of a bot, with a key, or of both.
+    """Release halted orders: all of them, or only the halt of one bot, one key, or both.
 
-    A wider halt still stands, and is printed. A key that the exchange refused is used again at once, and
-    named.
+    A wider halt stays in force, and is printed. A key that the exchange had refused is used again at once,
+    and is named.
     """
     change("resume", {"bot": bot, "key": key}, **options)
 
@@ -348,11 +350,12 @@ def resume(bot: str | None, key: str | None, **options: Any) -> None:
 @gateway_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def reload(*, as_json: bool, **way: Any) -> None:
-    """Reload configuration and secrets, as SIGHUP does, and say how it went.
+    """Reload configuration and secrets, as SIGHUP does, and report the result.
 
-    New keys are tried with a signed read first. Whatever is wrong changes nothing: exit code 1 and the cause.
+    New keys are first tried with a signed read. If anything is wrong, nothing changes: the cause is printed,
+    and the exit code is 1.
     """
-    said = tell("reload", {}, Way(**way), is_told_by_gateway=True)
+    said = send("reload", {}, Way(**way), is_checked_by_gateway=True)
     if as_json:
         click.echo(json.dumps(said))
         return

@@ -55,20 +55,20 @@ _FINE_S = 1.0  # well within any recv_window
 )
 @click.option("--yes", "is_agreed", is_flag=True, help="Send them without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **errand: Any) -> None:
+def command(config_file: Path | None, *, is_agreed: bool, as_json: bool, **spec: Any) -> None:
     """Find out how the exchange wants requests signed, and print the settings to paste.
 
     It shows what it will send, and asks first. It sends only reads, 25 at most, and stops at the first
     signature that is accepted. TARGET is the path as sent, with the prefix; a query in it is used to find out
-    whether the query is signed. A read that a route of the configuration names as a POST is sent as one.
+    whether the query is signed. If [[routes]] has the path as a read by POST, it is sent by POST.
 
-    This is for the default venue, whose documents leave the scheme open. For every other venue its file
-    states the scheme: see `sealgate venues show NAME`.
+    Only the default venue needs this, as its documentation leaves the scheme open. The file of every other
+    venue states the scheme: see `sealgate venues show NAME`.
     """
     config = load_config(config_file)
     if not is_scheme_open(config.venue):
         leave_with_error(_known_already(config))
-    chosen = _errand(config, **errand)
+    chosen = _spec(config, **spec)
     discovery = Discovery(config, chosen, os.environ, System())
     click.echo(announcement(config, chosen, discovery.plan), err=True)
     _agree(is_agreed=is_agreed)
@@ -91,7 +91,7 @@ def _known_already(config: Config) -> str:
     )
 
 
-def _errand(config: Config, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
+def _spec(config: Config, alias: str | None, target: str | None, spacing_s: float) -> ProbeSpec:
 
     prefix = config.upstream.prefix
     chosen = checked_target(target or config.venue.signed_read, prefix)
@@ -136,8 +136,8 @@ ENDS: dict[End, str] = {
     ),
     End.ALL_REFUSED: (
         "all signatures were refused ({words}), so it is not the scheme. Most likely the secret is not that "
-        "of {api_key}: compare keys.{alias} with the app. Else upstream.prefix ({prefix}) is not what this "
-        "exchange leaves out of the signed path, or a proxy on the way changes the path"
+        "of {api_key}: compare keys.{alias} with the app. Otherwise upstream.prefix ({prefix}) is not what "
+        "this exchange leaves out of the signed path, or a proxy in between changes the path"
     ),
     End.PATH_OPEN: (
         "{path} is answered without a right signature, so it tells nothing; "
@@ -156,15 +156,15 @@ ENDS: dict[End, str] = {
         "set signing.header_prefix to what it documents; it is {header_prefix} now"
     ),
     End.SESSION_WANTED: (
-        "{path} wants a session token and no signature ({words}); choose a read that is signed with --path"
+        "{path} wants a session token and no signature ({words}); use --path to choose a read that is signed"
     ),
     End.CLOCK: (
         "the exchange refuses the timestamp, although it follows the exchange's own time ({words}); "
-        "check clock.path and clock.field, and what the exchange has as the key's recv_window"
+        "check clock.path and clock.field, and the recv_window that the exchange has for the key"
     ),
     End.LIMITED: (
-        "the exchange's rate limit is reached ({words}); stop what else uses this key, wait, and run it "
-        "again, slower with --every"
+        "the exchange's rate limit is reached ({words}); stop other programs that use this key, wait, "
+        "and run it again, more slowly, with --every"
     ),
     End.TROUBLE: "the exchange is in trouble: {words}; try again later",
     End.UNREACHABLE: f"{{base_url}} cannot be reached: {{words}}; {REACH}",
@@ -186,21 +186,21 @@ class Search:
         return self.finding.end is End.FOUND
 
 
-def announcement(config: Config, errand: ProbeSpec, plan: Plan) -> str:
+def announcement(config: Config, spec: ProbeSpec, plan: Plan) -> str:
     """Return what will be sent."""
-    key = f"key {errand.alias} ({shortened(config.keys[errand.alias].api_key)})"
+    key = f"key {spec.alias} ({shortened(config.keys[spec.alias].api_key)})"
     rows = (
         (1, f"GET {config.clock.path}", "unsigned, for the clock"),
-        (plan.most_ways, f"{errand.method} {errand.path}", "signed another way each time"),
-        (len(SignedTarget), f"{errand.method} {errand.target(has_query=True)}", "is the query signed?"),
-        (MOST_AGAIN, f"{errand.method} {errand.path}", "again, after a 429 or a fault"),
+        (plan.most_ways, f"{spec.method} {spec.path}", "signed another way each time"),
+        (len(SignedTarget), f"{spec.method} {spec.target(has_query=True)}", "is the query signed?"),
+        (MOST_AGAIN, f"{spec.method} {spec.path}", "again, after a 429 or a fault"),
     )
     width = max(len(read) for _, read, _ in rows)
     lines = [f"  {most:>2} x {read:<{width}}  {why}" for most, read, why in rows]
     most_reads = 1 + plan.most_reads
     return "\n".join(
         [
-            f"It will send at most {most_reads} reads, one every {errand.spacing_s:g} s,",
+            f"It will send at most {most_reads} reads, one every {spec.spacing_s:g} s,",
             f"to {config.base_url}, with {key}:",
             *lines,
             "They change nothing, and stop at the first signature that is accepted.",
@@ -225,20 +225,20 @@ def _special(probe: Probe) -> str:
     return "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
 
 
-def explanation(config: Config, errand: ProbeSpec, search: Search) -> Iterator[str]:
+def explanation(config: Config, spec: ProbeSpec, search: Search) -> Iterator[str]:
     """Yield what the end means and what to do, and what else was noticed."""
     yield from _clock(search)
     finding = search.finding
     if finding.end is not End.FOUND:
         yield ENDS[finding.end].format(
             words=finding.words,
-            alias=errand.alias,
-            api_key=shortened(config.keys[errand.alias].api_key),
+            alias=spec.alias,
+            api_key=shortened(config.keys[spec.alias].api_key),
             base_url=config.base_url,
             header_prefix=config.venue.header_prefix,
-            path=errand.path,
+            path=spec.path,
             prefix=config.upstream.prefix,
-            query=errand.query,
+            query=spec.query,
         )
         return
     yield f"found after {len(search.heard)} signed reads; {_change(config, search)}"

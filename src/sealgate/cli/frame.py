@@ -24,7 +24,7 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _CAUSES = {errno.EADDRINUSE: "another program listens there"}
 _FEW = 8  # options that fit into a line
 _FIXES = {
-    errno.EADDRINUSE: "stop the program that has it, or choose another port",
+    errno.EADDRINUSE: "stop the program that uses it, or choose another port",
     errno.EADDRNOTAVAIL: "choose an address of this machine",
     errno.ENOSPC: "free space where its output goes",
     errno.EACCES: "choose a port above 1023, or give this user the permission",
@@ -121,12 +121,12 @@ class Program(Suggesting):
 
     def make_context(self, *args: Any, **options: Any) -> click.Context:
         """Read the arguments; --help and --version print at once, which may fail."""
-        with told_in_one_line():
+        with errors_in_one_line():
             return super().make_context(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command inside the one place that reports errors."""
-        with told_in_one_line(), _options_named():
+        with errors_in_one_line(), _options_named():
             return super().invoke(ctx)
 
 
@@ -144,16 +144,16 @@ def _options_named() -> Iterator[None]:
 
 
 @contextmanager
-def told_in_one_line() -> Iterator[None]:
+def errors_in_one_line() -> Iterator[None]:
     """Turn an error that the user can fix into `sealgate: error: …` and exit code 2, without a traceback."""
     try:
         yield
     except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
         raise  # click's own, and it knows what to do
-    except _told_as_they_are() as error:
+    except _explained_already() as error:
         leave_with_error(str(error))
     except OSError as error:
-        leave_with_error(_told(error))
+        leave_with_error(_explained(error))
 
 
 def leave_with_error(text: str) -> NoReturn:
@@ -179,7 +179,7 @@ def leave(text: str) -> NoReturn:
     raise click.exceptions.Exit(1)
 
 
-def _told_as_they_are() -> tuple[type[Exception], ...]:
+def _explained_already() -> tuple[type[Exception], ...]:
     """Return the errors whose text already has cause and fix."""
     # Python evaluates this only once something was raised, so --help does not pay for the imports.
     from sealgate.config import ConfigError
@@ -190,7 +190,7 @@ def _told_as_they_are() -> tuple[type[Exception], ...]:
     return ConfigError, SecretError, JournalError, StartError
 
 
-def _told(error: OSError) -> str:
+def _explained(error: OSError) -> str:
     """Return the cause and, where there is one, the fix. asyncio puts the address into the cause."""
     cause = error.strerror or str(error)
     where = f"{os.fspath(error.filename)}: " if isinstance(error.filename, str) else ""

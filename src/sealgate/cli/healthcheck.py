@@ -18,12 +18,12 @@ _TIMEOUT_S = 5.0
 
 @click.command("healthcheck")
 @config_option
-@click.option("--live", is_flag=True, help="Ask only whether it runs, as a check that restarts it should.")
+@click.option("--live", is_flag=True, help="Ask only whether it runs: for checks that restart it.")
 def command(config_file: Path | None, *, live: bool) -> None:
     """Exit with 0 if the running gateway is ready, else with 1 and the reasons on stderr.
 
-    It asks /-/ready, or with --live /-/healthy, at admin.tcp of the configuration that the gateway runs with,
-    or at the default address where there is none.
+    It asks /-/ready (with --live, /-/healthy) at admin.tcp of the gateway's configuration, or at the default
+    address if no configuration is found.
     """
     word = "healthy" if live else "ready"
     reasons = _reasons(*admin_address(config_file), f"/-/{word}")

@@ -60,7 +60,7 @@ def read_account(config: Config, options: KeysOptions) -> Account:
 
 async def _read_account(config: Config, options: KeysOptions) -> Account:
     async with direct_upstream(config) as upstream:
-        return await _Reading(config, upstream).account(options)
+        return await _KeyLists(config, upstream).account(options)
 
 
 def bots_may(config: Config, alias: str) -> frozenset[str]:
@@ -80,7 +80,7 @@ class _Listed(NamedTuple):
     session: Secret
 
 
-class _Reading:
+class _KeyLists:
     def __init__(self, config: Config, upstream: Upstream) -> None:
         self._config = config
         self._upstream = upstream
@@ -135,7 +135,7 @@ class _Reading:
             return self._config.keys[given].api_key
         found = [api_key for api_key in listed if given in (api_key, shortened(api_key))]
         if len(found) != 1:
-            cause = "several keys are written so" if found else "the list has no such key"
+            cause = "several keys match" if found else "the list has no such key"
             leave(f"{given}: {cause}; give an alias, or a whole id of `sealgate keys list --json`")
         return found[0]
 

@@ -15,9 +15,8 @@ from sealgate.cli.frame import config_option, shortened
 from sealgate.cli.key_reading import Account, KeysOptions, read_account
 from sealgate.cli.tables import drawn, plain_table
 from sealgate.config import load_config
-from sealgate.core.findings import Level
+from sealgate.core.findings import Level, span
 from sealgate.core.key_records import KeyState, ListedKey
-from sealgate.core.spans import span
 
 _key_option = click.option(
     "--key", "alias", metavar="ALIAS", help="The key whose session is used.  [default: each that has one]"
@@ -52,9 +51,9 @@ def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) 
 def audit_command(
     config_file: Path | None, alias: str | None, api_key: str | None, limit: int | None, *, as_json: bool
 ) -> None:
-    """Say what is wrong with the account's keys; with API_KEY, with that one, and show its log.
+    """Say what is wrong with the account's keys, or with API_KEY alone, and then show its log, too.
 
-    API_KEY is an alias of keys.*, or an id as `keys list` shows it. The exit code is 1 where a finding is
+    API_KEY is an alias under [keys], or an id that `keys list` shows. The exit code is 1 if any finding is a
     "fail".
     """
     if limit is not None and api_key is None:

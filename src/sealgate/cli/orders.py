@@ -35,13 +35,13 @@ _HEADINGS = (
 @click.option("--settle-all", is_flag=True, help="Take all of them off, once looked up.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
-    """List orders in doubt: they were sent, and no answer is known, after a crash too.
+    """List orders in doubt: they were sent, and no reply is known, even after a crash.
 
     Look each up at the exchange, then take it off with --settle. "Sent" is by this host's clock. The fence is
     the exchange's time after which it no longer admits the order; until then it may still execute it. Both
     are in UTC. Side, size, symbol and price are those of the body that was sent. The Idempotency-Key is the
-    bot's own name for the order, which the exchange never sees. It stays spent when the order is settled: to
-    send the order again, the bot needs a new one.
+    bot's own name for the order, which the exchange never sees. Settling an order does
+    not make it usable again: to send the order again, the bot needs a new one.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")

@@ -48,18 +48,18 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
         _reload_on_hangup(gateway)
         log.info("listening", bots=" ".join(gateway.listeners.urls), admin=admin and f"http://{admin}")
         if admin is not None and not admin.is_loopback:
-            fix = "who reaches it can read status and metrics: restrict it by a firewall or network policy"
+            fix = "anyone who can connect can read it: restrict access by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
         _freeze_memory()
         manager = ServiceManager(os.environ)
         # Not only once it can sign: an exchange that is away is no reason to start it again.
-        manager.tell("READY=1")
+        manager.notify("READY=1")
         gateway.services.background.finish(manager.keep_up(lambda: _in_words(gateway), gateway.system))
-        ready = asyncio.create_task(_say_ready(gateway))
+        ready = asyncio.create_task(_log_when_ready(gateway))
         await stop.wait()
         ready.cancel()
         log.info("draining", inflight=gateway.handler.inflight)
-        manager.tell("STOPPING=1")
+        manager.notify("STOPPING=1")
         await gateway.drain()  # here, where the admin address still says so
     log.info("stopped")
 
@@ -96,7 +96,7 @@ def _freeze_memory() -> None:
     gc.set_threshold(10_000, 10, 10)
 
 
-async def _say_ready(gateway: Gateway) -> None:
+async def _log_when_ready(gateway: Gateway) -> None:
     if not await _is_ready_within(gateway, gateway.config.clock.grace):
         log.warning("not_ready", reasons="; ".join(gateway.status().not_ready), fix="it keeps trying")
         while not await _is_ready_within(gateway, _LOOK_AGAIN_S):

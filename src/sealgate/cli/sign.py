@@ -15,7 +15,7 @@ from sealgate.config import Config, load_config
 from sealgate.config.venues import DEFAULT_VENUE
 from sealgate.core.routes import METHODS
 from sealgate.core.target import Target
-from sealgate.core.venues.scheme import Nonces
+from sealgate.core.validity import Nonces
 from sealgate.core.venues.templates import UnsignableError, names_in
 from sealgate.core.venues.venue import Venue
 from sealgate.gateway.journal.nonces import nonce_of_command
@@ -127,7 +127,7 @@ def sign_request(config: Config, asked: Request) -> Signed:
 def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request: Any) -> None:
     """Print the headers that sign a request, and the exact string that is signed. Nothing is sent.
 
-    Where the venue's file adds to query or form, these are shown as they are sent.
+    Parameters that the venue's file adds to query or form are shown as they are sent.
 
     TARGET is path and query as they go on the wire, prefix included, as in /v1/trade/symbols/list. The
     timestamp is by this host's clock; the gateway itself goes by the exchange's.

@@ -34,9 +34,9 @@ class GoneError(Exception):
 @click.option("--once", is_flag=True, help="Print one picture and end.")
 @click.option("--json", "as_json", is_flag=True, help="Print each picture as a line of JSON.")
 @click.option("--admin", metavar="HOST:PORT", help="The gateway's admin address (admin.tcp).")
-@click.option("--requests", is_flag=True, help="Show the latest requests; in a terminal, the key r does.")
+@click.option("--requests", is_flag=True, help="Show the latest requests; in a terminal, press r.")
 @click.option("--bot", metavar="BOT", default="", help="Only the latest requests of this bot.")
-@click.option("--outcome", type=_OUTCOMES, help="Only the latest requests that ended so.")
+@click.option("--outcome", type=_OUTCOMES, help="Only the latest requests with this outcome.")
 def command(  # noqa: PLR0913 - its options
     config_file: Path | None,
     admin: str | None,
@@ -49,8 +49,8 @@ def command(  # noqa: PLR0913 - its options
 ) -> None:
     """Show how close the limit is, who spends it, what waits, the clock, and what went wrong.
 
-    It reads the admin address of the configuration that the gateway runs with, or the default one where there
-    is none, until Ctrl-C.
+    It reads admin.tcp of the gateway's configuration, or the default address if no configuration is found,
+    until Ctrl-C.
     """
     from sealgate.cli.top_screen import Inspector
 

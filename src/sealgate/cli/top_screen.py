@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sealgate.cli.tables import plain_table
-from sealgate.core.spans import span
+from sealgate.core.findings import span
 
 HINT = "r: latest requests   q: end"
 _KEYS = "r: back   space: hold   b: next bot   o: next outcome   q: end"

@@ -122,7 +122,7 @@ def _local_bot_has_one_key(config: Config) -> Iterator[Problem]:
 def _bots_know_their_keys(config: Config) -> Iterator[Problem]:
     for name, bot in config.bots.items():
         if bot.key and bot.keys:
-            yield Problem(("bots", name, "keys"), "stands beside key; keep one of the two")
+            yield Problem(("bots", name, "keys"), "cannot be combined with key; keep one of the two")
         elif not bot.key and not bot.keys and len(config.keys) > 1:
             yield Problem(("bots", name), f"chooses no key; add key, one of {_aliases(config)}")
         else:

@@ -213,9 +213,9 @@ def _build(layers: tuple[Layer, ...]) -> Config:
 
 
 def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
-    told = [(problem, line) for problem in problems for line in _told(problem, layers)]
-    lines = [line for _, line in told]
-    return [line for problem, line in told if not _is_misspelt(problem, lines)]
+    found = [(problem, line) for problem in problems for line in _lines_of(problem, layers)]
+    lines = [line for _, line in found]
+    return [line for problem, line in found if not _is_misspelt(problem, lines)]
 
 
 def _is_misspelt(problem: Problem, lines: Sequence[str]) -> bool:
@@ -225,7 +225,7 @@ def _is_misspelt(problem: Problem, lines: Sequence[str]) -> bool:
     return problem.text.startswith(MISSING) and any(line.endswith(hints) for line in lines)
 
 
-def _told(problem: Problem, layers: tuple[Layer, ...]) -> list[str]:
+def _lines_of(problem: Problem, layers: tuple[Layer, ...]) -> list[str]:
     """Tell a problem; of the environment's unknown variables each by its whole name."""
     source = _source(problem, layers)
     if problem.text != UNKNOWN or not (names := source.written(problem.path)):

@@ -50,7 +50,6 @@ from sealgate.config.quantities import (
     AMOUNT,
     HEAVIEST,
     PERMISSIONS,
-    KnownLimit,
     parse_aliases,
     parse_amount,
     parse_amounts,
@@ -68,6 +67,7 @@ from sealgate.config.quantities import (
 )
 from sealgate.config.references import parse_reference
 from sealgate.config.venues import default_venue, filled, parse_venue
+from sealgate.core.limits.quotas import Quota
 from sealgate.core.venues.venue import Venue
 
 Schema = dict[str, Any]
@@ -137,14 +137,14 @@ class Listen(_Table):
         default=Address("127.0.0.1", 8787), description='Where bots connect, host:port; "" turns it off.'
     )
     unix: Annotated[Path | None, PlainValidator(parse_socket), WithJsonSchema(_TEXT)] = Field(
-        default=None, description="A Unix socket for bots."
+        default=None, description="A Unix socket for bots.", examples=["/run/sealgate/bots.sock"]
     )
     unix_mode: Literal["0600", "0660"] = Field(
         default="0600", description="0660 also admits listen.unix_group."
     )
     unix_group: Annotated[
         int | None, PlainValidator(parse_group), WithJsonSchema({"type": ["string", "integer"]})
-    ] = Field(default=None, description="A group, by name or number.")
+    ] = Field(default=None, description="A group, by name or number.", examples=["traders"])
     hosts: Hosts = Field(
         default=_LOOPBACK_HOSTS, description="Accepted names in the Host header, with any port."
     )
@@ -155,11 +155,19 @@ class Listen(_Table):
     body_timeout: Seconds = Field(default=10.0, description="Seconds that a bot may take to send its body.")
     max_connections: Count = Field(default=1000, description="Open connections of bots.")
     tls_cert: PemFile = Field(
-        default=None, description="PEM file with certificate and chain: HTTPS for bots."
+        default=None,
+        description="PEM file with certificate and chain: HTTPS for bots.",
+        examples=["/etc/sealgate/cert.pem"],
     )
-    tls_key: PemFile = Field(default=None, description="PEM file with its key, readable by you alone.")
+    tls_key: PemFile = Field(
+        default=None,
+        description="PEM file with its key, readable by you alone.",
+        examples=["/etc/sealgate/key.pem"],
+    )
     client_ca: CaFile = Field(
-        default=None, description="PEM file of authorities: bots must have a certificate from one of them."
+        default=None,
+        description="PEM file of authorities: bots must have a certificate from one of them.",
+        examples=["/etc/sealgate/clients.pem"],
     )
     drain: SecondsOrZero = Field(
         default=3.0, description="Seconds after SIGTERM in which reads and cancels still pass."
@@ -179,6 +187,7 @@ class Admin(_Table):
     unix: Annotated[Path | str | None, PlainValidator(parse_admin_socket), WithJsonSchema(_TEXT)] = Field(
         default=None,
         description='Socket for halt, resume and reload; "" is the default place, "off" is none.',
+        examples=["/run/sealgate/admin.sock"],
     )
 
 
@@ -198,7 +207,9 @@ class Upstream(_Table):
     keep_alive: Seconds = Field(default=15.0, description="Seconds that an idle connection is kept.")
     warm: bool = Field(default=True, description="Keep one connection open at all times.")
     ca_file: CaFile = Field(
-        default=None, description="PEM file of authorities to trust instead of the system's."
+        default=None,
+        description="PEM file of authorities to trust instead of the system's.",
+        examples=["/etc/sealgate/exchange-ca.pem"],
     )
 
 
@@ -209,15 +220,17 @@ class Signing(_Table):
         str | None,
         PlainValidator(parse_header_prefix),
         WithJsonSchema(_whole(TOKEN)),
-    ] = Field(default=None, description="The common start of the three signing headers.")
+    ] = Field(
+        default=None, description="The common start of the three signing headers.", examples=["X-EXAMPLE-"]
+    )
     encoding: Literal["hex", "HEX", "base64", "base64url"] | None = Field(
-        default=None, description="How the signature is written."
+        default=None, description="How the signature is written.", examples=["hex"]
     )
     secret_is: Literal["utf8", "hex", "base64", "sha256hex"] | None = Field(
-        default=None, description="How the stored secret becomes the HMAC's key."
+        default=None, description="How the stored secret becomes the HMAC's key.", examples=["utf8"]
     )
     target: Literal["path", "path_and_query"] | None = Field(
-        default=None, description="path_and_query signs what follows the ?, too."
+        default=None, description="path_and_query signs what follows the ?, too.", examples=["path"]
     )
 
 
@@ -243,10 +256,14 @@ class Limits(_Table):
     """How the shared rate limit is met. `redis` is a URL, or a reference to one that holds a password."""
 
     known: Annotated[
-        tuple[KnownLimit, ...],
+        tuple[Quota, ...],
         PlainValidator(parse_known_limits),
         WithJsonSchema(_list(_text(r"^ *[0-9]{1,9} */ *([0-9]{1,6}(\.[0-9]{1,3})?)? *(ms|s|m|h) *$"))),
-    ] = Field(default=(), description='Published limits, such as ["1200/60s"]; others are learned.')
+    ] = Field(
+        default=(),
+        description='Published limits, such as ["1200/60s"]; others are learned.',
+        examples=[["1200/60s"]],
+    )
     replay_429: Literal["all", "reads", "none"] = Field(
         default="all", description="What is sent again after a 429."
     )
@@ -280,6 +297,7 @@ class Journal(_Table):
     file: Annotated[Path | None, PlainValidator(parse_journal_file), WithJsonSchema(_TEXT)] = Field(
         default=None,
         description="SQLite file that survives a crash: orders in doubt, replies, learned limits.",
+        examples=["journal.db"],
     )
     keep: Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
     max_size: Size = Field(
@@ -306,7 +324,9 @@ class Key(_Table):
         Field("", description="The account's id or memo, if the venue requires one.")
     )
     session: Reference | None = Field(
-        default=None, description="A reference to its session token, which is used to read the key's expiry."
+        default=None,
+        description="A reference to its session token, which is used to read the key's expiry.",
+        examples=["file:main.session"],
     )
     recv_window_ms: Count = Field(
         default=5000, description="How long the exchange accepts this key's timestamps, in milliseconds."
@@ -314,6 +334,7 @@ class Key(_Table):
     account: Name | None = Field(
         default=None,
         description="A name for its account: keys with the same name share limits counted by account.",
+        examples=["main"],
     )
 
 
@@ -322,20 +343,30 @@ class Policy(_Table):
 
     symbols: Annotated[
         tuple[str, ...], PlainValidator(parse_symbols), WithJsonSchema(_list(_TEXT, minItems=1))
-    ] = Field(default=(), description="What it may order, as the exchange writes it; all else is refused.")
+    ] = Field(
+        default=(),
+        description="What it may order, as the exchange writes it; all else is refused.",
+        examples=[["BTC", "ETH"]],
+    )
     max_size: Annotated[
         Decimal | Mapping[str, Decimal] | None,
         PlainValidator(parse_amounts),
         WithJsonSchema({"anyOf": [*_AMOUNT["anyOf"], {"type": "object", "additionalProperties": _AMOUNT}]}),
-    ] = Field(default=None, description="The largest size of an order, as text, or a table by symbol.")
+    ] = Field(
+        default=None,
+        description="The largest size of an order, as text, or a table by symbol.",
+        examples=["0.5"],
+    )
     max_notional: Annotated[Decimal | None, PlainValidator(parse_amount), WithJsonSchema(_AMOUNT)] = Field(
-        default=None, description="The largest size x price of an order, as text."
+        default=None, description="The largest size x price of an order, as text.", examples=["10000"]
     )
     max_orders_per_minute: Count | None = Field(
-        default=None, description="How many orders may pass within any 60 s."
+        default=None, description="How many orders may pass within any 60 s.", examples=[60]
     )
     max_orders_per_day: Count | None = Field(
-        default=None, description="How many may pass within any 24 h; with a journal, over restarts."
+        default=None,
+        description="How many may pass within any 24 h; with a journal, over restarts.",
+        examples=[2000],
     )
     reduce_only: bool = Field(default=False, description="Only orders that say that they reduce a position.")
     observe: bool = Field(
@@ -352,13 +383,23 @@ class Bot(_Table):
     """A client: what it proves itself by, its keys as written (see `Config.keys_of`), its permissions."""
 
     token: Reference | None = Field(
-        default=None, description="A reference to its token; `sealgate token new` makes one."
+        default=None,
+        description="A reference to its token; `sealgate token new` makes one.",
+        examples=["file:grid.token"],
     )
-    uid: Uid | None = Field(default=None, description="Its user on the Unix socket, instead of a token.")
-    key: Name | None = Field(default=None, description="Its alias under [keys], where there are several.")
+    uid: Uid | None = Field(
+        default=None, description="Its user on the Unix socket, instead of a token.", examples=[1001]
+    )
+    key: Name | None = Field(
+        default=None, description="Its alias under [keys], where there are several.", examples=["main"]
+    )
     keys: Annotated[
         tuple[str, ...], PlainValidator(parse_aliases), WithJsonSchema(_list(_whole(NAME), minItems=1))
-    ] = Field(default=(), description="The keys that it may choose from; the first is the default.")
+    ] = Field(
+        default=(),
+        description="The keys that it may choose from; the first is the default.",
+        examples=[["main", "alt"]],
+    )
     may: Permissions = Field(
         default=frozenset({"read", "trade"}),
         description="Add keys only for bots that manage API keys or withdraw.",
@@ -376,17 +417,20 @@ class Route(_Table):
         WithJsonSchema(_text(r"^(GET|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+$")),
     ] = Field(description="METHOD and path, with {placeholders}.")
     needs: Permission | None = Field(
-        default=None, description="With read it is also sent again after a lost reply."
+        default=None, description="With read it is also sent again after a lost reply.", examples=["read"]
     )
     lane: Literal["cancel", "order", "read"] | None = Field(
-        default=None, description="cancel goes before order, order before read."
+        default=None, description="cancel goes before order, order before read.", examples=["read"]
     )
     cost: Count | None = Field(
-        default=None, description="More than 1 where the exchange counts it as several requests."
+        default=None,
+        description="More than 1 where the exchange counts it as several requests.",
+        examples=[1],
     )
     share_s: SecondsOrZero | None = Field(
         default=None,
         description="The reply to an identical read may be this old; 0: only reads that wait go as one.",
+        examples=[0.0],
     )
 
     @property

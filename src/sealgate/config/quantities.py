@@ -4,12 +4,12 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from types import MappingProxyType
 
 from sealgate.config.addresses import parse_host
 from sealgate.config.names import parse_name
+from sealgate.core.limits.quotas import Quota
 
 _SIZE = re.compile(r"(?P<number>[0-9]{1,15}) *(?P<unit>[A-Za-z]*)")
 AMOUNT = re.compile(r"[0-9]{1,40}(\.[0-9]{1,40})?")
@@ -138,7 +138,7 @@ def parse_symbols(value: object) -> tuple[str, ...]:
     """Parse symbols as the exchange writes them, letter by letter."""
     symbols = _strings(value)
     if not all(symbol and symbol.isprintable() for symbol in symbols):
-        raise ValueError("holds what is no symbol")
+        raise ValueError("has an entry that is not a symbol")
     return symbols
 
 
@@ -166,27 +166,14 @@ def _from_text(text: str) -> object:
         raise ValueError("begins like a JSON array but is not one; check quotes and commas") from None
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLimit:
-    """At most `requests` within any `window_s` seconds."""
-
-    requests: int
-    window_s: float
-
-    def __str__(self) -> str:
-        return f"{self.requests}/{self.window_s:g}s"
-
-
-def parse_known_limits(value: object) -> tuple[KnownLimit, ...]:
+def parse_known_limits(value: object) -> tuple[Quota, ...]:
     """Parse a list of limits; a unit alone is one of it ("20/s")."""
     return tuple(_parse(str(member)) for member in parse_list(value))
 
 
-def _parse(text: str) -> KnownLimit:
+def _parse(text: str) -> Quota:
     found = _LIMIT.fullmatch(text.strip())
-    limit = KnownLimit(0, 0.0)
-    if found is not None:
-        limit = KnownLimit(int(found["requests"]), float(found["count"] or 1) * _SECONDS[found["unit"]])
-    if limit.requests < 1 or limit.window_s <= 0:
+    n, count = (int(found["requests"]), float(found["count"] or 1)) if found else (0, 0.0)
+    if found is None or not n or not count:
         raise ValueError('is not a limit; write requests per time, as in "1200/60s"')
-    return limit
+    return Quota(n, count * _SECONDS[found["unit"]])

@@ -49,7 +49,7 @@ class Setting:
     """One of them; `path` has ANY where the user chooses the name.
 
     `parser` reads it, None where the type says all; `choices` are the texts that it can be, () where it is
-    free. `description` is one line, `schema` what the file may hold.
+    free. `description` is one line, `schema` what the file may hold. `example` shows what has no default.
     """
 
     path: SettingPath
@@ -59,6 +59,7 @@ class Setting:
     choices: tuple[str, ...]
     description: str
     schema: Schema
+    example: object
 
     @property
     def name(self) -> str:
@@ -137,8 +138,16 @@ def _setting(path: SettingPath, field: FieldInfo) -> Setting:
     choices = tuple(mark for mark in marks if isinstance(mark, str))
     default = None if field.is_required() else field.get_default(call_default_factory=True)
     schema = next((mark.json_schema for mark in marks if isinstance(mark, WithJsonSchema)), _BOOLEAN)
-    about = field.description or ""
-    return Setting(path, default, field.is_required(), next(parsers, None), choices, about, schema or {})
+    return Setting(
+        path,
+        default,
+        field.is_required(),
+        next(parsers, None),
+        choices,
+        field.description or "",
+        schema or {},
+        next(iter(field.examples or ()), None),
+    )
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

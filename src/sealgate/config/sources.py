@@ -92,7 +92,7 @@ def _syntax_error(file: Path, message: str) -> str:
         return f"{file}{line}: is not TOML: a string is not closed; add the quote at its end"
     if twice := _TWICE.fullmatch(cause):
         table = dotted(ast.literal_eval(twice[1]))
-        return f"{file}{line}: is not TOML: [{table}] stands there twice; put its settings under one of them"
+        return f"{file}{line}: is not TOML: [{table}] occurs twice; put its settings under one of them"
     return f"{file}{line}: is not TOML: {cause}; correct the syntax"
 
 

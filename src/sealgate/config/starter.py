@@ -25,37 +25,6 @@ _PASTED: dict[str, object] = {
     "keys.*.secret": "file:main.secret",
 }
 _PASTED_WHERE_WANTED = {"passphrase": "file:main.passphrase", "uid": "PASTE_THE_UID"}
-# Examples of what has no default.
-_EXAMPLES: dict[str, object] = {
-    "listen.unix": "/run/sealgate/bots.sock",
-    "listen.unix_group": "traders",
-    "listen.tls_cert": "/etc/sealgate/cert.pem",
-    "listen.tls_key": "/etc/sealgate/key.pem",
-    "listen.client_ca": "/etc/sealgate/clients.pem",
-    "admin.unix": "/run/sealgate/admin.sock",
-    "signing.header_prefix": default_venue().header_prefix,
-    "signing.encoding": "hex",
-    "signing.secret_is": "utf8",
-    "signing.target": "path",
-    "upstream.ca_file": "/etc/sealgate/exchange-ca.pem",
-    "limits.known": ["1200/60s"],
-    "journal.file": "journal.db",
-    "keys.*.account": "main",
-    "keys.*.session": "file:main.session",
-    "bots.*.token": "file:grid.token",
-    "bots.*.uid": 1001,
-    "bots.*.key": "main",
-    "bots.*.keys": ["main", "alt"],
-    "bots.*.policy.symbols": ["BTC", "ETH"],
-    "bots.*.policy.max_size": "0.5",
-    "bots.*.policy.max_notional": "10000",
-    "bots.*.policy.max_orders_per_minute": 60,
-    "bots.*.policy.max_orders_per_day": 2000,
-    "routes.*.needs": "read",
-    "routes.*.lane": "read",
-    "routes.*.cost": 1,
-    "routes.*.share_s": 0.0,
-}
 _HEADERS = {
     "keys.*": "[keys.main]",
     "bots.*": "[bots.grid]",
@@ -132,9 +101,9 @@ class _Starter:
         if setting.name in self._pasted:
             return self._pasted[setting.name]
         by_venue = self._set_by_venue.get(setting.path)
-        if by_venue or (by_venue is not None and setting.name not in _EXAMPLES):
+        if by_venue or (by_venue is not None and setting.example is None):
             return by_venue
-        return _EXAMPLES.get(setting.name, plain_value(setting, setting.default))
+        return plain_value(setting, setting.default) if setting.example is None else setting.example
 
 
 def _order(setting: Setting) -> int:

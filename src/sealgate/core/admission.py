@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.idempotency import parse_key
 from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, is_judged
-from sealgate.core.replays import parse_key
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, host_name, parse_target
 from sealgate.core.validity import parse_valid_ms
@@ -209,11 +209,11 @@ def _check_host(value: str, rules: Rules) -> None:
     """
     name = host_name(value)
     if name not in rules.hosts:
-        told = f": {name}" if _is_tellable(name) else ""
+        told = f": {name}" if _may_be_named(name) else ""
         raise Refusal("host_refused", f"The Host header has a name that is not in listen.hosts{told}.")
 
 
-def _is_tellable(name: str) -> bool:
+def _may_be_named(name: str) -> bool:
     parts = name.replace(":", ".").split(".")
     return 0 < len(name) <= _LONGEST_NAME and max(map(len, parts)) <= _LONGEST_PART
 

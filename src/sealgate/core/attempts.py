@@ -122,9 +122,7 @@ def after_failure(failure: Failure, *, is_read: bool, resends: int, time_left_s:
     return GiveUp(slug, sentence(told), conclusion)
 
 
-def after_reply(
-    verdict: Verdict, *, is_read: bool, replay: Replay, resends: Collection[str]
-) -> Deliver | Again:
+def after_reply(verdict: Verdict, *, is_read: bool, replay: str, resends: Collection[str]) -> Deliver | Again:
     """Decide after a whole reply; `resends` are the reasons of those that were. Each stamp is mended once."""
     if verdict.is_limited and _may_replay(replay, is_read=is_read):
         return Again(RATE_LIMITED, Conclusion.REFUSED)
@@ -144,5 +142,5 @@ def conclude(verdict: Verdict, *, is_read: bool) -> Conclusion:
     return _DID_NOT
 
 
-def _may_replay(replay: Replay, *, is_read: bool) -> bool:
-    return replay is Replay.ALL or (replay is Replay.READS and is_read)
+def _may_replay(replay: str, *, is_read: bool) -> bool:
+    return replay == Replay.ALL or (replay == Replay.READS and is_read)

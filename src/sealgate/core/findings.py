@@ -1,4 +1,4 @@
-"""What a check found: one line each, with cause and fix, and where it is not certain the causes by rank."""
+"""What a check found, one line each: cause and fix, or several causes by rank. Texts and times for people."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 REACH = "check base_url, the network and the exchange's status"
 RENEW = "make a new key in the app, put it into keys.*, and reload"
 _LONGEST = 100
+_UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 class Level(StrEnum):
@@ -98,3 +99,10 @@ def in_one_line(words: str) -> str:
     """Return what somebody else wrote as a person may read it: printable, and not long."""
     printable = "".join(letter if letter.isprintable() else " " for letter in words)
     return f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable
+
+
+def span(seconds: float) -> str:
+    """Return "12 s", "10 min" or "3 h": the largest unit that there is more than one of, down to "0.05 s"."""
+    seconds = max(0.0, seconds)
+    size, unit = next((one for one in _UNITS if seconds > one[0]), _UNITS[-1])
+    return f"{round(seconds / size, 2 if seconds < 1 else 0):g} {unit}"

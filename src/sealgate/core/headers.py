@@ -13,10 +13,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from sealgate.core.idle_connections import announced_timeout_s
-from sealgate.core.venues.replies import CODINGS
 from sealgate.errors import Refusal
 
 MOST_BYTES = 64 * 1024  # of all names and values together
+# What zlib needs to undo a content coding; 0: it is plain. (Deflate comes with zlib's header, RFC 9110.)
+CODINGS = {b"identity": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
 _NAMES = 1024  # whose treatment is kept at hand, those that came first
 _LONGEST_NAME = 64  # of them: others come from nobody who means well, and would stay
 

@@ -131,7 +131,7 @@ def read_orders(shape: OrderShape, query: str | None, body: bytes, head: Head) -
     if body and not is_of_type:
         raise UnreadableError(f"the Content-Type is not {'JSON' if shape.is_json else 'a form'} in UTF-8")
     if query is not None and not shape.in_query:
-        raise UnreadableError("there is a query beside the body")
+        raise UnreadableError("there is a query as well as a body")
     document = _json(body, shape) if shape.is_json else shape.table(_parameters(query, body))
     orders = _each(document, shape.each)
     if shape.each:
@@ -144,7 +144,7 @@ def _check_places(batch: object, orders: list[Any], shape: OrderShape) -> None:
     for names, tables in ((shape.own, [batch]), (shape.around, orders)):
         for table in tables:
             if isinstance(table, dict) and (strays := table.keys() & names):
-                raise UnreadableError(f"{min(strays)} stands at another place than the venue's file says")
+                raise UnreadableError(f"{min(strays)} is not where the venue's file says")
 
 
 def _matches(rows: Rows, order: object, batch: object, shape: OrderShape) -> bool:
@@ -216,7 +216,7 @@ def _read(order: object, batch: object, shape: OrderShape) -> OrderTerms:
         price = max(price or trigger, trigger.copy_abs())
     size, symbol = _number(order, shape.size), _text(order, shape.symbol)
     if isinstance(symbol, _Literal):
-        raise UnreadableError("the symbol is no text")
+        raise UnreadableError("the symbol is not text")
     reduces = shape.reduce_only is not None and _at(order, shape.reduce_only) == (shape.is_json or "true")
     if reduces and shape.reduce_only_if:
         reduces = _matches(shape.reduce_only_if, order, batch, shape)
@@ -226,7 +226,7 @@ def _read(order: object, batch: object, shape: OrderShape) -> OrderTerms:
 def _find(table: object, path: Path) -> object:
     for step in path:
         if not isinstance(table, dict):
-            raise UnreadableError(f"there is no table that could have {step}")
+            raise UnreadableError(f"there is no object that could contain {step}")
         table = table.get(step)
         if table is None:
             return None
@@ -245,7 +245,7 @@ def _text(order: object, path: Path | None) -> str | None:
     found = _at(order, path)
     if found is None or isinstance(found, str):
         return found
-    raise UnreadableError(f"{'/'.join(path or ())} is no text and no number")
+    raise UnreadableError(f"{'/'.join(path or ())} is neither text nor a number")
 
 
 def _number(order: object, path: Path | None) -> Decimal | None:
@@ -253,7 +253,7 @@ def _number(order: object, path: Path | None) -> Decimal | None:
     if text is None:
         return None
     if (number := _decimal(text)) is None:
-        raise UnreadableError(f"{'/'.join(path or ())} is no number as JSON writes them")
+        raise UnreadableError(f"{'/'.join(path or ())} is not a JSON number")
     return number
 
 
@@ -275,9 +275,9 @@ def _json(body: bytes, shape: OrderShape) -> object:
         document, end = shape.scan(text, 0)
         if end == len(text):
             return document
-        raise UnreadableError("there is more than JSON in the body")
+        raise UnreadableError("the body goes on after the JSON")
     except (ValueError, RecursionError, StopIteration) as error:
-        cause = str(error) if isinstance(error, UnreadableError) else "the body is no JSON in UTF-8"
+        cause = str(error) if isinstance(error, UnreadableError) else "the body is not JSON in UTF-8"
         raise UnreadableError(cause) from None
 
 
@@ -298,7 +298,7 @@ def _table_of(names: frozenset[str]) -> _Table:
         if len(table) < len(pairs) or (len(folded) > 1 and len({*folded}) < len(folded)):
             raise UnreadableError("a key comes twice")
         if not known.isdisjoint(folded):
-            raise UnreadableError("a key is spelled otherwise than the exchange spells it")
+            raise UnreadableError("a key is not spelled as the exchange spells it")
         return table
 
     return table_of
@@ -324,7 +324,7 @@ _SPACE = " \t\n\r"  # RFC 8259 section 2
 def _parameters(query: str | None, body: bytes) -> list[tuple[str, str]]:
     """Return the parameters of query and form."""
     if not _FORM.fullmatch(body):
-        raise UnreadableError("the body is no plain form")
+        raise UnreadableError("the body is not a plain form")
     return [pair for text in (query, body.decode("ascii")) if text for pair in _pairs(text)]
 
 

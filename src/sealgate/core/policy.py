@@ -128,8 +128,8 @@ def _check_notional(most: Decimal, order: OrderTerms, last_price: LastPrice) -> 
 
 
 _NO_PRICE = (
-    "all but a buy with a limit is measured by the market, and no price of its symbol was seen yet, or the "
-    "last reply with it could not be read; read the exchange's prices first"
+    "only a limit buy is measured by its own price; for all others the market's is needed, and no price of "
+    "this symbol was seen yet, or the last reply with one could not be read; read the exchange's prices first"
 )
 
 

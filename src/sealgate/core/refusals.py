@@ -219,7 +219,7 @@ def _timestamp(reply: WholeReply, facts: Facts) -> Causes:
     else:
         seen = f"the timestamp was {_apart(skew_ms)} the exchange's time, the window is {granted_ms} ms"
         yield Cause(
-            Weight.LIKELY, "the exchange takes the window stricter than it says", "run it again", seen
+            Weight.LIKELY, "the exchange applies a stricter window than it states", "run it again", seen
         )
     if granted_ms != facts.recv_window_ms:
         fix = f"set keys.{facts.alias}.recv_window_ms = {granted_ms}"

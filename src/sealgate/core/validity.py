@@ -1,4 +1,4 @@
-"""The timestamps of one key, and X-Gateway-Valid-Ms: until when an order may execute, held by its timestamp.
+"""Timestamps and nonces of one key, and X-Gateway-Valid-Ms, which an order's timestamp enforces.
 
 The order is dated back, so that its timestamp is too old once the time is over. That end is fixed when the
 head is read, and by the exchange's clock with the first attempt: no resend, and no sample, extends it.
@@ -6,6 +6,7 @@ head is read, and by the exchange's clock with the first attempt: no resend, and
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sealgate.core.clock import ServerClock
@@ -18,6 +19,9 @@ _KEPT = 1024  # contents
 _NEVER = (0, 0, 0)
 _MILLISECONDS = re.compile(r"[0-9]{1,9}")
 _ROUNDING_S = 0.003  # of timestamps, by which a window may end before its time
+PER_MS = {"ms": 1, "us": 1000}  # of nonces that are numbers, by their kind
+_RESERVED_MS = 10_000
+_LEAST_AHEAD_MS = 2_000  # of what is reserved: as long as a journal may take for the order
 _LOST = 10  # an order loses at most this part of its time to others that are equal
 
 
@@ -113,3 +117,62 @@ def begin_validity(valid_ms: int, since: float, alias: str, window_ms: int | Non
         detail = f"It is above keys.{alias}.recv_window_ms, {window_ms} ms."
         raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too long. {detail}")
     return Validity(valid_ms, since + valid_ms / 1000, window_ms)
+
+
+def next_nonce(kind: str, now_ms: int, last: int) -> int:
+    """Return a nonce that is above the last one of its key, by the time where that suffices."""
+    return max(now_ms * 1000 if kind == "us" else now_ms, last + 1)
+
+
+class Nonces:
+    """The nonces of one key: each is above those before it. `unique` makes a text that nobody made before.
+
+    They go by the exchange's time, so that they rise over a restart, too, unless that time was set back. For
+    that case a journal reserves them: a mark is kept that is ahead of all that are used, and the next start
+    begins above it. `place` is what they are kept by.
+    """
+
+    def __init__(self, kind: str, unique: Callable[[], str], place: str = "") -> None:
+        self.kind = kind
+        self.place = place
+        self.is_number = kind in PER_MS
+        self._per_ms = PER_MS.get(kind, 0)
+        self._unique = unique
+        self._last = 0
+        self._until = 0
+
+    def take(self, now_ms: int) -> bytes:
+        """Return the next one, empty where the venue has none."""
+        if self.kind == "none":
+            return b""
+        if self.kind == "uuid":
+            return self._unique().encode("ascii")
+        self._last = next_nonce(self.kind, now_ms, self._last)
+        return b"%d" % self._last
+
+    @property
+    def is_new(self) -> bool:
+        """Whether none was reserved since the start."""
+        return self._until == 0
+
+    def lacks(self, now_ms: int) -> bool:
+        """Whether more must be reserved before the next one is taken, or soon after."""
+        return next_nonce(self.kind, now_ms, self._last) + _LEAST_AHEAD_MS * self._per_ms > self._until
+
+    def wanted(self, now_ms: int) -> int:
+        """Return up to which number to reserve: by the time, and a little where they are ahead of it.
+
+        So restarts in quick succession do not carry them far away from the time.
+        """
+        least = next_nonce(self.kind, now_ms, self._last) + 2 * _LEAST_AHEAD_MS * self._per_ms
+        return max((now_ms + _RESERVED_MS) * self._per_ms, least)
+
+    def reserved(self, kept: int, until: int) -> None:
+        """Take in that they are reserved; those up to `kept`, the mark of an earlier run, may be used up."""
+        if self.is_new:
+            self._last = max(self._last, kept)
+        self._until = max(kept, until)
+
+    def ahead_s(self, nonce: int, now_ms: int) -> float:
+        """Return by how much a number is ahead of the time."""
+        return (nonce / self._per_ms - now_ms) / 1000

@@ -175,7 +175,7 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
         said = error_words(reply.status, reply.verdict.words, (read.api_key,))
         return blamed(area, f"a signed read was refused, {said}", causes_of(reply, read.facts))
     if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
-        fix = "write the address that it leads to as base_url: the gateway follows none"
+        fix = "write the address that it leads to as base_url: the gateway follows no redirects"
         return fail(area, f"the exchange redirects to another address ({reply.status})", fix)
     if not reply.body.lstrip().startswith((b"{", b"[")):
         return warn(
@@ -186,7 +186,7 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
         return warn(area, f"{read.facts.path} is answered without a key too, which proves nothing", fix)
     text = f"a signed read is accepted ({read.facts.method} {read.facts.path}, {read.facts.round_trip_ms} ms)"
     if read.facts.is_to_trade and read.facts.is_listed is None:
-        text += f"; whether it may trade, only the exchange's list tells ({area}.session)"
+        text += f"; only the exchange's list of keys shows whether it may trade ({area}.session)"
     return ok(area, text)
 
 

@@ -143,11 +143,11 @@ class Discovery:
     It sends only reads: one for the exchange's time, then signed ones, with a pause before each.
     """
 
-    def __init__(self, config: Config, errand: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
+    def __init__(self, config: Config, spec: ProbeSpec, environ: Mapping[str, str], system: System) -> None:
         self._config = config
-        self._errand = errand
+        self._spec = spec
         self._system = system
-        self._keys = build_candidates(config, errand.alias, environ)
+        self._keys = build_candidates(config, spec.alias, environ)
         venue = config.venue
         self.plan = make_plan(
             {way.secret_is for way, _ in self._keys},
@@ -169,7 +169,7 @@ class Discovery:
             if isinstance(step, SearchEnd):
                 yield step
                 return
-            await self._system.sleep(pause_s(heard, self._errand.spacing_s))
+            await self._system.sleep(pause_s(heard, self._spec.spacing_s))
             heard.append(await self._ask(upstream, step))
             yield heard[-1]
 
@@ -192,15 +192,15 @@ class Discovery:
         return None
 
     async def _ask(self, upstream: Upstream, probe: Probe) -> ProbeResult:
-        target = parse_target(self._errand.target(has_query=probe.has_query), self._config.upstream.prefix)
+        target = parse_target(self._spec.target(has_query=probe.has_query), self._config.upstream.prefix)
         body = _FALSE_BODY if probe.is_false else b""
         sealer = self._keys[probe.way, probe.target].sealer
         sent = self._system.now()
         # Some milliseconds back where the signature of now could be read in another encoding, too.
         stamps = itertools.count(self._clock.timestamp_ms(sent), -1)
-        tries = (sealer.sign(stamp, b"", self._errand.method, target, body) for stamp in stamps)
+        tries = (sealer.sign(stamp, b"", self._spec.method, target, body) for stamp in stamps)
         signed = next(one for one in tries if tells_encoding(probe.way.encoding, _signature(one)))
-        answer = await read(upstream, signed[1], signed[0], method=self._errand.method)
+        answer = await read(upstream, signed[1], signed[0], method=self._spec.method)
         if isinstance(answer, Failure):
             verdict = Verdict.UNREACHABLE if answer.is_unsent else Verdict.TROUBLE
             return ProbeResult(probe, verdict, answer.detail)
@@ -212,7 +212,7 @@ class Discovery:
 
     def _words(self, answer: Answer) -> str:
         return error_words(
-            answer.status, answer.verdict.words, (self._config.keys[self._errand.alias].api_key,)
+            answer.status, answer.verdict.words, (self._config.keys[self._spec.alias].api_key,)
         )
 
 

@@ -1,22 +1,22 @@
--- The table that the gateways of one key sit at: who is there, who leads, until when all pause.
+-- The gateways that share one key: which are there, which one leads, until when all pause.
 --
--- One visit of one gateway, as one atomic step on the clock of Redis: the clocks of the gateways differ.
+-- One heartbeat of one gateway, as one atomic step on the clock of Redis: the clocks of the gateways differ.
 -- All keys and channels carry the same {tag}, so that Redis Cluster keeps them on one node.
 --
--- KEYS[1]  hash: lead, lead_until, epoch, pause_until (times in µs), beat (the lead's last, JSON)
+-- KEYS[1]  hash: lead, lead_until, epoch, pause_until (times in µs), beat (the leader's last announcement, JSON)
 -- KEYS[2]  sorted set: members, by the end of their leases in µs
 -- ARGV[1]  now in µs; "" is the time of Redis (tests bring their own)
--- ARGV[2]  the visitor            ARGV[3]  the epoch that it knows, 0 for none
--- ARGV[4]  its lease in µs; 0 takes leave
--- ARGV[5]  the lead's lease in µs
+-- ARGV[2]  the gateway's name     ARGV[3]  the epoch that it knows, 0 for none
+-- ARGV[4]  its lease in µs; 0: it leaves
+-- ARGV[5]  the leader's lease in µs
 -- ARGV[6]  the rest of a pause that it knows, in µs
 -- ARGV[7]  the longest pause that there can be, in µs
--- ARGV[8]  a message for the lead, or ""
--- ARGV[9]  the lead's beat for all, or ""
--- ARGV[10…] pairs of member and message, from the lead
+-- ARGV[8]  a message for the leader, or ""
+-- ARGV[9]  the leader's announcement for all, or ""
+-- ARGV[10…] pairs of member and message, from the leader
 --
--- Returns {lead, epoch, rest of the pause in µs, members, beat, names of the members}: the beat only to a
--- visitor of another epoch, the names only to the lead.
+-- Returns {leader, epoch, rest of the pause in µs, number of members, announcement, names of the members}: the
+-- announcement only to a gateway of another epoch, the names only to the leader.
 
 local state, members = KEYS[1], KEYS[2]
 local me, known, lease = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -47,14 +47,14 @@ if lease == 0 then
   if lead == me then
     redis.call('HDEL', state, 'lead')
     lead = ''
-    -- Whoever hears it visits, and is the next lead.
+    -- The first gateway that sends a heartbeat after this is the next leader.
     tell('all', '{"epoch":' .. number(epoch + 1) .. '}')
   end
   return {lead, epoch, 0, redis.call('ZCARD', members), '', {}}
 end
 redis.call('ZADD', members, number(now + lease), me)
 
--- A lead that does not know its own epoch has lost all that it knew: it begins anew, as any other would.
+-- A leader that does not know its own epoch has lost all that it knew: it begins anew, as any other would.
 local lead_until = read('lead_until')
 local is_vacant = lead == '' or lead_until <= now or lead_until > now + tonumber(ARGV[5])
 if is_vacant or (lead == me and known ~= epoch) then
@@ -69,7 +69,7 @@ if lead == me then
   redis.call('HSET', state, 'lead_until', number(now + tonumber(ARGV[5])))
 end
 
--- A pause is never shortened, and everybody hears of it at once.
+-- A pause is never shortened, and all are told at once.
 local pause_until = read('pause_until')
 if pause_until > now + tonumber(ARGV[7]) then pause_until = 0 end
 if now + tonumber(ARGV[6]) > math.max(now, pause_until) then
@@ -87,7 +87,7 @@ if is_lead then
   for at = 10, #ARGV, 2 do tell(ARGV[at], ARGV[at + 1]) end
 end
 
--- What nobody visits any more is forgotten, once no pause and no limit can matter.
+-- What gets no heartbeat any more is forgotten, once no pause and no limit can matter.
 redis.call('PEXPIRE', state, 7200000)
 redis.call('PEXPIRE', members, 7200000)
 

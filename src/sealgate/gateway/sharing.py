@@ -18,9 +18,16 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.status import SharingStatus
+from sealgate.core.sharing.member import (
+    LEADER_LEASE_S,
+    MEMBER_LEASE_S,
+    Heartbeat,
+    HeartbeatReply,
+    Member,
+    TooMuchError,
+)
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import LONGEST_PAUSE_S, MessageError, reading, whole
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Seat, TooMuchError, Visit, VisitAnswer
+from sealgate.core.sharing.messages import LONGEST_PAUSE_S, MessageError, reading, whole
 from sealgate.gateway.keys.key import Secret
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.alarm import Alarm
@@ -36,11 +43,11 @@ _LONGEST_SLEEP_S = 1.0  # the loop's timers may not count suspend
 log = structlog.get_logger("sealgate.sharing")
 
 
-class Table:
-    """One gateway's place at the table of `tag`, a name that all gateways on the key derive alike.
+class RedisGroup:
+    """The gateways that share a key, as Redis knows them under `tag`; `me` is the name of this one.
 
-    Nothing here waits longer than `TIMEOUT_S` for Redis, and nothing is tried twice: who gets no answer goes
-    alone.
+    Nothing here waits longer than `TIMEOUT_S` for Redis, and nothing is tried twice: without an answer, a
+    gateway decides alone.
     """
 
     def __init__(self, url: str, tag: str, me: str) -> None:
@@ -53,7 +60,7 @@ class Table:
         """Connect and subscribe as long as the block lasts. Raises one of TROUBLE."""
         async with (
             self._client(TIMEOUT_S) as client,
-            self._client(None) as listener,  # who listens may hear nothing for long
+            self._client(None) as listener,  # a listener may receive nothing for long
             listener.pubsub() as pubsub,
         ):
             async with asyncio.timeout(2 * TIMEOUT_S):
@@ -72,7 +79,7 @@ class Table:
 
 
 class Session:
-    """An open connection: `visit`, and `listen` beside it."""
+    """An open connection: `heartbeat`, and `listen` beside it."""
 
     def __init__(self, client: Redis, pubsub: PubSub, name: str, me: str) -> None:
         self._script = client.register_script(SCRIPT)
@@ -80,42 +87,42 @@ class Session:
         self._name = name
         self._me = me
 
-    async def visit(self, visit: Visit) -> VisitAnswer:
-        """Make a visit. Raises one of TROUBLE, or MessageError."""
-        return await self._run(visit, MEMBER_LEASE_S)
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatReply:
+        """Send a heartbeat. Raises one of TROUBLE, or MessageError."""
+        return await self._run(heartbeat, MEMBER_LEASE_S)
 
     async def leave(self) -> None:
-        """Free the place at once, and the lead. Raises one of TROUBLE."""
-        await self._run(Visit(0), 0.0)
+        """Leave at once, as leader too. Raises one of TROUBLE."""
+        await self._run(Heartbeat(0), 0.0)
 
-    async def listen(self, heard: Callable[[bytes], None]) -> None:
+    async def listen(self, receive: Callable[[bytes], None]) -> None:
         """Pass on every message, until cancelled. Raises one of TROUBLE."""
         async for message in self._pubsub.listen():
             if message["type"] == "message":
-                heard(message["data"])
+                receive(message["data"])
 
-    async def _run(self, visit: Visit, lease_s: float) -> VisitAnswer:
+    async def _run(self, heartbeat: Heartbeat, lease_s: float) -> HeartbeatReply:
         keys = [self._name, f"{self._name}:members"]
         async with asyncio.timeout(TIMEOUT_S):
-            found = await self._script(keys=keys, args=arguments("", self._me, visit, lease_s))
+            found = await self._script(keys=keys, args=arguments("", self._me, heartbeat, lease_s))
         return read_answer(found)
 
 
-def arguments(now: str, me: str, visit: Visit, lease_s: float) -> list[str | int]:
+def arguments(now: str, me: str, heartbeat: Heartbeat, lease_s: float) -> list[str | int]:
     """Return the ARGV of sharing.lua; `now` is "" for the time of Redis."""
-    grants = [text for grant in visit.grants for text in grant]
-    spans_s = lease_s, LEAD_LEASE_S, visit.pause_s, LONGEST_PAUSE_S
+    grants = [text for grant in heartbeat.grants for text in grant]
+    spans_s = lease_s, LEADER_LEASE_S, heartbeat.pause_s, LONGEST_PAUSE_S
     spans_us = [round(span_s * _US) for span_s in spans_s]
-    return [now, me, visit.epoch, *spans_us, visit.note, visit.beat, *grants]
+    return [now, me, heartbeat.epoch, *spans_us, heartbeat.note, heartbeat.announcement, *grants]
 
 
-def read_answer(found: list[Any]) -> VisitAnswer:
+def read_answer(found: list[Any]) -> HeartbeatReply:
     """Return what sharing.lua returned. Raises MessageError for what it would not."""
     with reading():
-        lead, epoch, pause_us, replicas, beat, members = found
+        leader, epoch, pause_us, replicas, announcement, members = found
         names = tuple(member.decode() for member in members)
         numbers = whole(epoch), whole(pause_us) / _US, whole(replicas)
-        return VisitAnswer(lead.decode(), *numbers, beat.decode(), names)
+        return HeartbeatReply(leader.decode(), *numbers, announcement.decode(), names)
 
 
 def words(error: BaseException) -> str:
@@ -129,7 +136,7 @@ def words(error: BaseException) -> str:
 
 
 async def _subscribe(pubsub: PubSub, *channels: str) -> None:
-    """Return when it is certain that nothing said from now on is missed."""
+    """Return once no message is missed any more."""
     await pubsub.subscribe(*channels)
     for _ in channels:
         await pubsub.get_message(timeout=None)
@@ -138,16 +145,16 @@ async def _subscribe(pubsub: PubSub, *channels: str) -> None:
 class Sharer:
     """The `sharing` of a scheduler.
 
-    No request waits here. A visit to Redis takes all that there is to tell; what is new meanwhile goes with
-    the next one, so a slow Redis makes fewer visits and not a queue of them.
+    No request waits here. A heartbeat carries all that is new; what comes up meanwhile goes with the next,
+    so a slow Redis means fewer heartbeats, not a queue of them.
     """
 
     def __init__(
-        self, alias: str, seat: Seat, table: Table, scheduler: RateScheduler, system: System
+        self, alias: str, member: Member, group: RedisGroup, scheduler: RateScheduler, system: System
     ) -> None:
         self._alias = alias
-        self._seat = seat
-        self._table = table
+        self._member = member
+        self._group = group
         self._scheduler = scheduler
         self._system = system
         self._wake = asyncio.Event()
@@ -155,11 +162,11 @@ class Sharer:
         self._is_looking = False
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(self._loop, scheduler.go_on)
-        self._told: str | None = None
+        self._reported: str | None = None
 
     def changed(self) -> None:
-        """Let the seat take in what is new; once the scheduler has acted on it, see what is due."""
-        self._seat.catch_up(self._system.now())
+        """Let the member take in what is new; once the scheduler has acted on it, see what is due."""
+        self._member.catch_up(self._system.now())
         if not self._is_looking:
             self._is_looking = True
             self._loop.call_soon(self._look)
@@ -167,40 +174,42 @@ class Sharer:
     def _look(self) -> None:
         self._is_looking = False
         now = self._system.now()
-        if self._seat.is_behind:
+        if self._member.is_behind:
             self._scheduler.go_on()
-        if self._seat.visit_at(now) < self._sleeps_until:
+        if self._member.heartbeat_at(now) < self._sleeps_until:
             self._wake.set()
-        look_at = self._seat.look_at()
+        look_at = self._member.look_at()
         self._alarm.set(self._loop.time() + max(0.0, look_at - now) if look_at < math.inf else math.inf)
 
     def status(self) -> SharingStatus:
         """Return how many share, and whether that works."""
-        return self._seat.status()
+        return self._member.status()
 
     async def run(self) -> None:
-        """Share until cancelled; then take leave."""
+        """Share until cancelled; then leave."""
         try:
             while True:
                 await self._until_due()
                 try:
-                    await self._sit()
+                    await self._share()
                 except TROUBLE as error:
                     self._failed(words(error))
                 except TooMuchError:
                     self._failed("Redis holds more than gateways would write")
                 except MessageError:
-                    self._failed("what is in Redis makes no sense to this gateway")
+                    self._failed("what is in Redis cannot be understood")
         finally:
-            self._seat.failed("the gateway has stopped sharing", self._system.now())
+            self._member.failed("the gateway has stopped sharing", self._system.now())
             self._alarm.stop()
             self._scheduler.go_on()
 
-    async def _sit(self) -> None:
-        async with self._table.opened() as session:
+    async def _share(self) -> None:
+        async with self._group.opened() as session:
             _obey_cancellation()
             # No TaskGroup: where Redis fails while this is cancelled, that would forget the cancellation.
-            tasks = [asyncio.create_task(one) for one in (session.listen(self._heard), self._visit(session))]
+            tasks = [
+                asyncio.create_task(one) for one in (session.listen(self._receive), self._heartbeat(session))
+            ]
             try:
                 ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
                 for task in ended:
@@ -213,17 +222,17 @@ class Sharer:
             finally:
                 await _end(tasks)
 
-    async def _visit(self, session: Session) -> None:
+    async def _heartbeat(self, session: Session) -> None:
         while True:
-            answer = await session.visit(self._seat.visit(self._system.now()))
-            before = self._seat.status()
-            self._seat.visited(answer, self._system.now())
-            self._tell_of_success(before)
+            answer = await session.heartbeat(self._member.heartbeat(self._system.now()))
+            before = self._member.status()
+            self._member.acknowledged(answer, self._system.now())
+            self._report_success(before)
             self._scheduler.go_on()
             await self._until_due()
 
     async def _until_due(self) -> None:
-        while (delay_s := self._seat.visit_at(now := self._system.now()) - now) > 0:
+        while (delay_s := self._member.heartbeat_at(now := self._system.now()) - now) > 0:
             self._sleeps_until = now + delay_s
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
@@ -231,37 +240,37 @@ class Sharer:
                     await self._wake.wait()
         self._sleeps_until = -math.inf
 
-    def _heard(self, message: bytes) -> None:
+    def _receive(self, message: bytes) -> None:
         try:
-            self._seat.heard(message, self._system.now())
+            self._member.receive(message, self._system.now())
         except MessageError:
             fix = "run the same version in all gateways, and let nobody else write to this Redis"
             log.warning("limit_sharing_message_ignored", key=self._alias, fix=fix)
         self._scheduler.go_on()
 
     def _failed(self, why: str) -> None:
-        self._seat.failed(why, self._system.now())
+        self._member.failed(why, self._system.now())
         self._scheduler.go_on()
-        if why != self._told:
-            self._told = why
+        if why != self._reported:
+            self._reported = why
             log.warning(
                 "limit_sharing_degraded",
                 key=self._alias,
                 cause=why,
-                replicas=self._seat.replicas,
+                replicas=self._member.replicas,
                 meanwhile="this gateway uses a cautious part of the limit",
                 fix="check limits.redis and the Redis there; it is retried automatically",
             )
 
-    def _tell_of_success(self, before: SharingStatus) -> None:
-        status = self._seat.status()
-        if before.degraded is not None or before.is_lead != status.is_lead:
-            self._told = None
-            log.info("limit_shared", key=self._alias, replicas=status.replicas, leads=status.is_lead)
+    def _report_success(self, before: SharingStatus) -> None:
+        status = self._member.status()
+        if before.degraded is not None or before.is_leader != status.is_leader:
+            self._reported = None
+            log.info("limit_shared", key=self._alias, replicas=status.replicas, leads=status.is_leader)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel until it is heard: a call of redis-py that succeeds in the same moment forgets it."""
+    """Cancel until it is obeyed: a call of redis-py that succeeds in the same moment forgets it."""
     while pending := [task for task in tasks if not task.done()]:
         for task in pending:
             task.cancel()
@@ -280,10 +289,10 @@ def shared_scheduler(
 ) -> RateScheduler:
     """Return a scheduler whose limit is shared; `subject` is the exchange and the API key.
 
-    All gateways with the same subject meet at one table. Its name is a digest: Redis is told no API key.
+    All gateways with the same subject share one group. Its name is a digest, so that Redis sees no API key.
     """
     pacer = MemberPacer(settings, system.chance, system.request_id())
     scheduler = RateScheduler(pacer, system)
-    table = Table(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], pacer.name)
-    scheduler.sharing = Sharer(alias, Seat(pacer, system.chance), table, scheduler, system)
+    group = RedisGroup(url.reveal(), hashlib.sha256(subject.encode()).hexdigest()[:32], pacer.name)
+    scheduler.sharing = Sharer(alias, Member(pacer, system.chance), group, scheduler, system)
     return scheduler

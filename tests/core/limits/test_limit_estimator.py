@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import count
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from sealgate.core.limits import Limit, LimitEstimator
 from sealgate.core.limits.claims import Claim
 from sealgate.core.limits.quotas import Quota
+from sealgate.core.limits.round_trips import RoundTrips
+from sealgate.core.limits.throttle import ThrottleEvent
 from sealgate.core.routes import Lane
 
 TRIP_S = 0.002
@@ -364,3 +367,177 @@ def test_what_was_kept_and_is_twice_the_limit_is_left_at_the_first_refusals() ->
     bots.estimator.believe([Limit(20, 1.0, 20.0, 20.0, seen=3)])
     assert bots.share(10.0, 20.0, 60.0) > 0.9
     assert bots.refused <= 8
+
+
+def test_the_spread_leaves_out_the_slowest() -> None:
+    trips = RoundTrips()
+    assert trips.spread_s == 0.005
+    for index in range(20):
+        trips.add(5.0 if index == 7 else 0.040 + 0.001 * (index % 10))
+    assert trips.spread_s == pytest.approx(0.009)
+
+
+def test_the_spread_follows_a_change() -> None:
+    trips = RoundTrips()
+    for seconds in [0.1, 0.2] * 30 + [0.04] * 60:
+        trips.add(seconds)
+    assert trips.spread_s == 0.0
+
+
+def test_waits_that_are_stated_in_whole_seconds_are_intersected() -> None:
+    event = ThrottleEvent(10.0, 10.01, is_read=True, tried=None)
+    event.refused(10.0, 1.0, 3.0, 1.0)
+    event.refused(10.6, 1.0, 3.0, 1.0)
+    assert (event.earliest, event.latest) == (12.6, 13.0)
+    event.ended(12.8)
+    assert (event.earliest, event.latest, event.wait_s) == (12.6, 12.8, 12.6 - 10.0)
+
+
+def test_what_may_have_overtaken_the_first_belongs_before_it() -> None:
+    event = ThrottleEvent(10.0, 10.02, is_read=True, tried=None)
+    event.refused(10.01, 1.0, None, 1.0)
+    assert event.refused_at == 10.01
+
+
+def test_without_a_stated_wait_the_last_refusal_is_the_earliest() -> None:
+    event = ThrottleEvent(10.0, 10.0, is_read=True, tried=None)
+    event.refused(10.0, 1.0, None, 1.0)
+    event.refused(11.0, 1.0, None, 1.0)
+    assert (event.earliest, event.latest) == (11.0, math.inf)
+    event.ended(12.0)
+    assert event.ended_at == 11.5
+
+
+def test_a_refusal_after_the_stated_end_begins_a_new_interval() -> None:
+    event = ThrottleEvent(10.0, 10.0, is_read=True, tried=None)
+    event.refused(10.0, 1.0, 1.0, 0.0)
+    event.refused(11.5, 1.0, 2.0, 0.0)
+    assert (event.earliest, event.latest) == (13.5, 13.5)
+
+
+def test_two_waits_that_cannot_both_be_true_say_nothing() -> None:
+    event = ThrottleEvent(10.0, 10.0, is_read=True, tried=None)
+    event.refused(10.0, 1.0, 5.0, 0.0)
+    event.refused(10.0, 1.0, 5.4, 0.0)
+    assert event.latest == 15.0
+    event.refused(10.1, 1.0, 9.0, 0.0)
+    event.refused(10.2, 1.0, 5.0, 0.0)
+    event.ended(19.0)
+    assert event.is_lie
+    assert (event.earliest, event.latest) == (10.2, 19.0)
+
+
+CAP_TRIP_S = 0.1
+
+
+@dataclass
+class Crowd:
+    """`bots` that each have one request in flight or waiting, at a limiter that grants `cap` at a time."""
+
+    bots: int
+    cap: int
+    estimator: LimitEstimator = field(default_factory=LimitEstimator)
+    now: float = 0.0
+    refused: int = 0
+    accepted: int = 0
+    flying: list[tuple[float, int, Claim, float, bool, bool]] = field(default_factory=list)
+    ids: count = field(default_factory=count)  # type: ignore[type-arg]
+    paused_until: float = 0.0
+    is_paced: bool = False
+
+    def run(self, until: float) -> None:
+        """Send whatever may go."""
+        while self.now < until:
+            while len(self.flying) < self.bots and self.now >= self.paused_until:
+                number = next(self.ids)
+                claim = Claim(str(number), "a", Lane.READ, 1e9, is_read=True)
+                is_scout = self.estimator.needs_scout
+                if is_scout and self.flying:
+                    break
+                if self.estimator.ready_at(claim, self.now, is_paced=self.is_paced) > self.now:
+                    self.is_paced = True
+                    break
+                self.estimator.took(claim, self.now, is_paced=self.is_paced)
+                running = sum(one[4] for one in self.flying)
+                flight = (self.now + CAP_TRIP_S, number, claim, self.now, running < self.cap, is_scout)
+                heappush(self.flying, flight)
+            self.now += 0.01
+            while self.flying and self.flying[0][0] <= self.now:
+                _, _, claim, sent_at, is_accepted, is_scout = heappop(self.flying)
+                if is_accepted:
+                    self.accepted += 1
+                    self.estimator.accepted(claim, sent_at, self.now, is_scout=is_scout)
+                else:
+                    self.refused += 1
+                    self.paused_until = self.now + 1.0
+                    self.estimator.refused(claim, sent_at, self.paused_until, 1.0, 1.0)
+
+
+def test_a_cap_is_found_by_how_many_are_in_flight_at_a_refusal() -> None:
+    crowd = Crowd(12, 5)
+    crowd.run(60.0)
+    assert crowd.estimator.at_a_time == 5
+    assert crowd.estimator.limits == []
+    assert crowd.accepted > 0.9 * 5 * 60 / (CAP_TRIP_S + 0.01)
+
+
+def test_a_cap_that_holds_for_long_is_tried_one_higher() -> None:
+    crowd = Crowd(12, 5)
+    crowd.run(60.0)
+    crowd.cap = 7
+    crowd.run(800.0)
+    assert crowd.estimator.at_a_time == 7
+
+
+def test_a_cap_that_falls_is_followed() -> None:
+    crowd = Crowd(12, 8)
+    crowd.run(60.0)
+    crowd.cap = 5
+    crowd.run(120.0)
+    assert crowd.estimator.at_a_time == 5
+
+
+def test_requests_that_were_accepted_beside_many_more_refute_a_cap() -> None:
+    crowd = Crowd(20, 20)
+    crowd.run(2.0)
+    for _ in range(3):
+        crowd.bots, crowd.cap = 20, 20
+        crowd.run(crowd.now + 5.0)
+        crowd.bots, crowd.cap = 6, 5
+        crowd.run(crowd.now + 0.2)
+    assert crowd.estimator.at_a_time is None
+
+
+def test_a_cap_stands_beside_no_window_and_a_free_place_lets_the_next_go() -> None:
+    estimator = LimitEstimator()
+    estimator.believe([], at_a_time=1)
+    first, second = (Claim(name, "a", Lane.READ, 1e9, is_read=True) for name in "ab")
+    estimator.took(first, 0.0, is_paced=False)
+    assert estimator.ready_at(second, 0.0, is_paced=False) == float("inf")
+    estimator.accepted(first, 0.0, 0.1, is_scout=False)
+    assert estimator.ready_at(second, 0.1, is_paced=False) == 0.1
+
+
+def test_whatever_was_sent_a_moment_after_a_refused_request_may_have_arrived_before() -> None:
+    estimator = LimitEstimator()
+    claims = [Claim(name, "a", Lane.READ, 1e9, is_read=True) for name in "abcdefg"]
+    for at, claim in zip((0.0, 0.0, 0.0, 0.0, 0.0, 0.001, 0.05), claims, strict=True):
+        estimator.took(claim, at, is_paced=False)
+    estimator.refused(claims[4], 0.0, 1.0, 1.0, 1.0)
+    for claim in [*claims[:4], *claims[5:]]:
+        estimator.accepted(claim, 0.0, 0.1, is_scout=False)
+    scout = Claim("s", "a", Lane.READ, 1e9, is_read=True)
+    estimator.took(scout, 1.1, is_paced=False)
+    estimator.accepted(scout, 1.1, 1.2, is_scout=True)
+    assert estimator.at_a_time == 5
+
+
+def test_a_published_limit_leaves_no_room_for_guesses_about_others() -> None:
+    """A class that no published limit counts was refused: that is nothing to learn from."""
+    estimator, read = LimitEstimator((Quota(10, 1.0),)), Claim("1", "a", Lane.READ, 1e9, is_read=True)
+    estimator.limits[0].weights = (0.0, 1.0)
+    estimator.took(read, 0.0, is_paced=False)
+    estimator.refused(read, 0.0, 1.0, 1.0, 0.0)
+    estimator.took(read, 1.0, is_paced=True)
+    estimator.accepted(read, 1.0, 1.1, is_scout=True)
+    assert [(limit.n, limit.low) for limit in estimator.limits] == [(10, 10.0)]

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.limits.test_memory import kept
+from core.limits.test_status import kept
 from sealgate.core.limits import OTHERS, READS, Limit
-from sealgate.core.limits.claims import Claim, Fate, LimitReply
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
@@ -40,6 +40,12 @@ class Desk:
         claims = [self.claim(lane, give_up_at=give_up_at) for _ in range(count)]
         assert [self.pacer.enter(claim, now) for claim in claims] == [None] * count
         return claims
+
+    def refused(self, now: float, give_up_at: float = 1e12) -> Refused:
+        """Return why the next one is not taken."""
+        refused = self.pacer.enter(self.claim(give_up_at=give_up_at), now)
+        assert refused is not None
+        return refused
 
     def go(self, now: float) -> list[Claim]:
         return list(self.pacer.release(now).go)
@@ -149,8 +155,7 @@ def test_an_answer_from_before_the_pause_does_not_end_it() -> None:
 
 def test_who_cannot_wait_for_the_end_of_the_pause_is_told_at_once() -> None:
     desk = Desk().paused(60.0)
-    refused = desk.pacer.enter(desk.claim(give_up_at=30.0), 0.0)
-    assert refused is not None
+    refused = desk.refused(0.0, 30.0)
     assert refused.slug == "rate_limited"
     assert refused.retry_after_s == pytest.approx(60.0, abs=0.01)
 
@@ -160,8 +165,7 @@ def test_who_can_wait_just_as_long_is_taken() -> None:
     assert desk.pacer.enter(desk.claim(give_up_at=desk.pacer.paused_until), 0.0) is None
     desk = Desk(Quota(10, 10))
     desk.send(0.0, 40)
-    refused = desk.pacer.enter(desk.claim(give_up_at=5.0), 0.0)
-    assert refused is not None
+    refused = desk.refused(0.0, 5.0)
     assert refused.retry_after_s is not None
     assert desk.pacer.enter(desk.claim(give_up_at=refused.retry_after_s), 0.0) is None
 
@@ -179,9 +183,7 @@ def test_a_pause_that_comes_refuses_those_who_wait_already() -> None:
 def test_who_cannot_wait_in_line_is_told_at_once() -> None:
     desk = Desk(Quota(10, 10))
     desk.send(0.0, 40)
-    refused = desk.pacer.enter(desk.claim(give_up_at=5.0), 0.0)
-    assert refused is not None
-    assert refused.slug == "deadline_exceeded"
+    assert desk.refused(0.0, 5.0).slug == "deadline_exceeded"
 
 
 def test_who_waited_too_long_is_told() -> None:
@@ -198,9 +200,7 @@ def test_the_line_is_bounded() -> None:
     desk = Desk(Quota(1, 1), queue=3)
     desk.send(0.0, 1)
     desk.enter(0.0, 3)
-    refused = desk.pacer.enter(desk.claim(), 0.0)
-    assert refused is not None
-    assert refused.slug == "queue_full"
+    assert desk.refused(0.0).slug == "queue_full"
 
 
 def test_a_bot_that_leaves_leaves_no_trace() -> None:
@@ -304,8 +304,7 @@ def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     (refused,) = desk.pacer.release(0.3).refused
     assert (refused.claim, refused.slug) == (waiting, "rate_limited")
     assert refused.retry_after_s == pytest.approx(9.8)
-    at_once = desk.pacer.enter(desk.claim(give_up_at=9.0), 0.4)
-    assert at_once is not None
+    at_once = desk.refused(0.4, 9.0)
     assert at_once.slug == "rate_limited"
     assert at_once.retry_after_s == pytest.approx(9.7)
     assert desk.pacer.enter(desk.claim(give_up_at=11.0), 0.4) is None
@@ -475,17 +474,11 @@ def test_the_end_of_a_pause_and_of_a_scout_leave_the_limit_in_force() -> None:
     assert desk.go(12.1) == []
 
 
-def test_a_thousand_may_wait_unless_told_otherwise() -> None:
-    assert PacerSettings() == PacerSettings(1000, ())
-
-
 def test_a_read_waits_for_reads_only_where_they_count_apart() -> None:
     desk = apart()
     desk.enter(0.0, 300)
     assert desk.pacer.enter(desk.claim(Lane.READ, give_up_at=2.0), 0.0) is None
-    refused = desk.pacer.enter(desk.claim(give_up_at=2.0), 0.0)
-    assert refused is not None
-    assert refused.slug == "deadline_exceeded"
+    assert desk.refused(0.0, 2.0).slug == "deadline_exceeded"
 
 
 def test_who_comes_when_those_who_waited_have_left_is_not_paced() -> None:
@@ -502,9 +495,7 @@ def test_other_settings_leave_a_pause_and_the_line_as_they_are() -> None:
     desk.enter(0.5, 2)
     desk.pacer.adopt(PacerSettings(2, (Quota(1, 1),)))
     assert desk.pacer.is_paused(0.6)
-    refused = desk.pacer.enter(desk.claim(), 0.6)
-    assert refused is not None
-    assert refused.slug == "queue_full"
+    assert desk.refused(0.6).slug == "queue_full"
     assert len(desk.go(2.01)) == 1
     assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(1, 1)]
 

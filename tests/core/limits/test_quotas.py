@@ -61,7 +61,7 @@ def test_fields_say_what_they_say(fields: dict[str, str], expected: tuple[Quota,
 NAMES = ["ratelimit", "ratelimit-policy", "ratelimit-remaining", "ratelimit-reset", "x-ratelimit-reset"]
 
 
-@given(st.dictionaries(st.sampled_from(NAMES), st.text()))
+@given(st.dictionaries(st.sampled_from(NAMES), st.text('"a;=,rqtw019.-e ', max_size=40)))
 def test_no_field_breaks_the_parser(fields: dict[str, str]) -> None:
     for quota in parse_quota_fields(fields, NOW):
         assert quota.n > 0

@@ -2,16 +2,16 @@
 
 import pytest
 
-from core.limits.test_memory import kept
+from core.limits.test_status import kept
 from sealgate.core.limits import Limit
 from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Release
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import LimitStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.lead import Lead
+from sealgate.core.sharing.leader import Leader
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import Declined, Grant, Note, Over, SharedLimit
+from sealgate.core.sharing.messages import Completion, Declined, Grant, Note, SharedLimit
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 SHOWN = LimitStatus(
@@ -51,7 +51,7 @@ def test_who_waits_goes_when_granted_and_not_before(pacer: MemberPacer) -> None:
     assert granted(pacer, "a", "never heard of") == [a]
 
 
-def test_who_leaves_before_the_lead_has_heard_of_it_is_not_mentioned(pacer: MemberPacer) -> None:
+def test_who_leaves_before_the_leader_has_heard_of_it_is_not_mentioned(pacer: MemberPacer) -> None:
     a, b = waiting(pacer, "a", "b")
     pacer.leave(a)
     assert pacer.outbox.take() == Note(waits=[b])
@@ -61,7 +61,7 @@ def test_who_leaves_before_the_lead_has_heard_of_it_is_not_mentioned(pacer: Memb
 
 
 @pytest.mark.parametrize("names", [("1",), ("1", "2")], ids=["one is granted", "both are granted at once"])
-def test_reads_that_are_alike_go_as_one_and_the_lead_gets_the_other_place_back(
+def test_reads_that_are_alike_go_as_one_and_the_leader_gets_the_other_place_back(
     pacer: MemberPacer, names: tuple[str, ...]
 ) -> None:
     one, other = (Claim(name, "bot", Lane.READ, 9.0, is_read=True, alike="positions") for name in "12")
@@ -119,7 +119,7 @@ def test_a_grant_that_comes_twice_is_not_given_back_while_the_first_is_under_way
     assert pacer.outbox.take() == Note()
 
 
-def test_what_the_lead_declines_is_refused_here_with_its_reason(pacer: MemberPacer) -> None:
+def test_what_the_leader_declines_is_refused_here_with_its_reason(pacer: MemberPacer) -> None:
     a, _ = waiting(pacer, "a", "b")
     pacer.outbox.take()
     declined = Declined("a", "deadline_exceeded", "The queue is too long.", 2.0)
@@ -138,7 +138,7 @@ def test_a_late_first_byte_is_told(pacer: MemberPacer) -> None:
     pacer.answered(b, 1.1, ACCEPTED)
     note = pacer.outbox.take()
     assert note.sent == [("b", 1.006)]
-    assert note.over == [Over("b", ACCEPTED, 1.006, 1.1)]
+    assert note.completed == [Completion("b", ACCEPTED, 1.006, 1.1)]
 
 
 def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(pacer: MemberPacer) -> None:
@@ -150,7 +150,7 @@ def test_a_credit_lets_one_go_at_once_and_is_told_as_sent(pacer: MemberPacer) ->
     pacer.answered(claim(), 0.2, ACCEPTED)
     note = pacer.outbox.take()
     assert note.sent == [("+1", 0.1)]
-    assert note.over == [Over("+1", ACCEPTED, 0.1, 0.2)]
+    assert note.completed == [Completion("+1", ACCEPTED, 0.1, 0.2)]
 
 
 def test_with_credits_enough_at_hand_it_asks_for_none(pacer: MemberPacer) -> None:
@@ -218,7 +218,7 @@ def test_who_cannot_be_served_in_time_by_its_part_is_refused_and_not_told(pacer:
 @pytest.mark.parametrize(
     ("name", "fate", "due_at"),
     [
-        pytest.param("a", Fate.ACCEPTED, 0.2, id="one that the lead let go: now, it may hold others up"),
+        pytest.param("a", Fate.ACCEPTED, 0.2, id="one that the leader let go: now, it may hold others up"),
         pytest.param("+1", Fate.ACCEPTED, 0.21, id="one on credit: in company"),
         pytest.param("+1", Fate.LOST, 0.21, id="one on credit that is lost: in company"),
         pytest.param("+1", Fate.LIMITED, 0.2, id="a 429: now"),
@@ -283,7 +283,7 @@ def test_what_is_granted_just_before_the_end_of_a_pause_waits_for_it(pacer: Memb
     assert list(pacer.release(5.0).go) == [a]
 
 
-def test_what_was_sent_under_another_lead_is_not_told_to_this_one(pacer: MemberPacer) -> None:
+def test_what_was_sent_under_another_leader_is_not_told_to_this_one(pacer: MemberPacer) -> None:
     [a] = waiting(pacer, "a")
     granted(pacer, "a")
     pacer.share(1.0)
@@ -295,7 +295,7 @@ def test_what_was_sent_under_another_lead_is_not_told_to_this_one(pacer: MemberP
     assert pacer.outbox.take() == Note()
 
 
-def test_who_waits_is_told_to_a_new_lead(pacer: MemberPacer) -> None:
+def test_who_waits_is_told_to_a_new_leader(pacer: MemberPacer) -> None:
     claims = waiting(pacer, "a", "b")
     pacer.share(1.0)
     assert pacer.outbox.take().waits == claims
@@ -307,7 +307,7 @@ def test_alone_it_goes_by_a_careful_part_and_says_so(pacer: MemberPacer) -> None
     pacer.go_alone(0.0)
     [limit] = pacer.status(0.0).limits
     assert limit.n == 4.0
-    assert limit.words == "4 per 1 s, never refused yet, the part of one gateway while they cannot share"
+    assert limit.words == "4 per 1 s, never refused yet, this gateway's part while sharing fails"
     went = [pacer.goes_at_once(claim(str(number)), 0.0) for number in range(6)]
     assert went == [True] * 4 + [False] * 2
     pacer.leave(claim("0"))
@@ -336,7 +336,7 @@ def test_back_from_being_alone_it_tells_only_what_it_sent_meanwhile(pacer: Membe
     assert sum(cost for _, cost in pacer.outbox.take().spent) == 2.0
 
 
-def test_what_was_sent_before_there_was_a_lead_is_told() -> None:
+def test_what_was_sent_before_there_was_a_leader_is_told() -> None:
     pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
     pacer.go_alone(0.0)
     assert pacer.goes_at_once(claim(), 0.0)
@@ -353,7 +353,7 @@ def test_who_waits_when_it_goes_alone_goes_at_an_even_pace(pacer: MemberPacer) -
     assert release.look_again_at == pytest.approx(1.2, abs=0.05)
 
 
-def test_what_the_journal_kept_is_where_a_lead_starts() -> None:
+def test_what_the_journal_kept_is_where_a_leader_starts() -> None:
     pacer = MemberPacer(PacerSettings(), lambda: 0.5, "me")
     pacer.restore([], 0.0)
     assert pacer.known() == []
@@ -412,7 +412,7 @@ def test_what_was_spent_is_told_in_parts(
     assert pacer.outbox.take().spent == spent
 
 
-def test_who_was_asked_for_under_another_lead_is_let_go_by_this_one_only(pacer: MemberPacer) -> None:
+def test_who_was_asked_for_under_another_leader_is_let_go_by_this_one_only(pacer: MemberPacer) -> None:
     [a] = waiting(pacer, "a")
     pacer.take_grant(Grant(go=["a"], credits=["+1"]), 0.0)
     pacer.share(0.1)
@@ -421,7 +421,7 @@ def test_who_was_asked_for_under_another_lead_is_let_go_by_this_one_only(pacer: 
     assert granted(pacer, "a", now=0.2) == [a]
 
 
-def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPacer) -> None:
+def test_what_was_to_be_told_to_a_leader_that_is_lost_is_dropped(pacer: MemberPacer) -> None:
     a, b, c = waiting(pacer, "a", "b", "c")
     granted(pacer, "a")
     pacer.take_grant(Grant(credits=["+1"]), 0.0)
@@ -437,7 +437,7 @@ def test_what_was_to_be_told_to_a_lead_that_is_lost_is_dropped(pacer: MemberPace
 
 
 def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
-    """A member keeps its share of what the lead knows; alone it goes by what is published."""
+    """A member keeps its share of what the leader knows; alone it goes by what is published."""
     pacer.know(SharedLimit((Limit(10.0, 1.0, 10.0),), replicas=2))
     share = pacer.own.limits
     settings = PacerSettings(1, (Quota(20, 1),))
@@ -450,14 +450,14 @@ def test_other_settings_are_the_leads_to_go_by(pacer: MemberPacer) -> None:
     assert [limit.n for limit in alone.own.limits] == [20.0]
 
 
-def test_the_lead_takes_them_over_without_a_bound_of_its_line(pacer: MemberPacer) -> None:
-    pacer.lead = Lead(PacerSettings(), lambda: 0.5, [], 0.0)
+def test_the_leader_takes_them_over_without_a_bound_of_its_line(pacer: MemberPacer) -> None:
+    pacer.leader = Leader(PacerSettings(), lambda: 0.5, [], 0.0)
     pacer.adopt(PacerSettings(1, (Quota(20, 1),)))
-    assert [limit.n for limit in pacer.lead.pacer.limits] == [20.0]
-    assert pacer.lead.pacer.settings.queue > 1_000_000
+    assert [limit.n for limit in pacer.leader.pacer.limits] == [20.0]
+    assert pacer.leader.pacer.settings.queue > 1_000_000
 
 
-def test_of_one_serial_one_is_under_way_whatever_the_lead_grants(pacer: MemberPacer) -> None:
+def test_of_one_serial_one_is_under_way_whatever_the_leader_grants(pacer: MemberPacer) -> None:
     lanes = {"a": Lane.ORDER, "b": Lane.ORDER, "c": Lane.CANCEL}
     a, b, c = (Claim(name, "bot", lane, 1000.0, serial="k") for name, lane in lanes.items())
     for one in (a, b):

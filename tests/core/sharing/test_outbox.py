@@ -8,9 +8,9 @@ import pytest
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.member_pacer import Outbox
-from sealgate.core.sharing.notes import Note, Over
+from sealgate.core.sharing.messages import Completion, Note
 
-OVER = Over("x", LimitReply(Fate.ACCEPTED), 0.5, 1.0)
+OVER = Completion("x", LimitReply(Fate.ACCEPTED), 0.5, 1.0)
 CLAIM = Claim("x", "bot", Lane.ORDER, 9.0)
 
 
@@ -22,8 +22,8 @@ CLAIM = Claim("x", "bot", Lane.ORDER, 9.0)
         pytest.param(lambda box: box.gone("x"), -math.inf, id="who is gone: at once"),
         pytest.param(lambda box: box.sent("x", 1.0), 1.01, id="what was sent: in company"),
         pytest.param(lambda box: box.wants(3, 1.0), 1.01, id="a wish: in company"),
-        pytest.param(lambda box: box.over(OVER, 1.0, is_urgent=True), 1.0, id="an urgent answer: now"),
-        pytest.param(lambda box: box.over(OVER, 1.0, is_urgent=False), 1.01, id="an answer: in company"),
+        pytest.param(lambda box: box.completed(OVER, 1.0, is_urgent=True), 1.0, id="an urgent answer: now"),
+        pytest.param(lambda box: box.completed(OVER, 1.0, is_urgent=False), 1.01, id="an answer: in company"),
     ],
 )
 def test_when_a_note_is_due(tell: Callable[[Outbox], None], due_at: float) -> None:

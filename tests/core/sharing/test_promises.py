@@ -22,9 +22,9 @@ from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.lead import Lead
+from sealgate.core.sharing.leader import Leader
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import Grant, Note, Over, SharedLimit
+from sealgate.core.sharing.messages import Completion, Grant, Note, SharedLimit
 
 # Coarse, so that deadlines, pauses and grants often meet in the same moment.
 times = st.sampled_from([0.0, 0.02, 0.5, 1.0, 2.0, 5.0])
@@ -193,59 +193,59 @@ class PacerPromises(RuleBasedStateMachine):
 
 
 class MemberPromises(PacerPromises):
-    """The same beside a lead: messages come late, in any order or never, and leads come and go."""
+    """The same beside a leader: messages come late, in any order or never, and leads come and go."""
 
     pacer: MemberPacer
 
     def made(self) -> MemberPacer:
-        self.lead = self.new_lead()
+        self.leader = self.new_leader()
         self.grants: list[Grant] = []
         pacer = MemberPacer(PacerSettings(queue=6), lambda: 0.5, "me")
         pacer.share(self.now)
         return pacer
 
     def account(self, claim: Claim) -> None:
-        """Leave lanes to the lead, which sees those of all gateways."""
+        """Leave lanes to the leader, which sees those of all gateways."""
 
     def in_quiet(self, _: Claim) -> float:
-        """Expect nothing: when it goes is the lead's to say."""
+        """Expect nothing: when it goes is the leader's to say."""
         return self.now
 
-    def new_lead(self) -> Lead:
-        return Lead(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0, 2.0)], self.now)
+    def new_leader(self) -> Leader:
+        return Leader(PacerSettings(), lambda: 0.5, [Limit(2.0, 1.0, 2.0)], self.now)
 
     @rule(replicas=st.integers(1, 3), leads=st.booleans())
-    def a_lead_begins(self, replicas: int, leads: bool) -> None:
-        self.lead = self.new_lead()
+    def a_leader_begins(self, replicas: int, leads: bool) -> None:
+        self.leader = self.new_leader()
         self.grants.clear()
         self.pacer.know(SharedLimit((Limit(2.0, 1.0, 2.0),), replicas=replicas))
-        self.pacer.lead = self.lead if leads else None
+        self.pacer.leader = self.leader if leads else None
         self.pacer.share(self.now)
         self.obey()
 
     @rule()
     def redis_goes_away(self) -> None:
         self.pacer.go_alone(self.now)
-        self.pacer.lead = None
+        self.pacer.leader = None
         self.obey()
 
     @precondition(lambda self: self.pacer.is_shared)
     @rule()
-    def the_lead_hears_and_answers(self) -> None:
+    def the_leader_hears_and_answers(self) -> None:
         self.pacer.return_credits(self.now)
-        self.lead.hear("me", self.pacer.outbox.take(), self.now)
-        self.lead.advance(self.now)
-        self.grants.append(self.lead.take_grant("me"))
+        self.leader.receive("me", self.pacer.outbox.take(), self.now)
+        self.leader.advance(self.now)
+        self.grants.append(self.leader.take_grant("me"))
 
     @rule()
-    def others_wait_at_the_lead(self) -> None:
+    def others_wait_at_the_leader(self) -> None:
         self.count += 1
         claim = Claim(f"other{self.count}", "other", Lane.ORDER, self.now + 5.0)
-        self.lead.hear("other", Note(waits=[claim]), self.now)
-        self.lead.advance(self.now)
-        for name in self.lead.take_grant("other").go:
-            over = Over(name, LimitReply(Fate.ACCEPTED), self.now, self.now)
-            self.lead.hear("other", Note(over=[over]), self.now)
+        self.leader.receive("other", Note(waits=[claim]), self.now)
+        self.leader.advance(self.now)
+        for name in self.leader.take_grant("other").go:
+            over = Completion(name, LimitReply(Fate.ACCEPTED), self.now, self.now)
+            self.leader.receive("other", Note(completed=[over]), self.now)
 
     @precondition(lambda self: self.pacer.is_shared and self.grants)
     @rule(number=which, arrives=st.booleans())
@@ -274,13 +274,13 @@ class MemberPromises(PacerPromises):
         super().teardown()
         if self.pacer.is_shared:
             for _ in range(2):  # credits that were granted meanwhile go back
-                self.the_lead_hears_and_answers()
+                self.the_leader_hears_and_answers()
                 for grant in self.grants:
                     self.pacer.take_grant(grant, self.now)
                 self.grants.clear()
                 self.now += 100.0
                 self.obey()
-            assert self.lead.pacer.status(self.now).waiting.keys() <= {(Lane.ORDER, "other")}
+            assert self.leader.pacer.status(self.now).waiting.keys() <= {(Lane.ORDER, "other")}
 
 
 def _picked(claims: dict[str, Claim], number: int) -> Claim:

@@ -39,19 +39,6 @@ async def made() -> tuple[Flow, Transport]:
     return connection, transport
 
 
-async def test_it_is_read_unless_somebody_holds_it(made: tuple[Flow, Transport]) -> None:
-    connection, transport = made
-    connection.hold("one")
-    connection.hold("another")
-    connection.hold("one")
-    assert (connection.is_read, transport.is_read) == (False, False)
-    connection.let_go("one")
-    assert (connection.is_read, transport.is_read) == (False, False)
-    connection.let_go("nobody")
-    connection.let_go("another")
-    assert (connection.is_read, transport.is_read) == (True, True)
-
-
 async def test_a_transport_that_closes_cannot_be_held(made: tuple[Flow, Transport]) -> None:
     connection, transport = made
     transport.is_closing_already = True
@@ -71,43 +58,6 @@ async def test_a_writer_waits_while_the_other_end_does_not_read(made: tuple[Flow
     assert (first.done(), gone.cancelled(), last.done()) == (False, True, False)
     connection.resume_writing()
     await asyncio.gather(first, last)
-
-
-async def test_a_writer_that_waits_learns_of_the_end(made: tuple[Flow, Transport]) -> None:
-    connection, _ = made
-    connection.pause_writing()
-    waiting = asyncio.ensure_future(connection.drain())
-    await turn_of_the_loop()
-    connection.connection_lost(None)
-    assert connection.transport is None
-    with pytest.raises(ConnectionResetError):
-        await waiting
-    with pytest.raises(ConnectionResetError):
-        await connection.drain()
-
-
-async def test_a_body_is_read_as_it_comes(made: tuple[Flow, Transport]) -> None:
-    body = Body(made[0])
-    body.feed(b"a")
-    body.feed(b"b")
-    assert (await body.read(), body.is_whole) == (b"ab", False)
-    reading = asyncio.ensure_future(body.read())
-    await turn_of_the_loop()
-    assert not reading.done()
-    body.feed(b"c")
-    assert await reading == b"c"
-    ending = asyncio.ensure_future(body.read())
-    await turn_of_the_loop()
-    body.end()
-    assert await ending == await body.read() == b""
-    assert body.is_read
-
-
-@pytest.mark.parametrize("whole", [b"", b"abc"])
-async def test_a_body_that_came_whole(made: tuple[Flow, Transport], whole: bytes) -> None:
-    body = Body(made[0], whole)
-    assert (body.is_whole, body.is_read) == (True, not whole)
-    assert (body.take(), body.is_read, await body.read()) == (whole, True, b"")
 
 
 async def test_a_body_that_nobody_reads_holds_its_connection(made: tuple[Flow, Transport]) -> None:
@@ -134,18 +84,3 @@ async def test_a_body_that_fails_gives_what_came_before(made: tuple[Flow, Transp
     for _ in range(2):
         with pytest.raises(ConnectionResetError, match="first"):
             await body.read()
-
-
-async def test_a_reader_that_waits_learns_of_the_failure(made: tuple[Flow, Transport]) -> None:
-    body = Body(made[0])
-    reading = asyncio.ensure_future(body.read())
-    await turn_of_the_loop()
-    body.fail(ConnectionResetError())
-    with pytest.raises(ConnectionResetError):
-        await reading
-
-
-async def test_a_body_that_is_whole_cannot_fail_any_more(made: tuple[Flow, Transport]) -> None:
-    body = Body(made[0], b"a")
-    body.fail(ConnectionResetError())
-    assert (await body.read(), await body.read()) == (b"a", b"")

@@ -100,32 +100,6 @@ def test_a_request_has_its_raw_target_and_fields() -> None:
     assert (body, end) == (b"ab", b"")
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"GET /a HTTP/1.1\nHost: a\n\n",
-        b"GET /a HTTP/1.1\r\nHost: a\r\n folded\r\n\r\n",
-        b"GET /a HTTP/1.1\r\nA: b\rc\r\n\r\n",
-        b"GET /a HTTP/1.1\r\nA : b\r\n\r\n",
-        b"GET /a HTTP/1.1\r\nA: \0\r\n\r\n",
-        b"GET /a HTTP/1.1 \r\n\r\n",
-        b"GET /a HTTP/1.2\r\n\r\n",
-        b"GET /a?\xff HTTP/1.1\r\n\r\n",
-        b"get /a HTTP/1.1\r\n\r\n",
-        b"POST /a HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab",
-        b"POST /a HTTP/1.1\r\nContent-Length: 2, 2\r\n\r\nab",
-        b"POST /a HTTP/1.1\r\nContent-Length: +2\r\n\r\nab",
-        b"POST /a HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\nab",
-        b"POST /a HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
-        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
-        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nab\r\n0\r\n\r\n",
-        b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\nab\n0\n\n",
-    ],
-)
-def test_what_two_servers_could_read_differently_is_malformed(data: bytes) -> None:
-    assert requests(data)[-1] == ("malformed", False)
-
-
 @pytest.mark.parametrize("piece", [1, 4096, 1 << 20])
 @pytest.mark.parametrize(
     "data",

@@ -210,7 +210,7 @@ async def test_a_large_head_that_began_behind_a_request_is_read_to_its_end() -> 
 
 @pytest.mark.parametrize("most_bytes", [0, 10_000], ids=["parsed", "remembered"])
 async def test_behind_an_empty_line_and_a_request_it_may_rest(most_bytes: int) -> None:
-    memory: HeadMemory[RequestHead] = HeadMemory(most_bytes)
+    memory = HeadMemory[RequestHead](most_bytes)
 
     async def answer_and_remember(incoming: Incoming) -> bool:
         memory.put(incoming.head)
@@ -251,17 +251,6 @@ OFFERS = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 7, 1000])
-@pytest.mark.parametrize("offer", OFFERS.values(), ids=OFFERS)
-async def test_an_offer_of_another_protocol_leaves_the_connection_open(offer: bytes, size: int) -> None:
-    service = replace(SERVICE, handle=read_and_answer)
-    async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
-        for raw in (offer, offer, GET):
-            await bot.send_in_pieces(raw, size)
-            answer = await bot.reply()
-            assert (answer.status, answer.closes) == (200, False)
-
-
 # What comes behind a request under way -> of each of its own replies the status, and whether it is the last.
 BEHIND = {
     "an offer and a request": (OFFERS["no body"] + GET, [(200, False)] * 2),
@@ -295,9 +284,6 @@ async def test_what_comes_behind_a_request_is_answered_in_its_turn(
         assert [(answer.status, answer.closes) for answer in replies] == [(200, False), *expected]
         if expected[-1][1]:
             assert await bot.rest() == b""
-
-
-ORDERS = [request(b"POST", b"/v1/trade/order", body=b"%d" % number * 5) for number in range(3)]
 
 
 class Wire(asyncio.Transport):
@@ -336,7 +322,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 async def served_of(pieces: list[tuple[bytes, int]], number: int) -> list[tuple[str, bytes]]:
     """Return targets and bodies as they are served; behind each piece the loop turns so many times."""
     seen: list[tuple[str, bytes]] = []
-    memory: HeadMemory[RequestHead] = HeadMemory()
+    memory = HeadMemory[RequestHead]()
 
     async def note(incoming: Incoming) -> bool:
         parts: list[bytes] = []
@@ -395,47 +381,6 @@ def test_each_request_is_served_once_and_in_order_however_it_comes(data: st.Data
     assert asyncio.run(served_of(pieces, len(made))) == expected
 
 
-LARGE_ORDER = request(b"POST", body=ORDERS[0])
-# Pieces, and how many requests they are.
-REMEMBERED = {
-    "alone": (ORDERS, 3),
-    "several in a piece": ([ORDERS[0], ORDERS[1] + ORDERS[2], ORDERS[0] + GET], 5),
-    "in two pieces": ([ORDERS[0], ORDERS[1][:-2], ORDERS[1][-2:], ORDERS[2]], 3),
-    "behind half a head": ([ORDERS[0], GET[:20], GET[20:] + ORDERS[1], ORDERS[2]], 4),
-    "in another's body": ([ORDERS[0], LARGE_ORDER, ORDERS[1]], 3),
-    "as another's body": ([ORDERS[0], LARGE_ORDER[: -len(ORDERS[0])], ORDERS[0], ORDERS[1]], 3),
-}
-
-
-@pytest.mark.parametrize(("pieces", "number"), REMEMBERED.values(), ids=REMEMBERED)
-async def test_a_head_that_is_remembered_is_served_as_any_other(pieces: list[bytes], number: int) -> None:
-    """With the body that came with it, and only where a request begins."""
-
-    async def served(memory: HeadMemory[RequestHead]) -> list[tuple[str, bytes]]:
-        seen: list[tuple[str, bytes]] = []
-
-        async def note(incoming: Incoming) -> bool:
-            parts: list[bytes] = []
-            while part := await incoming.body.read():
-                parts.append(part)
-            seen.append((incoming.head.target, b"".join(parts)))
-            memory.put(incoming.head)
-            return await answer(incoming)
-
-        service = replace(SERVICE, handle=note, memory=lambda: memory)
-        async with running(service) as (_, port), bot_at("127.0.0.1", port) as bot:
-            for piece in pieces:
-                await bot.send(piece)
-                await let_pass(SHORT_S)
-            for _ in range(number):
-                assert (await bot.reply()).status == 200
-        return seen
-
-    memory: HeadMemory[RequestHead] = HeadMemory()
-    assert await served(memory) == await served(HeadMemory(most_bytes=0))
-    assert memory.find(ORDERS[0]) is not None
-
-
 @pytest.mark.parametrize(
     ("max_connections", "room", "bound"),
     [
@@ -457,29 +402,6 @@ async def test_one_connection_too_many_is_told_so(max_connections: int, room: in
                 await let_pass(0)
         async with bot_at("127.0.0.1", port) as fourth:
             assert (await fourth.ask(request())).status == 200
-
-
-async def test_pipelined_requests_are_answered_in_order_however_many() -> None:
-    seen = list[str]()
-
-    async def note(incoming: Incoming) -> bool:
-        seen.append(incoming.head.target)
-        return await answer(incoming)
-
-    async with running(replace(SERVICE, handle=note)) as (_, port), bot_at("127.0.0.1", port) as bot:
-        targets = [f"/v1/trade/{number}" for number in range(100)]
-        await bot.send(b"".join(request(b"GET", target.encode()) for target in targets))
-        for _ in targets:
-            assert (await bot.reply()).status == 200
-    assert seen == targets
-
-
-async def test_what_is_no_http_after_a_good_request_is_answered_in_its_turn() -> None:
-    async with running(SERVICE) as (_, port), bot_at("127.0.0.1", port) as bot:
-        assert (await bot.ask(request())).status == 200
-        await bot.send(b"\x16\x03\x01 nonsense\r\n\r\n")
-        assert (await bot.reply()).reason == "bad_request"
-        assert await bot.rest() == b""
 
 
 async def test_a_fault_of_the_handler_cuts_the_connection() -> None:

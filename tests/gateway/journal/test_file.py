@@ -5,6 +5,7 @@ import fcntl
 import os
 import sqlite3
 import stat
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from gateway.journal.test_orders import ORDER
 from sealgate.core.outcome import Conclusion, Ending
 from sealgate.gateway.journal import JournalError, LimitsTable, orders
-from sealgate.gateway.journal.file import VERSION, Lock, connect, is_in_use, prepare
+from sealgate.gateway.journal.file import VERSION, Lock, connect, is_in_use, lock_file, prepare
 from sealgate.gateway.journal.orders import sent_row, settled_row
 
 
@@ -181,3 +182,31 @@ def test_a_disk_without_locks(file: Path, monkeypatch: pytest.MonkeyPatch) -> No
         assert str(raised.value) == f"journal.file {file}: {cause}; choose a path on a disk of this machine"
         with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
             os.fstat(descriptors.pop())
+
+
+def test_it_has_a_file_of_its_own(file: Path) -> None:
+    assert lock_file(file) == file.with_name("journal.db-lock")
+    Lock(file).release()
+    assert lock_file(file).stat().st_mode & 0o777 == 0o600
+    assert not file.exists()
+
+
+def test_where_there_is_none_nobody_has_it_and_none_is_made(file: Path) -> None:
+    assert not is_in_use(file)
+    assert not lock_file(file).exists()
+
+
+def test_a_folder_in_the_place_of_its_lock(file: Path) -> None:
+    lock_file(file).mkdir()
+    with pytest.raises(JournalError, match="is a directory; choose a writable path"):
+        Lock(file)
+
+
+def test_a_program_that_the_gateway_starts_does_not_inherit_it(file: Path) -> None:
+    """A `cmd:` that leaves a process behind would keep the next gateway out for ever."""
+    lock = Lock(file)
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False) as child:
+        lock.release()
+        assert not is_in_use(file)
+        assert child.stdin is not None
+        child.stdin.close()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from core.limits.test_memory import kept
+from core.limits.test_status import kept
 from sealgate.gateway.journal import LimitsTable
 from sealgate.gateway.journal.file import Lock, connect, prepare
 from sealgate.gateway.journal.learned import Insight, look_into

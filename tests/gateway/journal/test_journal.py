@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from core.limits.test_memory import kept
+from core.limits.test_status import kept
 from rig.bot import request
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say

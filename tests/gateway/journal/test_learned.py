@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from core.limits.test_memory import kept as kept_limit
+from core.limits.test_status import kept as kept_limit
 from gateway.clock.test_kept import EPOCH, HandHost
 from sealgate.core.limits.memory import Snapshot
 from sealgate.core.limits.pacer import Pacer, PacerSettings

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import json
 import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -16,8 +17,8 @@ from rig.damage import empty_index
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.core.doubts import Doubt
 from sealgate.core.halts import Halts
+from sealgate.core.idempotency import Kept, Name
 from sealgate.core.outcome import LARGEST_BODY, BotReply, Conclusion, Ending
-from sealgate.core.replays import Kept, Name
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import (
     HaltsTable,
@@ -34,6 +35,7 @@ from sealgate.gateway.journal.file import JournalMovedError, connect, prepare
 from sealgate.gateway.journal.ledger import SHOWN, Ledger
 from sealgate.gateway.journal.order_journal import orders_in_doubt
 from sealgate.gateway.journal.orders import Row, is_sent, sent_row, settled_row
+from sealgate.gateway.journal.writer import Ages, Item, Writer
 from sealgate.gateway.platform.system import System
 
 KEEPING = Keeping(longest_s=3600.0, most_bytes=10**8)
@@ -228,6 +230,7 @@ async def test_replies_come_back_after_a_restart(file: Path) -> None:
     assert 0 <= kept.age_s < PATIENCE_S
 
 
+LARGEST = BotReply(200, "OK", (), bytes(LARGEST_BODY))
 RECENT = ORDER._replace(sent_ms=now_ms())
 BACK: dict[str, tuple[Row, Ending | None]] = {
     "under way": (sent_row(RECENT), UNKNOWN),
@@ -240,6 +243,10 @@ BACK: dict[str, tuple[Row, Ending | None]] = {
     "refused for the moment": (
         settled_row(RECENT, Ending(Conclusion.REFUSED, ORDER.fence_ms, None, is_own=True), now_ms()),
         None,
+    ),
+    "as large as is kept": (
+        settled_row(RECENT, Ending(Conclusion.DONE, ORDER.fence_ms, LARGEST), now_ms()),
+        Ending(Conclusion.DONE, ORDER.fence_ms, LARGEST),
     ),
     "too large": (
         settled_row(
@@ -364,6 +371,7 @@ async def test_orders_are_refused_while_the_disk_refuses(file: Path, disk: Disk)
             assert not book.status.is_refusing
     failed, recovered = logs
     assert (failed["event"], failed["log_level"], failed["orders"]) == ("journal_failed", "error", "refused")
+    assert failed["fix"].startswith("free space, or check journal.file;")
     assert recovered["event"] == "journal_recovered"
     # The cancel's record is written where the thread comes to it only when the disk is well again.
     assert [row[0] for row in read(file, "id") if row[0] != "a1-4"] == ["a1-1", "a1-5"]
@@ -789,3 +797,61 @@ def test_the_log_before_the_file_stays_small(file: Path) -> None:
     size = Path(f"{file}-wal").stat().st_size
     ledger.close()
     assert size < 2_000_000
+
+
+def test_a_file_that_was_damaged_meanwhile_is_not_opened_again(file: Path) -> None:
+    ledger = Ledger(file, KEEPING)
+    content = file.read_bytes()
+    with file.open("r+b") as raw:
+        raw.write(content[:100] + b"\xff" * (len(content) - 100))
+    with pytest.raises((JournalError, sqlite3.DatabaseError), match=r"damaged|malformed"):
+        ledger.write([])
+
+
+async def test_a_loop_that_is_closed_keeps_no_record_from_the_file(file: Path) -> None:
+    """Whoever waited for it is gone; the thread writes, and ends."""
+    loop = asyncio.new_event_loop()
+
+    async def make() -> Writer:
+        made = Writer(Ledger(file, KEEPING), KEEPING, System(), Ages(0.0, 0.0, None))
+        made.put(Item(sent_row(ORDER), loop.create_future()))
+        return made
+
+    made = await asyncio.to_thread(loop.run_until_complete, make())
+    loop.close()
+    made.start()
+    assert await asyncio.to_thread(made.stop)
+    assert read(file, "id") == [("a1-1",)]
+
+
+BAD: dict[str, tuple[str, object]] = {
+    "no such state": ("state", "odd"),
+    "no JSON": ("head", "OK"),
+    "no list": ("head", "{}"),
+    "too short": ("head", '["OK"]'),
+    "a phrase that is none": ("head", "[5, []]"),
+    "fields that are none": ("head", '["OK", [[1, 2]]]'),
+    "a field alone": ("head", '["OK", [["X-A"]]]'),
+    "text that is no latin-1": ("head", json.dumps(["OK", [["X-A", "€"]]])),
+    "too deep": ("head", "[" * 100_000),
+    "no UTF-8": ("head", b"\xff"),
+    "a head without a body": ("body", None),
+    "a head without a status": ("status", None),
+}
+
+
+@pytest.mark.parametrize(("column", "value"), BAD.values(), ids=BAD)
+async def test_a_row_that_is_damaged_is_told_like_any_damage(
+    tmp_path: Path, column: str, value: object
+) -> None:
+    """SQLite's own check sees nothing there: the bytes are only other ones."""
+    file = tmp_path / "journal.db"
+    leave_behind(file, settled_row(RECENT, DONE, now_ms()))
+    kind = "CAST(? AS TEXT)" if value == b"\xff" else "?"
+    with closing(connect(file)) as database, database:
+        database.execute(f"UPDATE orders SET {column} = {kind}", (value,))  # noqa: S608 - a test's
+    with pytest.raises(JournalError) as refused:
+        OrderJournal(file, KEEPING, System())
+    assert str(refused.value) == (
+        f"journal.file {file}: damaged; move it away, and look up the latest orders at the exchange"
+    )

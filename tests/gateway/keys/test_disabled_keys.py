@@ -175,30 +175,6 @@ async def test_the_end_of_a_key_is_read_from_the_list(
     assert b"Authorization: Bearer session-1" in asked.raw
 
 
-@pytest.mark.parametrize(
-    ("record", "event"),
-    [
-        (b'"expires_at":"2021-01-01T00:00:00Z"', "key_expired"),
-        (b'"expires_at":"2021-01-01T00:00:00Z","is_active":false', "key_expired"),
-        (b'"is_active":false', "key_inactive"),
-    ],
-)
-async def test_a_key_that_is_not_good_is_told_by_its_name(
-    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, record: bytes, event: str
-) -> None:
-    monkeypatch.setattr("sealgate.gateway.runtime.key_care._LOOK_S", 0.01)
-    monkeypatch.setattr("sealgate.gateway.runtime.key_care._FIRST_READ_S", 0.01)
-    upstream.otherwise = say(reply(b"200 OK", b'{"keys":[{"api_key":"ak-public-1",%b}]}' % record))
-    keys = {"main": {**KEY, "session": "env:SESSION"}}
-    environ = {"EXCHANGE_SECRET": "s3cret", "SESSION": "session-1"}
-    with capture_logs() as logs:
-        async with running_station(upstream, environ, keys=keys) as station:
-            await station.until(lambda: any(one["log_level"] == "warning" for one in logs))
-    [told] = [one for one in logs if one["log_level"] == "warning"]
-    assert (told["event"], told["key"]) == (event, "main")
-    assert told["fix"].startswith("make a new key")
-
-
 async def test_a_station_is_not_disturbed_by_an_ordinary_401(station: Station) -> None:
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}')))
     assert (await station.ask(ORDER)).status == 401

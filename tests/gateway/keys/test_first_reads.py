@@ -4,12 +4,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from rig.bot import request
 from rig.station import ENVIRON, KEY, Station, running_station
-from rig.upstream import Act, Upstream, say, say_and_close
-from rig.wire import OK, reply
+from rig.upstream import Upstream, say
+from rig.wire import reply
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.key_care import KeyCare
 
@@ -44,15 +43,6 @@ async def look_after(station: Station, seconds: int, alias: str = "main") -> Non
     care = KeyCare(gateway.pipeline, alias, gateway.services.untried, Leaping(seconds))
     with pytest.raises(asyncio.CancelledError):
         await care.run()
-
-
-async def test_it_is_tried_once_and_not_at_once(upstream: Upstream) -> None:
-    async with running_station(upstream, tries_keys=True) as station:
-        await look_after(station, 4)
-        assert upstream.received == []
-        await look_after(station, 20)
-        await look_after(station, 20)
-    assert [received.target for received in upstream.received] == [PROBE]
 
 
 async def test_each_key_is_tried_unless_a_bot_has_had_it_accepted(upstream: Upstream) -> None:
@@ -109,26 +99,3 @@ async def test_it_is_not_tried_while_the_gateway_ends(upstream: Upstream) -> Non
         await station.gateway.drain()
         await look_after(station, 60)
     assert upstream.received == []
-
-
-@pytest.mark.parametrize(
-    ("act", "event", "cause"),
-    [
-        (say(OK), "key_tried", "a signed read was answered 200"),
-        (say(reply(b"404 Not Found", b"")), "key_not_proven", "a signed read was answered 404"),
-        (say(reply(b"401 Unauthorized", b"")), "key_not_proven", "a signed read was answered 401"),
-        (say_and_close(b""), "key_not_proven", "the connection was closed without a reply"),
-    ],
-)
-async def test_a_first_read_that_is_not_refused_changes_nothing(
-    upstream: Upstream, act: Act, event: str, cause: str
-) -> None:
-    upstream.otherwise = act
-    async with running_station(upstream, tries_keys=True, limits={"max_wait": 0.1}) as station:
-        with capture_logs() as logs:
-            await look_after(station, 10)
-        assert station.gateway.status().keys[0].is_active
-        assert station.gateway.status().keys[0].trouble is None
-    (line,) = [line for line in logs if line["event"].startswith("key_")]
-    assert (line["event"], line["log_level"], line["key"]) == (event, "info", "main")
-    assert cause in line["cause"]

@@ -1,23 +1,25 @@
 """From a configuration's references to keys, tokens and digests: what is read, refused and wiped."""
 
-import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rig.station import make_config
 from rig.tls import Authority
-from sealgate.config import Config
 from sealgate.core.schemes import Encoding, SecretIs, SignedTarget
 from sealgate.core.target import parse_target
 from sealgate.gateway.keys import parts as parts_module
 from sealgate.gateway.keys.key import Secret
 from sealgate.gateway.keys.parts import (
+    Roster,
     build_candidates,
     build_key,
     read_parts,
     read_redis,
+    read_roster,
     read_session,
 )
 from sealgate.gateway.keys.sources import SecretError, read_secret
@@ -52,16 +54,6 @@ def test_a_key_is_as_its_settings_say_and_its_secret_is_wiped(read: list[bytearr
     _, lines, _ = key.sign_read(1, b"", "GET", parse_target("/v1/trade/x", "/v1/trade"))
     assert lines.startswith(b"X-EX-APIKEY: ak-1\r\nX-EX-TIMESTAMP: 1\r\nX-EX-SIGNATURE: ")
     assert is_wiped(read)
-
-
-def test_the_scheme_is_that_of_the_settings() -> None:
-    signing = {"encoding": "base64", "secret_is": "hex", "target": "path_and_query"}
-    config = make_config(
-        URL, keys={"main": KEY}, signing=signing, upstream={"prefix": "/api"}, clock={"path": "/api/time"}
-    )
-    sealer = build_key(config, "main", ENVIRON).sealer
-    assert (sealer.scheme.encoding, sealer.scheme.secret) == ("base64", "hex")
-    assert sealer.message(5, b"", "GET", parse_target("/api/x?y=1", "/api"), b"") == b"5GET/x?y=1"
 
 
 def test_a_passphrase_and_an_accounts_id_go_with_the_signature_and_are_wiped(read: list[bytearray]) -> None:
@@ -126,11 +118,6 @@ def test_a_session_that_could_not_be_a_header_line(text: str) -> None:
         read_session("env:S", {"S": text})
 
 
-def test_a_session_is_read_with_its_key() -> None:
-    config = make_config(URL, keys={"main": KEY | {"session": "env:SESSION"}})
-    assert build_key(config, "main", ENVIRON).session == Secret("tok-1")
-
-
 REDIS: dict[str, tuple[str, str | None]] = {
     "none": ("", None),
     "the URL itself": ("redis://localhost:6379/0", "redis://localhost:6379/0"),
@@ -161,35 +148,29 @@ def test_what_is_no_redis_is_wiped_and_not_told(read: list[bytearray], text: str
     assert is_wiped(read)
 
 
-@pytest.fixture
-def ca_file(authority: Authority, tmp_path: Path) -> Path:
-    return Path(authority.write(tmp_path))
-
-
-def config_with_all(ca_file: Path) -> Config:
-    return make_config(
-        URL,
-        upstream={"ca_file": str(ca_file)},
-        keys={"main": KEY, "alt": KEY | {"api_key": "ak-2"}},
-        bots={"grid": {"token": "env:TOKEN", "key": "main"}},
-        limits={"redis": "redis://localhost/0"},
-    )
-
-
-def test_all_that_takes_reading_is_read_at_once(ca_file: Path) -> None:
-    parts = read_parts(config_with_all(ca_file), ENVIRON)
-    assert {alias: key.api_key for alias, key in parts.keys.items()} == {"main": "ak-1", "alt": "ak-2"}
-    assert list(parts.roster.named) == ["grid"]
-    assert parts.ca_digest == hashlib.sha256(ca_file.read_bytes()).digest()
-    assert parts.redis == Secret("redis://localhost/0")
-
-
-def test_without_certificates_of_its_own_it_has_the_digest_of_nothing() -> None:
-    assert read_parts(make_config(URL, keys={"main": KEY}), ENVIRON).ca_digest == hashlib.sha256().digest()
-
-
-def test_certificates_that_went_meanwhile_are_named(ca_file: Path) -> None:
-    config = config_with_all(ca_file)
+def test_certificates_that_went_meanwhile_are_named(authority: Authority, tmp_path: Path) -> None:
+    ca_file = Path(authority.write(tmp_path))
+    config = make_config(URL, upstream={"ca_file": str(ca_file)}, keys={"main": KEY})
     ca_file.unlink()
     with pytest.raises(FileNotFoundError, match=r"ca\.pem"):
         read_parts(config, ENVIRON)
+
+
+def roster(bots: dict[str, Any], **tables: Any) -> Roster:
+    environ = {"GRID": "token-of-grid", "TWIN": "token-of-grid"}
+    return read_roster(make_config(URL, keys={"main": KEY}, bots=bots, **tables), environ)
+
+
+def test_a_token_of_two_bots_is_refused_by_their_names() -> None:
+    with pytest.raises(SecretError) as refused:
+        roster({"grid": {"token": "env:GRID"}, "copy": {"token": "env:TWIN"}})
+    assert str(refused.value) == "env:TWIN: the bots grid and copy have the same token; give each its own"
+
+
+@pytest.mark.parametrize(
+    ("listen", "local"),
+    [({}, frozenset({os.geteuid(), 0})), ({"unix": "/run/s/bots.sock", "unix_mode": "0660"}, None)],
+    ids=["ours alone", "its mode decides"],
+)
+def test_who_is_local(listen: dict[str, str], local: frozenset[int] | None) -> None:
+    assert roster({}, listen=listen).local_users == local

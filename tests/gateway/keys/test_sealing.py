@@ -5,13 +5,12 @@ import pytest
 from rig.admitted import signing_key, ticket
 from sealgate.core.admission import Ticket
 from sealgate.errors import Refusal
-from sealgate.gateway.keys.key import Secret, bearer_line, check_session, sealed_request
+from sealgate.gateway.keys.key import Secret, check_session, sealed_request
 
 START = b"%b %b HTTP/1.1\r\nHost: api.example.com\r\n"
 STAMP_MS = 1_790_000_000_000
 PASSED = (b"X-Own", b"1")
 SESSION = "tok-1"
-BEARER = b"Authorization: Bearer tok-1\r\n"
 
 
 def signed_lines(one: Ticket, body: bytes) -> bytes:
@@ -44,42 +43,19 @@ def test_a_signed_request(call: str, body: bytes, length: bytes) -> None:
     assert sealed == head(one.method, one.target.raw) + fields + body
 
 
-UNSIGNED = {
-    "open": ("GET /time", SESSION, b""),
-    "by session": ("GET /api-keys", SESSION, BEARER),
-    "by a session that there is not": ("GET /api-keys", None, b""),
-}
-
-
-@pytest.mark.parametrize(("call", "session", "proof"), UNSIGNED.values(), ids=UNSIGNED)
-def test_what_is_not_signed_has_nothing_of_the_key(call: str, session: str | None, proof: bytes) -> None:
-    one = ticket(call, PASSED)
-    sealed = sealed_request(head, one, signing_key(session), (STAMP_MS, b""), b"")
-    assert sealed == head(one.method, one.target.raw) + b"X-Own: 1\r\n" + proof + b"\r\n"
-
-
-def test_each_stamp_has_its_own_signature() -> None:
-    one, key = ticket("POST /order"), signing_key()
-    first, second = (sealed_request(head, one, key, (STAMP_MS + step, b""), b"") for step in (0, 1))
-    assert first.splitlines()[-2] != second.splitlines()[-2]
-
-
-def test_a_session_is_said_as_rfc_6750_has_it() -> None:
-    assert bearer_line(Secret(SESSION)) == BEARER
-
-
-FINE = {
-    "a session route with a session": ("GET /api-keys", SESSION),
-    "a signed route without one": ("POST /order", None),
-    "an open route without one": ("GET /time", None),
-}
-
-
-@pytest.mark.parametrize(("call", "session"), FINE.values(), ids=FINE)
-def test_who_needs_no_session_or_has_one(call: str, session: str | None) -> None:
-    check_session(ticket(call), signing_key(session))
-
-
 def test_a_session_route_without_a_session_names_the_setting() -> None:
     with pytest.raises(Refusal, match=r"^bot_forbidden: .+: set keys\.main\.session\.$"):
         check_session(ticket("GET /api-keys"), signing_key())
+
+
+def test_a_secret_shows_at_its_one_door_alone() -> None:
+    secret = Secret("tok-1")
+    assert secret.reveal() == "tok-1"
+    assert {repr(secret), str(secret), f"{secret}"} == {"Secret(***)"}
+    assert not hasattr(secret, "__dict__")
+
+
+def test_nothing_secret_shows_of_a_key() -> None:
+    key = signing_key(session="tok-1")
+    assert "tok-1" not in repr(key)
+    assert "battery" not in repr(key)

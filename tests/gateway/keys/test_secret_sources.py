@@ -1,11 +1,17 @@
+"""A secret's bytes on their way from a descriptor: how they come, what is no secret, and what stays."""
+
+import errno
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from sealgate.gateway.keys import files as secret_files
-from sealgate.gateway.keys import files as secret_reading
 from sealgate.gateway.keys import sources as secret_command
+from sealgate.gateway.keys.files import read_all
 from sealgate.gateway.keys.sources import MAX_BYTES, SecretError, read_secret, wipe
 
 CANARY = "c4n4ry-0123456789abcdef"
@@ -142,7 +148,7 @@ def test_a_file_that_grows_past_the_limit_while_it_is_read(secret_file: Path) ->
     descriptor = os.open(secret_file, os.O_RDONLY)
     try:
         with pytest.raises(SecretError, match="is larger than 65536 bytes"):
-            secret_reading.read_all("file:x", descriptor)
+            read_all("file:x", descriptor)
     finally:
         os.close(descriptor)
 
@@ -214,3 +220,112 @@ def test_a_wiped_secret_is_zeros_in_the_same_place(secret_file: Path) -> None:
     with memoryview(secret) as place:
         wipe(secret)
         assert bytes(place) == bytes(len(CANARY))
+
+
+class Disk:
+    """What is read comes in these parts; `places` is where they were put, empty bytes are the end."""
+
+    def __init__(self, *parts: bytes | OSError) -> None:
+        self._parts = [*parts]
+        self._place: list[bytearray] = []
+
+    def readv(self, _: int, views: list[memoryview]) -> int:
+        """Stand in for `os.readv`."""
+        self._place = [views[0].obj]  # type: ignore[list-item] # the buffer that is read into
+        part = self._parts.pop(0) if self._parts else b""
+        if isinstance(part, OSError):
+            raise part
+        views[0][: len(part)] = part
+        return len(part)
+
+    @property
+    def left_behind(self) -> bytes:
+        """What stands in the buffer now, without the zeros."""
+        return bytes(self._place[0]).strip(b"\0")
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Disk]:
+    def with_parts(*parts: bytes | OSError) -> Disk:
+        made = Disk(*parts)
+        monkeypatch.setattr(os, "readv", made.readv)
+        return made
+
+    return with_parts
+
+
+def test_parts_are_put_together_and_nothing_stays_in_their_place(disk: Callable[..., Disk]) -> None:
+    made = disk(b"ab", b"c\r", b"\n")
+    assert read_all("file:/s", 0) == b"abc"
+    assert made.left_behind == b""
+
+
+UNREAD = {
+    "too large": ((b"x" * MAX_BYTES, b"y"), "is larger than 65536 bytes; let it hold only the secret"),
+    "blanks": ((b" ", b"\t"), "holds nothing but white space; put the secret there"),
+    "a disk that fails on it": (
+        (b"ab", OSError(errno.EIO, os.strerror(errno.EIO))),
+        "cannot be read: Input/output error; check the disk, or name another file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("parts", "told"), UNREAD.values(), ids=UNREAD)
+def test_what_is_refused_is_wiped_too(
+    disk: Callable[..., Disk], parts: tuple[bytes | OSError, ...], told: str
+) -> None:
+    made = disk(*parts)
+    with pytest.raises(SecretError) as refused:
+        read_all("file:/s", 0)
+    assert str(refused.value) == f"file:/s: {told}"
+    assert made.left_behind == b""
+
+
+class Ring(ModuleType):
+    """A package `keyring` with one entry."""
+
+    def __init__(self, entry: object) -> None:
+        super().__init__("keyring")
+        self._entry = entry
+
+    def get_password(self, service: str, name: str) -> object:
+        """Return the entry "main" of the service "bots/live"."""
+        return self._entry if (service, name) == ("bots/live", "main") else None
+
+
+def test_an_entry_is_taken_as_utf_8_and_its_service_may_have_slashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", Ring("pässword"))
+    assert read_secret("keyring:bots/live/main", {}) == "pässword".encode()
+
+
+@pytest.mark.parametrize("entry", ["s3cret\udcff", 5], ids=["no UTF-8", "no text"])
+def test_an_entry_that_is_no_text_is_not_repeated(monkeypatch: pytest.MonkeyPatch, entry: object) -> None:
+    """The error that Python raises there has all of it, and would show it in a traceback."""
+    monkeypatch.setitem(sys.modules, "keyring", Ring(entry))
+    with pytest.raises(SecretError, match=r"bots/live/main: the keyring cannot be read \(\w+\); ") as refused:
+        read_secret("keyring:bots/live/main", {})
+    assert "s3cret" not in str(refused.value)
+    assert refused.value.__suppress_context__
+
+
+def test_a_variable_that_is_no_utf_8_keeps_its_bytes() -> None:
+    """The system's environment has bytes, and gives them as text with surrogates."""
+    assert read_secret("env:S", {"S": os.fsdecode(b"a\xff")}) == b"a\xff"
+
+
+NO_REFERENCE = {
+    "no scheme": "/run/secrets/main",
+    "an unknown scheme": "vault:main",
+    "no file": "file:",
+    "no variable": "env:A=B",
+    "no program": "cmd: ",
+    "an open quote": "cmd:pass 'show",
+    "no credential": "systemd:a/b",
+    "no entry": "keyring:main",
+}
+
+
+@pytest.mark.parametrize("reference", NO_REFERENCE.values(), ids=NO_REFERENCE)
+def test_what_is_no_reference_is_told_with_cause_and_fix(reference: str) -> None:
+    with pytest.raises(SecretError, match=r"^secret: .+; .+"):
+        read_secret(reference, {})

@@ -1,5 +1,6 @@
 """`discover` against the sandbox in every scheme that the configuration allows, in virtual time."""
 
+import asyncio
 import base64
 import contextlib
 import hmac
@@ -11,11 +12,14 @@ from typing import Any, cast, get_args
 import pytest
 
 from rig.station import make_config
-from rig.upstream import Act, Received, Script, running_upstream, say, say_and_close
+from rig.upstream import Act, Received, Script, Upstream, hold_until, running_upstream, say, say_and_close
 from rig.wire import OK, reply
+from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.schemes import End, ProbeResult, SearchEnd
 from sealgate.gateway.platform.system import System
-from sealgate.gateway.probe import Discovery, ProbeSpec, direct_upstream
+from sealgate.gateway.probe import Discovery, ProbeSpec, direct_upstream, read
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.pool import Upstream as Pool
 from sealgate.sandbox import system as sandbox_system
 from sealgate.sandbox.models.control import JournalEntry, JournalQuery
 from sealgate.sandbox.server import Sandbox, running_sandbox
@@ -73,8 +77,8 @@ class Rehearsal:
         key = {"api_key": sandbox.api_key, "secret": "env:SECRET"} | tables.pop("key", {})
         config = make_config(sandbox.base_url, keys={"main": key}, **tables)
         path, _, query = path.partition("?")
-        errand = ProbeSpec("main", path, query or "limit=1", SPACING_S)
-        discovery = Discovery(config, errand, {"SECRET": sandbox.api_secret}, SearchHost(self.time))
+        spec = ProbeSpec("main", path, query or "limit=1", SPACING_S)
+        discovery = Discovery(config, spec, {"SECRET": sandbox.api_secret}, SearchHost(self.time))
         async with direct_upstream(config) as upstream:
             *heard, finding = [step async for step in discovery.run(upstream)]
         return cast("SearchEnd", finding), cast("list[ProbeResult]", heard)
@@ -97,15 +101,12 @@ async def rehearsal(**settings: Any) -> AsyncIterator[Rehearsal]:
         yield Rehearsal(sandbox, time)
 
 
-@pytest.mark.parametrize("check_first", ["timestamp", "signature"])
-@pytest.mark.parametrize(("encoding", "secret_is", "target"), SCHEMES)
-async def test_every_scheme(encoding: str, secret_is: str, target: str, check_first: str) -> None:
+@pytest.mark.parametrize(("number", "scheme"), list(enumerate(SCHEMES)))
+async def test_every_scheme(number: int, scheme: tuple[str, str, str]) -> None:
     """Also with a clock that is far off and a limit that is hardly more than the search needs."""
     async with rehearsal(
-        signature_encoding=encoding,
-        secret_is=secret_is,
-        signed_target=target,
-        check_first=check_first,
+        **dict(zip(("signature_encoding", "secret_is", "signed_target"), scheme, strict=True)),
+        check_first=("timestamp", "signature")[number % 2],
         skew_ms=-86_400_000,
         limit_kind="sliding_log",
         limit_requests=3,
@@ -115,7 +116,7 @@ async def test_every_scheme(encoding: str, secret_is: str, target: str, check_fi
         finding, heard = await there.search()
         assert finding.end is End.FOUND
         assert finding.way is not None
-        assert (*finding.way, finding.target) == (encoding, secret_is, target)
+        assert (*finding.way, finding.target) == scheme
         assert len(there.journal) == len(heard) + 1 <= 20
         assert {entry.method for entry in there.journal} == {"GET"}
         assert {entry.target for entry in there.journal} <= {"/v1/trade/time", PATH, f"{PATH}?limit=1"}
@@ -208,8 +209,8 @@ async def search_at(
     base_url: str, time: Time | None = None, signing: dict[str, str] | None = None
 ) -> SearchEnd:
     config = make_config(base_url, signing=signing or {})
-    errand = ProbeSpec("main", PATH, "limit=1", SPACING_S)
-    discovery = Discovery(config, errand, {"EXCHANGE_SECRET": "s"}, SearchHost(time or Time()))
+    spec = ProbeSpec("main", PATH, "limit=1", SPACING_S)
+    discovery = Discovery(config, spec, {"EXCHANGE_SECRET": "s"}, SearchHost(time or Time()))
     async with direct_upstream(config) as upstream:
         steps = [step async for step in discovery.run(upstream)]
     return cast("SearchEnd", steps[-1])
@@ -231,3 +232,44 @@ async def test_the_time_is_limited() -> None:
     async with running_upstream() as upstream:
         upstream.time = say(reply(b"429 Too Many Requests", b"{}"))
         assert (await search_at(upstream.base_url)).end is End.LIMITED
+
+
+TARGET = "/v1/trade/symbols/list?a=%2C"
+
+
+async def ask(upstream: Upstream) -> tuple[Answer | Failure, Pool]:
+    async with direct_upstream(make_config(upstream.base_url)) as pool:
+        return await read(pool, TARGET, b"X-A: 1\r\n"), pool
+
+
+async def test_one_get_as_it_was_written(upstream: Upstream) -> None:
+    answer, _ = await ask(upstream)
+    assert isinstance(answer, Answer)
+    assert (answer.status, answer.body) == (200, b'{"ok":true}')
+    (received,) = upstream.received
+    assert received.raw == (
+        f"GET {TARGET} HTTP/1.1\r\nHost: 127.0.0.1:{upstream.port}\r\nX-A: 1\r\n\r\n".encode()
+    )
+
+
+async def test_a_reply_that_is_lost_is_not_asked_for_again(upstream: Upstream) -> None:
+    upstream.answers.append(say_and_close())
+    answer, _ = await ask(upstream)
+    assert isinstance(answer, Failure)
+    assert answer.kind is FailureKind.LOST
+    assert len(upstream.received) == 1
+
+
+async def test_the_connection_ends_with_the_block_also_where_that_is_left_by_an_error(
+    upstream: Upstream,
+) -> None:
+    never = asyncio.Event()
+    upstream.answers.append(hold_until(never, say(b"")))
+    config = make_config(upstream.base_url)
+    with pytest.raises(LookupError):  # noqa: PT012 - it is the block that matters
+        async with direct_upstream(config) as pool:
+            asking = asyncio.create_task(read(pool, TARGET))
+            await upstream.until_received(1)
+            raise LookupError
+    answer = await asking
+    assert isinstance(answer, Failure)

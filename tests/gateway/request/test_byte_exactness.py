@@ -26,7 +26,7 @@ FENCE = b"X-Gateway-Fence-Ms"
 NOTES = (b"X-Gateway-Request-Id", b"X-Gateway-Attempts", b"X-Gateway-Queue-Ms", b"X-Gateway-Outcome")
 
 many = settings(
-    max_examples=60,
+    max_examples=25,
     deadline=None,
     # To shrink a case over sockets takes minutes; a failing one shows its raw bytes as it is.
     phases=(Phase.reuse, Phase.generate),
@@ -59,7 +59,7 @@ async def test_any_request_arrives_as_it_was_sent(
     cases: list[generated.Case],
     piece: int,
 ) -> None:
-    """60 times six requests on one connection: one by one in pieces of any size, or (0) all at once."""
+    """25 times six requests on one connection: one by one in pieces of any size, or (0) all at once."""
     upstream = station.upstream
     before = len(upstream.received)
     async with station.bot() as bot:

@@ -11,9 +11,8 @@ from gateway.clock.test_kept import HandHost
 from gateway.request.test_replies import Scene, Wire, scene_on
 from rig.compiled import needs_sources
 from sealgate.core.admission import Bot
+from sealgate.core.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.core.outcome import Conclusion, Outcome
-from sealgate.core.replays import ReplayBounds, Replays
-from sealgate.errors import Refusal
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.request import handler as handler_module
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -53,7 +52,7 @@ class Desk:
         self.in_flight = InFlightRequests()
         host, pipeline = HandHost(), Carrying(end, bot)
         carrier: Any = pipeline
-        books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), None, host)
+        books = Bookkeeping(IdempotencyKeys(ReplayBounds(1, 1, 1.0)), None, host)
         self.handler = Handler(carrier, self.in_flight, books, host, self._report)
 
     def _report(self, outcome: Outcome) -> None:
@@ -68,14 +67,6 @@ async def scene() -> Scene:
 def document(scene: Scene) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(scene.wire.written.partition(b"\r\n\r\n")[2])
     return found
-
-
-async def test_a_reply_is_written_and_then_reported(scene: Scene) -> None:
-    desk = Desk(Reply(200, "OK", (), b"abc"))
-    assert await desk.handler.handle(scene.request())
-    assert scene.wire.written.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert desk.reported == [(None, 200, Conclusion.DONE)]
-    assert (len(desk.in_flight), scene.bot.on_hang_up) == (0, None)
 
 
 async def test_a_fault_of_our_own_is_a_problem_and_a_line_in_the_log(scene: Scene) -> None:
@@ -100,35 +91,8 @@ async def test_it_is_answered_also_where_the_log_is_what_fails(
     assert document(scene)["reason"] == "internal_error"
 
 
-async def test_a_bot_that_is_gone_is_reported_as_such(scene: Scene) -> None:
-    scene.wire.abort()
-    desk = Desk(Reply(200, "OK", (), b"abc"))
-    assert not await desk.handler.handle(scene.request())
-    assert desk.reported == [(None, 200, Conclusion.DONE)]
-
-
 async def test_one_that_goes_before_there_is_a_reply_too(scene: Scene) -> None:
     desk = Desk(ConnectionResetError())
     assert not await desk.handler.handle(scene.request())
     assert desk.reported == [(None, 499, Conclusion.NOT_SENT)]
     assert scene.wire.written == b""
-
-
-@pytest.mark.parametrize(
-    ("slug", "bot", "stays"),
-    [("bad_request", BOT, False), ("app_only", BOT, True), ("host_refused", None, False)],
-)
-async def test_after_a_strangers_request_and_what_is_none_the_connection_ends(
-    scene: Scene, slug: str, bot: Bot | None, *, stays: bool
-) -> None:
-    """What is no proper request may end elsewhere than where the parser took it to end."""
-    assert await Desk(Refusal(slug, "x"), bot).handler.handle(scene.request()) is stays
-    assert (b"Connection: close" in scene.wire.written) is not stays
-
-
-def test_what_could_not_be_parsed_is_answered_and_reported() -> None:
-    desk = Desk(ZeroDivisionError())
-    written = desk.handler.refuse_malformed(Refusal("headers_too_large", "A line is too long."))
-    assert written.startswith(b"HTTP/1.1 431 ")
-    assert b"Connection: close\r\n" in written
-    assert desk.reported == [("headers_too_large", 431, Conclusion.NOT_SENT)]

@@ -248,7 +248,7 @@ async def test_no_more_keys_are_remembered_than_may_be(
     station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The oldest settled one goes; one under way never does."""
-    replays = station.gateway.books._replays
+    replays = station.gateway.books._keys
     monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(3, 10**6, 3600.0))
     upstream, go = station.upstream, asyncio.Event()
     upstream.answers.append(hold_until(go, say(OK)))
@@ -270,7 +270,7 @@ async def test_a_bot_keeps_its_keys_whatever_another_does(
     bots = {name: {"token": f"env:TOKEN_{name}"} for name in ("calm", "busy")}
     environ = {"TOKEN_calm": "token-of-calm", "TOKEN_busy": "token-of-busy", "EXCHANGE_SECRET": "s"}
     async with running_station(upstream, environ, bots=bots) as station:
-        replays = station.gateway.books._replays
+        replays = station.gateway.books._keys
         monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(3, 10**6, 3600.0))
 
         async def ask(bot: str, key: str) -> Reply:
@@ -283,7 +283,7 @@ async def test_a_bot_keeps_its_keys_whatever_another_does(
 
 
 async def test_where_all_that_may_be_are_under_way(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
-    replays = station.gateway.books._replays
+    replays = station.gateway.books._keys
     monkeypatch.setattr(replays, "_bounds", type(replays._bounds)(1, 10**6, 3600.0))
     upstream, go = station.upstream, asyncio.Event()
     upstream.answers.append(hold_until(go, say(OK)))

@@ -17,7 +17,6 @@ from sealgate.gateway.request.context import InFlightRequests, RequestContext, S
 from sealgate.gateway.request.key_breaker import KeyBreaker
 
 INVALID = (401, b'{"detail": "Invalid API key"}')
-ADDRESS = (403, b'{"detail": "IP not in API key whitelist"}')
 MISMATCH = (401, b'{"detail": "Invalid HMAC signature"}')
 TAKEN = (200, b"{}")
 
@@ -41,26 +40,6 @@ def observe(
     return logs
 
 
-FAULTS = {
-    "an invalid key": (INVALID, KeyFault.INVALID, "compare keys.main.api_key with the app"),
-    "a wrong address": (ADDRESS, KeyFault.ADDRESS, "add this machine's public address"),
-}
-
-
-@pytest.mark.parametrize(("reply", "fault", "fix"), FAULTS.values(), ids=FAULTS)
-def test_a_key_that_is_refused_is_disabled(
-    host: HandHost, breaker: KeyBreaker, reply: tuple[int, bytes], fault: KeyFault, fix: str
-) -> None:
-    breaker.pass_or_refuse()
-    (told,) = observe(breaker, reply)
-    assert (told["event"], told["key"], told["cause"]) == ("key_disabled", "main", fault.value)
-    assert (fix in told["fix"], told["refused"]) == (True, None)
-    host.move(2.0, 2.0, 2.0)
-    with pytest.raises(Refusal, match=f"key_disabled: The key main is disabled for now: {fault}") as refused:
-        breaker.pass_or_refuse()
-    assert refused.value.retry_after_s == FIRST_GAP_S - 2.0
-
-
 def test_one_request_is_the_trial_and_the_next_waits_for_it(host: HandHost, breaker: KeyBreaker) -> None:
     observe(breaker, INVALID)
     host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
@@ -70,34 +49,10 @@ def test_one_request_is_the_trial_and_the_next_waits_for_it(host: HandHost, brea
     assert refused.value.retry_after_s == FIRST_GAP_S
 
 
-def test_a_trial_that_is_taken_ends_the_rest(host: HandHost, breaker: KeyBreaker) -> None:
-    observe(breaker, INVALID)
-    host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
-    assert observe(breaker, TAKEN, host.boot) == [
-        {"event": "key_enabled", "log_level": "info", "key": "main"}
-    ]
-    breaker.pass_or_refuse()
-
-
-def test_a_second_refusal_is_not_told_again(host: HandHost, breaker: KeyBreaker) -> None:
-    observe(breaker, INVALID)
-    host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
-    assert observe(breaker, INVALID, host.boot) == []
-    assert breaker.state.trial_at == host.boot + 2 * FIRST_GAP_S
-
-
 def test_a_late_reply_to_what_was_sent_before_ends_no_rest(host: HandHost, breaker: KeyBreaker) -> None:
     observe(breaker, INVALID)
     assert observe(breaker, TAKEN, host.boot - 1.0) == []
     assert breaker.state.fault is KeyFault.INVALID
-
-
-def test_a_key_that_is_proven_costs_nothing_to_watch(breaker: KeyBreaker) -> None:
-    observe(breaker, TAKEN)
-    proven = breaker.state
-    assert proven.is_proven
-    observe(breaker, (500, b""))
-    assert breaker.state is proven
 
 
 def test_refused_signatures_are_told_when_they_are_many(breaker: KeyBreaker) -> None:
@@ -111,35 +66,12 @@ def test_refused_signatures_are_told_when_they_are_many(breaker: KeyBreaker) -> 
     breaker.pass_or_refuse()
 
 
-def test_one_that_is_taken_ends_the_count(breaker: KeyBreaker) -> None:
-    observe(breaker, TAKEN)
-    observe(breaker, MISMATCH)
-    observe(breaker, TAKEN)
-    assert breaker.state.mismatches == 0
-
-
 def test_the_gateways_own_read_tells_enough(breaker: KeyBreaker) -> None:
     observe(breaker, MISMATCH)
     with capture_logs() as logs:
         breaker.confirm_mismatch()
         breaker.confirm_mismatch()
     assert [one["cause"] for one in logs] == ["the exchange refused its last signature"]
-
-
-def test_a_confirmation_after_one_that_was_taken_means_nothing(breaker: KeyBreaker) -> None:
-    observe(breaker, TAKEN)
-    with capture_logs() as logs:
-        breaker.confirm_mismatch()
-    assert (logs, breaker.state.trouble) == ([], None)
-
-
-def test_a_person_may_use_it_at_once(breaker: KeyBreaker) -> None:
-    observe(breaker, INVALID)
-    with capture_logs() as logs:
-        assert breaker.enable()
-        assert not breaker.enable(), "it is disabled no more"
-    assert [one["event"] for one in logs] == ["key_enabled"]
-    breaker.pass_or_refuse()
 
 
 async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHost) -> None:

@@ -16,8 +16,8 @@ from rig.generation import generation_of
 from rig.station import make_config
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.clock import Sample
+from sealgate.core.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.core.idle_connections import IdleCloses, IdleLife
-from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
 from sealgate.gateway.pacing import Permit
@@ -114,7 +114,7 @@ async def pipeline_to(
     async with generation_of(make_config("http://127.0.0.1:9"), host) as tree:
         tree.clock.observe(Sample(host.boot - 0.01, host.boot, EPOCH, 0.001))
         upstream: Any = Exchange(connections)
-        books = Bookkeeping(Replays(ReplayBounds(1, 1, 1.0)), book, host)
+        books = Bookkeeping(IdempotencyKeys(ReplayBounds(1, 1, 1.0)), book, host)
         reached = dataclasses.replace(tree, upstream=upstream)
         yield Pipeline(reached, books, Halting(InFlightRequests(), None, host), host)
 
@@ -123,14 +123,6 @@ def admitted(one: Any = ORDER) -> RequestContext:
     context = RequestContext("r-1", 100.0, one.method)
     context.admitted(one, 30.0, 10.0)
     return context
-
-
-async def test_an_order_goes_once_on_the_connection_it_gets() -> None:
-    connection = Connection(OK)
-    async with pipeline_to(connection) as pipeline:
-        context = admitted()
-        assert await pipeline.deliver(ORDER, b"{}", context) is OK
-    assert (connection.ends, context.attempts, context.conclusion) == (["POST"], 1, "done")
 
 
 @pytest.fixture
@@ -152,22 +144,6 @@ async def test_where_a_pause_began_meanwhile_nothing_is_sent_and_it_waits_once_m
     assert (context.attempts, context.resends) == (1, ())
     if isinstance(first, Connection):
         assert first.ends == ["released"]
-
-
-async def test_where_no_connection_becomes_free_there_was_no_attempt() -> None:
-    async with pipeline_to(Failure(FailureKind.FULL, "no connection became free")) as pipeline:
-        context = admitted()
-        with pytest.raises(Refusal, match="queue_full: No connection became free"):
-            await pipeline.deliver(ORDER, b"{}", context)
-    assert (context.attempts, context.conclusion, context.upstream_errors) == (0, "not_sent", ())
-
-
-async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
-    closed = Connection(OK, is_alive=False)
-    async with pipeline_to(closed, Connection(OK)) as pipeline:
-        context = admitted()
-        assert await pipeline.deliver(ORDER, b"{}", context) is OK
-    assert (context.attempts, context.resends, closed.ends) == (2, ("unreachable",), ["released"])
 
 
 async def test_a_timestamp_that_got_old_in_the_journal_is_made_anew() -> None:

@@ -2,264 +2,17 @@
 
 import base64
 import json
-from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
 import pytest
 
-from rig.bot import Reply, request
+from rig.bot import check_problem, request
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream
 
 GET, POST = b"GET", b"POST"
 ORDER = b"/v1/trade/order"
-MEMBERS = {"type", "title", "status", "detail", "timestamp", "reason", "request_id"}
-
-
-def line(first: bytes, *fields: bytes, body: bytes = b"") -> bytes:
-    """Write a request whose first line is exactly this."""
-    return b"\r\n".join((first, b"Host: localhost", *fields)) + b"\r\n\r\n" + body
-
-
-def check_problem(answer: Reply, status: int, reason: str) -> None:
-    """Check all that docs/replies.md says of a reply that the gateway makes itself."""
-    assert answer.is_whole
-    assert (answer.status, answer.reason, answer.outcome) == (status, reason, "not_sent"), answer.raw
-    assert (answer.attempts, answer.text("X-Gateway-Queue-Ms")) == (0, "0")
-    assert answer.text("X-Gateway-Request-Id")
-    assert answer.text("Content-Type") == "application/problem+json"
-    names = [name.lower() for name, _ in answer.fields]
-    assert len(names) == len(set(names))
-    assert not any(name.startswith(b"access-control-") for name in names)
-    document = answer.document()
-    assert set(document) == MEMBERS
-    assert (document["status"], document["reason"]) == (status, reason)
-    assert document["request_id"] == answer.text("X-Gateway-Request-Id")
-    assert document["title"]
-    assert document["detail"]
-    assert datetime.fromisoformat(document["timestamp"]).tzinfo is not None
-
-
-FRAMED_WRONGLY = b"POST /v1/trade/order HTTP/1.1\r\nHost: localhost\r\n%b\r\n\r\n%b"
-
-# name -> raw request, status, reason
-REFUSED: dict[str, tuple[bytes, int, str]] = {
-    # Who asks, and by which name.
-    "no Host": (b"GET /v1/trade/x HTTP/1.1\r\n\r\n", 400, "bad_request"),
-    "no Host, HTTP/1.0": (b"GET /v1/trade/x HTTP/1.0\r\n\r\n", 400, "bad_request"),
-    "two Hosts": (line(b"GET /v1/trade/x HTTP/1.1", b"Host: localhost"), 400, "bad_request"),
-    "another Host": (b"GET /v1/trade/x HTTP/1.1\r\nHost: evil.com\r\n\r\n", 421, "host_refused"),
-    "a Host that begins alike": (
-        b"GET /v1/trade/x HTTP/1.1\r\nHost: localhost.evil.com\r\n\r\n",
-        421,
-        "host_refused",
-    ),
-    "a Host with a user part": (
-        b"GET /v1/trade/x HTTP/1.1\r\nHost: localhost:80@evil.com\r\n\r\n",
-        421,
-        "host_refused",
-    ),
-    "an empty Host": (b"GET /v1/trade/x HTTP/1.1\r\nHost:\r\n\r\n", 421, "host_refused"),
-    "Origin": (request(POST, ORDER, b"Origin: http://localhost:8787"), 403, "browser_refused"),
-    "Origin null": (request(POST, ORDER, b"Origin: null"), 403, "browser_refused"),
-    "Referer": (request(GET, b"/v1/trade/x", b"referer: https://a.example/"), 403, "browser_refused"),
-    "Sec-Fetch-Site": (request(GET, b"/v1/trade/x", b"Sec-Fetch-Site: none"), 403, "browser_refused"),
-    "a preflight": (
-        request(b"OPTIONS", ORDER, b"Origin: https://a.example", b"Access-Control-Request-Method: POST"),
-        403,
-        "browser_refused",
-    ),
-    # Methods.
-    "OPTIONS": (request(b"OPTIONS", b"/v1/trade/x"), 405, "method_refused"),
-    "OPTIONS *": (request(b"OPTIONS", b"*"), 405, "method_refused"),
-    "TRACE": (request(b"TRACE", b"/v1/trade/x"), 405, "method_refused"),
-    "PROPFIND": (request(b"PROPFIND", b"/v1/trade/x"), 405, "method_refused"),
-    # Upgrades and expectations.
-    "a web socket": (
-        request(GET, b"/v1/trade/x", b"Connection: Upgrade", b"Upgrade: websocket", b"Sec-WebSocket-Key: x"),
-        501,
-        "upgrade_refused",
-    ),
-    "a web socket among others": (
-        request(GET, b"/v1/trade/x", b"Connection: Upgrade", b"Upgrade: h2c, WebSocket/13"),
-        501,
-        "upgrade_refused",
-    ),
-    "an unknown expectation": (
-        request(POST, ORDER, b"Expect: the-best", body=b"{}"),
-        417,
-        "expectation_refused",
-    ),
-    # Targets.
-    "two slashes": (request(GET, b"//evil.com/v1/trade/x"), 400, "ambiguous_target"),
-    "an empty segment": (request(GET, b"/v1//trade/x"), 400, "ambiguous_target"),
-    "dots": (request(GET, b"/v1/trade/../wallet"), 400, "ambiguous_target"),
-    "escaped dots": (request(GET, b"/v1/trade/%2e%2e/wallet"), 400, "ambiguous_target"),
-    "dots and an escaped slash": (request(GET, b"/v1/trade/..%2fwallet"), 400, "ambiguous_target"),
-    "dots and parameters": (request(GET, b"/v1/trade/..;/wallet"), 400, "ambiguous_target"),
-    "an escaped slash": (request(GET, b"/v1%2Ftrade/x"), 400, "ambiguous_target"),
-    "an escaped NUL": (request(GET, b"/v1/trade/x%00"), 400, "ambiguous_target"),
-    "an escaped NUL in the query": (request(GET, b"/v1/trade/x?a=%00"), 400, "ambiguous_target"),
-    "an escaped letter": (request(GET, b"/v1/trade/%6Frder"), 400, "ambiguous_target"),
-    "an escape of an escape": (request(GET, b"/v1/trade/x%252F"), 400, "ambiguous_target"),
-    "half an escape": (request(GET, b"/v1/trade/x%2"), 400, "ambiguous_target"),
-    "half an escape in the query": (request(GET, b"/v1/trade/x?a=%"), 400, "ambiguous_target"),
-    "no escape": (request(GET, b"/v1/trade/x%zz"), 400, "ambiguous_target"),
-    "overlong UTF-8": (request(GET, b"/v1/trade/%C0%AF"), 400, "ambiguous_target"),
-    "an escape of 16 bits": (request(GET, b"/v1/trade/%u002F"), 400, "ambiguous_target"),
-    "a backslash": (request(GET, b"/v1/trade\\x"), 400, "ambiguous_target"),
-    "a bare question mark": (request(GET, b"/v1/trade/x?"), 400, "ambiguous_target"),
-    "braces": (request(GET, b"/v1/trade/{id}"), 400, "ambiguous_target"),
-    "quotes in the query": (request(GET, b'/v1/trade/x?q="a"'), 400, "ambiguous_target"),
-    "an absolute target": (request(GET, b"http://evil.com/v1/trade/x"), 400, "ambiguous_target"),
-    "an absolute target of ours": (request(GET, b"http://localhost/v1/trade/x"), 400, "ambiguous_target"),
-    "outside": (request(GET, b"/v1/wallet"), 404, "outside_prefix"),
-    "outside, upper case": (request(GET, b"/V1/TRADE/x"), 404, "outside_prefix"),
-    "outside, longer": (request(GET, b"/v1/traders/x"), 404, "outside_prefix"),
-    "the prefix without a slash": (request(GET, b"/v1/trade"), 404, "outside_prefix"),
-    "the root": (request(GET, b"/"), 404, "outside_prefix"),
-    # What the exchange or the configuration does not allow.
-    "create a key": (request(POST, b"/v1/trade/api-keys", body=b"{}"), 403, "app_only"),
-    "revoke all keys": (request(b"DELETE", b"/v1/trade/api-keys/all"), 403, "app_only"),
-    "the handshake": (request(POST, b"/v1/trade/user/handshake", body=b"{}"), 403, "app_only"),
-    "list the keys": (request(GET, b"/v1/trade/api-keys"), 403, "bot_forbidden"),
-    "another key": (request(GET, b"/v1/trade/x", b"X-Gateway-Key: other"), 403, "bot_forbidden"),
-    "a deadline that is no number": (
-        request(GET, b"/v1/trade/x", b"X-Gateway-Deadline-Ms: soon"),
-        400,
-        "bad_request",
-    ),
-    "two deadlines": (
-        request(GET, b"/v1/trade/x", b"X-Gateway-Deadline-Ms: 5", b"x-gateway-deadline-ms: 9"),
-        400,
-        "bad_request",
-    ),
-    # Sizes.
-    "a body of 5 MB": (request(POST, ORDER, b"Content-Length: 5000000"), 413, "body_too_large"),
-    "a field of 20 kB": (
-        request(GET, b"/v1/trade/x", b"X-Long: " + b"x" * 20_000),
-        431,
-        "headers_too_large",
-    ),
-    "a name of 20 kB": (request(GET, b"/v1/trade/x", b"X" * 20_000 + b": 1"), 431, "headers_too_large"),
-    "a target of 20 kB": (request(GET, b"/v1/trade/" + b"x" * 20_000), 431, "headers_too_large"),
-    "200 fields": (request(GET, b"/v1/trade/x", *[b"X-A: 1"] * 200), 431, "headers_too_large"),
-    # Framing.
-    "length and chunked": (
-        FRAMED_WRONGLY % (b"Content-Length: 2\r\nTransfer-Encoding: chunked", b"2\r\n{}\r\n0\r\n\r\n"),
-        400,
-        "bad_request",
-    ),
-    "chunked and length": (
-        FRAMED_WRONGLY % (b"Transfer-Encoding: chunked\r\nContent-Length: 2", b"2\r\n{}\r\n0\r\n\r\n"),
-        400,
-        "bad_request",
-    ),
-    "two lengths": (FRAMED_WRONGLY % (b"Content-Length: 2\r\nContent-Length: 2", b"{}"), 400, "bad_request"),
-    "a list of lengths": (FRAMED_WRONGLY % (b"Content-Length: 2, 2", b"{}"), 400, "bad_request"),
-    "a signed length": (FRAMED_WRONGLY % (b"Content-Length: +2", b"{}"), 400, "bad_request"),
-    "a negative length": (FRAMED_WRONGLY % (b"Content-Length: -2", b"{}"), 400, "bad_request"),
-    "a hexadecimal length": (FRAMED_WRONGLY % (b"Content-Length: 0x2", b"{}"), 400, "bad_request"),
-    "an empty length": (FRAMED_WRONGLY % (b"Content-Length:", b""), 400, "bad_request"),
-    "a length with an underscore": (FRAMED_WRONGLY % (b"Content-Length: 1_0", b"{}" * 5), 400, "bad_request"),
-    "gzip, chunked": (
-        FRAMED_WRONGLY % (b"Transfer-Encoding: gzip, chunked", b"0\r\n\r\n"),
-        501,
-        "coding_refused",
-    ),
-    "identity, chunked": (
-        FRAMED_WRONGLY % (b"Transfer-Encoding: identity, chunked", b"0\r\n\r\n"),
-        501,
-        "coding_refused",
-    ),
-    "identity": (FRAMED_WRONGLY % (b"Transfer-Encoding: identity", b""), 400, "bad_request"),
-    "chunked twice": (
-        FRAMED_WRONGLY % (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"0\r\n\r\n"),
-        400,
-        "bad_request",
-    ),
-    "a chunk size that is none": (
-        FRAMED_WRONGLY % (b"Transfer-Encoding: chunked", b"zz\r\n{}\r\n0\r\n\r\n"),
-        400,
-        "bad_request",
-    ),
-    "a chunk longer than its size": (
-        FRAMED_WRONGLY % (b"Transfer-Encoding: chunked", b"1\r\n{}\r\n0\r\n\r\n"),
-        400,
-        "bad_request",
-    ),
-    # What is not HTTP/1.1.
-    "HTTP/0.9": (line(b"GET /v1/trade/x HTTP/0.9"), 400, "bad_request"),
-    "HTTP/2.0": (line(b"GET /v1/trade/x HTTP/2.0"), 400, "bad_request"),
-    "the HTTP/2 preface": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400, "bad_request"),
-    "no version": (b"GET /v1/trade/x\r\n\r\n", 400, "bad_request"),
-    "lower-case version": (line(b"GET /v1/trade/x http/1.1"), 400, "bad_request"),
-    "a tab": (line(b"GET\t/v1/trade/x HTTP/1.1"), 400, "bad_request"),
-    "a space in the target": (line(b"GET /v1/trade/x y HTTP/1.1"), 400, "bad_request"),
-    "a lower-case method": (line(b"get /v1/trade/x HTTP/1.1"), 400, "bad_request"),
-    "a space before the colon": (line(b"GET /v1/trade/x HTTP/1.1", b"X-A : 1"), 400, "bad_request"),
-    "a folded field": (line(b"GET /v1/trade/x HTTP/1.1", b"X-A: 1", b" 2"), 400, "bad_request"),
-    "a field without a name": (line(b"GET /v1/trade/x HTTP/1.1", b": 1"), 400, "bad_request"),
-    "a field without a colon": (line(b"GET /v1/trade/x HTTP/1.1", b"X-A"), 400, "bad_request"),
-    "a NUL in a value": (line(b"GET /v1/trade/x HTTP/1.1", b"X-A: 1\0"), 400, "bad_request"),
-    "a bare CR in a value": (line(b"GET /v1/trade/x HTTP/1.1", b"X-A: 1\rX-B: 2"), 400, "bad_request"),
-    "line ends without CR": (b"GET /v1/trade/x HTTP/1.1\nHost: localhost\n\n", 400, "bad_request"),
-    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 32 + b"\r\n\r\n", 400, "bad_request"),
-    "a mail greeting": (b"EHLO localhost\r\n\r\n", 400, "bad_request"),
-}
-
-
-@pytest.mark.parametrize(("raw", "status", "reason"), REFUSED.values(), ids=REFUSED)
-async def test_a_request_is_refused(station: Station, raw: bytes, status: int, reason: str) -> None:
-    async with station.bot() as bot:
-        answer = await bot.ask(raw)
-        check_problem(answer, status, reason)
-        outcome = await station.outcomes.until(1)
-        assert (outcome.status, outcome.reason, outcome.attempts) == (status, reason, 0)
-        assert outcome.request_id == answer.text("X-Gateway-Request-Id")
-        if answer.closes:
-            assert await bot.rest() == b""
-        else:
-            assert (await bot.ask(request())).status == 200
-    assert (await station.ask(request())).status == 200
-    assert {received.target for received in station.upstream.received} == {b"/v1/trade/user/0xabc/positions"}
-
-
-RAW_TARGETS = {
-    "control character": b"/v1/trade/\x01",
-    "DEL": b"/v1/trade/\x7f",
-    "UTF-8": "/v1/trade/é".encode(),
-    "Latin-1": b"/v1/trade/\xe9",
-    "a fragment": b"/v1/trade/x#y",
-    "no slash": b"v1/trade/x",
-    "authority": b"127.0.0.1:80",
-    "a star": b"*",
-}
-
-
-@pytest.mark.parametrize("target", RAW_TARGETS.values(), ids=RAW_TARGETS)
-async def test_a_target_that_is_none_is_refused_by_parser_or_rule(station: Station, target: bytes) -> None:
-    answer = await station.ask(request(GET, target))
-    assert answer.reason in ("bad_request", "ambiguous_target")
-    check_problem(answer, 400, answer.reason or "")
-    assert station.upstream.received == []
-
-
-@pytest.mark.parametrize("target", [b"127.0.0.1:80", b"/v1/trade/x"], ids=bytes.decode)
-async def test_a_tunnel_is_refused(station: Station, target: bytes) -> None:
-    answer = await station.ask(request(b"CONNECT", target))
-    assert answer.reason in ("bad_request", "method_refused")
-    check_problem(answer, answer.status, answer.reason or "")
-    assert station.upstream.received == []
-
-
-async def test_900_kilobytes_of_headers(station: Station) -> None:
-    async with station.bot() as bot:
-        await bot.send(request(GET, b"/v1/trade/x", *[b"X-A: " + b"x" * 1000] * 900))
-        answer = await bot.reply()
-        check_problem(answer, 431, "headers_too_large")
-    assert station.upstream.received == []
 
 
 _TOO_MUCH = b"".join(b"X-%d: " % number + b"x" * 1000 + b"\r\n" for number in range(66))
@@ -317,25 +70,11 @@ async def test_a_strangers_request_is_the_last_of_its_connection(upstream: Upstr
         assert [received.target for received in upstream.received] == [b"/v1/trade/x"]
 
 
-async def test_long_chunk_extensions_do_not_pass(station: Station) -> None:
-    raw = request(POST, ORDER, b"Transfer-Encoding: chunked") + b"2;" + b"x" * 20_000 + b"\r\n{}\r\n0\r\n\r\n"
-    answer = await station.ask(raw)
-    for received in station.upstream.received:
-        assert received.body == b"{}"
-        assert len(received.raw) < 1000
-    assert answer.status in (200, 400, 431)
-
-
 async def test_head_is_refused_without_a_body(station: Station) -> None:
     async with station.bot() as bot:
         answer = await bot.ask(request(b"HEAD", b"/v1/wallet"))
         assert (answer.status, answer.reason, answer.ends_by) == (404, "outside_prefix", "none")
         assert (await bot.ask(request())).status == 200
-
-
-async def test_two_spaces_are_read_as_one(station: Station) -> None:
-    assert (await station.ask(line(b"GET  /v1/trade/x HTTP/1.1"))).status == 200
-    assert station.upstream.received[0].raw.startswith(b"GET /v1/trade/x HTTP/1.1\r\n")
 
 
 BAD_ENDS = {
@@ -383,20 +122,8 @@ async def test_a_body_that_ends_too_soon(station: Station) -> None:
     assert station.upstream.received == []
 
 
-async def test_garbage_behind_a_good_request_is_no_part_of_it(station: Station) -> None:
-    async with station.bot() as bot:
-        assert (await bot.ask(request())).status == 200
-        check_problem(await bot.ask(b"garbage\r\n\r\n"), 400, "bad_request")
-        assert await bot.rest() == b""
-    assert len(station.upstream.received) == 1
-
-
 # What refusals call for.
 
-CALLED_FOR = {
-    "bot_unauthenticated": (request(), "WWW-Authenticate", 'Basic realm="sealgate"'),
-    "method_refused": (request(b"TRACE", b"/v1/trade/x"), "Allow", "GET, HEAD, POST, PUT, PATCH, DELETE"),
-}
 BOTS: dict[str, Any] = {
     "bots": {
         "reader": {"token": "env:READER", "may": ["read"]},
@@ -406,14 +133,6 @@ BOTS: dict[str, Any] = {
 }
 BOTS["bots"]["reader"]["key"] = "main"
 TOKENS = {**ENVIRON, "READER": "token-of-reader", "TRADER": "token-of-trader"}
-
-
-@pytest.mark.parametrize(("raw", "name", "value"), CALLED_FOR.values(), ids=CALLED_FOR)
-async def test_a_refusal_brings_what_it_calls_for(
-    upstream: Upstream, raw: bytes, name: str, value: str
-) -> None:
-    async with running_station(upstream, TOKENS, **BOTS) as station:
-        assert (await station.ask(raw)).text(name) == value
 
 
 def basic(name: str, token: str) -> bytes:

@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from rig.admitted import answer
 from sealgate.errors import REASONS, Refusal
 from sealgate.gateway.http.flow import Body
 from sealgate.gateway.http.parser import RequestHead
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 from sealgate.gateway.request import replies
-from sealgate.gateway.request.replies import Reply, closing_bytes, passed_on, problem, write_reply
+from sealgate.gateway.request.replies import Reply, problem, write_reply
 from sealgate.gateway.upstream.answer import BrokenReplyError, Remainder
 
 NOTES = b"X-Gateway-Attempts: 1\r\n"
@@ -189,11 +188,6 @@ async def test_whether_the_connection_stays(
     assert scene.wire.written == HEAD + b"Content-Length: 0\r\n" + line + b"\r\n"
 
 
-async def test_after_the_last_reply_it_does_not(scene: Scene) -> None:
-    assert not await write_reply(scene.request(), ok(), NOTES, is_last=True)
-    assert scene.wire.written == HEAD + b"Content-Length: 0\r\nConnection: close\r\n\r\n"
-
-
 async def test_a_connection_with_an_unread_body_is_closed(scene: Scene) -> None:
     """What follows would be read as the next request."""
     request = scene.request("POST")
@@ -216,13 +210,6 @@ async def test_a_bot_that_goes_leaves_no_connection_held(scene: Scene) -> None:
     with pytest.raises(ConnectionResetError, match="the client is gone"):
         await write_reply(scene.request(), reply, NOTES, is_last=False)
     assert scene.upstream.ends == ["closed"]
-
-
-async def test_who_is_gone_before_gets_nothing(scene: Scene) -> None:
-    scene.wire.abort()
-    with pytest.raises(ConnectionResetError):
-        await write_reply(scene.request(), ok(), NOTES, is_last=False)
-    assert scene.wire.written == b""
 
 
 async def test_where_a_cut_would_look_like_the_end_a_large_reply_is_not_begun() -> None:
@@ -279,20 +266,6 @@ async def test_a_slow_bot_is_waited_for_where_nobody_else_does(
     assert (asked, scene.upstream.ends) == (["is_wanted"], ["released"])
 
 
-async def test_the_phrase_and_the_fields_keep_their_bytes(scene: Scene) -> None:
-    """A phrase that is no UTF-8 comes with surrogates from the parser."""
-    reply = Reply(200, "Cr\udcffe", ((b"X-Odd", b"\xe9\x00"),), b"")
-    await write_reply(scene.request(), reply, b"", is_last=False)
-    assert scene.wire.written.startswith(b"HTTP/1.1 200 Cr\xffe\r\nX-Odd: \xe9\x00\r\n")
-
-
-def test_the_exchanges_reply_is_passed_on_without_what_is_the_gateways() -> None:
-    reply = passed_on(
-        answer(200, b"abc", (b"Content-Length", b"3"), (b"X-A", b"1"), (b"X-Gateway-Error", b"x"))
-    )
-    assert reply == Reply(200, "Phrase", [(b"X-A", b"1")], b"abc", None, b"3", b"X-A: 1\r\n")
-
-
 @pytest.mark.parametrize("slug", REASONS)
 def test_every_refusal_is_a_problem_document(slug: str) -> None:
     reply = problem(Refusal(slug, "This is wrong."), "r-1", WALL)
@@ -303,19 +276,6 @@ def test_every_refusal_is_a_problem_document(slug: str) -> None:
     assert document["timestamp"] == "2026-09-21T14:13:20.000+00:00"
     assert (document["reason"], document["request_id"]) == (slug, "r-1")
     assert (b"X-Gateway-Error", slug.encode()) in reply.fields
-
-
-CALLED_FOR = {
-    "bot_unauthenticated": (b"WWW-Authenticate", b'Basic realm="sealgate"'),
-    "method_refused": (b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
-}
-
-
-@pytest.mark.parametrize("slug", [*CALLED_FOR, "halted"])
-def test_a_status_that_calls_for_a_field_has_it(slug: str) -> None:
-    names = {b"WWW-Authenticate", b"Allow"}
-    found = [field for field in problem(Refusal(slug, "x"), "r-1", WALL).fields if field[0] in names]
-    assert found == ([CALLED_FOR[slug]] if slug in CALLED_FOR else [])
 
 
 WAITS = {
@@ -330,11 +290,3 @@ WAITS = {
 def test_how_long_to_wait(wait_s: float | None, value: bytes | None) -> None:
     fields = dict(problem(Refusal("rate_limited", "x", retry_after_s=wait_s), "r-1", WALL).fields)
     assert fields.get(b"Retry-After") == value
-
-
-def test_the_last_words_on_a_connection() -> None:
-    reply = Reply(503, "Service Unavailable", ((b"X-A", b"1"),), b"abc")
-    assert closing_bytes(reply, NOTES) == (
-        b"HTTP/1.1 503 Service Unavailable\r\nX-A: 1\r\nX-Gateway-Attempts: 1\r\n"
-        b"Content-Length: 3\r\nConnection: close\r\n\r\nabc"
-    )

@@ -44,12 +44,6 @@ async def test_nothing_is_read_while_the_request_is_on_its_way(monkeypatch: pyte
     assert reader.batches == [["a", "b"]]
 
 
-async def test_a_moment_later_it_is() -> None:
-    reader = Reader()
-    report(Reporter([reader]), "a", "b")
-    assert await reader.next() == ["a", "b"]
-
-
 async def test_many_are_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reporter_module, "_DELAY_S", 3600.0)
     reader = Reader()
@@ -57,23 +51,6 @@ async def test_many_are_not_kept_waiting(monkeypatch: pytest.MonkeyPatch) -> Non
     names = [str(number) for number in range(reporter_module._MOST)]
     report(reporter, *names)
     assert await reader.next() == names
-
-
-async def test_nothing_ended_is_nothing_to_read() -> None:
-    reader = Reader()
-    Reporter([reader]).flush()
-    assert reader.batches == []
-
-
-async def test_who_comes_later_reads_from_then_on() -> None:
-    reader = Reader()
-    reporter = Reporter([])
-    report(reporter, "a")
-    reporter.flush()
-    reporter.add(reader)
-    report(reporter, "b")
-    reporter.flush()
-    assert reader.batches == [["b"]]
 
 
 async def test_a_reader_that_fails_keeps_the_others_from_nothing() -> None:

@@ -3,20 +3,28 @@
 import contextlib
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gateway.clock.test_kept import HandHost
-from rig.generation import generation_of
+from rig.admitted import answer
+from rig.generation import Scripted, generation_of
 from rig.station import ENVIRON, KEY, make_config
-from sealgate.gateway.keys.parts import read_parts
+from sealgate.core.admission import Ticket
+from sealgate.core.routes import Auth, Lane, Permission
+from sealgate.gateway.keys.parts import read_parts, read_roster
+from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform import machine
 from sealgate.gateway.platform.machine import StartError
-from sealgate.gateway.request.context import InFlightRequests
+from sealgate.gateway.request.context import InFlightRequests, RequestContext
 from sealgate.gateway.request.generation import Generation
-from sealgate.gateway.runtime.services import build_generation
+from sealgate.gateway.runtime.key_care import ask
+from sealgate.gateway.runtime.rules import build_rules
+from sealgate.gateway.runtime.services import build_generation, build_services
+from sealgate.gateway.upstream.answer import Answer
 
 URL = "http://127.0.0.1:9"
 PARTS = ("upstream", "clock", "clock_keeper", "open_scheduler", "scheduler", "stamps")
@@ -62,15 +70,6 @@ async def test_what_starts_anew(url: str, tables: dict[str, Any], anew: set[str]
         )
 
 
-async def test_aliases_of_one_key_share_its_line() -> None:
-    keys = {"alias": KEY, "other": {**KEY, "api_key": "ak-2"}}
-    async with one_after_the_other(URL, keys=keys) as (_, new):
-        main, alias, other = (new.live_keys[name] for name in ("main", "alias", "other"))
-        assert main.scheduler is alias.scheduler is not other.scheduler
-        assert main.stamps is alias.stamps is not other.stamps
-        assert main.breaker is not alias.breaker
-
-
 def keys_of(*accounts: str | None) -> dict[str, Any]:
     """Return a key for each account; of a bybit key that has none nobody knows whose it is."""
     keys = {f"k{at}": {**KEY, "api_key": f"ak-{at}"} for at in range(len(accounts))}
@@ -108,3 +107,83 @@ async def test_limits_cannot_be_shared_without_the_package(monkeypatch: pytest.M
             pass
     assert sys.prefix in str(told.value)
     assert "sealgate" not in str(told.value).replace(sys.prefix, "")
+
+
+def config_of(folder: Path, tables: dict[str, Any]) -> Any:
+    journal = {"journal": {"file": str(folder / "journal.db")}} if "journal" in tables else {}
+    return make_config(URL, **tables | journal)
+
+
+async def test_no_traceback_prints_the_environment() -> None:
+    async with contextlib.AsyncExitStack() as ends:
+        site, pipeline = build_services(make_config(URL), ENVIRON, HandHost(), ends)
+        ends.push_async_callback(pipeline.generation.clock_keeper._upstream.close)
+        assert ENVIRON["EXCHANGE_SECRET"] not in repr(site)
+
+
+async def test_a_secret_that_cannot_be_read_comes_before_the_journal_is_made(tmp_path: Path) -> None:
+    async with contextlib.AsyncExitStack() as ends:
+        with pytest.raises(SecretError, match="env:EXCHANGE_SECRET: the variable is not set"):
+            build_services(config_of(tmp_path, {"journal": {}}), {}, HandHost(), ends)
+    with pytest.raises(FileNotFoundError):
+        (tmp_path / "journal.db").stat()
+
+
+TOKENS = {**ENVIRON, "T": "token-of-grid"}
+PREFIX = {"upstream": {"prefix": "/api"}, "clock": {"path": "/api/time"}}
+
+
+def rules(**tables: Any) -> Any:
+    config = make_config("https://api.example.com", **tables)
+    return build_rules(config, read_roster(config, TOKENS))
+
+
+def test_the_bounds_of_the_listener() -> None:
+    found = rules(listen={"hosts": ["Gateway.local"], "max_body": "2 KiB"})
+    assert found.hosts == {"gateway.local"}
+    assert found.max_body == 2048
+
+
+def test_a_row_of_the_settings_changes_what_it_names_and_no_more() -> None:
+    """Its path has the prefix, which the table of routes does not know."""
+    found = rules(
+        **PREFIX,
+        routes=[
+            {"match": "POST /api/orders/query", "needs": "read", "lane": "read", "cost": 3},
+            {"match": "POST /api/order", "cost": 2},
+        ],
+    )
+    assert found.prefix == "/api"
+    query, order, other = (
+        found.routes.find("POST", path) for path in ("/orders/query", "/order", "/order/modify")
+    )
+    assert (query.needs, query.lane, query.cost) == (Permission.READ, Lane.READ, 3.0)
+    assert (order.needs, order.lane, order.cost) == (Permission.TRADE, Lane.ORDER, 2.0)
+    assert other.cost == 1.0
+
+
+class Noting(Scripted):
+    """It keeps what it was given."""
+
+    given: tuple[Ticket, RequestContext]
+
+    async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
+        self.given = ticket, context
+        return await super().deliver(ticket, body, context)
+
+
+@pytest.mark.parametrize(("max_wait_s", "waits_s"), [(0.0, 10.0), (60.0, 60.0)])
+async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits_s: float) -> None:
+    host = HandHost()
+    async with generation_of(make_config(URL, limits={"max_wait": max_wait_s}), host) as tree:
+        pipeline = Noting(tree, [answer(200)])
+        assert (await ask(pipeline, "main", "/v1/trade/symbols/list", Lane.CANCEL, host)).status == 200
+    ticket, context = pipeline.given
+    assert (ticket.bot.name, ticket.key, ticket.target.raw) == (
+        "(gateway)",
+        "main",
+        "/v1/trade/symbols/list",
+    )
+    assert (ticket.route.lane, ticket.route.auth, ticket.is_read) == (Lane.CANCEL, Auth.SIGNED, True)
+    assert context.give_up_at == host.boot + waits_s
+    assert context.ends_at == context.give_up_at + 10.0

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from gateway.clock.test_kept import EPOCH, HandHost
+from gateway.clock.test_kept import HandHost
 from rig.station import KEY, make_config
 from sealgate.core.halts import Origin, Scope
 from sealgate.gateway.request.context import InFlightRequests
 from sealgate.gateway.request.halting import Halted, Halting
 from sealgate.gateway.runtime.gateway import Controls
-from sealgate.gateway.runtime.reload import ReloadError
 
 URL = "https://api.example.com"
 BOTS = {"grid": {"uid": 1001}, "watch": {"uid": 1002}}
@@ -47,30 +46,6 @@ class Running:
         return Controls(gateway)
 
 
-async def test_a_halt_says_what_stands_now() -> None:
-    running = Running(bots=BOTS)
-    status, document = await running.controls.halt(Scope("grid", "alt"))
-    assert (status, document["base_url"]) == (200, URL)
-    words = {"words": "bot grid with key alt", "resume": "sealgate resume --bot grid --key alt"}
-    origin = {"uid": None, "pid": None, "who": "an unknown user", "reason": ""}
-    assert document["halts"] == [{"bot": "grid", "key": "alt", "since_ms": EPOCH * 1000, **words, **origin}]
-    assert (document["refused"], document["had_been"], document["lifted"]) == (0, False, [])
-    assert document["survives_restart"] is False
-    assert "journal" in document["forgotten_because"]
-    assert (await running.controls.halt(Scope("grid", "alt")))[1]["had_been"] is True
-
-
-async def test_resuming_says_what_it_lifted() -> None:
-    running = Running(bots=BOTS)
-    await running.controls.halt(Scope("grid"))
-    await running.controls.halt(Scope())
-    status, document = await running.controls.resume(Scope("grid"))
-    assert status == 200
-    assert [halt["bot"] for halt in document["lifted"]] == ["grid"]
-    assert [halt["bot"] for halt in document["halts"]] == [None]
-    assert document["had_been"] is False
-
-
 UNKNOWN = {
     "nearly a bot": (Scope("gird"), "there is no bot gird; did you mean grid?"),
     "no bot at all": (Scope("x"), "there is no bot x; known: grid, watch"),
@@ -101,21 +76,6 @@ async def test_a_halt_of_what_is_no_more_can_be_lifted() -> None:
     status, document = await running.controls.resume(Scope("gone"))
     assert (status, document["halts"]) == (200, [])
     assert (await running.controls.resume(Scope("gone")))[0] == 404
-
-
-async def test_a_reload_tells_its_warnings() -> None:
-    running = Running()
-    assert await running.controls.reload(Scope()) == (
-        200,
-        {"warnings": ["log.level takes effect after a restart"], "base_url": URL},
-    )
-    assert running.reloads == ["an unknown user, by the admin socket"]
-
-
-async def test_a_reload_that_is_refused_says_why() -> None:
-    running = Running()
-    running.trouble = ReloadError("keys.main: refused; correct it")
-    assert await running.controls.reload(Scope()) == (409, {"error": "keys.main: refused; correct it"})
 
 
 @pytest.mark.parametrize("scope", [Scope("grid"), Scope(None, "main")])

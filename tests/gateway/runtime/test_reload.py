@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from core.limits.test_memory import kept
+from core.limits.test_status import kept
 from rig.bot import request
 from rig.oracle import signature
 from rig.station import Outcomes, Station
@@ -153,12 +153,6 @@ async def test_an_answer_that_says_nothing_of_the_key_is_a_warning(site: Site) -
     assert signed_with(site.upstream.received[-1]) == "second"
 
 
-async def test_a_timestamp_that_is_refused_says_nothing_of_the_key(site: Site) -> None:
-    site.upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid timestamp"}'))
-    write(site.secret, "second")
-    assert await site.reload() == ("keys.main: a signed read was answered 401",)
-
-
 async def test_an_exchange_that_cannot_be_reached_is_a_warning(site: Site) -> None:
     site.upstream.door.shut()
     site.upstream.cut_all()
@@ -199,30 +193,6 @@ async def test_a_session_token_that_the_exchange_refuses_changes_nothing(site: S
     with pytest.raises(ReloadError, match=told):
         await site.reload()
     assert site.gateway.pipeline is before
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (reply(b"200 OK", b'{"keys": []}'), "keys.main.session: the exchange's list does not have the key; "),
-        (reply(b"503 Service Unavailable", b""), "keys.main.session: the list of keys was answered 503"),
-    ],
-)
-async def test_a_list_that_says_nothing_of_the_session_is_a_warning(
-    site: Site, answer: bytes, words: str
-) -> None:
-    site.upstream.answers.append(say(answer))
-    with_session(site, "s-1")
-    (warning,) = await site.reload()
-    assert warning.startswith(words)
-
-
-async def test_a_session_token_is_taken_where_the_exchange_cannot_be_reached(site: Site) -> None:
-    site.upstream.door.shut()
-    site.upstream.cut_all()
-    with_session(site, "s-1")
-    (warning,) = await site.reload()
-    assert warning.startswith("keys.main.session could not be tried: ")
 
 
 async def test_other_certificates_in_the_same_file_count(
@@ -518,13 +488,13 @@ async def test_secret_files_are_looked_at_beside_the_loop(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A folder of another machine may take its time, while requests go on."""
-    look, threads = SecretWatch.look, set[str]()
+    snapshot, threads = SecretWatch.snapshot, set[str]()
 
     def noted(self: SecretWatch, config: Config) -> State:
         threads.add(threading.current_thread().name)
-        return look(self, config)
+        return snapshot(self, config)
 
-    monkeypatch.setattr(SecretWatch, "look", noted)
+    monkeypatch.setattr(SecretWatch, "snapshot", noted)
     await site.reload()
     assert threads
     assert threading.current_thread().name not in threads

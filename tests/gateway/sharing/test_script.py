@@ -1,4 +1,4 @@
-"""sharing.lua against its model, visit by visit: what it returns, and what it publishes."""
+"""sharing.lua against its model, heartbeat by heartbeat: what it returns, and what it publishes."""
 
 import json
 import subprocess
@@ -14,13 +14,13 @@ from redis.retry import Retry
 
 from rig.ports import free_port
 from rig.redis import command
-from rig.table import Table
-from sealgate.core.sharing.seat import LEAD_LEASE_S, MEMBER_LEASE_S, Visit, VisitAnswer
+from rig.redis_group import RedisGroup
+from sealgate.core.sharing.member import LEADER_LEASE_S, MEMBER_LEASE_S, Heartbeat, HeartbeatReply
 from sealgate.gateway.sharing import SCRIPT, arguments, read_answer
 
 NAME = "{sealgate:test}"
-LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEAD_LEASE_S * 1e6)
-END = "the end of a visit"
+LEASES_US = round(MEMBER_LEASE_S * 1e6), round(LEADER_LEASE_S * 1e6)
+END = "the end of a heartbeat"
 NOW, YEAR_US = 1_700_000_000_000_000, 366 * 86_400_000_000
 Told = list[tuple[str, object]]
 
@@ -49,12 +49,14 @@ class Real:
         self._listener.psubscribe("*")
         self._listener.get_message(timeout=10.0)
 
-    def visit(self, now: int, me: str, visit: Visit, lease_s: float) -> tuple[VisitAnswer, Told]:
-        found = self._script(keys=[NAME, f"{NAME}:members"], args=arguments(str(now), me, visit, lease_s))
+    def heartbeat(
+        self, now: int, me: str, heartbeat: Heartbeat, lease_s: float
+    ) -> tuple[HeartbeatReply, Told]:
+        found = self._script(keys=[NAME, f"{NAME}:members"], args=arguments(str(now), me, heartbeat, lease_s))
         self._redis.publish(END, "")
-        return read_answer(found), list(self._told())
+        return read_answer(found), list(self._reported())
 
-    def _told(self) -> Iterator[tuple[str, object]]:
+    def _reported(self) -> Iterator[tuple[str, object]]:
         while True:
             message = self._listener.get_message(timeout=10.0)
             if message is None:
@@ -69,12 +71,12 @@ class Real:
 
 
 texts = st.sampled_from(["", '{"x":1}'])
-visits = st.builds(
-    lambda since, me, known, pause_us, note, beat, grants, leaves: (
+heartbeats = st.builds(
+    lambda since, me, known, pause_us, note, announcement, grants, leaves: (
         since,
         me,
         known,
-        Visit(0, pause_us / 1e6, note, beat, tuple(grants)),
+        Heartbeat(0, pause_us / 1e6, note, announcement, tuple(grants)),
         leaves,
     ),
     st.integers(1, 2_000_000) | st.integers(5_000_000, 9_000_000),
@@ -88,22 +90,24 @@ visits = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
-@given(steps=st.lists(visits, max_size=12))
+@settings(deadline=None, max_examples=60)
+@given(steps=st.lists(heartbeats, max_size=12))
 def test_the_script_does_what_the_model_does(
-    redis: Redis, steps: list[tuple[int, str, str, Visit, bool]]
+    redis: Redis, steps: list[tuple[int, str, str, Heartbeat, bool]]
 ) -> None:
     told: Told = []
-    model = Table(lambda channel, text: told.append((channel, json.loads(text))))
+    model = RedisGroup(lambda channel, text: told.append((channel, json.loads(text))))
     real = Real(redis)
     now = NOW
-    for since, me, known, visit, leaves in steps:
+    for since, me, known, heartbeat, leaves in steps:
         now += since
         epoch = {"true": model.epoch, "none": 0, "old": model.epoch - 1}[known]
-        made = Visit(max(0, epoch), visit.pause_s, visit.note, visit.beat, visit.grants)
+        made = Heartbeat(
+            max(0, epoch), heartbeat.pause_s, heartbeat.note, heartbeat.announcement, heartbeat.grants
+        )
         told.clear()
-        expected = model.visit(now, me, made, 0 if leaves else LEASES_US[0], LEASES_US[1])
-        assert real.visit(now, me, made, 0.0 if leaves else MEMBER_LEASE_S) == (expected, told)
+        expected = model.heartbeat(now, me, made, 0 if leaves else LEASES_US[0], LEASES_US[1])
+        assert real.heartbeat(now, me, made, 0.0 if leaves else MEMBER_LEASE_S) == (expected, told)
     real.close()
 
 
@@ -118,10 +122,12 @@ def test_what_a_stranger_wrote_does_not_outlive_the_next_visit(redis: Redis, val
         redis.hset(NAME, field, value)
     score = value if value in ("inf", "-inf", "1e300") else str(2**62)
     redis.execute_command("ZADD", f"{NAME}:members", score, "strange")  # type: ignore[no-untyped-call] # its own gap
-    answer, _ = real.visit(NOW, "me", Visit(0), MEMBER_LEASE_S)
-    assert (answer.lead, answer.pause_s, answer.replicas) == ("me", 0.0, 1)
-    again, told = real.visit(NOW, "me", Visit(answer.epoch, pause_s=3.0, beat='{"x":1}'), MEMBER_LEASE_S)
-    assert (again.lead, again.epoch, again.pause_s) == ("me", answer.epoch, 3.0)
+    answer, _ = real.heartbeat(NOW, "me", Heartbeat(0), MEMBER_LEASE_S)
+    assert (answer.leader, answer.pause_s, answer.replicas) == ("me", 0.0, 1)
+    again, told = real.heartbeat(
+        NOW, "me", Heartbeat(answer.epoch, pause_s=3.0, announcement='{"x":1}'), MEMBER_LEASE_S
+    )
+    assert (again.leader, again.epoch, again.pause_s) == ("me", answer.epoch, 3.0)
     assert ("all", {"pause": 3.0}) in [(channel, what) for channel, what in told]
     real.close()
 
@@ -129,7 +135,7 @@ def test_what_a_stranger_wrote_does_not_outlive_the_next_visit(redis: Redis, val
 def test_without_a_time_of_its_own_it_takes_that_of_redis(redis: Redis) -> None:
     real = Real(redis)
     script = redis.register_script(SCRIPT)
-    args = arguments("", "a", Visit(0), MEMBER_LEASE_S)
+    args = arguments("", "a", Heartbeat(0), MEMBER_LEASE_S)
     answer = read_answer(script(keys=[NAME, f"{NAME}:members"], args=args))
     seconds, _ = redis.time()
     assert abs(answer.epoch / 1e6 - seconds) < 60

@@ -1,11 +1,9 @@
-"""A seat's errands without Redis: each visit answers, or fails, from a script, and time goes on by hand."""
+"""A sharer without Redis: each heartbeat is answered, or fails, by a script, and time goes on by hand."""
 
 import asyncio
 import contextlib
-import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,21 +12,21 @@ from redis.exceptions import ResponseError
 from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import HandHost
-from rig.wire import PATIENCE_S, let_pass
+from rig.wire import PATIENCE_S
 from sealgate.core.limits.pacer import PacerSettings
+from sealgate.core.sharing.member import Heartbeat, HeartbeatReply, Member, TooMuchError
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.notes import MessageError
-from sealgate.core.sharing.seat import Seat, TooMuchError, Visit, VisitAnswer
+from sealgate.core.sharing.messages import MessageError
 from sealgate.gateway import sharing as sharer_module
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.sharing import Sharer
 
 GONE = RedisConnectionError("redis://:s3cret@localhost")
 FULL = ResponseError("OOM command not allowed")
-LEADS = VisitAnswer("me", 1, 0.0, 1)
-FOLLOWS = VisitAnswer("other", 1, 0.0, 2)
+LEADS = HeartbeatReply("me", 1, 0.0, 1)
+FOLLOWS = HeartbeatReply("other", 1, 0.0, 2)
 
-Answer = VisitAnswer | Exception
+Answer = HeartbeatReply | Exception
 Step = Exception | Sequence[Answer]  # Redis is not reached, or a session that answers so
 
 
@@ -52,7 +50,7 @@ class Redis:
         self._script = [*script]
         self._answers: list[Answer] = []
         self.said: list[bytes] = []
-        self.visits: list[Visit] = []
+        self.heartbeats: list[Heartbeat] = []
         self.left: list[Exception | None] = []
         self.leaving: Exception | None = None
         self.sitter: asyncio.Task[None] | None = None
@@ -67,8 +65,8 @@ class Redis:
         self._answers = [*step]
         yield self
 
-    async def visit(self, visit: Visit) -> VisitAnswer:
-        self.visits.append(visit)
+    async def heartbeat(self, heartbeat: Heartbeat) -> HeartbeatReply:
+        self.heartbeats.append(heartbeat)
         if not self._answers:
             assert self.sitter is not None
             self.sitter.cancel()
@@ -78,9 +76,9 @@ class Redis:
             raise answer
         return answer
 
-    async def listen(self, heard: Callable[[bytes], None]) -> None:
+    async def listen(self, receive: Callable[[bytes], None]) -> None:
         for message in self.said:
-            heard(message)
+            receive(message)
         await asyncio.Event().wait()
 
     async def leave(self) -> None:
@@ -97,9 +95,9 @@ class Scene:
         self.redis = Redis(script)
         pacer = MemberPacer(PacerSettings(), lambda: 0.0, "me")
         scheduler = RateScheduler(pacer, host)
-        self.seat = seat = Seat(pacer, lambda: 0.0)
-        table: Any = self.redis
-        self.sharer = scheduler.sharing = Sharer("main", seat, table, scheduler, host)
+        self.member = member = Member(pacer, lambda: 0.0)
+        group: Any = self.redis
+        self.sharer = scheduler.sharing = Sharer("main", member, group, scheduler, host)
 
     async def run(self) -> list[tuple[str, object]]:
         """Share until the script is over; return what was logged."""
@@ -115,7 +113,7 @@ TROUBLES: dict[str, tuple[Step, str]] = {
     "not there": (GONE, "Redis cannot be reached"),
     "slow": (TimeoutError(), "Redis did not answer within 100 ms"),
     "full": ([FULL], "Redis refuses (OOM command not allowed)"),
-    "of another version": ([MessageError()], "what is in Redis makes no sense to this gateway"),
+    "of another version": ([MessageError()], "what is in Redis cannot be understood"),
     "a flood": ([TooMuchError()], "Redis holds more than gateways would write"),
 }
 
@@ -162,10 +160,10 @@ async def test_a_listener_that_fails_ends_the_sitting() -> None:
     async def listen(_: object) -> None:
         raise GONE
 
-    async def visit(_: object) -> None:
+    async def heartbeat(_: object) -> None:
         await asyncio.Event().wait()
 
-    one.redis.__dict__ |= {"listen": listen, "visit": visit}
+    one.redis.__dict__ |= {"listen": listen, "heartbeat": heartbeat}
     assert await one.run() == [("limit_sharing_degraded", "Redis cannot be reached")]
     assert one.redis.left == []
 
@@ -189,7 +187,7 @@ async def test_a_message_that_makes_no_sense_is_told_and_passed_over() -> None:
     assert ("limit_shared", False) in told
 
 
-@pytest.mark.parametrize("where", ["heard", "visited"])
+@pytest.mark.parametrize("where", ["receive", "acknowledged"])
 async def test_a_fault_of_the_program_is_not_put_down_to_redis(where: str) -> None:
     """It ends the work, which says so and begins anew; meanwhile the gateway goes alone."""
     one = Scene([FOLLOWS, FOLLOWS])
@@ -198,7 +196,7 @@ async def test_a_fault_of_the_program_is_not_put_down_to_redis(where: str) -> No
     def fault(*_: object) -> None:
         raise KeyError(where)
 
-    one.seat.__dict__[where] = fault
+    one.member.__dict__[where] = fault
     with capture_logs() as logs, pytest.raises(KeyError, match=where):
         async with asyncio.timeout(PATIENCE_S):
             await one.sharer.run()
@@ -222,43 +220,4 @@ async def test_a_cancellation_that_the_client_forgot_is_obeyed() -> None:
 
     one.redis.__dict__["opened"] = forgetful
     await one.run()
-    assert one.redis.visits == []
-
-
-class Behind:
-    """A seat that leads and has told itself something, as often as that; a visit is due or not."""
-
-    def __init__(self, times: int, visit_at: float) -> None:
-        self._times = times
-        self._visit_at = visit_at
-        self.caught_up = 0
-
-    def catch_up(self, _: float) -> None:
-        self.caught_up += 1
-
-    @property
-    def is_behind(self) -> bool:
-        self._times -= 1
-        return self._times >= 0
-
-    def visit_at(self, _: float) -> float:
-        return self._visit_at
-
-    def look_at(self) -> float:
-        return math.inf
-
-
-@pytest.mark.parametrize(("times", "turns"), [(0, 0), (1, 1)])
-async def test_what_a_lead_told_itself_takes_effect_in_the_next_turn_of_the_loop(
-    times: int, turns: int
-) -> None:
-    seat: Any = Behind(times, math.inf)
-    went: list[str] = []
-    scheduler: Any = SimpleNamespace(go_on=lambda: went.append("on"))
-    table: Any = None
-    sharer = Sharer("main", seat, table, scheduler, HandHost())
-    sharer.changed()
-    sharer.changed()
-    assert went == []
-    await let_pass(0)
-    assert (len(went), seat.caught_up) == (turns, 2)
+    assert one.redis.heartbeats == []

@@ -1,7 +1,5 @@
 """What goes to Redis and comes back, and what is said of a Redis that is of no use."""
 
-from collections.abc import AsyncIterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,34 +7,11 @@ from redis.exceptions import AuthenticationError, RedisError, ResponseError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from sealgate.core.sharing.notes import MessageError
-from sealgate.core.sharing.seat import Visit, VisitAnswer
-from sealgate.gateway.sharing import SCRIPT, Session, Table, arguments, read_answer, words
-
-
-def test_a_visit_in_microseconds_with_its_grants_at_the_end() -> None:
-    visit = Visit(3, 0.25, "note", "beat", (("one", "g1"), ("two", "g2")))
-    assert arguments("", "me", visit, 6.0) == [
-        "",
-        "me",
-        3,
-        6_000_000,
-        1_500_000,
-        250_000,
-        31_622_401_000_000,
-        "note",
-        "beat",
-        "one",
-        "g1",
-        "two",
-        "g2",
-    ]
-
-
-def test_what_the_script_returns() -> None:
-    found = [b"me", 3, 250_000, 2, b"beat", [b"me", b"other"]]
-    assert read_answer(found) == VisitAnswer("me", 3, 0.25, 2, "beat", ("me", "other"))
-
+from gateway.clock.test_kept import HandHost
+from sealgate.core.limits.pacer import PacerSettings
+from sealgate.core.sharing.messages import MessageError
+from sealgate.gateway.keys.key import Secret
+from sealgate.gateway.sharing import Sharer, read_answer, shared_scheduler, words
 
 NONSENSE = {
     "too short": [b"me", 3],
@@ -78,29 +53,16 @@ def test_why_redis_is_of_no_use(error: Exception, said: str) -> None:
     assert words(error) == said
 
 
-def test_the_script_is_there() -> None:
-    assert "redis.call" in SCRIPT
+URL = Secret("redis://:s3cret@localhost/0")
 
 
-async def test_all_gateways_of_a_key_meet_at_one_name_in_one_slot() -> None:
-    """Redis Cluster keeps together what has the same text between braces."""
-    assert Table("redis://localhost", "tag", "me")._name == "{sealgate:tag}"
+def sharer_of(subject: str, host: HandHost) -> Any:
+    sharing = shared_scheduler("main", subject, URL, PacerSettings(), host).sharing
+    assert isinstance(sharing, Sharer)
+    return sharing
 
 
-class Channel:
-    """A subscription that hears this, and then ends."""
-
-    def __init__(self, *heard: dict[str, Any]) -> None:
-        self._heard = heard
-
-    async def listen(self) -> AsyncIterator[dict[str, Any]]:
-        for one in self._heard:
-            yield one
-
-
-async def test_only_what_was_said_is_passed_on() -> None:
-    client: Any = SimpleNamespace(register_script=lambda _: None)
-    channel: Any = Channel({"type": "subscribe", "data": 1}, {"type": "message", "data": b"said"})
-    heard: list[bytes] = []
-    await Session(client, channel, "{sealgate:tag}", "me").listen(heard.append)
-    assert heard == [b"said"]
+async def test_redis_is_told_no_key_and_nobody_its_password() -> None:
+    sharer = sharer_of("https://a ak-public-1", HandHost())
+    assert "ak-public-1" not in sharer._group._name
+    assert "s3cret" not in repr(URL)

@@ -11,8 +11,13 @@ import aiohttp
 import pytest
 from aiohttp.connector import Connection
 
+from gateway.upstream.test_warm_connections import ask, connections_to
+from rig.acts import say_and_close
+from rig.bot import request
+from rig.station import Station
 from rig.tls import Authority
-from rig.wire import PATIENCE_S, let_pass
+from rig.upstream import running_upstream, say
+from rig.wire import PATIENCE_S, chunked, let_pass
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.routes import Lane
 from sealgate.gateway.upstream.destination import Destination
@@ -111,3 +116,58 @@ async def test_a_connection_that_is_dead_when_it_is_there(monkeypatch: pytest.Mo
     with closing(server):
         failure = await failure_at(f"http://127.0.0.1:{port}")
     assert failure.detail == "the connection was closed at once"
+
+
+SAID = {
+    "nothing": (b"", "the connection was closed without a reply"),
+    "a part of the body": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab",
+        "the reply was cut short",
+    ),
+    "no HTTP": (b"SSH-2.0-x\r\n\r\n", "the reply is not HTTP"),
+    "interim replies": (
+        b"HTTP/1.1 103 Early Hints\r\n\r\n" * 17,
+        "it sent endless interim replies (1xx)",
+    ),
+    "another protocol": (
+        b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+        "it switched to another protocol (101) unasked",
+    ),
+    "a length of nineteen digits": (
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1%b\r\n\r\n" % (b"0" * 18),
+        "the reply states an impossible length",
+    ),
+    "another coding": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + chunked(b"ab"),
+        "the reply has a transfer coding other than chunked",
+    ),
+}
+
+
+@pytest.mark.parametrize(("said", "words"), SAID.values(), ids=SAID)
+async def test_a_reply_that_is_not_taken_is_told_with_its_cause(said: bytes, words: str) -> None:
+    async with running_upstream() as server, connections_to(server.port) as upstream:
+        server.answers.append(say_and_close(said))
+        assert await ask(upstream) == Failure(FailureKind.LOST, words)
+
+
+HELD = b"x" * 10
+STREAMED = b"x" * 1_000_000
+
+
+@pytest.mark.parametrize("zeros", [1, 20, 5000])
+@pytest.mark.parametrize("body", [b"", HELD, STREAMED], ids=["none", "held", "streamed"])
+async def test_leading_zeros_do_not_count(station: Station, body: bytes, zeros: int) -> None:
+    length = b"0" * zeros + (b"%d" % len(body) if body else b"")
+    station.upstream.answers.append(say(b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n%b" % (length, body)))
+    answer = await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
+    assert (answer.status, answer.outcome, answer.body) == (200, "done", body)
+    assert int(answer.text("Content-Length") or "none") == len(body)
+    assert (await station.ask(request())).status == 200
+
+
+@pytest.mark.parametrize("length", [b"1" + b"0" * 18, b"0" + b"1" * 19], ids=["with zeros", "behind a zero"])
+async def test_a_length_of_nineteen_digits_is_none(station: Station, length: bytes) -> None:
+    station.upstream.answers.append(say(b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n" % length))
+    answer = await station.ask(request(b"POST", b"/v1/trade/order", body=b"{}"))
+    assert (answer.status, answer.outcome, answer.reason) == (502, "unknown", "upstream_broken")

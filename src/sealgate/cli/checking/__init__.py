@@ -30,11 +30,11 @@ from sealgate.cli.frame import config_option
 def command(
     config_file: Path | None, path: str | None, *, is_offline: bool, explain: bool, as_json: bool
 ) -> None:
-    """Look at configuration, secrets, files, addresses, clock and keys; say what is wrong and what to do.
+    """Check configuration, secrets, files, addresses, clock and keys; say what is wrong and how to fix it.
 
-    It changes nothing and sends only reads: three for the time, one without a signature, one per key and per
-    session token. After a 429 nothing more is sent. A gateway may run meanwhile. Call it as the user that the
-    gateway runs as.
+    It changes nothing and sends only reads: three for the time, one without a signature, and one for each key
+    and session token. After a 429 nothing more is sent. The gateway may be running. Run this as the user that
+    the gateway runs as.
 
     Exit code 0: nothing failed; 1: something did; 2: the configuration cannot be used.
     """

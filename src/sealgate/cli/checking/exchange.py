@@ -19,8 +19,8 @@ from sealgate.core.limit_reply import limit_reply
 from sealgate.core.refusals import Facts, WholeReply
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.target import Target
+from sealgate.core.validity import Nonces
 from sealgate.core.venues.replies import Means
-from sealgate.core.venues.scheme import Nonces
 from sealgate.core.vetting import (
     Read,
     judge_reads,

@@ -15,7 +15,7 @@ from sealgate.config.addresses import is_loopback
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
 from sealgate.core.refusals import Shape, shape_of
-from sealgate.core.venues.scheme import Nonces
+from sealgate.core.validity import Nonces
 from sealgate.core.vetting import vet_descriptors, vet_disk
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.learned import UNREAD_FIX, look_into
@@ -44,7 +44,7 @@ class Known:
     shape: Shape
 
 
-def told(area: str, text: str, level: Level = Level.FAIL) -> Finding:
+def found_wrong(area: str, text: str, level: Level = Level.FAIL) -> Finding:
     """Return the line of an error whose text is `cause; fix`, or a cause alone.
 
     Where a name that somebody chose has the mark in it, a file's say, it is in the cause.
@@ -88,7 +88,7 @@ def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known
         try:
             known[alias] = found = _read_key(config, alias, environ)
         except SecretError as error:
-            yield told(area, str(error))
+            yield found_wrong(area, str(error))
             continue
         scheme = key.secret.partition(":")[0]
         place = key.secret if scheme != "cmd" else "a program's output"
@@ -119,7 +119,7 @@ def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]
     try:
         read_roster(config, environ)
     except SecretError as error:
-        yield told("bots", str(error))
+        yield found_wrong("bots", str(error))
     else:
         count = len(config.bots)
         who = "1 bot configured; its" if count == 1 else f"{count} bots configured; their"
@@ -153,7 +153,7 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
     try:
         server_context(config.listen)
     except StartError as error:
-        yield told("listen.tls_cert", str(error))
+        yield found_wrong("listen.tls_cert", str(error))
     else:
         yield ok("listen.tls_cert", "the certificate matches its key")
 
@@ -185,7 +185,7 @@ def _trouble(setting: str, check: Callable[[], object]) -> Finding | None:
     try:
         check()
     except (StartError, OSError) as error:
-        return told(setting, str(error))
+        return found_wrong(setting, str(error))
     return None
 
 
@@ -200,7 +200,7 @@ def _bindable(setting: str, address: Address) -> Finding:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(where)
     except OSError as error:
-        return told(setting, str(asyncio.run(cannot_listen(address, setting, error))))
+        return found_wrong(setting, str(asyncio.run(cannot_listen(address, setting, error))))
     return ok(setting, f"{address} is free")
 
 
@@ -216,13 +216,13 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
     file = config.journal.file
     if file is None:
         yield ok(
-            "journal", "none: after a crash nothing tells which orders were in flight (set journal.file)"
+            "journal", "none: after a crash, nothing shows which orders were in flight (set journal.file)"
         )
         return
     try:
         yield from _opened(config, file, learned) if file.exists() else _to_be_made(file)
     except JournalError as error:
-        yield told("journal", str(error))
+        yield found_wrong("journal", str(error))
     finding = vet_disk(str(file.parent), shutil.disk_usage(file.parent).free, config.journal.max_size)
     if finding is not None:
         yield finding

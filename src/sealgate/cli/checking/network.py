@@ -10,7 +10,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from sealgate.cli.checking.local import told
+from sealgate.cli.checking.local import found_wrong
 from sealgate.cli.control import UnixConnection, own_address
 from sealgate.cli.frame import plain_cause
 from sealgate.config import Config
@@ -27,7 +27,7 @@ from sealgate.gateway.upstream.destination import client_context
 _DNS_S = 10.0
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _TIMEOUT_S = 3.0
-_STALE_FIX = "what is stored now is accepted; load it: sealgate reload"
+_STALE_FIX = "the key that is stored now is accepted: load it with `sealgate reload`"
 
 
 async def look_at_network(config: Config, environ: Mapping[str, str]) -> AsyncIterator[Finding]:
@@ -94,15 +94,15 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
     try:
         url = read_redis(config.limits.redis, environ)
     except SecretError as error:
-        return told("limits.redis", str(error))
+        return found_wrong("limits.redis", str(error))
     if url is None:
         return None
     if not machine.has_redis():
         return fail("limits.redis", machine.REDIS_MISSING, machine.REDIS_FIX)
-    from sealgate.gateway.sharing import TROUBLE, Table
+    from sealgate.gateway.sharing import TROUBLE, RedisGroup
 
     try:
-        async with Table(url.reveal(), "check", "check").opened():
+        async with RedisGroup(url.reveal(), "check", "check").opened():
             return ok("limits.redis", "Redis answers")
     except TROUBLE as error:
         fix = "start it, or correct limits.redis; until then each gateway works alone"

@@ -73,7 +73,7 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
         loaded = load_with_sources(options.config_file, environ=environ)
     except ConfigError as error:
         for line in str(error).splitlines():
-            report.add(local.told("configuration", line))
+            report.add(local.found_wrong("configuration", line))
         return UNUSABLE
     config = loaded.config
     turn = Round(config, _target(config, options.path), report, environ, _ours(config, environ))

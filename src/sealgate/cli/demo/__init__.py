@@ -16,7 +16,11 @@ PORT = click.IntRange(0, 65535)
 
 
 @click.command("demo")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="End by itself; else Ctrl-C does.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    help="End after this many seconds; else Ctrl-C ends it.",
+)
 @click.option("--port", type=PORT, default=0, help="Where bots connect.  [default: a free port]")
 @click.option("--admin-port", type=PORT, default=0, help="Metrics and status.  [default: a free port]")
 @click.option("--sandbox-port", type=PORT, default=0, help="The exchange.  [default: a free port]")

@@ -33,6 +33,10 @@ class Quota:
     reset_s: float | None = None
     name: str = ""
 
+    def __str__(self) -> str:
+        """Return a published limit as the configuration writes it: "1200/60s"."""
+        return f"{self.n}/{self.window_s:g}s"
+
 
 def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Quota, ...]:
     """Return what the fields (lower-case names) of a reply state; `server_now` is epoch seconds."""

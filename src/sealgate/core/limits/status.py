@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sealgate.core.findings import span
 from sealgate.core.limits import OTHERS, READS, Limit, LimitEstimator, Step
 from sealgate.core.routes import Lane
-from sealgate.core.spans import span
 
 _RECENTLY_S = 600.0  # for so long a fall counts as foreign use: by then the search has been there again
 
@@ -36,7 +36,7 @@ class SharingStatus:
     """How a key is shared: by so many gateways, this one included; `degraded` says why not, None if it is."""
 
     replicas: int
-    is_lead: bool
+    is_leader: bool
     degraded: str | None
 
 

@@ -1,1 +1,1 @@
-"""One limit, several gateways: a lead paces for all, and the others hand their claims to it."""
+"""One limit, several gateways: a leader paces for all, and the others hand their claims to it."""

@@ -1,8 +1,8 @@
-"""The pacer of a gateway that shares a key: it asks the lead while there is one, and else goes by itself.
+"""The pacer of a gateway that shares a key: it asks the leader while there is one, else decides alone.
 
 The queue, the deadlines and the gate are those of a `Pacer` of its own, so a pause that is known holds
 whatever becomes of Redis, and requests keep their places when the sharing begins or ends. Only *which may go*
-is decided elsewhere while the limit is shared: by the lead, or by a credit at hand. Alone, the own pacer
+is decided elsewhere while the limit is shared: by the leader, or by a credit at hand. Alone, the own pacer
 decides, by a careful share of the last known limit.
 """
 
@@ -17,25 +17,25 @@ from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Releas
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.notes import Declined, Grant, Note, Over, SharedLimit, shares
+from sealgate.core.sharing.messages import Completion, Declined, Grant, Note, SharedLimit, shares
 
 if TYPE_CHECKING:
-    from sealgate.core.sharing.lead import Lead
+    from sealgate.core.sharing.leader import Leader
 
 
 _LATER_S = 0.01  # what nobody waits for may wait for company
-_LATE_S = 0.005  # sent so long after it was let go, the lead must know: it counts by the time of sending
-_SOON_S = 0.05  # a pause that ends so soon is sat out with the turn in hand
+_LATE_S = 0.005  # sent so long after it was let go, the leader must know: it counts by the time of sending
+_SOON_S = 0.05  # a pause that ends so soon is sat out with the permit in hand
 _FORESIGHT_S = 0.1  # credits are for what was sent within that time, twice
 _CREDIT_S = 1.0  # unused for so long, it goes back: it takes up room
 _MOST_CREDITS = 64
 _LEAST_CREDITS = 2
-_BUCKETS = 32  # that what was spent is told in
+_BUCKETS = 32  # in a report of what was spent
 _LONGEST_S = 3600.0
 
 
 class Outbox:
-    """One note in the making. `due_at` is when it should go."""
+    """The next note to the leader. `due_at` is when it should go."""
 
     def __init__(self) -> None:
         self._note = Note()
@@ -46,37 +46,37 @@ class Outbox:
         self.take()
 
     def take(self) -> Note:
-        """Return what there is to tell, and begin anew."""
+        """Return the note, and begin a new one."""
         note, self._note, self.due_at = self._note, Note(), math.inf
         return note
 
     def begin(self, waits: list[Claim], spent: list[tuple[float, float]], now: float) -> None:
-        """Introduce oneself to a lead: this is all there is."""
+        """Introduce this gateway to a leader with all that it has."""
         self._note = Note(is_new=True, waits=waits, spent=spent)
         self.due_at = now
 
     def waits(self, claim: Claim, now: float) -> None:
-        """Tell that a claim stands in line."""
+        """Report a claim that waits."""
         self._note.waits.append(claim)
         self.due_at = now
 
     def gone(self, name: str) -> None:
-        """Tell that a claim, or a credit, is not wanted any more: others may have its room at once."""
+        """Give back a claim, or a credit, that is no longer wanted: others may have its room at once."""
         standing = [claim for claim in self._note.waits if claim.id != name]
         if len(standing) < len(self._note.waits):
-            self._note.waits = standing  # the lead has not heard of it
+            self._note.waits = standing  # the leader has not heard of it
         else:
             self._note.gone.append(name)
             self.due_at = -math.inf
 
     def sent(self, name: str, now: float) -> None:
-        """Tell that it was sent only now."""
+        """Report that it was sent only now."""
         self._note.sent.append((name, now))
         self._later(now)
 
-    def over(self, over: Over, now: float, *, is_urgent: bool) -> None:
-        """Tell that it was answered, or is lost."""
-        self._note.over.append(over)
+    def completed(self, completion: Completion, now: float, *, is_urgent: bool) -> None:
+        """Report that it was answered, or is lost."""
+        self._note.completed.append(completion)
         if is_urgent:
             self.due_at = now
         else:
@@ -92,24 +92,24 @@ class Outbox:
 
 
 class MemberPacer:
-    """Paces one of several gateways that share a key. `own` is the pacer of this gateway, `lead` that of all.
+    """Paces one of several gateways that share a key. `own` is the pacer of this gateway.
 
-    `outbox` is what the lead must hear; `lead` is set where this very process leads.
+    `outbox` is what the leader must be told; `leader` is set where this very process leads.
     """
 
     def __init__(self, settings: PacerSettings, chance: Callable[[], float], name: str) -> None:
         self.own = Pacer(settings, chance)
         self.name = name
         self.outbox = Outbox()
-        self.lead: Lead | None = None
+        self.leader: Leader | None = None
         self.common = SharedLimit()
         self.is_shared = False
-        self._asked: dict[str, Claim] = {}  # in the queue, and the lead knows
+        self._asked: dict[str, Claim] = {}  # in the queue, and the leader knows
         self._granted: list[str] = []
         self._declined: list[Declined] = []
         self._credits: deque[tuple[str, float]] = deque()  # and until when each is good
-        self._names: dict[str, str] = {}  # what the lead calls those that were let go
-        self._alone_since = -math.inf  # what was sent since then the lead cannot know
+        self._names: dict[str, str] = {}  # what the leader calls those that were let go
+        self._alone_since = -math.inf  # what was sent since then the leader cannot know
 
     @property
     def settings(self) -> PacerSettings:
@@ -117,16 +117,16 @@ class MemberPacer:
         return self.own.settings
 
     def adopt(self, settings: PacerSettings) -> None:
-        """Go by other settings from now on; what limits all share is the lead's to say."""
+        """Go by other settings from now on; what limits all share is the leader's to say."""
         shared = self.own.limits
         self.own.adopt(settings)
         if self.is_shared:
             self.own.believe(shared)
-        if self.lead is not None:
-            self.lead.adopt(settings)
+        if self.leader is not None:
+            self.leader.adopt(settings)
 
     def share(self, now: float) -> None:
-        """Go by a lead that is new to this pacer from now on: tell it everything."""
+        """Follow a leader that is new to this pacer, and report everything to it."""
         self._reset()
         self.is_shared = True
         self._asked = {claim.id: claim for claim in self.own.waiting()}
@@ -134,7 +134,7 @@ class MemberPacer:
         self._alone_since = -math.inf
 
     def go_alone(self, now: float) -> None:
-        """Go by oneself from now on, carefully."""
+        """Decide alone from now on, carefully."""
         self._reset()
         self.outbox.clear()
         if self.is_shared:
@@ -145,15 +145,15 @@ class MemberPacer:
         self.is_shared = False
 
     def know(self, common: SharedLimit) -> None:
-        """Take over how the lead sees the limit."""
+        """Take over how the leader sees the limit."""
         self.common = common
         if self.is_shared:
             self.own.believe(shares(common.limits, common.replicas, is_alone=False))
 
     def take_grant(self, grant: Grant, now: float) -> None:
-        """Take in the lead's decisions; `release` carries them out.
+        """Take in the leader's decisions; `release` carries them out.
 
-        A grant for what left the queue meanwhile is given back, so that the lead holds no room for it.
+        A grant for what left the queue meanwhile is given back, so that the leader holds no room for it.
         """
         under_way = self._names.values()
         for name in grant.go:
@@ -179,7 +179,7 @@ class MemberPacer:
         return True
 
     def enter(self, claim: Claim, now: float) -> Refused | None:
-        """Take a claim into the queue, and tell the lead."""
+        """Take a claim into the queue, and tell the leader."""
         refused = self.own.enter(claim, now)
         if refused is None and self.is_shared:
             self._asked[claim.id] = claim
@@ -187,7 +187,7 @@ class MemberPacer:
         return refused
 
     def leave(self, claim: Claim) -> None:
-        """Forget a claim whose bot hung up, here and at the lead."""
+        """Forget a claim whose bot hung up, here and at the leader."""
         self.own.leave(claim)
         self._drop(claim.id)
 
@@ -199,11 +199,11 @@ class MemberPacer:
             self.outbox.sent(name, now)
 
     def release(self, now: float) -> Release:
-        """Return what to do now, as the lead or the careful guess says.
+        """Return what to do now, as the leader or the careful guess says.
 
-        Each claim leaves the queue by one of four ways, in this order: its time is over, the lead declined
-        it, the lead let it go, it goes along with one that is alike. What has left is no longer in `_asked`,
-        so no other way takes it again.
+        Each claim leaves the queue by one of four ways, in this order: its time is over, the leader declined
+        it, the leader let it go, it shares an identical read. What has left is no longer in `_asked`, so no
+        other way takes it again.
         """
         if not self.is_shared:
             return self.own.release(now)
@@ -219,13 +219,13 @@ class MemberPacer:
         if not self.is_shared:
             self.own.answered(claim, now, reply)
             return
-        sent_at = self.own.settle(claim, now, reply)  # learning is the lead's
+        sent_at = self.own.settle(claim, now, reply)  # learning is the leader's
         if reply.fate is Fate.LIMITED:
             self._void_credits()
         name = self._names.pop(claim.id, None)
         if name is not None:
             is_urgent = name == claim.id or reply.fate is Fate.LIMITED
-            self.outbox.over(Over(name, reply, sent_at, now), now, is_urgent=is_urgent)
+            self.outbox.completed(Completion(name, reply, sent_at, now), now, is_urgent=is_urgent)
 
     def is_paused(self, now: float) -> bool:
         """Return whether nothing may be sent, not even what was let go a moment ago."""
@@ -254,8 +254,8 @@ class MemberPacer:
     def status(self, now: float) -> PacerStatus:
         """Return what there is to see: the limit as all share it, or the part that is used alone."""
         own = self.own.status(now)
-        if self.lead is not None:
-            of_all = self.lead.pacer.status(now)
+        if self.leader is not None:
+            of_all = self.leader.pacer.status(now)
             return replace(own, limits=of_all.limits, at_a_time=of_all.at_a_time, spent_s=of_all.spent_s)
         if self.is_shared:
             return replace(own, limits=self.common.statuses, at_a_time=self.common.at_a_time)
@@ -268,9 +268,9 @@ class MemberPacer:
         return memory.snapshot(self.known(), now)
 
     def known(self) -> list[Limit]:
-        """Return the whole limit, as the last lead or the journal left it."""
-        if self.lead is not None:
-            return self.lead.pacer.limits
+        """Return the whole limit, as the last leader or the journal left it."""
+        if self.leader is not None:
+            return self.leader.pacer.limits
         return list(self.common.limits)
 
     def restore(self, kept: Sequence[Mapping[str, float]], now: float) -> None:
@@ -280,7 +280,7 @@ class MemberPacer:
             self.common = replace(self.common, limits=tuple(self.own.limits))
 
     def _take_declined(self) -> list[Refused]:
-        """Take out of the queue what the lead declined."""
+        """Take out of the queue what the leader declined."""
         declined, self._declined = self._declined, []
         refused = []
         for one in declined:
@@ -291,7 +291,7 @@ class MemberPacer:
         return refused
 
     def _take_granted(self, now: float) -> tuple[list[Claim], list[tuple[Claim, Claim]], float | None]:
-        """Take out of the queue what the lead let go; return it, what goes along, and when to look again."""
+        """Take what the leader let go out of the queue; return it, who shares it, and when to look again."""
         if self._granted and now < self.paused_until <= now + _SOON_S:
             return [], [], self.paused_until
         granted, self._granted = dict.fromkeys(self._granted), []
@@ -324,8 +324,8 @@ class MemberPacer:
 
     def _place(self, claim: Claim, now: float) -> str | None:
         """Return the name of a place that a claim may take at once."""
-        if self.lead is not None:
-            return claim.id if self.lead.goes_at_once(self.name, claim, now) else None
+        if self.leader is not None:
+            return claim.id if self.leader.goes_at_once(self.name, claim, now) else None
         self.return_credits(now)
         name = self._credits.popleft()[0] if self._credits and claim.cost == 1 else None
         wanted = min(2 * int(self.own.sent_cost(now - _FORESIGHT_S)) + _LEAST_CREDITS, _MOST_CREDITS)
@@ -344,7 +344,7 @@ class MemberPacer:
             self.outbox.gone(name or claim_id)
 
     def _spent(self, now: float) -> list[tuple[float, float]]:
-        """Return what was sent and the lead may not know of, in buckets: seconds ago, and cost."""
+        """Return what was sent and the leader may not know of, in buckets: seconds ago, and cost."""
         longest_s = max((limit.window for limit in self.common.limits), default=_LONGEST_S)
         since = max(self._alone_since, now - min(longest_s, _LONGEST_S))
         length_s = (now - since) / _BUCKETS
@@ -365,5 +365,5 @@ class MemberPacer:
 
 
 def _as_a_part(limit: LimitStatus) -> LimitStatus:
-    words = f"{limit.words.replace(', published', '')}, the part of one gateway while they cannot share"
+    words = f"{limit.words.replace(', published', '')}, this gateway's part while sharing fails"
     return replace(limit, words=words)

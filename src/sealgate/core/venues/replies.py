@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
+from sealgate.core.headers import CODINGS
 from sealgate.core.venues.document import POINTER, Table, pick_each
 from sealgate.errors import REASONS
 
@@ -29,9 +30,6 @@ _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 REPLY_KEYS = ("status", "at", "is", "not", "begins", "contains", "finds", "means", "kind", "whose", "advice")
 _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-# What zlib must be told; 0: it is plain. (Deflate is meant with zlib's head, as RFC 9110 has it.)
-_WBITS = {b"identity": 0, b"": 0, b"gzip": 31, b"x-gzip": 31, b"deflate": 15}
-CODINGS = frozenset(_WBITS) - {b""}
 
 
 class Means(StrEnum):
@@ -264,16 +262,16 @@ class Judge:
         rules = self._rules_for(status)
         if not rules and status < BAD_REQUEST:
             return _DONE
-        reading = _Reading(status, body, coding, is_order=is_order)
+        reader = _BodyReader(status, body, coding, is_order=is_order)
         for rule in rules:
-            text = rule.match(reading.texts(rule.at) if rule.at else ())
+            text = rule.match(reader.texts(rule.at) if rule.at else ())
             if text is not None:
-                if rule.means is not _MEANS_DONE and self._names_order(reading):
-                    return self._worded(_UNKNOWN, _NOTHING, reading)
-                return self._worded(rule.verdict, _found(rule, text), reading)
-        if OK <= status < BAD_REQUEST and self._is_unsaid(reading, is_order=is_order):
-            return self._worded(_UNKNOWN, _NOTHING, reading)
-        return self._worded(by_status(status), _NOTHING, reading)
+                if rule.means is not _MEANS_DONE and self._names_order(reader):
+                    return self._worded(_UNKNOWN, _NOTHING, reader)
+                return self._worded(rule.verdict, _found(rule, text), reader)
+        if OK <= status < BAD_REQUEST and self._is_unsaid(reader, is_order=is_order):
+            return self._worded(_UNKNOWN, _NOTHING, reader)
+        return self._worded(by_status(status), _NOTHING, reader)
 
     def judge_words(self, status: int, words: str) -> Verdict:
         """Classify an error's words, as in a verdict, as if they had come with another status."""
@@ -282,22 +280,22 @@ class Judge:
                 return rule.verdict
         return by_status(status)
 
-    def _names_order(self, reading: "_Reading") -> bool:
-        return any(reading.texts(at) for at in self.order_ids)
+    def _names_order(self, reader: "_BodyReader") -> bool:
+        return any(reader.texts(at) for at in self.order_ids)
 
-    def _is_unsaid(self, reading: "_Reading", *, is_order: bool) -> bool:
+    def _is_unsaid(self, reader: "_BodyReader", *, is_order: bool) -> bool:
         """Whether a reply's status says "done", and its words, which decide at this venue, do not.
 
         Where the exchange says "done" in so many words, a page of somebody else's does not mean that.
         """
         if not is_order:
-            return self._states_done and not reading.is_long
-        return self._states_done or (self.looks_into_done and reading.is_dark)
+            return self._states_done and not reader.is_long
+        return self._states_done or (self.looks_into_done and reader.is_dark)
 
-    def _worded(self, verdict: Verdict, found: Mapping[str, str], reading: "_Reading") -> Verdict:
+    def _worded(self, verdict: Verdict, found: Mapping[str, str], reader: "_BodyReader") -> Verdict:
         if verdict.means is _MEANS_DONE:
             return verdict
-        words = next((text for at in self.words_at for text in reading.texts(at)), "")[:_MOST_WORDS]
+        words = next((text for at in self.words_at for text in reader.texts(at)), "")[:_MOST_WORDS]
         return replace(verdict, found=found, words=words) if found or words else verdict
 
     def errors(self) -> dict[str, "ErrorRow"]:
@@ -332,7 +330,7 @@ def _found(rule: Rule, text: str) -> Mapping[str, str]:
 _parse = json.JSONDecoder(strict=False).decode
 
 
-class _Reading:
+class _BodyReader:
     """A short body's JSON, parsed once and only where a rule looks at it."""
 
     def __init__(self, status: int, body: bytes, coding: bytes | None, *, is_order: bool) -> None:
@@ -377,7 +375,7 @@ def unpacked(body: bytes, coding: bytes | None, longest: int) -> bytes | None:
     """
     if len(body) > longest:
         return None
-    wbits = _WBITS.get(b"identity" if coding is None else coding.strip().lower())
+    wbits = CODINGS.get((coding or b"").strip().lower() or b"identity")
     if wbits is None:
         return None
     if not wbits:

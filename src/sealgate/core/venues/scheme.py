@@ -19,6 +19,7 @@ from urllib.parse import unquote_to_bytes
 
 from sealgate.core.routes import METHODS
 from sealgate.core.target import Target
+from sealgate.core.validity import PER_MS
 from sealgate.core.venues.document import FIELD_NAME, Table
 from sealgate.core.venues.templates import (
     Mac,
@@ -155,7 +156,7 @@ class Scheme:
     @property
     def nonces_rise(self) -> bool:
         """Whether a request is refused that arrives behind another with a higher nonce."""
-        return self.nonce in _PER_MS and self.nonce_order == "rising"
+        return self.nonce in PER_MS and self.nonce_order == "rising"
 
     def needs(self, name: str) -> bool:
         """Ask whether a text of the file has a value of this name: then a key, or a request, must have it."""
@@ -477,70 +478,6 @@ def _lines(headers: Iterable[tuple[str, Template]]) -> Template:
     return tuple(
         piece for name, text in headers if text for piece in (f"{name}: ".encode("ascii"), *text, b"\r\n")
     )
-
-
-_PER_MS = {"ms": 1, "us": 1000}
-_RESERVED_MS = 10_000
-_LEAST_AHEAD_MS = 2_000  # of what is reserved: as long as a journal may take for the order
-
-
-def next_nonce(kind: str, now_ms: int, last: int) -> int:
-    """Return a nonce that is above the last one of its key, by the time where that suffices."""
-    return max(now_ms * 1000 if kind == "us" else now_ms, last + 1)
-
-
-class Nonces:
-    """The nonces of one key: each is above those before it. `unique` makes a text that nobody made before.
-
-    They go by the exchange's time, so that they rise over a restart, too, unless that time was set back. For
-    that case a journal reserves them: a mark is kept that is ahead of all that are used, and the next start
-    begins above it. `place` is what they are kept by.
-    """
-
-    def __init__(self, kind: str, unique: Callable[[], str], place: str = "") -> None:
-        self.kind = kind
-        self.place = place
-        self.is_number = kind in _PER_MS
-        self._per_ms = _PER_MS.get(kind, 0)
-        self._unique = unique
-        self._last = 0
-        self._until = 0
-
-    def take(self, now_ms: int) -> bytes:
-        """Return the next one, empty where the venue has none."""
-        if self.kind == "none":
-            return b""
-        if self.kind == "uuid":
-            return self._unique().encode("ascii")
-        self._last = next_nonce(self.kind, now_ms, self._last)
-        return b"%d" % self._last
-
-    @property
-    def is_new(self) -> bool:
-        """Whether none was reserved since the start."""
-        return self._until == 0
-
-    def lacks(self, now_ms: int) -> bool:
-        """Whether more must be reserved before the next one is taken, or soon after."""
-        return next_nonce(self.kind, now_ms, self._last) + _LEAST_AHEAD_MS * self._per_ms > self._until
-
-    def wanted(self, now_ms: int) -> int:
-        """Return up to which number to reserve: by the time, and a little where they are ahead of it.
-
-        So restarts in quick succession do not carry them far away from the time.
-        """
-        least = next_nonce(self.kind, now_ms, self._last) + 2 * _LEAST_AHEAD_MS * self._per_ms
-        return max((now_ms + _RESERVED_MS) * self._per_ms, least)
-
-    def reserved(self, kept: int, until: int) -> None:
-        """Take in that they are reserved; those up to `kept`, the mark of an earlier run, may be used up."""
-        if self.is_new:
-            self._last = max(self._last, kept)
-        self._until = max(kept, until)
-
-    def ahead_s(self, nonce: int, now_ms: int) -> float:
-        """Return by how much a number is ahead of the time."""
-        return (nonce / self._per_ms - now_ms) / 1000
 
 
 def _stamp(form: str, later_ms: int) -> Callable[[int], bytes]:

@@ -85,10 +85,10 @@ class ClockKeeper:
             answer = await connection.exchange(request, timeout_s, is_head=False)
         if isinstance(answer, Failure):
             self._sampling = self._sampling.failed(None)
-            self._say(answer.detail, fix=REACH)
+            self._log(answer.detail, fix=REACH)
         else:
             trouble = self._read(answer, sent, self._system.now())
-            self._say(trouble, fix="check base_url, clock.path and clock.field")
+            self._log(trouble, fix="check base_url, clock.path and clock.field")
 
     def _read(self, answer: Answer, sent: float, received: float) -> str | None:
         """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
@@ -126,7 +126,7 @@ class ClockKeeper:
         if seconds is not None:
             self._clock.observe_date(Sample(sent, received, seconds, 1.0))
 
-    def _say(self, trouble: str | None, fix: str) -> None:
+    def _log(self, trouble: str | None, fix: str) -> None:
         """Log what has changed since the last sample."""
         if trouble == self._clock.trouble:
             return

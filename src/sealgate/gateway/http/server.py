@@ -24,7 +24,7 @@ from sealgate.gateway.platform.alarm import Alarm
 _AHEAD: Final = 8  # pieces that are read while they wait for their turn,
 _AHEAD_BYTES: Final = 16 * 1024  # and their bytes; the piece that goes beyond is taken whole
 _LINGER_S: Final = 2.0
-_LOOK_S: Final = 0.1
+_CHECK_S: Final = 0.1
 _HTTP_11: Final = (1, 1)
 _RESET: Final = struct.pack("ii", 1, 0)  # SO_LINGER: on, 0 s
 
@@ -109,7 +109,7 @@ class ServerConnection(Flow):
         self._alarm = Alarm(loop, self._time_is_over)
         self._left: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
         self._may_be_gone = False  # unseen, as reading was held
-        self._look_timer: asyncio.TimerHandle | None = None
+        self._deadline_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
@@ -336,13 +336,13 @@ class ServerConnection(Flow):
         """
         super().hold(holder)
         self._may_be_gone = True
-        if self._look_timer is None:
-            self._look_timer = self._loop.call_later(_LOOK_S, self._look)
+        if self._deadline_timer is None:
+            self._deadline_timer = self._loop.call_later(_CHECK_S, self._check_deadlines)
 
-    def _look(self) -> None:
-        self._look_timer = None
+    def _check_deadlines(self) -> None:
+        self._deadline_timer = None
         if not self.is_read and self.transport is not None and not self.cut_if_gone():
-            self._look_timer = self._loop.call_later(_LOOK_S, self._look)
+            self._deadline_timer = self._loop.call_later(_CHECK_S, self._check_deadlines)
 
     def cut_if_gone(self) -> bool:
         """Cut the connection if the client is gone unseen, and return whether it is."""

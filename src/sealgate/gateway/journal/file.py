@@ -42,7 +42,7 @@ ORDERS = {
 # The states are literals, because only so does SQLite use the indices.
 IN_DOUBT = "state = 'unknown'"
 SETTLED = "state NOT IN ('sent', 'unknown')"
-SHELF = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `Shelf`
+SETTLED_KIND = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `SettledKind`
 
 _HALTS = "bot TEXT, key TEXT, since_ms INTEGER NOT NULL"
 _HALTED_BY = ("uid INTEGER", "pid INTEGER", "reason TEXT NOT NULL DEFAULT ''")
@@ -75,7 +75,7 @@ CREATE TABLE IF NOT EXISTS nonces (place TEXT PRIMARY KEY, until INTEGER NOT NUL
 CREATE TABLE IF NOT EXISTS halts ({", ".join((_HALTS, *_HALTED_BY))}) STRICT;
 CREATE TABLE IF NOT EXISTS orders ({", ".join(map(" ".join, ORDERS.items()))}) STRICT;
 CREATE INDEX IF NOT EXISTS orders_in_doubt ON orders (sent_ms) WHERE {IN_DOUBT};
-CREATE INDEX IF NOT EXISTS orders_settled ON orders ({SHELF}, bot) WHERE {SETTLED};
+CREATE INDEX IF NOT EXISTS orders_settled ON orders ({SETTLED_KIND}, bot) WHERE {SETTLED};
 {_COUNTED}"""
 
 # What later versions added to tables of earlier ones.
@@ -140,7 +140,7 @@ def connect_to_look(file: Path) -> sqlite3.Connection:
 
 def prepare(file: Path) -> None:
     """Make or check the file before it is first used. Raises JournalError."""
-    with told(file):
+    with as_journal_error(file):
         _check_folder(file)
         _check_writers(file)
         with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
@@ -154,7 +154,7 @@ def prepare(file: Path) -> None:
 
 
 @contextmanager
-def told(file: Path) -> Iterator[None]:
+def as_journal_error(file: Path) -> Iterator[None]:
     """Turn what the disk or SQLite say into a JournalError."""
     try:
         yield
@@ -185,7 +185,7 @@ class Identity:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        with told(file):
+        with as_journal_error(file):
             self._first = file.stat()
 
     def check(self) -> None:
@@ -273,7 +273,7 @@ class Lock:
     """
 
     def __init__(self, file: Path) -> None:
-        with told(file):
+        with as_journal_error(file):
             self._descriptor = os.open(lock_file(file), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, MODE)
         try:
             self._take(file)

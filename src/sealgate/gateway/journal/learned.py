@@ -17,7 +17,14 @@ import structlog
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.limits.memory import Snapshot, is_limit
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import VERSION, check_sound, connect, connect_to_look, is_in_use, told
+from sealgate.gateway.journal.file import (
+    VERSION,
+    as_journal_error,
+    check_sound,
+    connect,
+    connect_to_look,
+    is_in_use,
+)
 from sealgate.gateway.journal.nonces import read_marks
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
@@ -135,7 +142,7 @@ class HaltsTable:
 
     def read(self) -> Halts:
         """Return the halts that stand."""
-        with told(self._file), closing(connect(self._file)) as database:
+        with as_journal_error(self._file), closing(connect(self._file)) as database:
             rows = database.execute(f"SELECT {_COLUMNS} FROM halts ORDER BY since_ms")  # noqa: S608 - a constant
             return Halts(
                 *(Halt(Scope(bot, key), since_ms, Origin(*origin)) for bot, key, since_ms, *origin in rows)
@@ -144,7 +151,7 @@ class HaltsTable:
     def write(self, halts: Halts) -> None:
         """Write the halts that stand; when this returns, they outlive a power cut."""
         rows = [(halt.scope.bot, halt.scope.key, halt.since_ms, *astuple(halt.origin)) for halt in halts]
-        with told(self._file), closing(connect(self._file)) as database:
+        with as_journal_error(self._file), closing(connect(self._file)) as database:
             database.execute("PRAGMA synchronous = FULL")
             with database:
                 database.execute("DELETE FROM halts")
@@ -173,7 +180,7 @@ def look_into(file: Path, subjects: Iterable[str], wall: float) -> Insight | Non
 
     `subjects` are those whose limits are wanted. Raises JournalError.
     """
-    with told(file), closing(connect_to_look(file)) as database:
+    with as_journal_error(file), closing(connect_to_look(file)) as database:
         if check_sound(database, file) != VERSION:
             return None
         in_use = is_in_use(file)

@@ -17,7 +17,7 @@ from pathlib import Path
 from sealgate.core.doubts import Doubt
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import Identity, check_sound, connect, prepare
-from sealgate.gateway.journal.orders import Row, Shelf, is_unknown
+from sealgate.gateway.journal.orders import Row, SettledKind, is_unknown
 
 _AT_ONCE = 100  # rows of one transaction
 SHOWN = 100  # orders in doubt at hand
@@ -37,32 +37,32 @@ class Shedding:
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
-        self._counts = {shelf: Counter[str]() for shelf in Shelf}
-        for shelf, bot, count in orders.count_settled(database):
-            self._counts[shelf][bot] = count
+        self._counts = {kind: Counter[str]() for kind in SettledKind}
+        for kind, bot, count in orders.count_settled(database):
+            self._counts[kind][bot] = count
         self._doubts = Counter(orders.doubts_by_bot(database))
 
     def shed(self) -> bool:
         """Take the next rows or replies out of the file, in one transaction; say whether there were any."""
-        for shelf, counts in self._counts.items():
+        for kind, counts in self._counts.items():
             if not +counts:
                 continue
-            total = counts + self._doubts if shelf is Shelf.KEYED else counts
+            total = counts + self._doubts if kind is SettledKind.KEYED else counts
             bot = max(total, key=total.__getitem__)
-            return self._take(shelf, bot)
+            return self._take(kind, bot)
         return False
 
-    def _take(self, shelf: Shelf, bot: str) -> bool:
-        counts = self._counts[shelf]
+    def _take(self, kind: SettledKind, bot: str) -> bool:
+        counts = self._counts[kind]
         if not counts[bot]:
             return False
         # A tenth at the most, lest the bot that had most fall far below the next.
         most = min(_AT_ONCE, counts[bot] // 10 + 1)
-        if shelf is Shelf.REPLIES:
+        if kind is SettledKind.REPLIES:
             orders.drop_replies(self._database, bot, most)
-            self._counts[Shelf.KEYED][bot] += most
+            self._counts[SettledKind.KEYED][bot] += most
         else:
-            orders.drop(self._database, shelf, bot, most)
+            orders.drop(self._database, kind, bot, most)
         counts[bot] -= most
         return True
 

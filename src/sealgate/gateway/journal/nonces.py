@@ -13,8 +13,8 @@ from pathlib import Path
 
 import structlog
 
-from sealgate.core.venues.scheme import Nonces
-from sealgate.gateway.journal.file import JournalError, connect, is_in_use, told
+from sealgate.core.validity import Nonces
+from sealgate.gateway.journal.file import JournalError, as_journal_error, connect, is_in_use
 from sealgate.gateway.journal.writer import HANGS_AFTER_S
 from sealgate.gateway.platform.system import System
 
@@ -36,7 +36,7 @@ class NoncesTable:
 
     def raise_to(self, place: str, until: int) -> int:
         """Write that nonces up to `until` may be used, unless more are; return the mark of before, or 0."""
-        with told(self._file), closing(connect(self._file)) as database, database:
+        with as_journal_error(self._file), closing(connect(self._file)) as database, database:
             database.execute("BEGIN IMMEDIATE")
             row = database.execute("SELECT until FROM nonces WHERE place = ?", (place,)).fetchone()
             kept = 0 if row is None else int(row[0])
@@ -61,7 +61,7 @@ def nonce_of_command(file: Path | None, nonces: Nonces, now_ms: int) -> tuple[by
     if nonces.is_number and file is not None and file.exists():
         try:
             if is_in_use(file):
-                words = "a gateway holds the journal, so the nonce is the time: its own go on above that"
+                words = "a gateway is using the journal, so this nonce is the time; the gateway's are higher"
             else:
                 table = NoncesTable(file)
                 nonces.reserved(table.raise_to(nonces.place, 0), 0)
@@ -81,7 +81,7 @@ class NoncesKeeper:
         self._system = system
         self._writing: dict[str, asyncio.Task[None]] = {}
         self._again_at = 0.0  # while the disk refuses or hangs nobody waits
-        self._is_trouble_told = False
+        self._is_trouble_logged = False
 
     async def reserve(self, nonces: Nonces, alias: str, now_ms: int) -> None:
         """Return when the next ones are reserved, or cannot be. `now_ms` is the exchange's time."""
@@ -93,7 +93,7 @@ class NoncesKeeper:
             await asyncio.wait((task,), timeout=HANGS_AFTER_S)
             if not task.done():
                 self._again_at = math.inf
-                self._tell(_HANGS)
+                self._log(_HANGS)
 
     async def close(self) -> None:
         """Wait for what is being written, within reason."""
@@ -106,10 +106,10 @@ class NoncesKeeper:
             kept = await asyncio.to_thread(self._table.raise_to, nonces.place, until)
         except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must not try it without end
             self._again_at = self._system.now() + _AGAIN_S
-            self._tell(str(error) or type(error).__name__)
+            self._log(str(error) or type(error).__name__)
         else:
             self._again_at = 0.0
-            self._is_trouble_told = False
+            self._is_trouble_logged = False
             if nonces.is_new and (ahead_s := nonces.ahead_s(kept, now_ms)) > FAR_S:
                 cause = f"the journal has them reserved up to {ahead_s:.0f} s ahead of the exchange's time"
                 log.warning("nonces_ahead", key=alias, cause=cause, fix=FAR_FIX)
@@ -117,9 +117,9 @@ class NoncesKeeper:
         finally:
             del self._writing[nonces.place]
 
-    def _tell(self, cause: str) -> None:
-        if not self._is_trouble_told:
-            self._is_trouble_told = True
+    def _log(self, cause: str) -> None:
+        if not self._is_trouble_logged:
+            self._is_trouble_logged = True
             fix = (
                 "free space, or check journal.file; until then a restart does not know which nonces were used"
             )

@@ -9,12 +9,12 @@ from pathlib import Path
 import structlog
 
 from sealgate.core.doubts import Doubt, JournalStatus
+from sealgate.core.idempotency import Kept
 from sealgate.core.outcome import Ending
 from sealgate.core.policy import Passed
-from sealgate.core.replays import Kept
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import orders
-from sealgate.gateway.journal.file import JournalError, Lock, check_made, connect, is_in_use, told
+from sealgate.gateway.journal.file import JournalError, Lock, as_journal_error, check_made, connect, is_in_use
 from sealgate.gateway.journal.ledger import Keeping, Ledger
 from sealgate.gateway.journal.orders import Order
 from sealgate.gateway.journal.writer import HANGS_AFTER_S, Ages, Item, Writer
@@ -48,7 +48,7 @@ class OrderJournal:
         self._writer.start()
 
     def recall(self) -> list[Kept]:
-        """Return what the file had of Idempotency-Keys, for `Replays.restore`; once, as it may be much."""
+        """Return the file's Idempotency-Keys for `IdempotencyKeys.restore`; once, as they may be many."""
         kept, self._kept = self._kept, []
         return kept
 
@@ -66,7 +66,7 @@ class OrderJournal:
         """
         may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
         if self._writer.is_hanging:
-            self._writer.tell_hang()
+            self._writer.log_hang()
             return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
         if not self._writer.put(Item(orders.sent_row(order), written)):
@@ -78,7 +78,7 @@ class OrderJournal:
             # The write began after the wait did, and after a loop that was held the disk had no time yet.
             await asyncio.wait((written,), timeout=_PATIENCE_S)
         if not written.done():
-            self._writer.tell_hang()
+            self._writer.log_hang()
             return False
         return written.result() is None
 
@@ -104,13 +104,13 @@ class OrderJournal:
         return int(self._system.wall() * 1000)
 
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
-        with told(file), closing(connect(file)) as database:
+        with as_journal_error(file), closing(connect(file)) as database:
             check_made(database, file)
             orders.recover(database)
             ledger.read_doubts(database)
             self._ages = Ages(self._system.wall(), self._system.now(), orders.newest_s(database))
             self._passed = self._read_passed(database)
-            _tell(ledger.in_doubt, ledger.doubts)
+            _log_doubts(ledger.in_doubt, ledger.doubts)
             since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
             return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, self._wall_ms()))
 
@@ -124,7 +124,7 @@ class OrderJournal:
         return found
 
 
-def _tell(count: int, doubts: tuple[Doubt, ...]) -> None:
+def _log_doubts(count: int, doubts: tuple[Doubt, ...]) -> None:
     if count:
         fix = "look them up at the exchange, then `sealgate orders --settle REQUEST_ID`"
         log.warning("orders_in_doubt", count=count, fix=fix)
@@ -154,6 +154,6 @@ def orders_in_doubt(file: Path) -> Iterator[OrdersInDoubt]:
     """
     if not file.is_file():
         raise JournalError(file, "there is no such file yet", "start the gateway once, or correct the path")
-    with told(file), closing(connect(file)) as database:
+    with as_journal_error(file), closing(connect(file)) as database:
         check_made(database, file)
         yield OrdersInDoubt(database, is_in_use=is_in_use(file))

@@ -14,10 +14,10 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from sealgate.core.doubts import Doubt, Terms, read_terms
+from sealgate.core.idempotency import Kept, Name
 from sealgate.core.outcome import LARGEST_BODY, BotReply, Conclusion, Ending, is_remembered
-from sealgate.core.replays import Kept, Name
 from sealgate.core.routes import Lane
-from sealgate.gateway.journal.file import IN_DOUBT, ORDERS, SETTLED, SHELF
+from sealgate.gateway.journal.file import IN_DOUBT, ORDERS, SETTLED, SETTLED_KIND
 
 SENT, LOOKED_UP = "sent", "looked_up"
 UNKNOWN = Conclusion.UNKNOWN.value
@@ -43,8 +43,10 @@ DELETE FROM orders WHERE rowid IN (
 """
 _DOUBTS_COUNT = f"SELECT count(*) FROM orders WHERE {IN_DOUBT}"
 _DOUBTS_BY_BOT = f"SELECT bot, count(*) FROM orders WHERE {IN_DOUBT} GROUP BY bot"
-_COUNTS = f"SELECT {SHELF}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
-_OLDEST = f"SELECT rowid FROM orders WHERE {SETTLED} AND {SHELF} = ? AND bot = ? ORDER BY rowid LIMIT ?"
+_COUNTS = f"SELECT {SETTLED_KIND}, bot, count(*) FROM orders WHERE {SETTLED} GROUP BY 1, 2"
+_OLDEST = (
+    f"SELECT rowid FROM orders WHERE {SETTLED} AND {SETTLED_KIND} = ? AND bot = ? ORDER BY rowid LIMIT ?"
+)
 _DROP = f"DELETE FROM orders WHERE rowid IN ({_OLDEST})"
 # Without `counted`: what is written anew has been counted for its bot's policy already.
 _LEAN_COLUMNS = ("rowid", *(name for name in _COLUMNS if name not in {"head", "body", "counted"}))
@@ -66,9 +68,9 @@ class Order(NamedTuple):
     """An order as its latest attempt was signed; times are epoch ms.
 
     `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
-    core/replays.py, None without an Idempotency-Key. `sent_ms` is by this host's clock, `timestamp_ms` and
-    `fence_ms` are by the exchange's. `counted` is how many orders it is to its bot's policy, 0 without one.
-    `sent_body` is None where it was too large.
+    core/idempotency.py, None without an Idempotency-Key. `sent_ms` is by this host's clock,
+    `timestamp_ms` and `fence_ms` are by the exchange's. `counted` is how many orders it is to its bot's
+    policy, 0 without one. `sent_body` is None where it was too large.
     """
 
     id: str
@@ -142,7 +144,7 @@ def read_reply(status: int | None, head: str, body: bytes | None) -> BotReply:
 # ruff: noqa: S608 - the statements are put together of our own names alone
 
 
-class Shelf(IntEnum):
+class SettledKind(IntEnum):
     """What a settled row is worth, least first; the numbers are those of the index `orders_settled`."""
 
     REPLIES = 0
@@ -218,10 +220,10 @@ def prune(database: sqlite3.Connection, before_ms: int, most: int) -> int:
     return count
 
 
-def count_settled(database: sqlite3.Connection) -> Iterator[tuple[Shelf, str, int]]:
-    """Return how many settled rows each bot has on each shelf; as fast as the index is read."""
-    for shelf, bot, count in database.execute(_COUNTS):
-        yield Shelf(shelf), bot, count
+def count_settled(database: sqlite3.Connection) -> Iterator[tuple[SettledKind, str, int]]:
+    """Return how many settled rows each bot has on each kind; as fast as the index is read."""
+    for kind, bot, count in database.execute(_COUNTS):
+        yield SettledKind(kind), bot, count
 
 
 def doubts_by_bot(database: sqlite3.Connection) -> dict[str, int]:
@@ -229,10 +231,10 @@ def doubts_by_bot(database: sqlite3.Connection) -> dict[str, int]:
     return dict(database.execute(_DOUBTS_BY_BOT))
 
 
-def drop(database: sqlite3.Connection, shelf: Shelf, bot: str, most: int) -> None:
-    """Delete the `most` oldest settled rows that a bot has on a shelf."""
+def drop(database: sqlite3.Connection, kind: SettledKind, bot: str, most: int) -> None:
+    """Delete the `most` oldest settled rows that a bot has on a kind."""
     with database:
-        database.execute(_DROP, (shelf, bot, most))
+        database.execute(_DROP, (kind, bot, most))
     _give_back(database)
 
 
@@ -242,7 +244,7 @@ def drop_replies(database: sqlite3.Connection, bot: str, most: int) -> None:
     They are deleted and written anew in their places: an UPDATE that makes a row smaller leaves the room of
     it to its page, where nothing will use it.
     """
-    chosen = (Shelf.REPLIES, bot, most)
+    chosen = (SettledKind.REPLIES, bot, most)
     with database:
         rows = database.execute(_READ_LEAN, chosen).fetchall()
         database.execute(_DROP, chosen)

@@ -36,7 +36,7 @@ _HANGS = "the disk does not answer"
 _FIX = "free space, or check journal.file; it is tried again every second"
 _FIX_MOVED = (
     "put the same file back; or look up the latest orders at the exchange and restart the gateway, which then"
-    " knows no order and no Idempotency-Key of before"
+    " has no record of earlier orders and Idempotency-Keys"
 )
 
 log = structlog.get_logger("sealgate.journal")
@@ -89,7 +89,7 @@ class Writer:
         self._owed_doubts = 0
         self._trouble: str | None = None
         self._busy_since = math.inf  # when the write under way began
-        self._is_hang_told = False
+        self._is_hang_logged = False
         self._look_at = 0.0
         self._thread = threading.Thread(target=self._run, name="sealgate-journal", daemon=True)
         self._publish()
@@ -121,11 +121,11 @@ class Writer:
         """Whether the disk does not answer."""
         return self._system.now() - self._busy_since >= HANGS_AFTER_S
 
-    def tell_hang(self) -> None:
+    def log_hang(self) -> None:
         """Say in the log that the disk does not answer, if it does not; once until it does."""
-        if self.is_hanging and not self._is_hang_told:
-            self._is_hang_told = True
-            self._tell_failure(_HANGS, "look after the disk")
+        if self.is_hanging and not self._is_hang_logged:
+            self._is_hang_logged = True
+            self._log_failure(_HANGS, "look after the disk")
 
     @property
     def status(self) -> JournalStatus:
@@ -154,8 +154,8 @@ class Writer:
         self._busy_since = self._system.now()
         yield
         self._busy_since = math.inf
-        if self._is_hang_told:
-            self._is_hang_told = False
+        if self._is_hang_logged:
+            self._is_hang_logged = False
             if self._trouble is None:
                 log.warning("journal_recovered", written_late=self._queue.qsize())
 
@@ -208,12 +208,12 @@ class Writer:
     def _fail(self, error: Exception) -> None:
         cause = str(error) or type(error).__name__
         if self._trouble is None:
-            self._tell_failure(cause, _FIX_MOVED if isinstance(error, JournalMovedError) else _FIX)
+            self._log_failure(cause, _FIX_MOVED if isinstance(error, JournalMovedError) else _FIX)
         self._trouble = cause
         self._ledger.close()
         self._publish()
 
-    def _tell_failure(self, cause: str, fix: str) -> None:
+    def _log_failure(self, cause: str, fix: str) -> None:
         meanwhile = "refused" if self._keeping.must_be_written else "sent without a record"
         log.error("journal_failed", cause=cause, orders=meanwhile, fix=fix)
 

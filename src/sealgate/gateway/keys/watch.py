@@ -24,7 +24,7 @@ class Debounce:
     def __init__(self, baseline: object) -> None:
         self._known = self._last = baseline
 
-    def look(self, seen: object) -> bool:
+    def is_settled(self, seen: object) -> bool:
         """Take in what is seen now; say whether it is new and has come to rest."""
         is_new = seen != self._known and seen == self._last
         self._last = seen
@@ -47,7 +47,7 @@ class SecretWatch:
         self._config = config
         self._environ = environ
         self._system = system
-        self._debounce = Debounce(self.look(config()))
+        self._debounce = Debounce(self.snapshot(config()))
 
     def note(self, seen: State) -> None:
         """Take the files as they were seen for read."""
@@ -57,12 +57,12 @@ class SecretWatch:
         """Call once for each change, when it has come to rest."""
         while True:
             await self._system.sleep(_LOOK_S)
-            if self._debounce.look(await asyncio.to_thread(self.look, self._config())):
+            if self._debounce.is_settled(await asyncio.to_thread(self.snapshot, self._config())):
                 await on_change()
 
-    def look(self, config: Config) -> State:
+    def snapshot(self, config: Config) -> State:
         """Return how the files that a configuration names are now."""
-        return tuple(map(_look, sorted(set(secret_paths(config, self._environ)))))
+        return tuple(map(_file_state, sorted(set(secret_paths(config, self._environ)))))
 
 
 def secret_paths(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
@@ -78,7 +78,7 @@ def secret_paths(config: Config, environ: Mapping[str, str]) -> Iterator[str]:
             yield os.path.join(folder, text)  # noqa: PTH118 - text is wanted
 
 
-def _look(path: str) -> tuple[str, str, tuple[int, ...] | None]:
+def _file_state(path: str) -> tuple[str, str, tuple[int, ...] | None]:
     """Return what tells one state of a file from another: where its links lead, which file, when written."""
     try:
         found = os.stat(path)  # noqa: PTH116 - text is what there is

@@ -35,12 +35,12 @@ class ServerTls:
 
     def __init__(self, listen: Listen) -> None:
         self._listen = listen
-        self._seen = self._look()
+        self._seen = self._states()
         self._context = server_context(listen)
 
     def context(self) -> ssl.SSLContext:
         """Return the context for the next handshake."""
-        if (seen := self._look()) != self._seen:
+        if (seen := self._states()) != self._seen:
             self._seen = seen
             self._renew()
         return self._context
@@ -53,11 +53,11 @@ class ServerTls:
         else:
             log.info("certificate_renewed")
 
-    def _look(self) -> _State:
-        return tuple(map(_look, (self._listen.tls_cert, self._listen.tls_key, self._listen.client_ca)))
+    def _states(self) -> _State:
+        return tuple(map(_file_state, (self._listen.tls_cert, self._listen.tls_key, self._listen.client_ca)))
 
 
-def _look(file: Path | None) -> tuple[int, int, int] | None:
+def _file_state(file: Path | None) -> tuple[int, int, int] | None:
     try:
         found = file.stat() if file is not None else None
     except OSError:

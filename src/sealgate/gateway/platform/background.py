@@ -70,7 +70,7 @@ class Background:
             try:
                 return await work()
             except Exception as error:  # noqa: BLE001 - whatever it is, it is told
-                _tell(part, error)
+                _log_error(part, error)
             if task.cancelling():  # its end is what failed
                 return None
             await self._system.sleep(_PAUSE_S)
@@ -90,7 +90,7 @@ class Background:
         self._loop.set_exception_handler(self._previous_handler)
 
 
-def _tell(part: object, error: Exception) -> None:
+def _log_error(part: object, error: Exception) -> None:
     log.error("work_failed", part=type(part).__name__, cause=repr(error), again_in_s=_PAUSE_S)
 
 

@@ -196,7 +196,7 @@ class ServiceManager:
         limit_us = environ.get("WATCHDOG_USEC", "") if is_watched else ""
         self._watchdog_s = int(limit_us) / 1e6 if limit_us.isdecimal() else 0.0
 
-    def tell(self, *lines: str) -> None:
+    def notify(self, *lines: str) -> None:
         """Send assignments as sd_notify(3) lists them; what cannot be sent is logged."""
         if not self._address:
             return
@@ -207,19 +207,19 @@ class ServiceManager:
         except OSError as error:
             log.warning("service_manager_not_told", what=lines[0], cause=error.strerror)
 
-    def tell_status(self, status: str) -> None:
+    def notify_status(self, status: str) -> None:
         """Set the line that `systemctl status` shows, unless it shows it already."""
         if status != self._status:
             self._status = status
-            self.tell(f"STATUS={' '.join(status.split())}")
+            self.notify(f"STATUS={' '.join(status.split())}")
 
     async def keep_up(self, status: Callable[[], str], system: System) -> None:
         """Keep the status true, and the watchdog quiet as long as the event loop turns."""
         pause_s = min(self._watchdog_s / 2 or _STATUS_EVERY_S, _STATUS_EVERY_S)
         while self._address:
-            self.tell_status(status())
+            self.notify_status(status())
             if self._watchdog_s:
-                self.tell("WATCHDOG=1")
+                self.notify("WATCHDOG=1")
             await system.sleep(pause_s)
 
 

@@ -6,9 +6,10 @@ The pipeline calls `begin` before anything waits, and before the first byte of e
 
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
+from sealgate.core.idempotency import Declined, Fresh, IdempotencyKeys, Name, digest
 from sealgate.core.outcome import Conclusion, Ending
-from sealgate.core.replays import Declined, Fresh, Name, Replays, digest
-from sealgate.core.venues.scheme import Nonces, Sealer
+from sealgate.core.validity import Nonces
+from sealgate.core.venues.scheme import Sealer
 from sealgate.errors import Refusal
 from sealgate.gateway.journal import NoncesKeeper, Order, OrderJournal
 from sealgate.gateway.journal.orders import kept_body
@@ -25,12 +26,12 @@ class Bookkeeping:
 
     def __init__(
         self,
-        replays: Replays,
+        keys: IdempotencyKeys,
         journal: OrderJournal | None,
         system: System,
         nonces: NoncesKeeper | None = None,
     ) -> None:
-        self._replays = replays
+        self._keys = keys
         self._nonces = nonces
         self._journal = journal
         self._system = system
@@ -46,9 +47,9 @@ class Bookkeeping:
             return None
         target, bare_body = sealer.bare(ticket.method, ticket.target, body)
         name, content = Name(ticket.bot.name, key), digest(ticket.method, target, ticket.key, bare_body)
-        begun = self._replays.begin(name, content, self._system.now())
+        begun = self._keys.begin(name, content, self._system.now())
         if isinstance(begun, Fresh):
-            context.name, context.digest = name, content
+            context.idempotency = name, content
             return None
         context.conclusion, context.fence_ms = begun.conclusion, begun.fence_ms
         if isinstance(begun, Declined):
@@ -58,8 +59,8 @@ class Bookkeeping:
 
     def signed(self, context: RequestContext) -> None:
         """Note the fence of what is about to be sent."""
-        if context.name is not None:
-            self._replays.signed(context.name, context.fence_ms)
+        if context.idempotency is not None:
+            self._keys.signed(context.idempotency[0], context.fence_ms)
 
     def must_reserve(self, nonces: Nonces, now_ms: int) -> bool:
         """Whether `reserve` comes before the next nonce is taken; `now_ms` is the exchange's time."""
@@ -87,8 +88,8 @@ class Bookkeeping:
             route=ticket.route.template,
             lane=ticket.route.lane,
             target=ticket.target.raw,
-            idempotency_key=context.name.key if context.name else None,
-            digest=context.digest,
+            idempotency_key=None if context.idempotency is None else context.idempotency[0].key,
+            digest=None if context.idempotency is None else context.idempotency[1],
             timestamp_ms=context.timestamp_ms,
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
@@ -109,7 +110,7 @@ class Bookkeeping:
             usage.ended(orders, None if context.conclusion is _NOT_SENT else context.sent_at)
         if self._journal is None and _is_in_doubt(context):
             self._unknown += 1
-        if context.name is not None or context.order is not None:
+        if context.idempotency is not None or context.order is not None:
             self._keep(context, reply)
 
     def _keep(self, context: RequestContext, reply: Reply | None) -> None:
@@ -117,8 +118,8 @@ class Bookkeeping:
         ending = Ending(
             context.conclusion, context.fence_ms, reply, is_own=is_own, is_limited=context.is_limited
         )
-        if context.name is not None:
-            self._replays.finish(context.name, ending, self._system.now())
+        if context.idempotency is not None:
+            self._keys.finish(context.idempotency[0], ending, self._system.now())
         if context.order is not None and self._journal is not None:
             self._journal.ended(context.order, ending)
 

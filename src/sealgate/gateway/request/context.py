@@ -13,8 +13,8 @@ from sealgate.core.outcome import Conclusion, Outcome
 from sealgate.errors import Refusal
 
 if TYPE_CHECKING:
+    from sealgate.core.idempotency import Name
     from sealgate.core.policy import Usage
-    from sealgate.core.replays import Name
     from sealgate.core.validity import Validity
     from sealgate.gateway.journal import Order
 
@@ -33,27 +33,27 @@ class Stage(IntEnum):
     OWN = 0  # nobody: the gateway works
     BOT = 1
     QUEUE = 2
-    UPSTREAM = 3
+    UPSTREAM = 3  # for a connection, or for the reply to an identical read
+    SENT = 4  # for the reply, as it may execute by now
 
 
 # By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
-OWN, BOT, QUEUE, UPSTREAM = Stage
+OWN, BOT, QUEUE, UPSTREAM, SENT = Stage
 _WAITS = frozenset({QUEUE, UPSTREAM})
 
 
 class RequestContext(Outcome):
-    """A request under way: its record, filled in step by step, and what only the pipeline has to know.
+    """A request in flight: its record, filled in step by step, and what only the pipeline needs to know.
 
-    Times are readings of `Host.now`. `own_id` is unique; the bot's may take its place as `request_id`, in log
-    and reply. `give_up_at` bounds the waiting, `ends_at` everything. `conclusion` is what the bot may
-    conclude if it ends here: unknown from the first byte of an attempt until its verdict. `not_before` holds
-    a resend back. `fence_ms` is the server time after which the latest attempt can no longer be admitted.
-    `name` and `digest` are of its Idempotency-Key, `order` is its row in the journal, `used` is where a
-    policy counts it, and for how many orders. `breaker` is the KeyBreaker of the key that it goes with.
-    `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the latest
-    reply refused it for the limit; `is_late`: for its time, as its `validity` wants it, None without
-    X-Gateway-Valid-Ms. `has_shared`: it waited for the reply of another request, in vain; `may_share`: it may
-    do so again.
+    Times are readings of `System.now`. `own_id` is unique; the bot's id may replace it as `request_id` in log
+    and reply. `give_up_at` bounds the waiting, `ends_at` everything; `not_before` holds a resend back.
+    `conclusion` is what the bot may conclude if the request ends now: unknown from the first byte of an
+    attempt until its verdict. `fence_ms` is the server time after which the latest attempt can no longer be
+    admitted. `idempotency` is its Idempotency-Key with the digest of its content, `order` its row in the
+    journal, `used` the policy's usage that counts it, and as how many orders. `breaker` is the KeyBreaker of
+    its key. `needs_new_connection`: the idle connection that it had was too old, or closed. `is_limited`: the
+    latest reply refused it for the limit; `is_late`: for its timestamp, as its `validity` demands.
+    `has_shared`: it waited in vain for the reply to another request; `may_share`: it may do so again.
     """
 
     __slots__ = (
@@ -61,18 +61,16 @@ class RequestContext(Outcome):
         "_stage",
         "_task",
         "breaker",
-        "digest",
         "ends_at",
         "fence_ms",
         "give_up_at",
         "has_shared",
-        "is_in_flight",
+        "idempotency",
         "is_late",
         "is_limited",
         "is_over",
         "may_be_stopped",
         "may_share",
-        "name",
         "needs_new_connection",
         "not_before",
         "order",
@@ -93,11 +91,10 @@ class RequestContext(Outcome):
         self.validity: Validity | None = None
         self.give_up_at = self.ends_at = self.not_before = self.sent_at = 0.0
         self.timestamp_ms = self.fence_ms = 0
-        self.is_over = self.is_in_flight = self.is_limited = self.is_late = False
+        self.is_over = self.is_limited = self.is_late = False
         self.needs_new_connection = self.has_shared = False
         self.may_be_stopped = self.may_share = True
-        self.name: Name | None = None
-        self.digest: str | None = None
+        self.idempotency: tuple[Name, str] | None = None
         self.order: Order | None = None
         self.used: tuple[Usage, int] | None = None
         self.refusal: Refusal | None = None
@@ -108,13 +105,18 @@ class RequestContext(Outcome):
     def enter(self, stage: Stage, now: float) -> None:
         """Note who is being waited for from now on."""
         waited_s = now - self._since
-        if self._stage is UPSTREAM:
+        if self._stage is UPSTREAM or self._stage is SENT:
             self.upstream_s += waited_s
         elif self._stage is QUEUE:
             self.queue_s += waited_s
         elif self._stage is BOT:
             self.bot_s += waited_s
         self._stage, self._since = stage, now
+
+    @property
+    def is_sent(self) -> bool:
+        """Whether an attempt is on the wire."""
+        return self._stage is SENT
 
     def hang_up(self) -> None:
         """Note that the bot is gone, and stop where that is allowed."""
@@ -127,8 +129,7 @@ class RequestContext(Outcome):
 
         Whoever carries it sees a cancellation, and calls `take_back_stop`.
         """
-        is_waiting = self._stage in _WAITS and not self.is_in_flight
-        if not is_waiting or self.refusal is not None or self._task is None:
+        if self._stage not in _WAITS or self.refusal is not None or self._task is None:
             return False
         self.refusal = refusal
         self._task.cancel()
@@ -178,16 +179,16 @@ class RequestContext(Outcome):
 
     def sends(self, now: float, *, may_be_stopped: bool) -> None:
         """Note that an attempt goes out, and whether a bot that hangs up ends it."""
-        self.enter(UPSTREAM, now)
+        self.enter(SENT, now)
         self.attempts += 1
         self.sent_at = now
-        self.is_in_flight, self.may_be_stopped = True, may_be_stopped
+        self.may_be_stopped = may_be_stopped
         self.conclusion = _UNKNOWN
 
     def came_back(self, now: float) -> None:
         """Note that an attempt is over."""
         self.enter(OWN, now)
-        self.is_in_flight, self.may_be_stopped = False, True
+        self.may_be_stopped = True
 
     def concludes(self, conclusion: Conclusion) -> None:
         """Note what the latest attempt means; one that sent nothing leaves an earlier one's meaning."""

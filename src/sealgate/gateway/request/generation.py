@@ -5,25 +5,13 @@ from dataclasses import dataclass
 
 from sealgate.config import Config
 from sealgate.core.admission import Rules
-from sealgate.core.attempts import Replay
-from sealgate.core.validity import Stamps
-from sealgate.core.venues.scheme import Nonces
+from sealgate.core.validity import Nonces, Stamps
 from sealgate.gateway.clock.keeper import ClockKeeper
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.keys.key import SigningKey
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.upstream.pool import Upstream
-
-
-@dataclass(frozen=True, slots=True)
-class RequestLimits:
-    """How long things may take, in seconds, and what is sent again after a 429."""
-
-    max_wait_s: float
-    total_timeout_s: float
-    body_timeout_s: float
-    replay: Replay
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +36,6 @@ class Generation:
 
     config: Config
     rules: Rules
-    limits: RequestLimits
     live_keys: Mapping[str, LiveKey]
     open_scheduler: RateScheduler
     upstream: Upstream

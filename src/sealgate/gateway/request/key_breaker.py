@@ -59,7 +59,7 @@ class KeyBreaker:
             self.state = before.mismatched(verdict.advice)
         else:
             self.state = before.answered(status, verdict, sent_at, now)
-        self._say_trouble(before)
+        self._log_trouble(before)
         if before.fault is None and self.state.fault is not None:
             self._disabled(self.state.fault, now)
         elif before.fault is not None and self.state.fault is None:
@@ -69,7 +69,7 @@ class KeyBreaker:
         """Take in that the gateway's own read was among the refused signatures, which tells enough."""
         before = self.state
         self.state = before.confirmed()
-        self._say_trouble(before)
+        self._log_trouble(before)
 
     def enable(self) -> bool:
         """Use the key again at once; return whether it rested."""
@@ -79,7 +79,7 @@ class KeyBreaker:
         log.info("key_enabled", key=self._alias)
         return True
 
-    def _say_trouble(self, before: BreakerState) -> None:
+    def _log_trouble(self, before: BreakerState) -> None:
         if before.trouble is None and self.state.trouble is not None:
             fix = self.state.advice
             log.error("signatures_refused", key=self._alias, cause=self.state.trouble, fix=fix)

@@ -1,18 +1,9 @@
-"""What an attempt teaches: the pacer and the clock take it in, and the table says what follows."""
+"""What an attempt teaches the pacer and the clock."""
 
 from typing import Protocol
 
 from sealgate.core.admission import Ticket
-from sealgate.core.attempts import (
-    TIMESTAMP,
-    Again,
-    Deliver,
-    Failure,
-    GiveUp,
-    Replay,
-    after_failure,
-    after_reply,
-)
+from sealgate.core.attempts import TIMESTAMP, Failure
 from sealgate.core.limit_reply import counted, limit_reply
 from sealgate.core.limits.claims import LimitReply
 from sealgate.core.outcome import UpstreamError
@@ -65,12 +56,6 @@ def observe(  # noqa: PLR0913, PLR0917 - who learns, and from what
         clock.refused(server, context.sent_at, is_second=TIMESTAMP in context.resends)
 
 
-def judge_reply(answer: Answer, ticket: Ticket, context: RequestContext, replay: Replay) -> Deliver | Again:
-    """Say what follows from a whole reply."""
-    resends = (*context.resends, TIMESTAMP) if context.is_late else context.resends
-    return after_reply(answer.verdict, is_read=ticket.is_read, replay=replay, resends=resends)
-
-
 def observe_failure(
     failure: Failure, permit: Learner, context: RequestContext, clock: KeptClock, now: float
 ) -> None:
@@ -80,14 +65,7 @@ def observe_failure(
     """
     if not failure.is_own:
         context.upstream_errors += (UpstreamError(NO_REPLY[failure.kind.value], now),)
-        context.attempts += not context.is_in_flight
+        context.attempts += not context.is_sent
         clock.due.set()
     if failure.limit_fields is not None:
         permit.answered(limit_reply(LIMITED, failure.limit_fields, clock.server_now), now)
-
-
-def judge_failure(failure: Failure, ticket: Ticket, context: RequestContext, now: float) -> Again | GiveUp:
-    """Say what follows from an attempt that brought no whole reply."""
-    resends = context.resends.count(failure.kind.value)
-    time_left_s = context.give_up_at - now
-    return after_failure(failure, is_read=ticket.is_read, resends=resends, time_left_s=time_left_s)

@@ -8,7 +8,15 @@ import structlog
 
 from sealgate.core import admission
 from sealgate.core.admission import Peer, Ticket, TicketMemory
-from sealgate.core.attempts import TIMESTAMP, Again, Deliver, Failure, FailureKind, GiveUp
+from sealgate.core.attempts import (
+    TIMESTAMP,
+    Again,
+    Failure,
+    FailureKind,
+    GiveUp,
+    after_failure,
+    after_reply,
+)
 from sealgate.core.policy import Prices
 from sealgate.core.routes import Auth, Lane
 from sealgate.core.validity import begin_validity
@@ -23,7 +31,7 @@ from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import BOT, OWN, QUEUE, UPSTREAM, RequestContext
 from sealgate.gateway.request.generation import Generation, LiveKey
 from sealgate.gateway.request.halting import Halting
-from sealgate.gateway.request.learning import judge_failure, judge_reply, observe, observe_failure
+from sealgate.gateway.request.learning import observe, observe_failure
 from sealgate.gateway.request.replies import Reply, passed_on
 from sealgate.gateway.request.shared_reads import SharedReads
 from sealgate.gateway.upstream.answer import Answer
@@ -38,8 +46,8 @@ _SIGNED, _OPEN = Auth.SIGNED, Auth.OPEN  # looked up once, as in context.py
 _NEVER_AGAIN = frozenset({b"idempotency-key", b"traceparent"})  # a head with such a field does not come again
 _FRESH = 1 / 3  # of `recv_window_ms` a timestamp may age before it goes: the clock may be off by half of it
 _FEWER_PRICES = (
-    "policy.max_notional forgot what this request said before; let the bot read the prices of fewer symbols "
-    "at once: a reply may have 256 KiB, unpacked"
+    "policy.max_notional no longer has the prices of this reply; let the bot read those of fewer symbols "
+    "at once: a reply may have at most 256 KiB, unpacked"
 )
 
 
@@ -141,7 +149,8 @@ class Pipeline:
         live_key = self.generation.live_keys[ticket.key]
         check_session(ticket, live_key.key)
         context.breaker = live_key.breaker
-        context.admitted(ticket, self.generation.limits.max_wait_s, self.generation.limits.total_timeout_s)
+        config = self.generation.config
+        context.admitted(ticket, config.limits.max_wait, config.upstream.total_timeout)
         return ticket
 
     def _remembered(self, request: Incoming, context: RequestContext) -> Ticket | None:
@@ -177,7 +186,7 @@ class Pipeline:
         body = await read_body(
             request,
             self.generation.rules.max_body,
-            self.generation.limits.body_timeout_s,
+            self.generation.config.listen.body_timeout,
             expects_continue=b"expect" in ticket.head.kept,
         )
         context.enter(OWN, self._system.now())
@@ -213,7 +222,7 @@ class Pipeline:
             async with asyncio.timeout(max(0.0, context.ends_at - now)):
                 attempt = await shared.wait()
         except TimeoutError:
-            detail = "The read that was sent for this one, too, got no answer in time."
+            detail = "The identical read that was sent for this one as well got no reply in time."
             raise Refusal("upstream_timeout", detail) from None
         context.enter(OWN, now := self._system.now())
         context.has_shared, context.may_share = True, not shared.is_too_large
@@ -388,7 +397,7 @@ class Pipeline:
             raise Refusal("deadline_exceeded", "The deadline of this request has passed.")
         if context.validity is not None:
             context.validity.check(now)
-        return min(self.generation.limits.total_timeout_s, time_left_s)
+        return min(self.generation.config.upstream.total_timeout, time_left_s)
 
     def _learn(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext
@@ -405,19 +414,27 @@ class Pipeline:
     def _judge_attempt(
         self, ticket: Ticket, attempt: Answer | Failure, context: RequestContext, now: float
     ) -> Answer | None:
-        if isinstance(attempt, Answer):
-            reply = judge_reply(attempt, ticket, context, self.generation.limits.replay)
-            context.concludes(reply.conclusion)
-            if isinstance(reply, Deliver):
-                return attempt
+        """Ask core/attempts.py what follows; return the reply to pass on, None to send it again."""
+        resends = context.resends
+        if isinstance(attempt, Failure):
+            times, left_s = resends.count(attempt.kind.value), context.give_up_at - now
+            failed = after_failure(attempt, is_read=ticket.is_read, resends=times, time_left_s=left_s)
+            context.concludes(failed.conclusion)
+            if isinstance(failed, GiveUp):
+                raise Refusal(failed.slug, failed.detail)
+            _prepare_resend(failed, attempt, context, now)
+            return None
+        reply = after_reply(
+            attempt.verdict,
+            is_read=ticket.is_read,
+            replay=self.generation.config.limits.replay_429,
+            resends=(*resends, TIMESTAMP) if context.is_late else resends,
+        )
+        context.concludes(reply.conclusion)
+        if isinstance(reply, Again):
             _prepare_resend(reply, attempt, context, now)
             return None
-        failed = judge_failure(attempt, ticket, context, now)
-        context.concludes(failed.conclusion)
-        if isinstance(failed, GiveUp):
-            raise Refusal(failed.slug, failed.detail)
-        _prepare_resend(failed, attempt, context, now)
-        return None
+        return attempt
 
     def _observe(
         self, ticket: Ticket, attempt: Answer | Failure, permit: Permit, context: RequestContext, now: float

@@ -143,8 +143,8 @@ class Gateway:
         self.services.halting.is_draining = True
         self.listeners.close()
         await self.server.wait_until_empty(self.config.listen.drain)
-        limits = self.generation.limits
-        await self.services.in_flight.wait_until_idle(limits.max_wait_s + limits.total_timeout_s)
+        config = self.generation.config
+        await self.services.in_flight.wait_until_idle(config.limits.max_wait + config.upstream.total_timeout)
         await self.server.close(_CLOSING_S)
         self.reporter.flush()
 
@@ -224,13 +224,13 @@ class Controls:
 
     async def halt(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Stop the orders of a scope."""
-        return self._unknown(scope) or self._told(await self._gateway.halt(scope, origin))
+        return self._unknown(scope) or self._answer(await self._gateway.halt(scope, origin))
 
     async def resume(self, scope: Scope, origin: Origin = UNKNOWN) -> Said:
         """Let them go again; a halt may name what the configuration has no more."""
         is_halted = self._gateway.services.halting.halts.within(scope)
         unknown = None if is_halted else self._unknown(scope)
-        return unknown or self._told(await self._gateway.resume(scope, origin))
+        return unknown or self._answer(await self._gateway.resume(scope, origin))
 
     def _unknown(self, scope: Scope) -> Said | None:
         config = self._gateway.config
@@ -239,7 +239,7 @@ class Controls:
         )
         return None if error is None else (HTTPStatus.NOT_FOUND, {"error": error})
 
-    def _told(self, halted: Halted) -> Said:
+    def _answer(self, halted: Halted) -> Said:
         return HTTPStatus.OK, {
             "halts": [asdict(halt) for halt in halt_status(halted.halts)],
             "refused": halted.refused,

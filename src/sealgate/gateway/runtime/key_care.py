@@ -59,9 +59,9 @@ async def ask(pipeline: Deliverer, alias: str, path: str, lane: Lane, system: Sy
     Of a reply too large to be held the first part is returned. Raises Refusal where there is none.
     """
     ticket = _ticket(pipeline, alias, path, lane)
-    limits = pipeline.generation.limits
+    config = pipeline.generation.config
     context = RequestContext(system.request_id(), system.now(), ticket.method)
-    context.admitted(ticket, max(_SHORTEST_WAIT_S, limits.max_wait_s), limits.total_timeout_s)
+    context.admitted(ticket, max(_SHORTEST_WAIT_S, config.limits.max_wait), config.upstream.total_timeout)
     answer = await pipeline.deliver(ticket, b"", context)
     if answer.remainder is not None:
         answer.remainder.abandon()
@@ -121,7 +121,7 @@ class KeyCare:
             fix = fix_of(fault, self._alias)
             log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
         elif answer is not None and breaker.state.fault is not None:
-            self._say_unread(self._signed_read, answer)
+            self._log_unread(self._signed_read, answer)
 
     async def _try_new(self) -> None:
         """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
@@ -167,7 +167,7 @@ class KeyCare:
         if answer is None:
             return
         if answer.status != HTTPStatus.OK:
-            self._say_unread(self._key_list, answer)
+            self._log_unread(self._key_list, answer)
         elif (record := find_record(answer.body, self._live_key.key.api_key)) is not None:
             self._live_key.breaker.record = record
             self._warn(record)
@@ -184,7 +184,7 @@ class KeyCare:
             log.warning("key_not_asked_about", key=self._alias, path=path, cause=refusal.detail)
             return None
 
-    def _say_unread(self, path: str, answer: Answer) -> None:
+    def _log_unread(self, path: str, answer: Answer) -> None:
         cause = f"the answer was {answer.status}"
         log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
 

@@ -6,9 +6,9 @@ That is orders, keyed replies, halts, learned limits, and which nonces may be us
 from collections.abc import Mapping
 
 from sealgate.config import Config
+from sealgate.core.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.core.limits.memory import Snapshot
 from sealgate.core.policy import PolicyMemory, Usage
-from sealgate.core.replays import ReplayBounds, Replays
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.journal import (
     HaltsTable,
@@ -36,7 +36,7 @@ def build_books(config: Config, system: System, policies: PolicyMemory | None = 
     `policies` take up how many orders each bot sent within the last day.
     """
     journal = config.journal
-    replays = Replays(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
+    replays = IdempotencyKeys(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
     if journal.file is None:
         return Bookkeeping(replays, None, system)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")

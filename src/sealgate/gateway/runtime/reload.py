@@ -119,7 +119,7 @@ class Trial:
         cause = key_fault(answer.verdict) or "the signature is refused"
         rest = ", its secret or [signing]" if is_scheme_open(venue) else " or its secret"
         fix = f"correct keys.{alias}.api_key{rest}"
-        return _heard(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
+        return _objection(answer, f"keys.{alias}: a signed read", f"{cause}; {fix}")
 
     async def _try_session(self, alias: str) -> str | None:
         """Read the list of keys, likewise; the key must be in it."""
@@ -129,7 +129,7 @@ class Trial:
             return None
         answer = await ask(self._new, alias, path, Lane.CANCEL, self._system)
         fix = "store the token of a session that has not ended"
-        doubt = _heard(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
+        doubt = _objection(answer, f"{name}: the list of keys", f"the token is refused; {fix}")
         if doubt is None and find_record(answer.body, self._live_key(alias).key.api_key) is None:
             return (
                 f"{name}: the exchange's list does not have the key; use a token of the user whose key it is"
@@ -145,7 +145,7 @@ async def _tried(name: str, trial: Awaitable[str | None]) -> str | None:
         return f"{name} could not be tried: {refusal.detail}"
 
 
-def _heard(answer: Answer, what: str, refused: str) -> str | None:
+def _objection(answer: Answer, what: str, refused: str) -> str | None:
     """Return why an answer says nothing, None where that is good. Raises TrialError."""
     told = f"{what} was answered {answer.status}"
     verdict = judge_key(answer.status, answer.verdict)
@@ -204,7 +204,9 @@ class Reloader:
             except Exception:
                 self.results["failed"] += 1
                 log.exception("reload_failed", asked_by=asked_by, meanwhile="the old one stays")
-                raise ReloadError("the gateway failed on it; report it with the line in its log") from None
+                raise ReloadError(
+                    "the reload failed inside the gateway; report it with the line in its log"
+                ) from None
             self.results["ok"] += 1
             log.info("reloaded", asked_by=asked_by)
             for warning in warnings:
@@ -214,11 +216,11 @@ class Reloader:
     async def _renew(self) -> tuple[str, ...]:
         old = self._handler.pipeline
         running = old.generation.config
-        self._files.note(await asyncio.to_thread(self._files.look, running))
+        self._files.note(await asyncio.to_thread(self._files.snapshot, running))
         loaded = await asyncio.to_thread(self._load)
         config = with_fixed(loaded, running)
         check_whole(config)
-        seen = await asyncio.to_thread(self._files.look, config)
+        seen = await asyncio.to_thread(self._files.snapshot, config)
         parts = await asyncio.to_thread(read_parts, config, self._services.environ)
         generation = build_generation(
             config, parts, self._services.system, self._services.in_flight, old.generation

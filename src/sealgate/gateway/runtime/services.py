@@ -5,11 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sealgate.config import Config
-from sealgate.core.attempts import Replay
 from sealgate.core.limits.pacer import Pacer, PacerSettings
-from sealgate.core.limits.quotas import Quota
-from sealgate.core.validity import Stamps
-from sealgate.core.venues.scheme import Nonces
+from sealgate.core.validity import Nonces, Stamps
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.clock.keeper import ClockKeeper, TimeSource
 from sealgate.gateway.clock.kept import ClockNeeds, KeptClock
@@ -22,7 +19,7 @@ from sealgate.gateway.platform.machine import StartError
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import InFlightRequests
-from sealgate.gateway.request.generation import Generation, LiveKey, RequestLimits
+from sealgate.gateway.request.generation import Generation, LiveKey
 from sealgate.gateway.request.halting import Halting
 from sealgate.gateway.request.key_breaker import KeyBreaker
 from sealgate.gateway.request.pipeline import Pipeline
@@ -49,12 +46,6 @@ def build_generation(
     return Generation(
         config=config,
         rules=build_rules(config, parts.roster, None if old is None else old.rules.policies),
-        limits=RequestLimits(
-            max_wait_s=config.limits.max_wait,
-            total_timeout_s=config.upstream.total_timeout,
-            body_timeout_s=config.listen.body_timeout,
-            replay=Replay(config.limits.replay_429),
-        ),
         live_keys=live_keys,
         open_scheduler=_open_scheduler(config, live_keys, system, old),
         upstream=upstream,
@@ -129,8 +120,7 @@ def _open_scheduler(
 
 def pacing_of(config: Config) -> PacerSettings:
     """Return what a key's scheduler goes by."""
-    known = tuple(Quota(limit.requests, limit.window_s) for limit in config.limits.known)
-    return PacerSettings(config.limits.queue, known)
+    return PacerSettings(config.limits.queue, config.limits.known)
 
 
 def _upstream(destination: Destination, old: Generation | None) -> Upstream:

@@ -1,10 +1,10 @@
-"""The lead: one Pacer for the bots of all gateways, because only who sees all of a limit's use can learn it.
+"""The leader: one Pacer for the bots of all gateways, as a limit can only be learned from all of its use.
 
-To it a claim of another gateway is a claim like any: one line, so shares are fair among all bots, cancels go
-before all orders, one envelope learns, one scout goes after a pause. While nobody waits, members hold a few
-credits: places that are counted as sent already, so that a request need not ask.
+It treats the claims of other gateways like its own: one queue, fair shares among all bots, cancels before all
+orders, one estimator, one scout after a pause. While nobody waits, members hold a few credits: permits that
+are already counted as sent, so that a request need not ask.
 
-A new lead first listens for a while: members that knew the last one, or none, say what they have sent.
+A new leader first listens for a while, as members of the last one, or of none, report what they have sent.
 """
 
 import itertools
@@ -17,14 +17,14 @@ from sealgate.core.limits import Limit
 from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.notes import Declined, Grant, Note, Over
+from sealgate.core.sharing.messages import Completion, Declined, Grant, Note
 
-LISTENS_S = 0.5  # longer than members take to notice a new lead
+LISTENS_S = 0.5  # longer than members take to notice a new leader
 _LENT = 0.25  # of the smallest limit may be held as credits
 _FREELY = 256  # credits where no limit is known
 
 
-class Lead:
+class Leader:
     """The pacing for all. `hear` the members' notes, `advance`, then hand out `grants`."""
 
     def __init__(
@@ -42,7 +42,7 @@ class Lead:
         self.grants: dict[str, Grant] = {}
         self._opens_at = opens_at
         self._is_open = False
-        self._has_heard = False  # something that may let others go
+        self._has_news = False  # something that may let others go
         self._spent: list[tuple[float, float]] = []
         self._held: dict[str, dict[str, Claim]] = {}  # by member and name: waiting, or let go and not over
         self._gone: set[str] = set()  # those let go, by the claims' ids here
@@ -53,9 +53,9 @@ class Lead:
         """Go by other settings from now on."""
         self.pacer.adopt(_unbounded(settings))
 
-    def hear(self, member: str, note: Note, now: float) -> None:
+    def receive(self, member: str, note: Note, now: float) -> None:
         """Take in a note."""
-        self._has_heard = True
+        self._has_news = True
         if note.is_new:
             self.forget(member, now)
         held = self._held.setdefault(member, {})
@@ -63,8 +63,8 @@ class Lead:
             self._give_back(held, name)
         for name, at in note.sent:
             self._count_sent(held, name, at)
-        for over in note.over:
-            self._finish(held, over)
+        for completion in note.completed:
+            self._finish(held, completion)
         self._count(note.spent, now)
         for claim in note.waits:
             self._give_up(held, claim.id, now)
@@ -83,7 +83,7 @@ class Lead:
 
     def forget(self, member: str, now: float) -> None:
         """Give up on what a member that is gone has left: what may have been sent stays counted."""
-        self._has_heard = True
+        self._has_news = True
         held = self._held.pop(member, {})
         for name in list(held):
             self._give_up(held, name, now)
@@ -95,11 +95,11 @@ class Lead:
 
     def is_due(self, now: float) -> bool:
         """Return whether `advance` may have an effect."""
-        return self._has_heard or now >= self.look_at
+        return self._has_news or now >= self.look_at
 
     def advance(self, now: float) -> None:
         """Grant what may go now; `look_at` is when to call again, at the latest."""
-        self._has_heard = False
+        self._has_news = False
         if not self._opened(now):
             return
         release = self.pacer.release(now)
@@ -175,12 +175,12 @@ class Lead:
         self._unused.discard(claim.id)
         return claim
 
-    def _finish(self, held: dict[str, Claim], over: Over) -> None:
-        claim = self._count_sent(held, over.name, over.sent_at)
+    def _finish(self, held: dict[str, Claim], completion: Completion) -> None:
+        claim = self._count_sent(held, completion.name, completion.sent_at)
         if claim is not None:
-            del held[over.name]
+            del held[completion.name]
             self._gone.remove(claim.id)
-            self.pacer.answered(claim, over.at, over.reply)
+            self.pacer.answered(claim, completion.at, completion.reply)
 
     def _lend(self, member: str, wants: int, now: float) -> None:
         room = min(wants, self._lendable())

@@ -1,7 +1,7 @@
 """What the gateways of one key tell each other, and how it is written.
 
-A member writes a `Note` to the lead: who waits, who left, what was sent, how it ended. The lead answers with
-a `Grant`. Inside a process they are handed over as they are; on the wire they are JSON, and times are seconds
+A member writes a `Note` to the leader: who waits, who left, what was sent, how it ended. The leader answers
+with a `Grant`. Inside a process they are passed as objects; on the wire they are JSON, and times are seconds
 from now, because no two hosts share a monotonic clock.
 """
 
@@ -84,7 +84,7 @@ class SharedLimit:
 
 
 def write_shared(shared: SharedLimit, now: float) -> dict[str, Any]:
-    """Return what the lead tells all of the limit, as plain values; how many share it, Redis counts."""
+    """Return what the leader announces of the limit, as plain values; Redis counts the members."""
     return {
         "limits": memory.write(shared.limits, now),
         "statuses": [asdict(status) for status in shared.statuses],
@@ -93,7 +93,7 @@ def write_shared(shared: SharedLimit, now: float) -> dict[str, Any]:
 
 
 def read_shared(content: Any, now: float) -> SharedLimit:
-    """Return what the lead told of the limit, believed as it was a moment ago. Raises MessageError."""
+    """Return the limit as the leader announced it. Raises MessageError."""
     with reading():
         at_a_time = content["at_a_time"]
         return SharedLimit(
@@ -143,7 +143,7 @@ def _share(limit: Limit, part: float) -> Limit:
     )
 
 
-class Over(NamedTuple):
+class Completion(NamedTuple):
     """How one that was let go under `name`, and sent at `sent_at`, ended at `at`."""
 
     name: str
@@ -154,7 +154,7 @@ class Over(NamedTuple):
 
 @dataclass(slots=True)
 class Note:
-    """From a member to the lead. `spent` is what the lead cannot know of: seconds ago, and cost.
+    """From a member to the leader. `spent` is what the leader cannot know of: seconds ago, and cost.
 
     `sent` are names and when their first bytes went. `is_new`: this is all that the member has; what it wrote
     before is void. `wants`: so many more credits.
@@ -164,16 +164,16 @@ class Note:
     spent: list[tuple[float, float]] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     sent: list[tuple[str, float]] = field(default_factory=list)
-    over: list[Over] = field(default_factory=list)
+    completed: list[Completion] = field(default_factory=list)
     waits: list[Claim] = field(default_factory=list)
     wants: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.is_new or self.gone or self.sent or self.over or self.waits or self.wants)
+        return bool(self.is_new or self.gone or self.sent or self.completed or self.waits or self.wants)
 
 
 class Declined(NamedTuple):
-    """A claim that the lead did not take into its queue, and why, as `Refused` has it."""
+    """A claim that the leader did not take into its queue, and why, as `Refused` has it."""
 
     name: str
     slug: str
@@ -183,7 +183,7 @@ class Declined(NamedTuple):
 
 @dataclass(slots=True)
 class Grant:
-    """From the lead to a member: claims that may be sent now, credits for those to come, and refusals."""
+    """From the leader to a member: claims that may be sent now, credits for those to come, and refusals."""
 
     go: list[str] = field(default_factory=list)
     credits: list[str] = field(default_factory=list)
@@ -192,7 +192,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one gateway tells others: the rest of a pause, or a note, a grant or a beat, in an epoch."""
+    """A message in an epoch: the rest of a pause, or a note, a grant or an announcement."""
 
     epoch: int = 0
     pause_s: float = 0.0
@@ -211,7 +211,7 @@ def read_message(raw: str | bytes, now: float) -> Message:
         if pause_s > LONGEST_PAUSE_S:
             raise MessageError(f"no pause: {pause_s:g} s")
         sender = text(plain.get("from", ""))
-        if " " in sender:  # the lead parts names at it
+        if " " in sender:  # the leader parts names at it
             raise MessageError(f"no member: {sender!r:.100}")
         said: Note | Grant | SharedLimit | None = None
         if "note" in plain:
@@ -230,7 +230,7 @@ def write_note(note: Note, member: str, epoch: int, now: float) -> str:
         note.spent,
         note.gone,
         [(name, now - at) for name, at in note.sent],
-        [_over(one, now) for one in note.over],
+        [_completion(one, now) for one in note.completed],
         [_claim(claim, now) for claim in note.waits],
         note.wants,
     ]
@@ -240,13 +240,13 @@ def write_note(note: Note, member: str, epoch: int, now: float) -> str:
 def read_note(content: Any, now: float) -> Note:
     """Return the note of a message. Raises MessageError."""
     with reading():
-        is_new, spent, gone, sent, over, waits, wants = content
+        is_new, spent, gone, sent, completed, waits, wants = content
         return Note(
             flag(is_new),
             [(max(0.0, number(age_s)), number(cost, 0)) for age_s, cost in spent],
             [text(name) for name in gone],
             [(text(name), now - number(ago_s)) for name, ago_s in sent],
-            [_read_over(one, now) for one in over],
+            [_read_completion(one, now) for one in completed],
             [_read_claim(one, now) for one in waits],
             whole(wants),
         )
@@ -271,13 +271,13 @@ def read_grant(content: Any) -> Grant:
         )
 
 
-def write_beat(shared: SharedLimit, epoch: int, now: float) -> str:
-    """Return what the lead tells all from time to time as JSON."""
+def write_announcement(shared: SharedLimit, epoch: int, now: float) -> str:
+    """Return the leader's regular announcement as JSON."""
     return _compact({"epoch": epoch, "beat": write_shared(shared, now)})
 
 
-def read_beat(raw: str | bytes, now: float) -> SharedLimit:
-    """Return what was kept of a beat. Raises MessageError."""
+def read_announcement(raw: str | bytes, now: float) -> SharedLimit:
+    """Return what an announcement says. Raises MessageError."""
     said = read_message(raw, now).said
     if not isinstance(said, SharedLimit):
         raise MessageError("no beat")
@@ -294,11 +294,11 @@ def _claim(claim: Claim, now: float) -> list[Any]:
     return list(values[:-2])
 
 
-def _over(over: Over, now: float) -> list[Any]:
-    reply = over.reply
+def _completion(completion: Completion, now: float) -> list[Any]:
+    reply = completion.reply
     quotas = [_quota(quota) for quota in reply.quotas]
-    ages_s = now - over.sent_at, now - over.at
-    return [over.name, reply.fate, reply.retry_after_s, reply.resolution_s, quotas, *ages_s]
+    ages_s = now - completion.sent_at, now - completion.at
+    return [completion.name, reply.fate, reply.retry_after_s, reply.resolution_s, quotas, *ages_s]
 
 
 def _quota(quota: Quota) -> list[float | str | None]:
@@ -307,12 +307,14 @@ def _quota(quota: Quota) -> list[float | str | None]:
     return [*(None if value == math.inf else value for value in values), quota.name]
 
 
-def _read_over(values: Any, now: float) -> Over:
+def _read_completion(values: Any, now: float) -> Completion:
     name, fate, retry_after_s, resolution_s, quotas, sent_ago_s, over_ago_s = values
     reply = LimitReply(
         Fate(fate), _maybe(retry_after_s), number(resolution_s, 0), tuple(map(_read_quota, quotas))
     )
-    return Over(text(name), reply, now - max(0.0, number(sent_ago_s)), now - max(0.0, number(over_ago_s)))
+    return Completion(
+        text(name), reply, now - max(0.0, number(sent_ago_s)), now - max(0.0, number(over_ago_s))
+    )
 
 
 def _read_claim(values: Any, now: float) -> Claim:

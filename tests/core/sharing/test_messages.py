@@ -13,12 +13,12 @@ from sealgate.core.limits import Limit
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.notes import (
+from sealgate.core.sharing.messages import (
+    Completion,
     Declined,
     Grant,
     MessageError,
     Note,
-    Over,
     SharedLimit,
     read_grant,
     read_message,
@@ -57,7 +57,7 @@ notes = st.builds(
     st.lists(st.tuples(numbers, numbers), max_size=3),
     st.lists(names, max_size=3),
     st.lists(st.tuples(names, numbers), max_size=3),
-    st.lists(st.builds(Over, names, replies, numbers, numbers), max_size=3),
+    st.lists(st.builds(Completion, names, replies, numbers, numbers), max_size=3),
     st.lists(claims, max_size=3),
     st.integers(0, 64),
 )
@@ -65,13 +65,17 @@ notes = st.builds(
 
 @given(notes, numbers, numbers)
 def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: float) -> None:
-    note.over = [one._replace(sent_at=min(one.sent_at, here), at=min(one.at, here)) for one in note.over]
+    note.completed = [
+        one._replace(sent_at=min(one.sent_at, here), at=min(one.at, here)) for one in note.completed
+    ]
     message = json.loads(write_note(note, "me", 7, here))
     assert (message["from"], message["epoch"]) == ("me", 7)
     later_s = there - here
     note.waits = [replace(claim, give_up_at=claim.give_up_at + later_s) for claim in note.waits]
     note.sent = [(name, at + later_s) for name, at in note.sent]
-    note.over = [Over(name, reply, sent + later_s, at + later_s) for name, reply, sent, at in note.over]
+    note.completed = [
+        Completion(name, reply, sent + later_s, at + later_s) for name, reply, sent, at in note.completed
+    ]
     assert read_note(message["note"], there) == note
 
 
@@ -123,8 +127,8 @@ STRANGE: dict[str, bytes] = {
     "a grant of another version": b'{"grant":[["a"],[]]}',
     "a grant of names that are none": b'{"grant":[[["a"]],[],[]]}',
     "a refusal for no reason": b'{"grant":[[],[],[["a","x","y",null]]]}',
-    "a beat that is none": b'{"beat":{}}',
-    "a beat of limits that are none": b'{"beat":{"limits":[{}],"statuses":[],"at_a_time":null}}',
+    "an announcement that is none": b'{"beat":{}}',
+    "an announcement of limits that are none": b'{"beat":{"limits":[{}],"statuses":[],"at_a_time":null}}',
 }
 
 
@@ -140,8 +144,8 @@ def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
 
 
 def test_nothing_ended_in_the_future() -> None:
-    [over] = read_note([False, [], [], [], [[*OVER[:5], -1e9, -1e9]], [], 0], 100.0).over
-    assert (over.sent_at, over.at) == (100.0, 100.0)
+    [completion] = read_note([False, [], [], [], [[*OVER[:5], -1e9, -1e9]], [], 0], 100.0).completed
+    assert (completion.sent_at, completion.at) == (100.0, 100.0)
 
 
 @pytest.mark.parametrize(

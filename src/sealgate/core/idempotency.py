@@ -81,7 +81,7 @@ _FRESH = Fresh()
 
 
 @dataclass(slots=True)
-class _UnderWay:
+class _InFlight:
     digest: str
     fence_ms: int = 0
 
@@ -117,36 +117,36 @@ def digest(method: str, target: str, key: str, body: bytes) -> str:
     return sha256(f"{method} {target} {key}\n".encode() + body).hexdigest()
 
 
-class Replays:
+class IdempotencyKeys:
     """The keys of one gateway. `now` is a clock that nobody sets, in seconds."""
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
-        self._shelves: dict[str, _Shelf] = defaultdict(lambda: _Shelf(self._bounds))
+        self._by_bot: dict[str, _BotKeys] = defaultdict(lambda: _BotKeys(self._bounds))
 
     def __len__(self) -> int:
-        return sum(map(len, self._shelves.values()))
+        return sum(map(len, self._by_bot.values()))
 
     def begin(self, name: Name, content: str, now: float) -> Fresh | Repeated | Declined:
         """Take in a request by its key and its `digest`; say what is to be done with it."""
-        return self._shelves[name.bot].begin(name.key, content, now)
+        return self._by_bot[name.bot].begin(name.key, content, now)
 
     def signed(self, name: Name, fence_ms: int) -> None:
         """Note the fence of a request under way, each time that it is signed."""
-        self._shelves[name.bot].signed(name.key, fence_ms)
+        self._by_bot[name.bot].signed(name.key, fence_ms)
 
     def finish(self, name: Name, ending: Ending, now: float) -> None:
         """Settle a request under way. A body above LARGEST_BODY is not kept, the ending is."""
-        self._shelves[name.bot].finish(name.key, ending, now)
+        self._by_bot[name.bot].finish(name.key, ending, now)
 
     def restore(self, kept: Iterable[Kept], now: float) -> None:
         """Start from what the journal kept; before the first request."""
         for one in sorted(kept, key=lambda one: one.age_s, reverse=True):
             if one.age_s <= self._bounds.longest_s:
-                self._shelves[one.name.bot].keep(one.name.key, one.digest, one.ending, now - one.age_s)
+                self._by_bot[one.name.bot].keep(one.name.key, one.digest, one.ending, now - one.age_s)
 
 
-class _Shelf:
+class _BotKeys:
     """The keys of one bot. What a request costs here does not depend on how many keys there are.
 
     `_settled` and `_replies` are in the order in which the keys were settled. Only an OrderedDict gives its
@@ -155,7 +155,7 @@ class _Shelf:
 
     def __init__(self, bounds: ReplayBounds) -> None:
         self._bounds = bounds
-        self._under_way: dict[str, _UnderWay] = {}
+        self._under_way: dict[str, _InFlight] = {}
         self._settled: OrderedDict[str, _Settled] = OrderedDict()
         self._replies: OrderedDict[str, BotReply] = OrderedDict()
         self._size = 0  # of all replies
@@ -196,7 +196,7 @@ class _Shelf:
         if not self._settled and len(self._under_way) >= self._bounds.most_count:
             told = f"{len(self)} requests with an Idempotency-Key are under way, which is the maximum."
             return Declined("queue_full", told, Conclusion.NOT_SENT)
-        self._under_way[key] = _UnderWay(content)
+        self._under_way[key] = _InFlight(content)
         self._drop_most()
         return _FRESH
 
@@ -227,8 +227,8 @@ class _Shelf:
             self._size -= reply.size
 
 
-def _again(known: _Settled | _UnderWay, reply: BotReply | None) -> Repeated | Declined:
-    if isinstance(known, _UnderWay):
+def _again(known: _Settled | _InFlight, reply: BotReply | None) -> Repeated | Declined:
+    if isinstance(known, _InFlight):
         told = "The first request with this Idempotency-Key is still under way."
         return Declined("in_flight", told, Conclusion.UNKNOWN, known.fence_ms)
     if reply is None:

@@ -5,18 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from sealgate.core.outcome import BotReply, Conclusion, Ending, is_remembered
-from sealgate.core.replays import (
+from sealgate.core.idempotency import (
     Declined,
     Fresh,
+    IdempotencyKeys,
     Kept,
     Name,
     Repeated,
     ReplayBounds,
-    Replays,
     digest,
     parse_key,
 )
+from sealgate.core.outcome import BotReply, Conclusion, Ending, is_remembered
 from sealgate.errors import Refusal
 
 DONE, REFUSED, NOT_SENT, UNKNOWN = (
@@ -43,20 +43,20 @@ def name(number: int) -> Name:
     return Name("grid", f"k-{number}")
 
 
-def settle(replays: Replays, key: Name, ending: Ending, at: float = 0.0) -> None:
+def settle(replays: IdempotencyKeys, key: Name, ending: Ending, at: float = 0.0) -> None:
     assert replays.begin(key, CONTENT, at) == Fresh()
     replays.finish(key, ending, at)
 
 
 def test_the_first_reply_is_given_again() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     settle(replays, K, done())
     assert replays.begin(K, CONTENT, 1.0) == Repeated(reply(), DONE, FENCE_MS)
     assert replays.begin(K, CONTENT, 2.0) == Repeated(reply(), DONE, FENCE_MS)
 
 
 def test_one_under_way_is_not_sent_twice() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     replays.begin(K, CONTENT, 0.0)
     told = "The first request with this Idempotency-Key is still under way."
     assert replays.begin(K, CONTENT, 1.0) == Declined("in_flight", told, UNKNOWN, 0)
@@ -68,7 +68,7 @@ def test_one_under_way_is_not_sent_twice() -> None:
 
 @pytest.mark.parametrize("is_settled", [True, False])
 def test_a_key_serves_one_request_only(*, is_settled: bool) -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     replays.begin(K, CONTENT, 0.0)
     if is_settled:
         replays.finish(K, done(), 0.0)
@@ -78,13 +78,13 @@ def test_a_key_serves_one_request_only(*, is_settled: bool) -> None:
 
 
 def test_two_bots_may_use_the_same_key() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     settle(replays, Name("grid", "k"), done())
     assert replays.begin(Name("maker", "k"), CONTENT, 1.0) == Fresh()
 
 
 def test_an_unknown_outcome_is_repeated_with_its_fence() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     told = reply(502, b'{"reason": "upstream_broken"}')
     settle(replays, K, Ending(UNKNOWN, FENCE_MS, told, is_own=True))
     assert replays.begin(K, CONTENT, 1.0) == Repeated(told, UNKNOWN, FENCE_MS)
@@ -106,14 +106,14 @@ ENDINGS: dict[str, tuple[Ending, bool]] = {
 
 @pytest.mark.parametrize(("ending", "is_kept"), ENDINGS.values(), ids=ENDINGS)
 def test_a_key_is_spent_by(ending: Ending, *, is_kept: bool) -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     settle(replays, K, ending)
     assert is_remembered(ending) is is_kept
     assert (replays.begin(K, CONTENT, 1.0) == Fresh()) is not is_kept
 
 
 def test_a_reply_that_is_too_large_is_settled_without_its_body() -> None:
-    replays = Replays(ReplayBounds(100, 1 << 24, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(100, 1 << 24, 60.0))
     settle(replays, name(1), done(bytes(256 * 1024)))
     settle(replays, name(2), done(bytes(256 * 1024 + 1)))
     assert isinstance(replays.begin(name(1), CONTENT, 1.0), Repeated)
@@ -123,7 +123,7 @@ def test_a_reply_that_is_too_large_is_settled_without_its_body() -> None:
 
 
 def test_what_was_never_signed_has_no_fence() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     settle(replays, K, Ending(UNKNOWN))
     again = replays.begin(K, CONTENT, 1.0)
     assert isinstance(again, Declined)
@@ -131,19 +131,19 @@ def test_what_was_never_signed_has_no_fence() -> None:
 
 
 def test_a_reply_above_the_bound_of_all_replies_still_spends_its_key() -> None:
-    replays = Replays(ReplayBounds(100, 10, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(100, 10, 60.0))
     settle(replays, K, done())
     assert isinstance(replays.begin(K, CONTENT, 1.0), Declined)
 
 
 def test_a_reply_that_just_fits_is_kept() -> None:
-    replays = Replays(ReplayBounds(100, reply().size, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(100, reply().size, 60.0))
     settle(replays, K, done())
     assert isinstance(replays.begin(K, CONTENT, 1.0), Repeated)
 
 
 def test_the_oldest_settled_goes_first_when_there_are_too_many() -> None:
-    replays = Replays(ReplayBounds(3, 1000, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(3, 1000, 60.0))
     replays.begin(name(0), CONTENT, 0.0)
     for number in (1, 2, 3):
         settle(replays, name(number), done(), float(number))
@@ -154,7 +154,7 @@ def test_the_oldest_settled_goes_first_when_there_are_too_many() -> None:
 
 
 def test_nothing_new_where_all_are_under_way() -> None:
-    replays = Replays(ReplayBounds(2, 1000, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(2, 1000, 60.0))
     for number in (1, 2):
         replays.begin(name(number), CONTENT, 0.0)
     told = "2 requests with an Idempotency-Key are under way, which is the maximum."
@@ -165,7 +165,7 @@ def test_nothing_new_where_all_are_under_way() -> None:
 
 def test_no_bot_crowds_out_the_keys_of_another() -> None:
     """Neither by their number, nor by the bytes of their replies, nor by what is under way."""
-    replays = Replays(ReplayBounds(3, 2 * reply().size, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(3, 2 * reply().size, 60.0))
     settle(replays, K, done())
     for number in range(10):
         settle(replays, Name("maker", f"k-{number}"), done(), 1.0)
@@ -179,7 +179,7 @@ def test_no_bot_crowds_out_the_keys_of_another() -> None:
 
 
 def test_replies_have_a_bound_together_but_their_keys_stay_spent() -> None:
-    replays = Replays(ReplayBounds(100, 100 + 2 * reply(body=b"").size, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(100, 100 + 2 * reply(body=b"").size, 60.0))
     for number in (1, 2, 3):
         settle(replays, name(number), done(bytes(50)), float(number))
     assert isinstance(replays.begin(name(1), CONTENT, 4.0), Declined)
@@ -200,7 +200,7 @@ class Counted(str):
 
 def lookups_of_one_order(already: int) -> int:
     """Fill a store with that many keys, of which all but two have lost their reply; then send one more."""
-    replays = Replays(ReplayBounds(already, 2 * reply().size, 1e6))
+    replays = IdempotencyKeys(ReplayBounds(already, 2 * reply().size, 1e6))
     kept = [Kept(Name("grid", Counted(f"k-{age}")), CONTENT, done(), float(age)) for age in range(already)]
     replays.restore(kept, now=0.0)
     Counted.lookups = 0
@@ -213,14 +213,14 @@ def test_an_order_costs_the_same_however_many_keys_are_known() -> None:
 
 
 def test_a_key_is_forgotten_when_it_is_old() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     settle(replays, K, done(), 10.0)
     assert isinstance(replays.begin(K, CONTENT, 70.0), Repeated)
     assert replays.begin(K, CONTENT, 70.1) == Fresh()
 
 
 def test_what_the_journal_kept_comes_back() -> None:
-    replays = Replays(ReplayBounds(2, 1000, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(2, 1000, 60.0))
     kept = [Kept(name(age), CONTENT, done(), float(age)) for age in (5, 61, 20, 40)]
     replays.restore(kept, now=100.0)
     assert len(replays) == 2, "the youngest of them"
@@ -229,13 +229,13 @@ def test_what_the_journal_kept_comes_back() -> None:
 
 
 def test_what_is_just_old_enough_comes_back() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     replays.restore([Kept(K, CONTENT, done(), 60.0)], now=100.0)
     assert isinstance(replays.begin(K, CONTENT, 100.0), Repeated)
 
 
 def test_of_two_records_of_one_key_the_younger_counts_once() -> None:
-    replays = Replays(ReplayBounds(2, reply(body=b"new").size, 60.0))
+    replays = IdempotencyKeys(ReplayBounds(2, reply(body=b"new").size, 60.0))
     replays.restore([Kept(K, CONTENT, done(b"old"), 20.0), Kept(K, CONTENT, done(b"new"), 10.0)], now=0.0)
     again = replays.begin(K, CONTENT, 1.0)
     assert isinstance(again, Repeated), "there is room for one reply"
@@ -244,7 +244,7 @@ def test_of_two_records_of_one_key_the_younger_counts_once() -> None:
 
 
 def test_a_restored_order_that_was_under_way_is_never_sent() -> None:
-    replays = Replays(AMPLE)
+    replays = IdempotencyKeys(AMPLE)
     replays.restore([Kept(K, CONTENT, Ending(UNKNOWN, FENCE_MS), 1.0)], now=0.0)
     again = replays.begin(K, CONTENT, 1.0)
     assert isinstance(again, Declined)
@@ -277,13 +277,13 @@ BOTS = ("grid", "maker")
 
 
 class AnyHistory(RuleBasedStateMachine):
-    """Replays against the plain rule: what is sent is under way, or was forgotten for a reason that holds."""
+    """The keys against the plain rule: what is sent is in flight, or was forgotten for a good reason."""
 
     bounds = ReplayBounds(3, 200, 10.0)
 
     def __init__(self) -> None:
         super().__init__()
-        self.replays = Replays(self.bounds)
+        self.replays = IdempotencyKeys(self.bounds)
         self.now = 0.0
         self.under_way: set[Name] = set()
 
@@ -313,12 +313,12 @@ class AnyHistory(RuleBasedStateMachine):
 
     @invariant()
     def within_bounds(self) -> None:
-        assert len(self.replays) == sum(map(len, self.replays._shelves.values()))
-        for shelf in self.replays._shelves.values():
-            assert len(shelf) <= self.bounds.most_count
-            replies = shelf._replies.values()
-            assert shelf._size == sum(one.size for one in replies) <= self.bounds.most_bytes
-            assert shelf._replies.keys() <= shelf._settled.keys()
+        assert len(self.replays) == sum(map(len, self.replays._by_bot.values()))
+        for keys in self.replays._by_bot.values():
+            assert len(keys) <= self.bounds.most_count
+            replies = keys._replies.values()
+            assert keys._size == sum(one.size for one in replies) <= self.bounds.most_bytes
+            assert keys._replies.keys() <= keys._settled.keys()
 
 
 TestAnyHistory = AnyHistory.TestCase
