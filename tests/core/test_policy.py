@@ -76,6 +76,10 @@ def test_each_setting_refuses_what_it_says(policy: Policy, terms: OrderTerms, ru
     assert rule_of(policy, terms) == rule
 
 
+def test_one_bad_order_of_a_batch_is_enough() -> None:
+    assert rule_of(Policy(max_size=D(1)), order(), order(size="2"), order()) == "max_size"
+
+
 FULL = OrderShape(symbol=("s",), size=("q",), price=("p",), reduce_only=("r",))
 NOTHING = OrderShape()
 

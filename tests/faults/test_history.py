@@ -15,14 +15,19 @@ from typing import Any
 import pytest
 
 from rig.bot import Reply, request
+from rig.compiled import needs_sources
 from rig.faults import CODES
 from rig.history import check_history, violations
 from rig.mischief import Deed, Mischief, stop
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.tls import Authority
-from rig.upstream import running_upstream
+from rig.upstream import running_upstream, say_and_close
 from rig.wire import Head, let_pass
+from sealgate.core.attempts import Failure
+from sealgate.core.routes import Lane
 from sealgate.gateway.journal.file import connect
+from sealgate.gateway.upstream.answer import Answer
+from sealgate.gateway.upstream.connection import UpstreamConnection
 
 METHODS = (b"POST", b"PUT", b"PATCH", b"DELETE", b"GET")
 TARGET = b"/v1/trade/order/"
@@ -187,6 +192,34 @@ async def test_what_bots_are_told_fits_where_the_exchange_says_it_by_codes(tmp_p
 
 
 # A check that cannot fail proves nothing.
+
+
+@needs_sources
+@pytest.mark.parametrize("method", [b"POST", b"DELETE"])
+async def test_the_check_sees_a_hidden_resend(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: bytes
+) -> None:
+    """As aiohttp's client does: once more on a fresh connection, unasked, with the same signature."""
+    exchange = UpstreamConnection.exchange
+    async with running_mischief(1, None, tmp_path) as (station, mischief):
+
+        async def exchange_again(
+            self: UpstreamConnection, data: bytes, timeout_s: float, *, is_head: bool, is_order: bool = False
+        ) -> Answer | Failure:
+            await exchange(self, data, timeout_s, is_head=is_head, is_order=is_order)
+            other = await station.gateway.generation.upstream.connect(Lane.CANCEL, timeout_s)
+            assert isinstance(other, UpstreamConnection)
+            return await exchange(other, data, timeout_s, is_head=is_head, is_order=is_order)
+
+        mischief.calm_down()
+        monkeypatch.setattr(UpstreamConnection, "exchange", exchange_again)
+        answer = mischief._answer
+        station.upstream.script = lambda received: (answer(received), say_and_close())[1]
+        reply = await station.ask(request(method, TARGET + b"1", body=b"{}"))
+        wrong = violations(mischief.deeds, {"1": [reply]}, frozenset())
+        assert any(one.startswith("1: received 2 times") for one in wrong)
+        with pytest.raises(AssertionError, match="one signature was received twice"):
+            check_history(station.upstream.received, SECRET, API_KEY)
 
 
 def told(outcome: str, body: bytes = b"a", status: int = 200, *fields: tuple[bytes, bytes]) -> Reply:

@@ -98,6 +98,8 @@ class _Starter:
     def _value(self, setting: Setting) -> object:
         if setting.name == "routes.*.match":
             return f"POST {self._venue.prefix}/orders/query"
+        if setting.name == "signing.header_prefix":
+            return self._venue.header_prefix
         if setting.name in self._pasted:
             return self._pasted[setting.name]
         by_venue = self._set_by_venue.get(setting.path)

@@ -122,3 +122,23 @@ async def test_a_failed_accept_is_a_pause_where_something_has_run_out(
     assert scene.host.pauses == ([1.0] if fix else [])
     told = [(one["event"], one["cause"], one["fix"]) for one in logs]
     assert told == ([("cannot_accept", os.strerror(code), fix)] if fix else [])
+
+
+async def test_a_connection_beyond_the_bound_is_closed_before_its_handshake(scene: Scene) -> None:
+    scene.server.is_full = True
+    scene.door.open(scene.listener)
+    reader, writer = await asyncio.open_connection(sock=scene.knock())
+    async with asyncio.timeout(PATIENCE_S):
+        assert await reader.read() == b""
+    writer.close()
+    assert scene.server.handshakes == 0
+
+
+async def test_a_handshake_that_fails_gives_its_place_back(scene: Scene) -> None:
+    scene.door.open(scene.listener)
+    with scene.knock() as bot:
+        await scene.server.until(1)
+        bot.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        await scene.server.until(0)
+    with scene.knock():
+        await scene.server.until(1)

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import BOT, signing_key, ticket
+from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.idempotency import IdempotencyKeys, ReplayBounds, digest
 from sealgate.core.outcome import Conclusion, Ending
@@ -14,12 +15,14 @@ from sealgate.errors import Refusal
 from sealgate.gateway.journal import Order
 from sealgate.gateway.request.bookkeeping import Bookkeeping
 from sealgate.gateway.request.context import RequestContext
+from sealgate.gateway.request.replies import Reply
 
 KEY = (b"Idempotency-Key", b"k-1")
 SEALER = signing_key().sealer
 KEYED = ticket("POST /order", KEY)
 PLAIN = ticket("POST /order")
 READ = ticket("GET /symbols/list", KEY)
+REPLY = Reply(201, "Created", ((b"X-A", b"1"),), b"abc")
 JOURNAL = JournalStatus(3, (), "the disk is full", is_refusing=True)
 
 
@@ -54,6 +57,24 @@ def context(
     begun = RequestContext(f"r-{number}", 0.0, "POST")
     begun.conclusion, begun.attempts = conclusion, attempts
     return begun
+
+
+@pytest.mark.parametrize("one", [PLAIN, READ], ids=["an order without a key", "a read with one"])
+def test_what_leaves_no_memory(one: Ticket) -> None:
+    """A read may be sent as often as a bot likes."""
+    kept, first = books(), context()
+    kept.begin(one, b"{}", SEALER, first)
+    kept.ended(first, REPLY)
+    assert kept.begin(one, b"{}", SEALER, context(2)) is None
+
+
+def test_a_refusal_of_the_gateways_own_is_not_stored() -> None:
+    """The exchange's 403 would be; a halt may be over when the bot asks again."""
+    kept, first = books(), context(conclusion=Conclusion.REFUSED, attempts=1)
+    kept.begin(KEYED, b"{}", SEALER, first)
+    first.refusal = Refusal("halted", "Orders are halted.")
+    kept.ended(first, Reply(503, "Service Unavailable", (), b"{}"))
+    assert kept.begin(KEYED, b"{}", SEALER, context(2)) is None
 
 
 def test_more_keys_under_way_than_there_may_be() -> None:

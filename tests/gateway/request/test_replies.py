@@ -278,6 +278,15 @@ def test_every_refusal_is_a_problem_document(slug: str) -> None:
     assert (b"X-Gateway-Error", slug.encode()) in reply.fields
 
 
+CALLED_FOR = ("bot_unauthenticated", "method_refused")
+
+
+def test_a_status_that_calls_for_a_field_has_it() -> None:
+    unknown, method = (problem(Refusal(slug, "x"), "r-1", WALL) for slug in CALLED_FOR)
+    assert (b"WWW-Authenticate", b'Basic realm="sealgate"') in unknown.fields
+    assert (b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE") in method.fields
+
+
 WAITS = {
     "none": (None, None),
     "at once": (0.0, b"0"),

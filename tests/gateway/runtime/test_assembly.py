@@ -138,6 +138,18 @@ def rules(**tables: Any) -> Any:
     return build_rules(config, read_roster(config, TOKENS))
 
 
+def test_without_bots_everybody_is_local_and_may_not_use_the_keys_own_routes() -> None:
+    found = rules(keys={"alt": {"api_key": "ak-2", "secret": "env:EXCHANGE_SECRET"}})
+    assert (found.local.name, found.local.keys) == ("local", ("main", "alt"))
+    assert found.local.may == {Permission.READ, Permission.TRADE}
+    assert rules(bots={"grid": {"token": "env:T"}}).local is None
+
+
+def test_the_signing_headers_of_another_exchange_are_kept_from_bots() -> None:
+    headers = rules(signing={"header_prefix": "X-EX-"}).headers
+    assert headers.sort([(b"x_ex_apikey", b"a"), (b"X-Own", b"b")]).passed == b"X-Own: b\r\n"
+
+
 def test_the_bounds_of_the_listener() -> None:
     found = rules(listen={"hosts": ["Gateway.local"], "max_body": "2 KiB"})
     assert found.hosts == {"gateway.local"}

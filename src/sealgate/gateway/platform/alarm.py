@@ -19,11 +19,6 @@ class Alarm:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = math.inf
 
-    @property
-    def is_set(self) -> bool:
-        """Whether there is a deadline."""
-        return self._at < math.inf
-
     def set(self, at: float) -> None:
         """Move the deadline; infinity takes it away."""
         self._at = at
