@@ -265,17 +265,6 @@ OFFLINE: dict[str, Case] = {
         "cannot listen on 192.0.2.1:8787",
         "set listen.tcp to another one",
     ),
-    "no TLS for other machines": warns(
-        "listen.tcp",
-        has(LISTEN__TCP="0.0.0.0:0", LISTEN__HOSTS="gate.example", BOTS__GRID__TOKEN="env:PATH"),
-        "tokens and orders pass unencrypted; set listen.tls_cert",
-    ),
-    "no name for other machines": warns(
-        "listen.hosts",
-        has(LISTEN__TCP="0.0.0.0:0", BOTS__GRID__TOKEN="env:PATH"),
-        "listen.hosts names only this one",
-        "add the host name that those bots use",
-    ),
     "something where the socket should be": fails(
         "listen.unix", socket_in_the_way, "something else is there; remove it"
     ),
@@ -455,23 +444,6 @@ RAW: dict[str, Case] = {
     "too small a window": fails(
         "clock", time_in_seconds, "too poor for a recv_window of 300 ms", "larger recv_window_ms"
     ),
-    "whitelist": fails(
-        "keys.main",
-        answers(detail("IP 203.0.113.9 not in API key whitelist", b"403 Forbidden")),
-        "the whitelist lacks 203.0.113.9, which the exchange saw",
-        "add 203.0.113.9",
-    ),
-    "permission": fails(
-        "keys.main",
-        answers(detail("API key lacks 'read' permission", b"403 Forbidden")),
-        "the key has no read permission",
-        "give the key read in the app",
-    ),
-    "firewall": fails(
-        "keys.main",
-        answers(reply(b"403 Forbidden", b"<html>Denied</html>", b"Content-Type: text/html")),
-        "a firewall before the exchange",
-    ),
     "reading only": warns(
         "keys.main.session", listed(permissions=["read"]), "the key may not trade", "bots.*.may", code=1
     ),
@@ -496,11 +468,6 @@ RAW: dict[str, Case] = {
         answers(reply(b"200 OK", b"<html>", b"Content-Type: text/html")),
         "not with JSON",
         "compare base_url",
-    ),
-    "down": fails(
-        "keys.main",
-        answers(detail("Internal server error", b"500 Internal Server Error")),
-        "the exchange has a fault of its own",
     ),
 }
 

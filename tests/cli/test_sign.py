@@ -246,7 +246,6 @@ def test_what_is_wrong_is_told_in_one_line(arguments: list[str], environ: dict[s
         ["FETCH", TARGET],
         ["GET", TARGET, "--body", "nowhere"],
         ["GET", TARGET, "--curl", "--json"],
-        ["GET", TARGET, "--curl", "--against", __file__],
     ],
 )
 def test_wrong_usage(arguments: list[str]) -> None:

@@ -233,6 +233,9 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
         (f"00-{TRACE.upper()}-00f067aa0ba902b7-01", None),
         (f"00-{TRACE}-{'0' * 16}-01", None),
         (f"00-{TRACE}", None),
+        (f"cc-{TRACE}-00f067aa0ba902b7-01-more", TRACE),  # of a later version
+        (f"ff-{TRACE}-00f067aa0ba902b7-01", None),  # of a version that never comes
+        (f"00-{'0' * 32}-00f067aa0ba902b7-01", None),
         ("", None),
     ],
 )
@@ -494,6 +497,10 @@ FIELDS = {
 }
 ASKING: dict[str, Asking] = {
     "as before": (FIELDS, "POST", ORDER, (1, 1), Peer()),
+    "no Idempotency-Key": (
+        {name: value for name, value in FIELDS.items() if name != "Idempotency-Key"},
+        *("POST", ORDER, (1, 1), Peer()),
+    ),
     "another Idempotency-Key": (FIELDS | {"Idempotency-Key": "b"}, "POST", ORDER, (1, 1), Peer()),
     "a wrong Idempotency-Key": (FIELDS | {"Idempotency-Key": ""}, "POST", ORDER, (1, 1), Peer()),
     "an id": (FIELDS | {"X-Gateway-Request-Id": "r-1"}, "POST", ORDER, (1, 1), Peer()),
@@ -543,21 +550,13 @@ def test_what_was_decided_before_changes_no_decision(first: Asking) -> None:
 
 
 def test_a_request_is_judged_once_where_only_what_is_its_own_differs() -> None:
-    memory = TicketMemory()
-    verdict(ASKING["as before"], memory)
-    for name in ("as before", "another Idempotency-Key", "an id", "a field that is passed on"):
-        fields, method, target, version, peer = ASKING[name]
-        head = head_of(fields)
-        assert memory.find(asked_by(head, method, target, version, peer), head) is not None
-
-
-def test_a_request_without_an_idempotency_key_is_judged_once_too() -> None:
-    memory = TicketMemory()
-    fields, method, target, version, peer = ASKING["as before"]
-    bare = {name: value for name, value in fields.items() if name.lower() != "idempotency-key"}
-    verdict((bare, method, target, version, peer), memory)
-    head = head_of(bare)
-    assert memory.find(asked_by(head, method, target, version, peer), head) is not None
+    keyed = ("as before", "another Idempotency-Key", "an id", "a field that is passed on")
+    for first, then in ((keyed[0], keyed), ("no Idempotency-Key", ("no Idempotency-Key",))):
+        memory = TicketMemory()
+        verdict(ASKING[first], memory)
+        for name in then:
+            head = head_of(ASKING[name][0])
+            assert memory.find(asked_by(head, *ASKING[name][1:]), head) is not None
 
 
 def test_the_memory_of_tickets_is_bounded_and_can_be_cleared() -> None:
@@ -639,27 +638,16 @@ GRID_BOT, WATCH_BOT, LOCAL = (
     Bot("watch", ("main",), MAY),
     Bot("local", ("main",), MAY),
 )
-HEADERS = HeaderRules(default_venue().own_headers)
-
-
-def rules(local_users: frozenset[int] | None = None, *, has_bots: bool = True) -> Rules:
-    return Rules(
-        prefix="/v1/trade",
-        hosts=frozenset({"localhost"}),
-        bots={hashlib.sha256(b"watch-token").digest(): WATCH_BOT} if has_bots else {},
-        local=None if has_bots else LOCAL,
-        routes=RouteTable(default_venue().routes),
-        headers=HEADERS,
-        max_body=1000,
-        users={1001: GRID_BOT} if has_bots else {},
-        named={"grid": GRID_BOT, "watch": WATCH_BOT} if has_bots else {},
-        local_users=local_users,
-    )
+BY_PEER = replace(
+    RULES,
+    bots={hashlib.sha256(b"watch-token").digest(): WATCH_BOT},
+    users={1001: GRID_BOT},
+    named={"grid": GRID_BOT, "watch": WATCH_BOT},
+)
 
 
 def head(token: str | None = None) -> Head:
-    fields = [(b"Host", b"localhost")]
-    return HEADERS.sort([*fields, (b"Authorization", f"Bearer {token}".encode())] if token else fields)
+    return head_of({"Host": "localhost"} | ({"Authorization": f"Bearer {token}"} if token else {}))
 
 
 def who(peer: Peer, token: str | None, known: Rules) -> Bot | None:
@@ -689,7 +677,7 @@ BOTS = {
 
 @pytest.mark.parametrize(("peer", "token", "bot"), BOTS.values(), ids=BOTS)
 def test_bots_by_their_connection(peer: Peer, token: str | None, bot: Bot | None) -> None:
-    assert who(peer, token, rules()) is bot
+    assert who(peer, token, BY_PEER) is bot
 
 
 LOCALS = {
@@ -702,11 +690,11 @@ LOCALS = {
 
 @pytest.mark.parametrize(("peer", "users", "bot"), LOCALS.values(), ids=LOCALS)
 def test_who_is_local_without_bots(peer: Peer, users: frozenset[int] | None, bot: Bot | None) -> None:
-    assert who(peer, None, rules(users, has_bots=False)) is bot
+    assert who(peer, None, replace(RULES, bots={}, local=LOCAL, local_users=users)) is bot
 
 
 def test_what_is_kept_of_a_head_is_kept_for_its_peer_alone() -> None:
-    same, known = head(), rules()
+    same, known = head(), BY_PEER
     assert authenticate(same, "GET", (1, 1), known, Peer(uid=1001)) is GRID_BOT
     for peer in (Peer(uid=1002), Peer(), Peer(name="")):
         with pytest.raises(Refusal, match="bot_unauthenticated"):

@@ -1,7 +1,6 @@
-"""Nothing happens behind the pipeline's back: no resend, redirect, unpacking, cookie, proxy or foreign host.
+"""Nothing happens behind the pipeline's back: no resend, redirect, unpacking, cookie or proxy.
 
-An ordinary `aiohttp.ClientSession` does all of it. Each check is run against one as well, where it must find
-what the gateway does not do: that proves that the check can fail.
+An ordinary `aiohttp.ClientSession` does all of it.
 """
 
 import asyncio
@@ -163,9 +162,6 @@ async def test_proxies_of_the_environment_are_ignored(proxy: Upstream, upstream:
         assert (await station.ask(request())).status == 200
     assert len(upstream.received) == 1
     assert proxy.connections == 0
-
-
-# Targets that name another host.
 
 
 # What the server below would do by itself.
