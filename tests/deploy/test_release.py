@@ -42,42 +42,33 @@ def test_the_changelog_is_kept() -> None:
     assert changelog_problems(CHANGELOG, sealgate.__version__) == []
 
 
-def test_no_release_without_its_section(tmp_path: Path) -> None:
-    """The script in a copy of the project that was never released; nothing is built."""
-    (tmp_path / "scripts").mkdir()
-    script = (ROOT / "scripts/release").read_text()
-    (tmp_path / "scripts/release").write_text(script)
-    (tmp_path / "scripts/venv").write_text("#!/bin/sh\n")
-    (tmp_path / "scripts/venv").chmod(0o755)
-    program = tmp_path / ".venv/bin/sealgate"
-    program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\necho sealgate 9.8.7\n")
-    program.chmod(0o755)
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [Unreleased]\n\n## [9x8.7] - 2026-11-21\n")
-    command = ["sh", str(tmp_path / "scripts/release")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert done.stderr == (
-        'scripts/release: CHANGELOG.md has no section "## [9.8.7] - YYYY-MM-DD"; '
-        "give [Unreleased] that name, or try it out with --rehearse\n"
-    )
-    assert not (tmp_path / "dist").exists()
-
-
-def test_no_release_as_long_as_the_project_has_no_address(tmp_path: Path) -> None:
-    (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts/release").write_text((ROOT / "scripts/release").read_text())
+def refused_release(folder: Path, section: str) -> str:
+    """Run the script in a copy of the project that was never released; return what it says."""
+    (folder / "scripts").mkdir()
+    (folder / "scripts/release").write_text((ROOT / "scripts/release").read_text())
     for name, text in (("scripts/venv", ""), (".venv/bin/sealgate", "echo sealgate 9.8.7")):
-        program = tmp_path / name
+        program = folder / name
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(f"#!/bin/sh\n{text}\n")
         program.chmod(0o755)
-    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [9.8.7] - 2026-11-21\n")
-    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
-    command = ["sh", str(tmp_path / "scripts/release")]
+    (folder / "CHANGELOG.md").write_text(f"# Changelog\n\n## [Unreleased]\n\n## [{section}] - 2026-11-21\n")
+    (folder / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    command = ["sh", str(folder / "scripts/release")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == (
+    assert not (folder / "dist").exists()
+    return done.stderr
+
+
+def test_no_release_without_its_section(tmp_path: Path) -> None:
+    assert refused_release(tmp_path, "9x8.7") == (
+        'scripts/release: CHANGELOG.md has no section "## [9.8.7] - YYYY-MM-DD"; '
+        "give [Unreleased] that name, or try it out with --rehearse\n"
+    )
+
+
+def test_no_release_as_long_as_the_project_has_no_address(tmp_path: Path) -> None:
+    assert refused_release(tmp_path, "9.8.7") == (
         "scripts/release: pyproject.toml has no [project.urls] with a Source; "
         "write there where the project is\n"
     )
