@@ -254,6 +254,21 @@ def test_the_old_one_stays_until_the_new_one_is_whole(certificates: Certificates
     assert told == [("certificate_renewed", None)]
 
 
+def test_a_certificate_that_is_gone_for_a_moment_is_missed_at_the_start_alone(
+    certificates: Certificates,
+) -> None:
+    listen = listen_with(certificates)
+    tls = ServerTls(listen)
+    first, _ = look(tls)
+    aside = certificates.cert_file.rename(certificates.cert_file.with_suffix(".aside"))
+    assert look(tls)[0] is first
+    aside.rename(certificates.cert_file)
+    assert look(tls)[1] == [("certificate_renewed", None)]
+    certificates.cert_file.unlink()
+    with pytest.raises(StartError, match="cannot be read"):
+        ServerTls(listen)
+
+
 @pytest.mark.parametrize("asks", [False, True])
 def test_whom_it_asks_for_a_certificate(certificates: Certificates, *, asks: bool) -> None:
     """RFC 8446 section 4.6.1: a ticket would resume a session past an authority that is no more."""

@@ -13,6 +13,7 @@ from rig.bot import Reply, met, request
 from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream, hold_until, say, say_and_close
 from rig.wire import reply
+from sealgate.core.key_breaker import BreakerState, KeyFault
 from sealgate.core.limits.claims import Claim, Fate, LimitReply
 from sealgate.core.routes import Lane
 from sealgate.gateway.platform.system import System
@@ -267,6 +268,10 @@ async def test_a_key_that_is_disabled_is_tried_at_the_exchange_itself(upstream: 
         assert (await station.ask(read("one"))).status == 401
         refused = await station.ask(read("two", target=SYMBOLS))
         assert refused.reason == "key_disabled"
+        station.gateway.generation.live_keys["main"].breaker.state = BreakerState(
+            KeyFault.INVALID
+        )  # it is due
+        assert met(await station.ask(read("two", target=SYMBOLS))) == (200, "done", None, 1)
 
 
 async def test_a_reload_forgets_what_was_kept(upstream: Upstream) -> None:

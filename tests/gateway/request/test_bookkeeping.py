@@ -128,6 +128,16 @@ async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None
     assert (order, ending.conclusion) == (begun.order, Conclusion.NOT_SENT)
 
 
+async def test_the_first_end_of_a_request_is_the_one_that_is_noted() -> None:
+    book = Book()
+    kept, begun = books(book), context(conclusion=Conclusion.DONE, attempts=1)
+    await kept.intent(PLAIN, b"{}", begun)
+    kept.ended(begun, REPLY)
+    begun.conclusion = Conclusion.UNKNOWN
+    kept.ended(begun, None)
+    assert book.endings == [(begun.order, Ending(Conclusion.DONE, 0, REPLY))]
+
+
 IN_DOUBT = {
     "sent, and nobody knows": ("POST", Conclusion.UNKNOWN, 1, 1),
     "answered": ("POST", Conclusion.DONE, 1, 0),

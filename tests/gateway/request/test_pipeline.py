@@ -125,6 +125,14 @@ def admitted(one: Any = ORDER) -> RequestContext:
     return context
 
 
+async def test_a_connection_that_was_closed_meanwhile_is_an_attempt_that_sent_nothing() -> None:
+    closed = Connection(OK, is_alive=False)
+    async with pipeline_to(closed, Connection(OK)) as pipeline:
+        context = admitted()
+        assert await pipeline.deliver(ORDER, b"{}", context) is OK
+    assert (context.attempts, context.resends, closed.ends) == (2, ("unreachable",), ["released"])
+
+
 @pytest.fixture
 def _paused_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a pause begin while the first connection is made."""

@@ -278,11 +278,9 @@ def test_every_refusal_is_a_problem_document(slug: str) -> None:
     assert (b"X-Gateway-Error", slug.encode()) in reply.fields
 
 
-CALLED_FOR = ("bot_unauthenticated", "method_refused")
-
-
 def test_a_status_that_calls_for_a_field_has_it() -> None:
-    unknown, method = (problem(Refusal(slug, "x"), "r-1", WALL) for slug in CALLED_FOR)
+    slugs = ("bot_unauthenticated", "method_refused")
+    unknown, method = (problem(Refusal(slug, "x"), "r-1", WALL) for slug in slugs)
     assert (b"WWW-Authenticate", b'Basic realm="sealgate"') in unknown.fields
     assert (b"Allow", b"GET, HEAD, POST, PUT, PATCH, DELETE") in method.fields
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.clock.test_kept import HandHost
-from rig.admitted import answer
+from rig.admitted import answer, remainder
 from rig.generation import Scripted, generation_of
 from rig.station import ENVIRON, KEY, make_config
 from sealgate.core.admission import Ticket
@@ -199,3 +199,11 @@ async def test_it_waits_a_while_also_where_bots_may_not(max_wait_s: float, waits
     assert (ticket.route.lane, ticket.route.auth, ticket.is_read) == (Lane.CANCEL, Auth.SIGNED, True)
     assert context.give_up_at == host.boot + waits_s
     assert context.ends_at == context.give_up_at + 10.0
+
+
+async def test_of_a_large_reply_to_the_gateways_own_request_the_rest_is_not_read() -> None:
+    ends, host = list[str](), HandHost()
+    async with generation_of(make_config(URL), host) as tree:
+        pipeline = Scripted(tree, [answer(200, b"first part", remainder=remainder(ends))])
+        found = await ask(pipeline, "main", "/v1/trade/api-keys", Lane.READ, host)
+    assert (found.body, ends) == (b"first part", ["closed"])
