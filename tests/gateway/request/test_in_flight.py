@@ -2,7 +2,7 @@
 
 import asyncio
 
-from rig.wire import let_pass
+from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
 from sealgate.gateway.request.context import InFlightRequests, RequestContext, Stage
 
@@ -56,7 +56,7 @@ async def test_an_old_upstream_is_waited_for_and_not_the_new_one() -> None:
     await let_pass(0)
     await in_flight.wait_until_idle(0.001)  # the time is over
     in_flight.end(first)
-    await old
+    await asyncio.wait_for(old, PATIENCE_S)
     assert not everything.done()
     in_flight.end(second)
     await everything
