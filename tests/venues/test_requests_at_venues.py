@@ -225,6 +225,25 @@ async def test_a_disk_that_reserves_no_nonce_is_told_once_and_requests_go_on(tmp
     assert "disk is full" in told["cause"]
 
 
+async def test_nobody_waits_for_a_disk_that_reserves_a_nonce_and_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.gateway.journal.nonces.HANGS_AFTER_S", 0.05)
+    file, balance = tmp_path / "journal.db", post("/0/private/Balance", b"")
+    async with running_upstream() as upstream:
+        with capture_logs() as logs:
+            settings = at("kraken", journal={"file": str(file)})
+            async with running_station(upstream, ENVIRON, **settings) as station:
+                with closing(connect(file)) as disk:
+                    disk.execute("BEGIN IMMEDIATE")  # who writes to it waits
+                    asked = [await station.ask(balance) for _ in range(3)]
+                    disk.rollback()
+        assert [one.status for one in asked] == [200] * 3
+        assert nonces(upstream) == sorted(set(nonces(upstream)))
+    [told] = [line for line in logs if line["event"] == "nonces_not_reserved"]
+    assert told["cause"] == "the disk does not answer"
+
+
 async def test_a_dummy_nonce_is_cut_out_and_the_rest_stays() -> None:
     async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at("kraken")) as station:
         await station.ask(post("/0/private/AddOrder", b"nonce=1&pair=XBT%2FUSD&volume=1"))
