@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from sealgate.errors import REASONS, Fault, Refusal
+from sealgate.errors import REASONS, Fault
 
 # The closed list of docs/replies.md. Not every version knows all of them, and none knows others.
 STATUSES = {
@@ -58,24 +58,6 @@ def test_the_fault_agrees_with_the_status(slug: str) -> None:
     is_the_bots = exceptions.get(slug, Fault.BOT if reason.status < 500 else None) is Fault.BOT
     assert (reason.fault is Fault.BOT) is is_the_bots
     assert (reason.fault is Fault.UPSTREAM) is (slug.startswith("upstream_") or slug == "rate_limited")
-
-
-@pytest.mark.parametrize("slug", REASONS)
-def test_a_refusal_carries_its_row(slug: str) -> None:
-    refusal = Refusal(slug, "For people.", retry_after_s=1.5)
-    assert str(refusal) == f"{slug}: For people."
-    assert (refusal.slug, refusal.reason, refusal.detail) == (slug, REASONS[slug], "For people.")
-    assert refusal.retry_after_s == 1.5
-
-
-def test_a_refusal_states_no_wait_by_itself() -> None:
-    assert Refusal("draining", "").retry_after_s is None
-
-
-@pytest.mark.parametrize("slug", ["", "BAD_REQUEST", "bad-request", "no_such_reason"])
-def test_an_unknown_reason_is_a_fault_of_the_program(slug: str) -> None:
-    with pytest.raises(KeyError):
-        Refusal(slug, "For people.")
 
 
 @pytest.mark.parametrize("slug", REASONS)

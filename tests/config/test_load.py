@@ -7,7 +7,6 @@ import pytest
 import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from sealgate.config import Address, Config, ConfigError, load_config
 from sealgate.config.load import OwnGateway, load_admin, load_own_gateway
@@ -166,16 +165,6 @@ def test_which_keys_a_bot_has(written: Path) -> None:
 def test_a_bot_without_a_key_has_the_only_one() -> None:
     config = load_config(None, environ={**ONE_KEY, "SEALGATE_BOTS__GRID__TOKEN": "env:GRID"})
     assert config.keys_of("grid") == ("main",)
-
-
-def test_the_tree_is_frozen(written: Path) -> None:
-    config = load_config(written, environ={})
-    with pytest.raises(ValidationError, match="frozen"):
-        config.listen = config.listen
-    with pytest.raises(ValidationError, match="frozen"):
-        config.listen.max_body = 1
-    with pytest.raises(TypeError, match="item assignment"):
-        config.keys["more"] = config.keys["main"]  # type: ignore[index]
 
 
 def test_arguments_alone_make_a_tree(monkeypatch: pytest.MonkeyPatch) -> None:

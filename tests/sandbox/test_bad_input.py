@@ -166,45 +166,6 @@ async def _raw(bot: Bot, data: bytes) -> tuple[int, Any]:
     return int(head.split()[1]), body
 
 
-NO_HTTP = [
-    ("no HTTP at all", b"hello\r\n\r\n"),
-    ("no method", b"BREW /v1/trade/time HTTP/1.1\r\nHost: x\r\n\r\n"),
-    ("a bad header", b"GET /v1/trade/time HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n"),
-    (
-        "two lengths",
-        b"POST /v1/trade/order HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-    ),
-    ("a length that is none", b"POST /v1/trade/order HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"),
-    (
-        "a chunk that is none",
-        b"POST /v1/trade/order HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
-    ),
-    ("a header too long", b"GET /v1/trade/time HTTP/1.1\r\nHost: x\r\nA: " + b"a" * 20_000 + b"\r\n\r\n"),
-]
-
-
-@pytest.mark.parametrize(("name", "data"), NO_HTTP, ids=[row[0] for row in NO_HTTP])
-async def test_what_is_no_http_is_a_400_that_repeats_nothing(name: str, data: bytes) -> None:
-    async with bot_at_sandbox() as bot:
-        status, body = await _raw(bot, data)
-        assert (status, body) == (400, {"detail": "Bad request", "timestamp": "2033-05-18T03:33:20.000Z"}), (
-            name
-        )
-
-
-async def test_expect_100_continue_is_honoured() -> None:
-    async with bot_at_sandbox() as bot:
-        url = urlsplit(bot.sandbox.base_url)
-        reader, writer = await asyncio.open_connection(url.hostname, url.port)
-        head = f"POST {PREFIX}/order HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
-        writer.write(head.encode())
-        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
-        writer.write(b"{}")
-        assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 401")
-        writer.close()
-        await writer.wait_closed()
-
-
 async def test_two_signatures_are_none() -> None:
     async with bot_at_sandbox() as bot:
         headers = bot.signing_headers("GET", "/symbols/list")
@@ -213,12 +174,6 @@ async def test_two_signatures_are_none() -> None:
         head = f"GET {PREFIX}/symbols/list HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n"
         status, body = await _raw(bot, head.encode())
         assert (status, body["detail"]) == (401, "Missing API key auth headers")
-
-
-async def test_an_absolute_target_is_a_404() -> None:
-    async with bot_at_sandbox() as bot:
-        status, body = await _raw(bot, b"GET http://x/v1/trade/time HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert (status, body["detail"]) == (404, "Not found")
 
 
 QUERIES = ["limit=0", "limit=-1", "limit=x", "limit=1.5", "limit=", "limit=" + "9" * 5000, "limit=101"]
