@@ -309,6 +309,10 @@ def test_what_a_reply_says(status: int, fields: list[tuple[bytes, bytes]], reply
     assert limit_reply(judged(status), sort_reply(fields).limit_fields, lambda: NOW) == reply
 
 
+def test_a_limit_is_written_as_the_configuration_has_it() -> None:
+    assert str(Quota(0.5, 60.0)) == "0.5/60s"
+
+
 def test_of_several_lines_the_first_counts() -> None:
     fields = [(b"Retry-After", b"3600"), (b"Retry-After", b"0")]
     assert limit_reply(judged(429), sort_reply(fields).limit_fields, lambda: NOW).retry_after_s == 3600.0
