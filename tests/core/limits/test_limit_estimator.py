@@ -129,7 +129,7 @@ def test_a_sliding_window_is_learned_from_one_refusal_and_is_not_refused_again_a
     assert bots.refused <= 2
     [limit] = bots.estimator.limits
     assert limit.low == pytest.approx(16.0, rel=0.03)
-    assert limit.n == pytest.approx(48, abs=1)
+    assert limit.n == pytest.approx(48, rel=0.1)
 
 
 @pytest.mark.parametrize(("n", "window"), [(20, 1.0), (120, 10.0)])
@@ -230,6 +230,14 @@ def test_a_limit_that_doubles_is_climbed() -> None:
     before, after = log_of(20, 1.0), log_of(40, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
     assert bots.share(40.0, 200.0, 260.0) > 0.9
+
+
+def test_orders_alone_carry_no_step_and_raise_no_pace() -> None:
+    before, after = log_of(20, 1.0), log_of(200, 1.0)
+    bots = Bots(lambda now, is_read: (before if now < 5.0 else after)(now, is_read), orders_of_ten=10)
+    bots.run(120.0)
+    [limit] = bots.estimator.limits
+    assert limit.low <= 20.2
 
 
 def test_a_limit_that_halves_is_believed_after_a_few_refusals() -> None:

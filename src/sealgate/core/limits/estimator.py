@@ -65,6 +65,7 @@ class LimitEstimator:
         self._proves_from = -math.inf  # when a pace that holds has held for as long as the last event took
         self.calm = 0  # accepted since the last event
         self._falls = 0  # how often in a row a pace was refused
+        self._resumed_at = -math.inf  # when the last event was over
         self._close: deque[float] = deque(maxlen=_MANY)
         self._counts: dict[str, _Count] = {}
 
@@ -147,7 +148,8 @@ class LimitEstimator:
             is_learned = is_paced and limit.most == math.inf and not limit.is_published
             margin_s = 0.0 if is_learned else min(self._trips.spread_s, 0.25 * limit.window)
             is_held_up = not is_paced and claim.lane is not Lane.CANCEL and limit.is_flooded(tally, now)
-            at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
+            if not (limit.is_bucket and is_paced):  # a bucket at its pace never has to wait for more
+                at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
             if is_paced and limit.seen < FEW and limit.most == math.inf:  # never stand still on a guess
@@ -292,6 +294,7 @@ class LimitEstimator:
                 self.at_a_time = None
                 drain_s = self._believe(found, event, before, now)
         self.calm = self._peak = 0
+        self._resumed_at = event.resumed_at
         for limit in self.limits:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
@@ -314,13 +317,15 @@ class LimitEstimator:
             is_soon = self._tally(before).count(last.refused_at, event.refused_at) < 0.1 * before.n
             if is_soon and self._fullness(before, event) > FULL:
                 self._refusals.pop()
-        self._refusals.append(refusal(self.log, event))
+        since = self._refusals[-1].event.resumed_at if self._refusals else -math.inf
+        self._refusals.append(refusal(self.log, event, since))
 
     def _believe(
         self, found: list[Hypothesis], event: ThrottleEvent, before: Limit | None, now: float
     ) -> float:
         """Believe the hypotheses; return how long to pause until the excess has drained."""
-        if self.calm * PER_ACCEPTED > 1:
+        has_rested = event.refused_at - self._resumed_at > _AGAIN_S
+        if before and has_rested and self.calm > min(1 / PER_ACCEPTED, 2 * before.n):  # two full windows held
             self._falls = 0
         was, drain_s = self.limits, 0.0
         # Of a class that was not refused of late, what is believed stays.
@@ -336,6 +341,8 @@ class LimitEstimator:
             high = math.inf if is_all else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
             limit.is_published = one.is_published and not is_all
+            at_once_s = FEW / rate + self._trips.spread_s
+            limit.is_smooth = all(r.event.wait_s <= at_once_s for r in self._refusals)
             limit.slot = limit.paced_at = now
             if old is not None:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
@@ -363,7 +370,8 @@ class LimitEstimator:
         if event.refused_at - old.paced_at < 3 / old.low:
             # Where little was too much of what held before, it is nearly right; but not time after time.
             is_little = event.wait_s <= max(3 / old.low, 0.1 * old.window)
-            is_near = is_little and old.is_held and self._falls < FEW - 1
+            is_same = limit.is_published and (limit.n, limit.window) == (old.n, old.window)
+            is_near = (is_same or (is_little and old.is_held)) and self._falls < FEW - 1
             least = (1 - FALL * 2.0**self._falls) * old.low
             if not is_near:
                 least = min(least, self._middle(old, event))
@@ -394,12 +402,14 @@ class LimitEstimator:
         # As long as the limiter stood still before, a pace may hold that is too high: that may be its window.
         limit.is_held = limit.is_held or (went >= 0.9 * limit.low and now >= self._proves_from)
         if limit.tried is not None:
-            if went >= limit.low + 0.4 * (limit.tried - limit.low):
+            is_taken = went >= limit.low + 0.4 * (limit.tried - limit.low)
+            held = limit.tried if is_taken else went  # what was accepted is allowed
+            if held > limit.low:
                 self._falls = 0
-                up = limit.rise(limit.tried)
+                up = limit.rise(held)
                 for one in self._refusals:
                     one.scale *= up
-            limit.tried = None
+            limit.tried, limit.slot = None, now
         limit.since = now
         limit.next_at = now + limit.hold_s(1.0)
         if limit.low >= limit.most / 1.001 or (len(self._close) == _MANY and now - self._close[0] < _AGAIN_S):
@@ -410,7 +420,9 @@ class LimitEstimator:
         # In a window that is long enough to be full for long, a step of less than a request is none.
         if room < max(NEAR, 1 + 1 / limit.n if limit.window > SHORT_S else 0.0):
             limit.high = math.inf
-            limit.next_at = now + max(limit.rest_s, 2 * limit.window)
+            limit.next_at = now + max(
+                limit.rest_s, 2 * min(limit.window, 4.0 if limit.is_smooth else math.inf)
+            )
             return
         limit.step_up(now)
 

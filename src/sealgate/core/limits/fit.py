@@ -3,7 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import log1p
 from typing import NamedTuple
@@ -29,15 +29,29 @@ _FINE = [RATIO ** (j / 36) for j in range(-18, 19)]  # between two windows of GR
 Level = tuple[float, float]  # the least and the most that a limiter may have held
 Form = tuple[Weights, bool, bool]
 Held = list[tuple[float, float]]  # reads and others, by window
+Kept = list[tuple[tuple[float, float], tuple[float, float]]]  # the same at two moments
+
+
+class Cycle(NamedTuple):
+    """What was sent from one refusal to the next, in how many seconds, and the least held meanwhile."""
+
+    sent: float
+    seconds: float
+    kept: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
 class Refusal:
-    """An event, and what each window of GRID held when it gave way: at the least and at the most."""
+    """An event, and what each window of GRID held when it gave way: at the least and at the most.
+
+    `kept` is what each still held at `since`, when the event before was over, and half-way from there.
+    """
 
     event: ThrottleEvent
+    since: float
     least: Held
     most: Held
+    kept: Kept
     scale: float = 1.0  # by how much the limit is known to have grown since
 
 
@@ -74,19 +88,23 @@ class _Judged(NamedTuple):
     is_published: bool = False
 
 
-def refusal(log: SentLog, event: ThrottleEvent) -> Refusal:
-    """Return the event with its counts."""
-    return Refusal(event, *_held(log, event, GRID))
+def refusal(log: SentLog, event: ThrottleEvent, since: float) -> Refusal:
+    """Return the event with its counts; the one before was over at `since`."""
+    return Refusal(event, since, *_held(log, event, since, GRID))
 
 
-def _held(log: SentLog, event: ThrottleEvent, windows: Sequence[float]) -> tuple[Held, Held]:
-    reads, others, until = log.reads, log.others, event.refused_at
+def _held(
+    log: SentLog, event: ThrottleEvent, since: float, windows: Sequence[float]
+) -> tuple[Held, Held, Kept]:
+    reads, others = log.reads, log.others
 
-    def at(gave_way: float) -> Held:
-        return [(reads.count(gave_way - one, until), others.count(gave_way - one, until)) for one in windows]
+    def at(end: float, until: float) -> Held:
+        return [(reads.count(end - one, until), others.count(end - one, until)) for one in windows]
 
-    least = at(event.latest)
-    return least, least if event.earliest == event.latest else at(event.earliest)
+    least = at(event.latest, event.refused_at)
+    most = least if event.earliest == event.latest else at(event.earliest, event.refused_at)
+    middle = max((since + event.refused_at) / 2, since)
+    return least, most, list(zip(at(since, since), at(middle, middle), strict=True))
 
 
 class Fit:
@@ -109,19 +127,28 @@ class Fit:
         """Return one limiter, or two, that explain the events best; none where nothing was held."""
         best, found = -math.inf, list[Hypothesis]()
         count = len(self._refusals)
-        for cut in sorted({0, max(0, count - FEW), max(0, count - FEW + 1)}):
-            for some in self._structures(self._refusals[cut:]):
-                # A change is one more parameter, its moment, and nothing that is believed.
-                score = self._score(some) - (SURE + KEEP) * (cut > 0)
-                if score > best:
-                    best, found = score, some
+        for refusals in self._with_and_without_growth():
+            for cut in sorted({0, max(0, count - FEW), max(0, count - FEW + 1)}):
+                for some in self._structures(refusals[cut:]):
+                    # A change is one more parameter, its moment, and nothing that is believed.
+                    score = self._score(some) - (SURE + KEEP) * (cut > 0)
+                    if score > best:
+                        best, found = score, some
         return [self._refined(one) for one in found]
+
+    def _with_and_without_growth(self) -> Iterator[Sequence[Refusal]]:
+        """Yield the events as the steps that held since say that they would be now, and as they were."""
+        yield self._refusals
+        if any(one.scale > 1 for one in self._refusals):
+            yield [replace(one, scale=1.0) for one in self._refusals]
 
     def _score(self, some: Sequence[Hypothesis]) -> float:
         score = sum(one.score for one in some) + self._allowed(some)
         published = sum(one.is_published for one in some)
         # A limit more is a number and a window more: that they are round makes up for it, and no more.
-        score -= PUBLISHED * (published - (published == len(some)))
+        # That one class alone was refused so far makes no number of its own likelier.
+        is_alone = len(some) == 1 and some[0].weights in (READS, OTHERS)
+        score -= PUBLISHED * (published - (published == len(some) and not is_alone))
         if {one.form for one in some} == self._forms:
             return score + KEEP
         if some[0].weights == some[-1].weights == ALL:
@@ -160,12 +187,15 @@ class Fit:
         most = [r.event.in_flight for r in some]
         if self._trip_s and min(most) > (FEW if len(some) == 1 else 1):
             levels = [(beside / SEEN_LONGER, float(beside)) for beside in most]
-            cycles = [(float(r.event.peak), (SEEN_LONGER - 1) * self._trip_s) for r in some]
+            cycles = [Cycle(float(r.event.peak), (SEEN_LONGER - 1) * self._trip_s) for r in some]
             judged = self._judge(levels, cycles, ALL, self._trip_s)
             # The fewest, and what was accepted of late all the same.
             n = max(min(most), min(most[-1], some[-1].event.peak))
             longest_s = SEEN_LONGER * (self._trip_s + self._spread_s)
-            too_long = sum(r.event.wait_s > longest_s for r in some)  # a cap gives way with the next reply
+            waits = [r.event.wait_s for r in some]
+            # A cap gives way with the next reply; but a wait that is always the same is advice, not measured.
+            is_advice = len(some) >= FEW and max(waits) - min(waits) < self._spread_s
+            too_long = 0 if is_advice else sum(wait > longest_s for wait in waits)
             score = judged.score - (SURE + KEEP) * too_long
             yield [Hypothesis(score, ALL, n, self._trip_s, n / self._trip_s, is_cap=True)]
 
@@ -184,7 +214,10 @@ class Fit:
     ) -> Hypothesis:
         """Return the window of GRID that explains the events best, or how well the given one does."""
         places = [GRID.index(window)] if window is not None else range(len(GRID))
-        held = [([r.least[at] for at in places], [r.most[at] for at in places]) for r in some]
+        held = [
+            ([r.least[at] for at in places], [r.most[at] for at in places], [r.kept[at] for at in places])
+            for r in some
+        ]
         best, window, high = self._scan(some, weights, [GRID[at] for at in places], held)
         n = max(best.n, *weights)
         high = n / window if best.is_published else max(n / window, high)
@@ -197,7 +230,7 @@ class Fit:
         if found.is_bucket or found.is_cap or found.is_published:
             return found
         windows = [found.window * fine for fine in _FINE]
-        held = [_held(self._log, r.event, windows) for r in found.some]
+        held = [_held(self._log, r.event, r.since, windows) for r in found.some]
         best, window, _ = self._scan(found.some, found.weights, windows, held)
         n = max(best.n, *found.weights)
         return found._replace(n=n, window=window, high=max(n / window, found.high))
@@ -207,7 +240,7 @@ class Fit:
         some: Sequence[Refusal],
         weights: Weights,
         windows: Sequence[float],
-        held: Sequence[tuple[Held, Held]],
+        held: Sequence[tuple[Held, Held, Kept]],
     ) -> tuple[_Judged, float, float]:
         """Return the best of some windows, and the highest rate of those that explain nearly as well."""
         cycles = self._cycles(some, weights)
@@ -231,32 +264,40 @@ class Fit:
                     reads * least[index][0] + others * least[index][1],
                     reads * most[index][0] + others * most[index][1] + left,
                 )
-                for reads, others, left, least, most in scaled
+                for reads, others, left, least, most, _ in scaled
+            ]
+            fresh = [
+                cycle._replace(kept=min(reads * one[0] + others * one[1] for one in kept[index]))
+                for cycle, (reads, others, _, _, _, kept) in zip(cycles, scaled, strict=True)
             ]
             if longer in ROUND_S and weights in (ALL, READS, OTHERS):
                 own = [(low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)]
-                judged = self._published(own, cycles, weights, longer)
+                judged = self._published(own, fresh, weights, longer)
                 if judged.worth > published.worth:
                     published, round_s = judged, longer
             if levels == before:
                 continue  # a longer window that holds the same restricts more, and explains nothing more
             before = levels
-            judged = self._judge(levels, cycles, weights, longer)
+            judged = self._judge(levels, fresh, weights, longer)
             if judged.worth > best.worth:
                 best, window = judged, longer
             if not judged.n:  # it may have held all, and gave way a moment later
-                judged = self._judge([(most, most) for _, most in levels], cycles, weights, longer)
+                judged = self._judge([(most, most) for _, most in levels], fresh, weights, longer)
             rates.append((judged.score, max(judged.n, judged.most) / longer))
         rate = published.n / round_s
         is_as_high = rate * RATIO > best.n / window
-        if published.n and is_as_high and published.score + math.log(rate) > best.worth:
+        if (
+            published.n
+            and is_as_high
+            and published.score + self._rate_worth(published.n, round_s) > best.worth
+        ):
             return published, round_s, 0.0
         return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
 
     def _published(
         self,
         levels: Sequence[Level],
-        cycles: Sequence[tuple[float, float]],
+        cycles: Sequence[Cycle],
         weights: Weights,
         window: float,
     ) -> _Judged:
@@ -271,25 +312,25 @@ class Fit:
             return _Judged()
         against = self._over(cycles, n, window, sigma)
         score = _agreement(levels, cycles, n, sigma) - against + PUBLISHED
-        worth = math.log(n / window) - against
+        worth = self._rate_worth(n, window) - against
         for low, most in levels:
             off = max(low - n, n - most, 0.0) / sigma
             worth -= min(log1p(off * off), 2 * SURE)
         return _Judged(score, worth, n, n, is_published=True)
 
-    def _cycles(self, some: Sequence[Refusal], weights: Weights) -> list[tuple[float, float]]:
-        """Return what was accepted from one refusal to the next, and in how many seconds."""
-        log, found = self._log, [(0.0, 0.0)]
+    def _cycles(self, some: Sequence[Refusal], weights: Weights) -> list[Cycle]:
+        """Return what was accepted from one refusal to the next."""
+        log, found = self._log, [Cycle(0.0, 0.0)]
         for before, after in pairwise(r.event for r in some):
             since, until = before.refused_at, after.refused_at
             went = weights[0] * log.reads.count(since, until) + weights[1] * log.others.count(since, until)
-            found.append((went, until - before.earliest))
+            found.append(Cycle(went, until - before.earliest))
         return found
 
     def _judge(
         self,
         levels: Sequence[Level],
-        cycles: Sequence[tuple[float, float]],
+        cycles: Sequence[Cycle],
         weights: Weights,
         window: float,
     ) -> _Judged:
@@ -316,19 +357,22 @@ class Fit:
             n = three[1 if len(three) == FEW else 0]
             most = max(n, last)
         n = max(n, 0.5)
+        return _Judged(score, score + self._rate_worth(n, window), n, most)
+
+    def _rate_worth(self, n: float, window: float) -> float:
+        """Return what speaks for a window beside the events: the rate, and that it is believed."""
         is_believed = self._window is not None and abs(math.log(window / self._window)) < math.log(RATIO) / 2
-        worth = score + math.log(n / window) + KEEP * is_believed
-        return _Judged(score, worth, n, most)
+        return math.log(n / window) + KEEP * is_believed
 
     def _blur(self, window: float) -> float:
         """Return which part of a full window trips of unequal length may add or take away."""
         return min(self._spread_s / window, 0.3) + 0.01
 
     @staticmethod
-    def _over(cycles: Sequence[tuple[float, float]], n: float, window: float, sigma: float) -> float:
+    def _over(cycles: Sequence[Cycle], n: float, window: float, sigma: float) -> float:
         """Return how much speaks against a limit that would not have allowed what was accepted, in nats."""
         against = 0.0
-        for went, seconds in cycles:
+        for went, seconds, _ in cycles:
             over = went - n * (1 + seconds / window)
             if over > 0:
                 against += log1p((over / sigma) ** 2)
@@ -343,22 +387,23 @@ class Fit:
                 span_s = end.ended_at - first.ended_at
                 went = self._log.all.count(first.ended_at - 1e-3, end.refused_at)
                 rates.append(went / span_s if span_s > 0 else 0.0)
-        for (went, seconds), (more, longer) in pairwise(sorted(cycles[1:], key=lambda one: one[1])):
+        for (went, seconds, _), (more, longer, _) in pairwise(
+            sorted(cycles[1:], key=lambda one: one.seconds)
+        ):
             if longer > seconds and more > went:  # each began with all that it holds
                 rates.append((more - went) / (longer - seconds))
         rates.sort()
         apart = [rate for before, rate in pairwise([0.0, *rates]) if rate > 1.005 * before]
         return [self._bucket(some, cycles, rate) for rate in apart]
 
-    def _bucket(
-        self, some: Sequence[Refusal], cycles: Sequence[tuple[float, float]], rate: float
-    ) -> Hypothesis:
+    def _bucket(self, some: Sequence[Refusal], cycles: Sequence[Cycle], rate: float) -> Hypothesis:
         """Return the bucket of that rate: what was taken and not refilled at each event is what it holds."""
         times, totals = self._log.all.times, self._log.all.totals
-        levels: list[Level] = []
+        levels, fresh = list[Level](), list[Cycle]()
         most = FOLLOWED // len(some)
-        taken, peak, at, index = 0.0, 1.0, -math.inf, 0
-        for event in (r.event for r in some):
+        taken, peak, at, index, kept = 0.0, 1.0, -math.inf, 0, 0.0
+        for event, cycle in zip((r.event for r in some), cycles, strict=True):
+            fresh.append(cycle._replace(kept=kept))
             end = bisect_right(times, event.refused_at)
             is_cut = end - index > most
             if is_cut:  # what was taken before is anything up to all
@@ -371,13 +416,14 @@ class Fit:
             if is_cut:
                 taken = max(taken, peak)
             levels.append((least, taken + 1 - rate * max(0.0, event.earliest - at)))
+            kept = max(0.0, taken - rate * (event.resumed_at - at))
         blur = 1.0 + 1.5 * rate * self._spread_s
         longest_s = 2 / rate + 2 * self._spread_s + 0.01
         too_long = sum(r.event.wait_s > longest_s for r in some)  # no bucket is empty for so long
         score, n = -math.inf, 1.0
         for full in {*(max(least, 1.0) for least, _ in levels), peak}:
             sigma = blur + 0.01 * full
-            agreed = _agreement(levels, cycles, full, sigma) - log1p((max(peak - full, 0.0) / sigma) ** 2)
+            agreed = _agreement(levels, fresh, full, sigma) - log1p((max(peak - full, 0.0) / sigma) ** 2)
             if agreed > score:
                 score, n = agreed, full
         n = max(1.0, n - blur)
@@ -385,16 +431,16 @@ class Fit:
         return Hypothesis(score, ALL, n, n / rate, rate, is_bucket=True, some=tuple(some))
 
 
-def _agreement(
-    levels: Sequence[Level], cycles: Sequence[tuple[float, float]], full: float, sigma: float
-) -> float:
+def _agreement(levels: Sequence[Level], cycles: Sequence[Cycle], full: float, sigma: float) -> float:
     """Return how much likelier the levels are of what is full there than of anything, in nats.
 
-    No level tells more than what was sent since the one before.
+    No level tells more than what was sent since the one before, or than it moved by: a window that is nearly
+    full all the time is so at a refusal too.
     """
     score, double = 0.0, 2 * sigma
-    for (least, most), (sent, _) in zip(levels, cycles, strict=True):
-        gain = min(log1p(min(sent, full) / (double + most - least)), SURE)
+    for (least, most), (sent, _, kept) in zip(levels, cycles, strict=True):
+        told = max(min(sent, full - kept), 0.0)
+        gain = min(log1p(told / (double + most - least)), SURE)
         off = least - full if full < least else full - most if full > most else 0.0
         if off:
             off /= sigma

@@ -54,6 +54,7 @@ class Limit:
     most: float = math.inf
     is_bucket: bool = False
     is_published: bool = False  # its numbers are such as people write
+    is_smooth: bool = False  # it gave way within a few requests each time, as it is never full for long
     seen: int = 0
     last_seen: float = -math.inf
     fell_at: float = -math.inf
@@ -66,6 +67,7 @@ class Limit:
     withheld: float = 0.0  # of `n`, after a restart, until `withheld_until`
     withheld_until: float = -math.inf
     slot: float = -math.inf  # the last place at an even pace
+    went: float = -math.inf  # when the last request went
     paced_at: float = -math.inf  # when somebody last had to wait
     extra: float = -math.inf  # when the last request went that carried the step, in addition to the pace
     _looked_at: float = field(default=-math.inf, repr=False)
@@ -103,9 +105,12 @@ class Limit:
     def turn_at(self, cost: float, tally: Tally | WeightedTally, now: float, *, is_carrier: bool) -> float:
         """Return when it is a request's turn at the even pace, or in addition to it if it carries a step."""
         at = self.slot + self.spacing_s(tally, now) * cost
-        if is_carrier and self.tried is not None:
-            return min(at, self.extra + cost / (self.tried - self.low))
-        return at
+        if self.tried is None:
+            return at
+        if is_carrier:
+            at = min(at, self.extra + cost / (self.tried - self.low))
+        # Two closer together would try a burst, and not the rate.
+        return max(at, self.went + cost / self.tried)
 
     def took(
         self, cost: float, tally: Tally | WeightedTally, now: float, *, is_paced: bool, is_carrier: bool
@@ -117,7 +122,9 @@ class Limit:
         if is_carrier and self.slot + spacing_s * cost > now + 1e-9:
             self.extra = now
         else:
-            self.slot = max(self.slot + spacing_s * cost, now - 0.1 * spacing_s)
+            late = 0.1 if self.tried is None else 1.0
+            self.slot = max(self.slot + spacing_s * cost, now - late * spacing_s)
+        self.went = now
 
     def spacing_s(self, tally: Tally | WeightedTally, now: float) -> float:
         """Return the seconds between two requests at an even pace.
@@ -125,7 +132,7 @@ class Limit:
         The remainder of a long window is spread over its remaining time: over parts of it from an eighth, or
         of some 15 requests.
         """
-        if self.window <= SHORT_S:
+        if self.is_bucket or self.window <= SHORT_S:
             return 1 / self.low
         if now - self._looked_at > self.window / 200:
             self._looked_at = now
@@ -142,6 +149,8 @@ class Limit:
             return 1.2 * self.window + 4 / self.low
         # At a step above its rate a bucket is not empty at once; a window is full after its length.
         full_s = 4.0 + min(self.window, 4.0) if self.is_bucket else 1.2 * self.window
+        if self.is_smooth:
+            full_s = min(full_s, 8.0)
         return full_s + 2 / (self.low * (step - 1))
 
     def step_up(self, now: float) -> None:
@@ -155,7 +164,7 @@ class Limit:
         if self.high < math.inf:
             step = min(math.sqrt(self.high / self.low), 2.0)
             # What is refused late in a long window stops all for as long; a bucket gives way at once.
-            if self.window > 2 * SHORT_S and not self.is_bucket:
+            if self.window > 2 * SHORT_S and not self.is_bucket and not self.is_smooth:
                 step = min(step, 1 + max(SHORT_S, 3 / self.low, self.window / 10) / self.window)
         else:
             step = min(max(self.step, 1 + (2 if self.window > SHORT_S else 1) / self.n), MOST_STEP)
