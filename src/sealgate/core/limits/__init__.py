@@ -11,8 +11,9 @@
    window, a bucket, a cap on concurrent requests (a window as long as a round trip, counted by what is in
    flight), separate windows for reads and for everything else, a window in which orders cost more, or two
    windows.
-5. Agreement is a likelihood, and no event adds more to it than a bound, so that neither a ban nor another
-   user of the limit can outweigh the rest; one more parameter costs as much as one event can add.
+5. Agreement is a likelihood: no event adds more to it than a bound, so that neither a ban nor another user
+   of the limit can outweigh the rest, nor more than the level moved by since the event before, as what is
+   nearly full all the time is full at a refusal by chance; one more parameter costs as much as one event.
 6. Whatever was accepted between two events counts against every limit that would not have allowed it.
 7. Among hypotheses that explain the events equally well the current one wins, else the least restrictive;
    none may allow more than what was refused, and a number and a window that people would publish are
@@ -22,8 +23,8 @@
 9. While nobody waits, a request goes at once if it fits into every window; once somebody waits, requests go
    at an even pace; a flood waits before a long window is full, so that no cancel has to wait for its end.
 10. The pace is `low`, which is known to hold; `high` is the most that the events allow.
-11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads alone; a pace that holds
-    becomes `low`, and the events are rescaled to it.
+11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads alone, never closer
+    together than its rate says; the pace that went and held becomes `low`, and the events are rescaled.
 12. A step needs a budget, which accepted requests fill and refusals empty; beyond what is exact a step waits
     until the last refusal was a small part of the time.
 13. A pace that held and is refused is lowered by a small step, doubled each time in a row, after a break in
