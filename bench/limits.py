@@ -25,6 +25,7 @@ CLIENTS: dict[str, Callable[[Scenario, int], Client]] = {
     "AIMD": lambda _, seed: Aimd(seed),
     "botocore adaptive": lambda _, seed: Botocore(seed),
 }
+ZOO_CELLS = 150
 BOTH = ("gateway", "only Retry-After")
 Section = tuple[str, list[Scenario], tuple[str, ...]]  # title, scenarios, clients
 INTRO = """\
@@ -40,6 +41,15 @@ and at least ten seconds. "Sent in a pause" counts the requests of the whole run
 `scripts/bench limits --first 101 --seeds 2 --write docs` writes this page.
 
 ![429s and stalls by limiter](limits.svg)
+"""
+ZOO = """\
+## Random limiters
+
+{cells} limiters, networks, bots and troubles, drawn from seed 1 of the zoo: three in ten are shared with a
+stranger, a quarter changes midway, a tenth bans, and a sixth states wrong waits. "Told" is the gateway that
+knows each limit and when it changes: what is possible. `scripts/bench limits --zoo` prints these tables.
+
+{tables}
 """
 OUTRO = """\
 ## What is missed, and why
@@ -62,6 +72,10 @@ OUTRO = """\
 - A stranger on the same limit: what the stranger leaves differs from window to window. Using all of it
   would mean refusals in most windows; with few refusals, the fluctuation stays unused. The gateway finds
   it by probing, which is rare by design, and so it finds a limit that doubles.
+- A stranger on a limiter without a burst: each request may be refused at any pace, and the gateway takes
+  that for its own pace. In the zoo these are the worst cells.
+- Reads and orders apart, in the zoo: with a stranger, a ban or a change on top, three events of one class may
+  be long in coming, and until then both go at the pace of the tighter limit.
 """
 
 
@@ -125,6 +139,7 @@ def write(folder: Path, report: list[tuple[str, list[Row]]], seeds: Sequence[int
     parts = [
         INTRO.format(seeds=len(seeds), first=seeds[0]),
         *(f"## {title}\n\n{table(rows)}\n" for title, rows in report),
+        ZOO.format(cells=ZOO_CELLS, tables=zoo.report(zoo.run(1, ZOO_CELLS, tuple(zoo.CLIENTS)))),
         OUTRO,
     ]
     (folder / "limits.md").write_text("\n".join(parts))
@@ -143,7 +158,7 @@ def main() -> None:
     parser.add_argument(
         "--seed", type=int, default=1, help="of the zoo; those from 100 on are for publishing"
     )
-    parser.add_argument("--cells", type=int, default=150, help="of the zoo")
+    parser.add_argument("--cells", type=int, default=ZOO_CELLS, help="of the zoo")
     parser.add_argument("--json", action="store_true", help="print each cell of the zoo as JSON")
     options = parser.parse_args()
     if options.zoo:
