@@ -266,10 +266,11 @@ class Fit:
                 )
                 for reads, others, left, least, most, _ in scaled
             ]
-            fresh = [
-                cycle._replace(kept=min(reads * one[0] + others * one[1] for one in kept[index]))
-                for cycle, (reads, others, _, _, _, kept) in zip(cycles, scaled, strict=True)
-            ]
+            fresh: list[Cycle] = []
+            for cycle, (reads, others, _, _, _, kept) in zip(cycles, scaled, strict=True):
+                (r1, o1), (r2, o2) = kept[index]
+                still = min(reads * r1 + others * o1, reads * r2 + others * o2)
+                fresh.append(Cycle(cycle.sent, cycle.seconds, still))
             if longer in ROUND_S and weights in (ALL, READS, OTHERS):
                 own = [(low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)]
                 judged = self._published(own, fresh, weights, longer)
