@@ -269,6 +269,17 @@ def test_published_limits_are_kept_to_and_not_probed_beyond() -> None:
     assert not bots.estimator.is_probing
 
 
+def test_a_published_limit_of_a_day_is_kept_to() -> None:
+    estimator = LimitEstimator((Quota(10_100, 86_400.0),))
+    for number in range(10_100):
+        claim = Claim(str(number), "a", Lane.READ, 1e9)
+        now = 4.0 * number
+        assert estimator.ready_at(claim, now, is_paced=False) == now
+        estimator.took(claim, now, is_paced=False)
+        estimator.accepted(claim, now, now + TRIP_S, is_scout=False)
+    assert estimator.ready_at(Claim("more", "a", Lane.READ, 1e9), 41_000.0, is_paced=False) >= 86_400.0
+
+
 def test_a_published_limit_that_somebody_else_uses_gives_way() -> None:
     bots = Bots(fixed(6, 1.0), estimator=LimitEstimator((Quota(10, 1.0),)))
     bots.run(60.0)

@@ -50,9 +50,9 @@ class LimitEstimator:
     """The limits of one key, learned and published, and everything that was sent under them."""
 
     def __init__(self, known: tuple[Quota, ...] = ()) -> None:
-        self.limits = [_published(one) for one in known]
-        self._known = tuple(self.limits)
         self.log = SentLog(HORIZON_S)
+        self.limits = [self._published(one) for one in known]
+        self._known = tuple(self.limits)
         self.at_a_time: int | None = None  # the cap on concurrent requests, None if there is none
         self._in_flight: dict[str, tuple[float, int]] = {}  # when each was sent, and beside how many others
         self._peak = 0  # in flight at an acceptance since the last event
@@ -82,7 +82,7 @@ class LimitEstimator:
 
     def publish(self, known: tuple[Quota, ...]) -> None:
         """Go by other published limits from now on; without any, by what was learned."""
-        self._known = tuple(map(_published, known))
+        self._known = tuple(map(self._published, known))
         self.limits = [*self._known] or [limit for limit in self.limits if limit.most == math.inf]
 
     def stated(self, quotas: tuple[Quota, ...], now: float) -> None:
@@ -104,7 +104,12 @@ class LimitEstimator:
         published = [one for one in self.limits if one.most < math.inf and one.window != quota.window_s]
         if len(published) >= MOST_STATED:  # whoever writes another window each time means none of them
             published = [one for one in published if one in self._known]
-        self.limits = sorted([*published, _published(quota)], key=lambda one: one.window)
+        self.limits = sorted([*published, self._published(quota)], key=lambda one: one.window)
+
+    def _published(self, quota: Quota) -> Limit:
+        self.log.reach(quota.window_s, quota.n)
+        rate = quota.n / quota.window_s
+        return Limit(quota.n, quota.window_s, rate, rate, most=rate)
 
     @property
     def needs_scout(self) -> bool:
@@ -429,8 +434,3 @@ class LimitEstimator:
     def _step_cost(self, limit: Limit) -> float:
         """Return the budget that a step needs: less, the further apart the bounds are."""
         return 1.0 - 4 * math.log(limit.high / limit.low) if limit.high < math.inf else 1.0
-
-
-def _published(quota: Quota) -> Limit:
-    rate = quota.n / quota.window_s
-    return Limit(quota.n, quota.window_s, rate, rate, most=rate)

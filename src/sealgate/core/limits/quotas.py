@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from sealgate.core.server_time import epoch_seconds
 
 _PARAMETER = re.compile(r";\s*([a-z]+)\s*=\s*(\d+)")
+_UNIT = re.compile(r";\s*qu\s*=\s*\"?([^;\"\s]*)")
+_ITEM = re.compile(r'(?:[^,"]|"[^"]*"?)+')
 _DIGITS = 9  # of a count or a number of seconds; more cannot be meant
 _LONGEST_S = 86_400.0 * 31  # a quota for a month is the longest that there is
 _LONGEST_NAME = 64
@@ -40,17 +42,19 @@ class Quota:
 
 def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Quota, ...]:
     """Return what the fields (lower-case names) of a reply state; `server_now` is epoch seconds."""
-    policies = [_parameters(item) for item in _items(fields.get("ratelimit-policy"))]
+    policies = [(_name(item), item, _parameters(item)) for item in _items(fields.get("ratelimit-policy"))]
+    # A policy may count bytes, or what is under way at a time: that is no number of requests.
+    others = {name for name, item, _ in policies if (unit := _UNIT.search(item)) and unit[1] != "requests"}
     quotas = [
         Quota(float(one["q"]), float(one["w"]))
-        for one in policies
-        if one.get("q") and 0 < one.get("w", 0) <= _LONGEST_S
+        for name, _, one in policies
+        if one.get("q") and 0 < one.get("w", 0) <= _LONGEST_S and name not in others
     ]
-    states = [(item.partition(";")[0], _parameters(item)) for item in _items(fields.get("ratelimit"))]
+    states = [(_name(item), _parameters(item)) for item in _items(fields.get("ratelimit"))]
     quotas += [
-        _left(float(one["r"]), float(one["t"]), policy)
-        for policy, one in states
-        if "r" in one and one.get("t", math.inf) <= _LONGEST_S
+        _left(float(one["r"]), float(one["t"]), name)
+        for name, one in states
+        if "r" in one and one.get("t", math.inf) <= _LONGEST_S and name not in others
     ]
     for prefix in _OLD:
         quotas += _old(fields, prefix, server_now)
@@ -67,11 +71,15 @@ def _old(fields: Mapping[str, str], prefix: str, server_now: float) -> list[Quot
 
 
 def _left(left: float, reset_s: float, name: str) -> Quota:
-    return Quota(math.inf, left=left, reset_s=max(0.0, reset_s), name=name.strip()[:_LONGEST_NAME])
+    return Quota(math.inf, left=left, reset_s=max(0.0, reset_s), name=name)
 
 
 def _items(value: str | None) -> list[str]:
-    return value.split(",") if value else []
+    return _ITEM.findall(value) if value else []
+
+
+def _name(item: str) -> str:
+    return item.partition(";")[0].strip()[:_LONGEST_NAME]
 
 
 def _parameters(item: str) -> dict[str, int]:

@@ -5,7 +5,8 @@ from bisect import bisect_left, bisect_right
 from enum import IntEnum
 
 _PRUNE_EVERY = 10_000  # entries; forgetting moves all of them, so it is done rarely
-_MOST = 250_000  # entries, 8 MB: where more is sent within the horizon, that is known to be no limit
+_MOST = 250_000  # entries, 8 MB: where more is sent within the horizon, no limit is learned from it
+_MOST_PUBLISHED = 1_000_000  # entries, 32 MB, which a published limit may take
 
 
 class LimitScope(IntEnum):
@@ -39,16 +40,22 @@ class Tally:
 class SentLog:
     """Costs by the time they were sent: of `all`, of reads and of `others`.
 
-    Nothing older than `horizon_s` is kept for long, and never more than a bound.
+    Nothing older than `horizon_s` is kept for long, and never more than a bound; `reach` moves both.
     """
 
     def __init__(self, horizon_s: float) -> None:
         self._horizon_s = horizon_s
         self._times = array("d")
+        self._most = _MOST
         self._prune_at = _PRUNE_EVERY
         self.all, self.reads, self.others = (Tally(self._times) for _ in range(3))
         self._reads = (self.all.totals, self.reads.totals)
         self._others = (self.all.totals, self.others.totals)
+
+    def reach(self, window_s: float, n: float) -> None:
+        """Keep as much as it takes to count up to `n` in a window that long."""
+        self._horizon_s = max(self._horizon_s, window_s)
+        self._most = max(self._most, min(int(n) + 1, _MOST_PUBLISHED))
 
     def add(self, at: float, cost: float, *, is_read: bool = False) -> None:
         """Take in what was sent at `at`: now, or a moment ago, which is cheap as it is near the end."""
@@ -88,7 +95,7 @@ class SentLog:
         return False
 
     def _prune(self, now: float) -> None:
-        index = max(bisect_right(self._times, now - self._horizon_s), len(self._times) - _MOST)
+        index = max(bisect_right(self._times, now - self._horizon_s), len(self._times) - self._most)
         for values in (self._times, self.all.totals, self.reads.totals, self.others.totals):
             del values[:index]
         self._prune_at = len(self._times) + _PRUNE_EVERY
