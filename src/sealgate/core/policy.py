@@ -291,7 +291,7 @@ class Prices:
     def _read(self) -> None:
         for request, (shape, body, coding) in self._unread.items():
             plain = None if body is None else unpacked(body, coding, _LONGEST_PRICES)
-            found = {} if plain is None else read_prices(shape, plain)
+            found = {} if plain is None or len(plain) > _LONGEST_PRICES else read_prices(shape, plain)
             if not found:
                 self._texts = {name: one for name, one in self._texts.items() if one[1] != request}
                 if len(self._faults) < _MOST_UNREAD:

@@ -1,11 +1,20 @@
 import gzip
 import json
 import zlib
+from collections.abc import Callable
 
 import pytest
 
 from sealgate.core.venues import replies
-from sealgate.core.venues.replies import LONGEST_DONE, LONGEST_ERROR, Judge, Means, Whose, doc_link
+from sealgate.core.venues.replies import (
+    LONGEST_DONE,
+    LONGEST_ERROR,
+    Judge,
+    Means,
+    Whose,
+    doc_link,
+    unpacked,
+)
 from sealgate.core.venues.venue import VenueError, read_venue
 
 LEAST = 'name = "mine"\ntitle = "Mine"\n[signing]\nmessage = "m"\n'
@@ -201,6 +210,34 @@ def test_a_body_is_unpacked_as_far_as_errors_are_long(
     coding: bytes | None, body: bytes, means: Means
 ) -> None:
     assert judge_of(RULES).judge(200, body, coding).means is means
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_read_is_data_once_it_is_longer_than_errors_are(pack: Callable[[bytes], bytes]) -> None:
+    """Where the exchange says "done" in so many words, what is no longer than errors must say so."""
+    judge = judge_of(STATED).judge
+    coding = b"identity" if pack is bytes else b"gzip"
+    for rows, size, means in (
+        (b"[]", LONGEST_DONE, Means.UNKNOWN),
+        (b'{"code":"0"}', LONGEST_DONE, Means.DONE),
+        (b"[]", LONGEST_DONE + 1, Means.DONE),
+        (b"[]", 10_000_000, Means.DONE),
+    ):
+        assert judge(200, pack(rows.ljust(size)), coding).means is means
+    order = pack(b'{"code":"0"}'.ljust(LONGEST_ERROR + 1))
+    assert judge(200, order, coding, is_order=True).means is Means.UNKNOWN
+
+
+def test_a_few_bytes_never_unpack_to_more_than_counts() -> None:
+    bomb = gzip.compress(bytes(50_000_000))
+    assert len(unpacked(bomb, b"gzip", LONGEST_DONE) or b"") == LONGEST_DONE + 1
+
+
+def test_a_head_is_judged_by_its_status_but_an_order_that_goes_as_one_is_not() -> None:
+    judge = judge_of(STATED).judge
+    assert judge(200, b"", is_head=True).means is Means.DONE
+    assert judge(200, b"").means is Means.UNKNOWN
+    assert judge(200, b"", is_order=True, is_head=True).means is Means.UNKNOWN
 
 
 def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,6 +54,16 @@ SAID: dict[str, tuple[bytes, str, str]] = {
         "refused",
         "unknown",
     ),
+    "longer than an error once it is unpacked": (
+        reply(b"200 OK", gzip.compress(b'{"code":"0"}'.ljust(5_000)), b"Content-Encoding: gzip"),
+        "done",
+        "done",
+    ),
+    "so long once it is unpacked that nothing is read of it": (
+        reply(b"200 OK", gzip.compress(b'{"code":"0"}'.ljust(100_000)), b"Content-Encoding: gzip"),
+        "done",
+        "unknown",
+    ),
     "longer than an error": (reply(b"200 OK", b'{"code":"51000"}'.ljust(5_000)), "done", "refused"),
     "so long that it is passed on as it comes": (
         reply(b"200 OK", b'{"code":"51000"}'.ljust(400_000)),
@@ -81,6 +91,16 @@ async def test_the_outcome_goes_by_the_code(
             assert answer.body in said
             assert (answer.text("X-Gateway-Fence-Ms") is not None) is (outcome == "unknown")
     assert len(upstream.received) == 2
+
+
+async def test_a_head_is_judged_by_its_status_as_nothing_else_comes(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    async with coded(upstream, tmp_path) as station:
+        for status, outcome in ((b"200 OK", "done"), (b"404 Not Found", "refused")):
+            upstream.answers.append(say(reply(status)))
+            answer = await station.ask(request(b"HEAD", b"/v1/trade/symbols/list"))
+            assert (answer.outcome, answer.reason) == (outcome, None)
 
 
 async def test_what_is_limited_by_a_code_is_sent_again_and_counted(

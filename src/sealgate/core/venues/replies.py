@@ -252,12 +252,19 @@ class Judge:
         return found
 
     def judge(
-        self, status: int, body: bytes, coding: bytes | None = None, *, is_order: bool = False
+        self,
+        status: int,
+        body: bytes,
+        coding: bytes | None = None,
+        *,
+        is_order: bool = False,
+        is_head: bool = False,
     ) -> Verdict:
         """Classify a whole reply; `coding` is what its Content-Encoding says. Nothing is read for nothing.
 
         What is longer than errors are is judged by its status: a read's is data. That of an order is looked
         into as far as any error is long; where its words then cannot be read, it may have executed.
+        `is_head`: it answers a HEAD, so it has no body that could say more than its status.
         """
         rules = self._rules_for(status)
         if not rules and status < BAD_REQUEST:
@@ -269,7 +276,8 @@ class Judge:
                 if rule.means is not _MEANS_DONE and self._names_order(reader):
                     return self._worded(_UNKNOWN, _NOTHING, reader)
                 return self._worded(rule.verdict, _found(rule, text), reader)
-        if OK <= status < BAD_REQUEST and self._is_unsaid(reader, is_order=is_order):
+        says_more = is_order or not is_head
+        if OK <= status < BAD_REQUEST and says_more and self._is_unsaid(reader, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reader)
         return self._worded(by_status(status), _NOTHING, reader)
 
@@ -339,10 +347,10 @@ class _BodyReader:
         self._coding = coding
         self._texts: dict[str, tuple[str, ...]] = {}
 
-    @property
+    @cached_property
     def is_long(self) -> bool:
-        """Whether it is longer than errors are."""
-        return len(self._body) > self._longest
+        """Whether it is longer than errors are, as it came or unpacked."""
+        return len(self._body) > self._longest or len(self._plain or b"") > self._longest
 
     @property
     def is_dark(self) -> bool:
@@ -350,13 +358,16 @@ class _BodyReader:
         return bool(self._body) and self._document is None
 
     @cached_property
+    def _plain(self) -> bytes | None:
+        return unpacked(self._body, self._coding, self._longest)
+
+    @cached_property
     def _document(self) -> object:
         """The JSON, None where it is long, or none."""
-        body = unpacked(self._body, self._coding, self._longest)
-        if body is None:
+        if self.is_long or self._plain is None:
             return None
         try:
-            return _parse(body.decode("utf-8", "replace"))
+            return _parse(self._plain.decode("utf-8", "replace"))
         except (ValueError, RecursionError):
             return None
 
@@ -369,23 +380,23 @@ class _BodyReader:
 
 
 def unpacked(body: bytes, coding: bytes | None, longest: int) -> bytes | None:
-    """Return a body as it was before a Content-Encoding, None where it is longer or cannot be read.
+    """Return a body as it was before a Content-Encoding, None where it cannot be read.
 
-    No more is unpacked than counts, however much a few bytes would make.
+    What is longer than `longest` is cut one byte behind that: no more is unpacked than counts, however much a
+    few bytes would make.
     """
-    if len(body) > longest:
-        return None
+    most = longest + 1
     wbits = CODINGS.get((coding or b"").strip().lower() or b"identity")
     if wbits is None:
         return None
     if not wbits:
-        return body
+        return body[:most]
     try:
         unpacker = zlib.decompressobj(wbits)
-        plain = unpacker.decompress(body, longest)
+        plain = unpacker.decompress(body, most)
     except zlib.error:
         return None
-    return plain if unpacker.eof else None
+    return plain if unpacker.eof or len(plain) == most else None
 
 
 def _text(value: object) -> str | None:

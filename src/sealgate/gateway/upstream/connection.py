@@ -134,7 +134,9 @@ class UpstreamConnection(Flow):
             content = self._content
             fields = _sorted(message)
             body = content.take() if content.is_whole else await read_held(content)
-            verdict = self._owner.judge.judge(message.status, body, fields.content_coding, is_order=is_order)
+            verdict = self._owner.judge.judge(
+                message.status, body, fields.content_coding, is_order=is_order, is_head=is_head
+            )
             answer = Answer(message.status, message.phrase, fields, body, verdict)
             self.life.answered(self._rested_s, fields.keep_alive_s, self._heard_at or self._sent_at)
         except TimeoutError:
