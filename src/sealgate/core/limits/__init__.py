@@ -1,4 +1,4 @@
-"""Learn the limits of an upstream from nothing but what it accepted and what it refused.
+"""Learn the limits of an upstream from what it accepted, what it refused, and what it says of them.
 
 1. A limiter refuses when it is full, so whatever its kind, one number was the same at every refusal: how
    full it was, its level.
@@ -13,24 +13,28 @@
    windows.
 5. Agreement is a likelihood: no event adds more to it than a bound, so that neither a ban nor another user
    of the limit can outweigh the rest, nor more than the level moved by since the event before, as what is
-   nearly full all the time is full at a refusal by chance; one more parameter costs as much as one event.
+   nearly full all the time is full at a refusal by chance; each kind of limiter beyond one window pays for
+   its parameters, with as much as one event can add or less.
 6. Whatever was accepted between two events counts against every limit that would not have allowed it.
-7. Among hypotheses that explain the events equally well the current one wins, else the least restrictive;
-   none may allow more than what was refused, and a number and a window that people would publish are
-   believed where they allow about as much as the best that was found.
+7. To its agreement a hypothesis adds the logarithm of the rate that it allows, so that the least restrictive
+   of equals wins, a little if it is the one that is believed, and more if its number and its window are such
+   as people publish.
 8. If the last events alone are explained clearly better, the limit changed before them; if the last level is
-   off, the limiter holds the median of the last three.
+   off, a higher one is the limit, and a lower one has the median of the last three believed.
 9. While nobody waits, a request goes at once if it fits into every window; once somebody waits, requests go
-   at an even pace; a flood waits before a long window is full, so that no cancel has to wait for its end.
+   at an even pace, slower where a window is nearly used up; a flood waits before a long window is full, so
+   that no cancel has to wait for its end; and until a limit was refused three times nobody waits for long.
 10. The pace is `low`, which is known to hold; `high` is the most that the events allow.
-11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads alone, never closer
-    together than its rate says; the pace that went and held becomes `low`, and the events are rescaled.
-12. A step needs a budget, which accepted requests fill and refusals empty; beyond what is exact a step waits
-    until the last refusal was a small part of the time.
-13. A pace that held and is refused is lowered by a small step, doubled each time in a row, after a break in
-    which the limiter drains; one that never held, or is refused a third time in a row, to the middle of it
-    and of what was delivered.
+11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads (by orders where no read
+    counts), never closer together than its rate says; the pace that went and held becomes `low`.
+12. A step needs a budget, which accepted requests fill and refusals empty, the less the further apart the two
+    are; beyond what is exact a step waits until the last refusal was a small part of the time.
+13. A pace that held and is refused for a moment is lowered by a small step, doubled each time in a row, after
+    a break in which the limiter drains; one that never held, or is refused a third time in a row, to the
+    middle of it and of what was delivered, but not below half.
 14. A cap is raised one by one after a long time without a refusal, until the next one.
+15. A published limit is kept to and not searched: where it is refused, somebody else uses it, and its pace
+    alone is lowered; a remainder that a reply states holds until its reset.
 """
 
 from sealgate.core.limits.estimator import LimitEstimator, Step

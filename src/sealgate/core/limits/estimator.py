@@ -15,11 +15,11 @@ from sealgate.core.limits.throttle import ThrottleEvent
 from sealgate.core.routes import Lane
 
 HORIZON_S = 3600.0  # the longest window that is learned
-KEPT = 6  # events that are explained together: as many as three windows of two classes take
+KEPT = 6  # events that are explained together: three of reads and three of orders, where they are apart
 BUDGET = 3.0  # refusals that a search may cost in a row
 PER_ACCEPTED = 0.002  # of a refusal: what one accepted request adds to the budget
-NEAR = 1.03  # bounds so near are one: what is left between them is less than a jitter takes
-FALL = 0.008  # of a pace that was refused: less than the next step up may be
+NEAR = 1.03  # two rates so near are one: trips of unequal length blur a window by as much
+FALL = 0.008  # of a pace that held goes when it is refused: a quarter of what NEAR takes for one rate
 FULL = 0.8  # of a limit that is believed: refused with less, it was another
 LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may stay unnoticed
 STILL = 0.02  # of the time, for which a search may stand still

@@ -22,8 +22,8 @@ ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0
 FEW = 3  # events: fewer tell one limiter from another by chance
 # Windows in seconds: from what a jitter blurs up to an hour.
 GRID = sorted([*(0.05 * RATIO**i for i in range(81)), *ROUND_S])
-FOLLOWED = 1000  # requests through which a bucket is followed at most, over all events
-SEEN_LONGER = 2  # times as long as at the upstream a request is in flight for us at most: the trips
+FOLLOWED = 1000  # requests that are gone through to tell how full a bucket was, as a fit has to be quick
+SEEN_LONGER = 2  # a request is in flight here up to so many times as long as it is at work there
 
 _FINE = [RATIO ** (j / 36) for j in range(-18, 19)]  # between two windows of GRID
 Level = tuple[float, float]  # the least and the most that a limiter may have held
