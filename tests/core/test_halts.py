@@ -2,7 +2,7 @@
 
 import pytest
 
-from sealgate.config.venues import default_venue
+from sealgate.config.venues import built_in_venue
 from sealgate.core.halts import Halt, Halts, Origin, Scope, is_stoppable
 from sealgate.core.routes import RouteTable
 
@@ -106,17 +106,38 @@ def test_a_scope_in_words(scope: Scope, words: str, resume: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "stoppable"),
+    ("venue", "method", "path", "stoppable"),
     [
-        ("POST", "/order", True),
-        ("POST", "/order/modify", True),
-        ("PUT", "/anything", True),
-        ("POST", "/order/cancel", False),
-        ("DELETE", "/order/1", False),
-        ("GET", "/symbols/list", False),
-        ("GET", "/time", False),
-        ("GET", "/api-keys", False),
+        ("service", "POST", "/order", True),
+        ("service", "POST", "/order/modify", True),
+        ("service", "PUT", "/anything", True),
+        ("service", "POST", "/order/cancel", False),
+        ("service", "DELETE", "/order/1", False),
+        ("service", "GET", "/symbols/list", False),
+        ("service", "GET", "/time", False),
+        ("service", "GET", "/api-keys", False),
+        ("binance", "POST", "/api/v3/order", True),
+        ("binance", "POST", "/sapi/v1/capital/withdraw/apply", True),
+        ("binance", "POST", "/sapi/v1/capital/Withdraw/apply.json", True),
+        ("binance", "PUT", "/sapi/v1/capital/withdraw/apply", True),
+        ("binance", "POST", "/sapi/v1/broker/subAccountApi", True),
+        ("binance", "DELETE", "/sapi/v1/broker/subAccountApi", True),
+        ("binance", "GET", "/sapi/v1/broker/subAccountApi", False),
+        ("binance", "DELETE", "/api/v3/order", False),
+        ("deribit", "POST", "/api/v2", True),
+        ("deribit", "POST", "/api/v2/private/buy", True),
+        ("deribit", "GET", "/api/v2/private/buy", True),
+        ("deribit", "GET", "/api/v2/private/withdraw", True),
+        ("deribit", "GET", "/api/v2/private/cancel_all", False),
+        ("deribit", "GET", "/api/v2/private/get_positions", False),
+        ("kraken", "POST", "/0/private/Withdraw", True),
+        ("kraken", "GET", "/0/private/Withdraw", True),
+        ("bitmex", "GET", "/api/v1/apiKey/disable", True),
+        ("bitmex", "GET", "/api/v1/apiKey", False),
     ],
 )
-def test_which_routes_a_halt_leaves_alone(method: str, path: str, stoppable: bool) -> None:
-    assert is_stoppable(RouteTable(default_venue().routes).find(method, path)) is stoppable
+def test_a_halt_leaves_only_reads_and_cancels_alone(
+    venue: str, method: str, path: str, stoppable: bool
+) -> None:
+    routes = RouteTable(built_in_venue(venue).routes)
+    assert is_stoppable(routes.find(method, path)) is stoppable

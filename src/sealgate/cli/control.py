@@ -329,8 +329,9 @@ def _resumed(said: dict[str, Any], scope: dict[str, str | None]) -> Iterator[str
 def halt(bot: str | None, key: str | None, **options: Any) -> None:
     """Stop orders at once: all of them, or only those of one bot, with one key, or both.
 
-    Orders that wait in the gateway are refused too. Reads and cancels still pass; an order that was already
-    sent is not recalled. The halt lasts until `sealgate resume`, and over a restart only with journal.file.
+    Transfers and withdrawals stop as well, and what waits in the gateway is refused too. Reads and cancels
+    still pass; an order that was already sent is not recalled. The halt lasts until `sealgate resume`, and
+    over a restart only with journal.file.
     """
     change("halt", {"bot": bot, "key": key}, **options)
 

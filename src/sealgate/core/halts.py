@@ -1,7 +1,7 @@
 """Halts: which orders are stopped, by whom they come and by the key they use, until a person resumes them.
 
-A halt names a bot, a key, both or neither; what it leaves open it means all of. It stops what needs the
-permission to trade, but never a cancel: after a halt, positions must still be closable by taking orders back.
+A halt names a bot, a key, both or neither; what it leaves open it means all of. It stops whatever is neither
+a read nor a cancel, withdrawals included: after a halt, orders must still be seen and taken back.
 """
 
 from collections.abc import Iterator
@@ -105,5 +105,10 @@ class Halts:
 
 
 def is_stoppable(route: Route) -> bool:
-    """Whether a halt stops a route: it trades, and is no cancel."""
-    return route.needs is Permission.TRADE and route.lane is not Lane.CANCEL
+    """Whether a halt stops a route: it is neither a read nor a cancel.
+
+    What needs `keys` cancels no order, even by DELETE: that removes keys and accounts. Its reads list them.
+    """
+    if route.is_read:
+        return False
+    return route.lane is not (Lane.READ if route.needs is Permission.KEYS else Lane.CANCEL)

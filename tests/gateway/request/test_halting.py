@@ -45,6 +45,38 @@ async def test_orders_are_refused_and_the_others_pass(station: Station) -> None:
 
 
 @pytest.mark.parametrize(
+    ("venue", "withdrawal", "others"),
+    [
+        (
+            "binance",
+            (b"POST", b"/sapi/v1/capital/withdraw/apply"),
+            [
+                (b"GET", b"/sapi/v1/broker/subAccountApi"),
+                (b"DELETE", b"/api/v3/order?symbol=BTCUSDT&orderId=1"),
+            ],
+        ),
+        (
+            "deribit",
+            (b"POST", b"/api/v2/private/withdraw"),
+            [(b"GET", b"/api/v2/private/get_positions"), (b"GET", b"/api/v2/private/cancel_all")],
+        ),
+    ],
+)
+async def test_no_withdrawal_passes_not_even_of_a_bot_that_may_make_them(
+    upstream: Upstream, venue: str, withdrawal: tuple[bytes, bytes], others: list[tuple[bytes, bytes]]
+) -> None:
+    may = {"grid": {"token": "env:GRID", "key": "main", "may": ["read", "trade", "keys"]}}
+    clock = {"path": "/v1/trade/time", "field": "/serverTime"}
+    proof = b"Authorization: Bearer grid-token"
+    async with running_station(upstream, ENVIRON, venue=venue, clock=clock, bots=may) as station:
+        assert (await station.ask(request(*withdrawal, proof))).status == 200
+        await station.gateway.halt(Scope())
+        refused = await station.ask(request(*withdrawal, proof))
+        assert (refused.status, refused.reason, refused.outcome) == (503, "halted", "not_sent")
+        assert [(await station.ask(request(*other, proof))).status for other in others] == [200, 200]
+
+
+@pytest.mark.parametrize(
     ("scope", "passing"),
     [
         (Scope(), []),
