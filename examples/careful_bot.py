@@ -51,18 +51,20 @@ def place(gateway, order, tries=10, pause=time.sleep):
     more, and nothing is sent. An outcome `unknown` is final here: the order is to be looked up, and only then
     may another one go, with another key.
     """
-    key = str(uuid.uuid4())
+    key, is_lost = str(uuid.uuid4()), False
     outcome, text = "unknown", "no reply"
     for number in range(tries):
         reply = ask(f"{gateway}/v1/trade/order", order, key)
         if reply is None:  # the gateway restarts: with a journal it knows the key afterwards
-            outcome, text = "unknown", "no reply"
+            outcome, text, is_lost = "unknown", "no reply", True
             pause(min(2**number, 30))
             continue
-        status, outcome, wait_s, text = reply
-        if outcome == "refused" and status == TOO_MANY:  # the exchange did not execute it; the key is spent
-            key = str(uuid.uuid4())
-        elif outcome != "not_sent" or (status < SERVER_ERROR and status != TOO_MANY):
+        status, said, wait_s, text = reply
+        # After a lost reply, `not_sent` is said of this try alone, perhaps before its key was looked up.
+        outcome = "unknown" if is_lost and said == "not_sent" else said
+        if said == "refused" and status == TOO_MANY:  # it did not execute, but may have used its key
+            key, is_lost = str(uuid.uuid4()), False
+        elif said != "not_sent" or (status < SERVER_ERROR and status != TOO_MANY):
             break  # it is known what became of it, or the gateway refuses it, and would again
         pause(max(wait_s, min(2**number, 30)))
     return outcome, text

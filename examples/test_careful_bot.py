@@ -64,3 +64,10 @@ def test_a_gateway_that_is_away_leaves_it_unknown(sealgate_sandbox):
     waits = []
     outcome, _ = careful_bot.place("http://127.0.0.1:9", careful_bot.ORDER, tries=3, pause=waits.append)
     assert (outcome, waits, received(sealgate_sandbox)) == ("unknown", [1, 2, 4], 0)
+
+
+def test_after_a_lost_reply_a_full_gateway_leaves_it_unknown(monkeypatch):
+    replies = [None, (503, "not_sent", 0, "queue_full"), (401, "not_sent", 0, "bot_unauthenticated")]
+    monkeypatch.setattr(careful_bot, "ask", lambda *_: replies.pop(0))
+    outcome, _ = careful_bot.place("http://127.0.0.1:9", careful_bot.ORDER, pause=no_pause)
+    assert (outcome, replies) == ("unknown", [])

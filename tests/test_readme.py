@@ -9,9 +9,11 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import requests
 
 from rig.fences import ROOT, Fence, fences
 from sealgate.config import Config, load_config
@@ -26,6 +28,8 @@ RECIPES = ROOT / "docs" / "recipes.md"
 EXAMPLES = (ROOT / "README.md", ROOT / "docs" / "replies.md")  # pages with requests to the gateway
 ADDRESS = "http://127.0.0.1:8787"
 TOKEN = "example-token-of-a-bot-0123456789"
+# The README trades on Bybit; here the sandbox stands in, which has paths of its own.
+PATHS = {"/v5/account/info": "/v1/trade/symbols/list", "/v5/order/create": "/v1/trade/order"}
 
 
 def blocks_of(*pages: Path) -> list[Fence]:
@@ -80,7 +84,14 @@ async def test_example_runs_with_a_changed_address_only(program: list[str], text
     """An example with a token runs where tokens are needed."""
     settings = {"bots": {"grid": {"token": "env:TOKEN"}}} if "TOKEN" in text else {}
     async with sandbox_and_gateway(**settings) as (_, url):
-        await run_program(program, text.replace(ADDRESS, url).replace("TOKEN", TOKEN))
+        await run_program(program, at_sandbox(text, url))
+
+
+def at_sandbox(text: str, url: str) -> str:
+    """Return an example with the sandbox's paths, a gateway's address and a token."""
+    for path, own in PATHS.items():
+        text = text.replace(path, own)
+    return text.replace(ADDRESS, url).replace("TOKEN", TOKEN)
 
 
 @pytest.mark.parametrize(("program", "text"), list(recipes(RECIPES)))
@@ -149,6 +160,63 @@ def test_toml_is_a_valid_configuration(tmp_path: Path) -> None:
     assert config.bots["grid"].weight == 2
 
 
+def place_block() -> str:
+    """Return the README's function that places an order."""
+    [text] = [block.text for block in fences(ROOT / "README.md") if block.label == "place"]
+    return text
+
+
+def test_the_readme_is_one_session() -> None:
+    """The bot of its configuration sends its token to paths of its exchange."""
+    text = (ROOT / "README.md").read_text()
+    assert 'venue = "bybit"' in text
+    assert "--venue bybit" in text
+    sent = [
+        block.text for block in fences(ROOT / "README.md") if ADDRESS in block.text and "TOKEN" in block.text
+    ]
+    assert len(sent) == text.count(f"{ADDRESS}/v5/") == 2
+    assert "/v1/trade" not in text
+
+
+def gateway_that_says(monkeypatch: pytest.MonkeyPatch, replies: list[tuple[str, int] | None]) -> list[str]:
+    """Let `requests` get these outcomes and statuses, None for a lost reply; return the keys sent."""
+    keys: list[str] = []
+
+    def post(*_: object, headers: dict[str, str], **__: object) -> requests.Response:
+        keys.append(headers["Idempotency-Key"])
+        said = replies.pop(0)
+        if said is None:
+            raise requests.ConnectionError
+        reply = requests.Response()
+        reply.headers["X-Gateway-Outcome"], reply.status_code = said
+        reply.headers["Retry-After"] = "0"
+        return reply
+
+    monkeypatch.setattr(requests, "post", post)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    return keys
+
+
+@pytest.mark.parametrize(
+    ("replies", "outcome", "keys"),
+    [
+        ([None, ("not_sent", 503), ("not_sent", 401)], "unknown", 1),
+        ([None, ("not_sent", 503), ("done", 200)], "done", 1),
+        ([None, ("refused", 429), ("not_sent", 401)], "not_sent", 2),
+        ([("not_sent", 503), ("not_sent", 401)], "not_sent", 1),
+    ],
+)
+def test_the_function_of_the_readme_believes_no_not_sent_after_a_lost_reply(
+    monkeypatch: pytest.MonkeyPatch, replies: list[tuple[str, int] | None], outcome: str, keys: int
+) -> None:
+    """A full gateway, or one that does not know the token, does not look the key up."""
+    sent = gateway_that_says(monkeypatch, replies)
+    names: dict[str, Any] = {}
+    exec(place_block(), names)  # noqa: S102 - our own page
+    assert names["place"]({})[0] == outcome
+    assert (replies, len(set(sent))) == ([], keys)
+
+
 CALL = """
 outcome, reply = place({"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000.0"})
 print(outcome, reply and reply.json())
@@ -157,10 +225,9 @@ print(outcome, reply and reply.json())
 
 async def test_the_function_of_the_readme_places_an_order_at_most_once() -> None:
     """It repeats what met the limit, and does not repeat what may have executed."""
-    [text] = [block.text for block in fences(ROOT / "README.md") if block.language == "python"]
-    settings = {"limits": {"replay_429": "none"}}
+    settings = {"limits": {"replay_429": "none"}, "bots": {"grid": {"token": "env:TOKEN"}}}
     async with sandbox_and_gateway(**settings) as (sandbox, url):
-        text = text.replace(ADDRESS, url) + CALL
+        text = at_sandbox(place_block(), url) + CALL
         seen = []
         for fault in (
             {"kind": "reset_after", "next": 1, "match": "POST *"},
