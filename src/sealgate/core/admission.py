@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.idempotency import parse_key
+from sealgate.core.limits.claims import LONGEST_DEADLINE_MS
 from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, is_judged
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, host_name, parse_target
@@ -26,7 +27,6 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
-_LONGEST_MS = 3_600_000  # of a deadline; nothing that is an hour old is worth sending
 _LONGEST_NAME = 253  # characters; DNS has none that is longer
 _LONGEST_PART = 15  # of a name that is told: a longer one may be a token that went into the wrong field
 _HTTP_1 = ((1, 0), (1, 1))
@@ -379,7 +379,7 @@ def _deadline_s(head: Head) -> float | None:
         return None
     if not _DEADLINE.fullmatch(text):
         raise Refusal("bad_request", "X-Gateway-Deadline-Ms is not a number of milliseconds.")
-    return min(int(text), _LONGEST_MS) / 1000
+    return min(int(text), LONGEST_DEADLINE_MS) / 1000
 
 
 class WrongTokens:

@@ -78,6 +78,30 @@ def test_a_burst_inside_a_published_limit_goes_at_once_and_the_rest_is_spaced() 
     assert desk.pacer.release(1.0051).look_again_at == pytest.approx(1.0503, abs=1e-3)
 
 
+def test_one_lone_refusal_after_rare_orders_holds_nobody_for_long() -> None:
+    desk = Desk()
+    for number in range(20):
+        desk.answer(30.0 * number + 0.02, desk.send(30.0 * number))
+    [order] = desk.send(600.0)
+    desk.answer(600.02, [order], limited(1.0))
+    desk.answer(601.1, desk.send(601.05))
+    for second in range(602, 700, 7):
+        desk.enter(float(second), 1, Lane.CANCEL, give_up_at=second + 30.0)
+        again_at = desk.pacer.release(float(second)).look_again_at
+        went = desk.go(again_at) if again_at is not None else []
+        assert again_at is None or (again_at <= second + 2.0 and went)
+        desk.answer(second + 2.0, went)
+
+
+def test_a_wait_beyond_any_deadline_names_none() -> None:
+    desk = Desk(Quota(1, 86_400))
+    desk.answer(0.1, desk.send(0.0))
+    assert desk.refused(1.0, 31.0).detail == "The limit of this key has no room before this deadline."
+    desk = Desk(Quota(1, 60))
+    desk.answer(0.1, desk.send(0.0))
+    assert "X-Gateway-Deadline-Ms: 1" in desk.refused(1.0, 31.0).detail
+
+
 def test_a_burst_may_take_a_long_window_whole() -> None:
     desk = Desk(Quota(1200, 60), queue=2000)
     assert len(desk.send(0.0, 1500)) == 1200

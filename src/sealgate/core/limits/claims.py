@@ -10,6 +10,8 @@ from enum import StrEnum
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
 
+LONGEST_DEADLINE_MS = 3_600_000  # nothing that is an hour old is worth sending
+
 
 @dataclass(slots=True, init=False)
 class Claim:

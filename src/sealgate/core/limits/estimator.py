@@ -157,8 +157,8 @@ class LimitEstimator:
                 at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
-            if is_paced and limit.seen < FEW and limit.most == math.inf:  # never stand still on a guess
-                at = min(at, max(now, self._last + max(SHORT_S, 3 / limit.low)))
+            if is_paced and self._is_guess(limit):
+                at = min(at, max(now, self._last + limit.longest_s))
         return at
 
     def spent_s(self, now: float) -> float:
@@ -172,10 +172,16 @@ class LimitEstimator:
 
     def wait_per_cost_s(self, claim: Claim) -> float:
         """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
-        return max(
-            (limit.weights[0 if claim.is_read else 1] / limit.low for limit in self.limits),
-            default=0.0,
-        )
+        kind, most_s = 0 if claim.is_read else 1, 0.0
+        for limit in self.limits:
+            wait_s = limit.weights[kind] / limit.low
+            most_s = max(most_s, min(wait_s, limit.longest_s) if self._is_guess(limit) else wait_s)
+        return most_s
+
+    @staticmethod
+    def _is_guess(limit: Limit) -> bool:
+        """Return whether it is learned from so few refusals that nobody should stand still for it."""
+        return limit.seen < FEW and limit.most == math.inf
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
@@ -303,6 +309,7 @@ class LimitEstimator:
         for limit in self.limits:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
+            limit.stood_s = event.resumed_at - event.refused_at
             if limit.is_published or limit.seen > FEW:
                 stood_s = min(event.resumed_at - event.refused_at, limit.window)
                 # One event alone may have meant something else: that is found out sooner.

@@ -244,6 +244,8 @@ class Fit:
     ) -> tuple[_Judged, float, float]:
         """Return the best of some windows, and the highest rate of those that explain nearly as well."""
         cycles = self._cycles(some, weights)
+        # A window gives way when something leaves it: it is not longer ago than the first that was sent.
+        longest_s = some[-1].event.latest - self._log.all.times[0] + self._spread_s
         # What was refused did not fit: so much less one may have been left.
         scaled = [
             (
@@ -271,7 +273,7 @@ class Fit:
                 (r1, o1), (r2, o2) = kept[index]
                 still = min(reads * r1 + others * o1, reads * r2 + others * o2)
                 fresh.append(Cycle(cycle.sent, cycle.seconds, still))
-            if longer in ROUND_S and weights in (ALL, READS, OTHERS):
+            if longer in ROUND_S and longer <= longest_s and weights in (ALL, READS, OTHERS):
                 own = [(low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)]
                 judged = self._published(own, fresh, weights, longer)
                 if judged.worth > published.worth:

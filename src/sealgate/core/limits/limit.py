@@ -57,6 +57,7 @@ class Limit:
     is_smooth: bool = False  # it gave way within a few requests each time, as it is never full for long
     seen: int = 0
     last_seen: float = -math.inf
+    stood_s: float = 0.0  # how long it gave way to nothing at the last of them
     fell_at: float = -math.inf
     tried: float | None = None
     next_at: float = -math.inf  # when the next step may begin, or the current one is judged
@@ -77,6 +78,11 @@ class Limit:
     def scope(self) -> LimitScope:
         """Return which requests count."""
         return SCOPES.get(self.weights, LimitScope.ALL)
+
+    @property
+    def longest_s(self) -> float:
+        """Return how long nobody may go while the limit is a guess: not longer than it stood still itself."""
+        return max(SHORT_S, min(3 / self.low, self.stood_s))
 
     def is_carried_by(self, claim: Claim) -> bool:
         """Return whether a request may carry a step: reads, and others only where no reads count."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sealgate.core.limits import Limit, LimitEstimator, memory
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Release
+from sealgate.core.limits.claims import LONGEST_DEADLINE_MS, Claim, Fate, LimitReply, Refused, Release
 from sealgate.core.limits.gate import Gate, usable
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import PacerStatus, limit_statuses
@@ -348,7 +348,8 @@ def _paused(claim: Claim, pause_s: float, ban: str) -> Refused:
 
 def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Refused:
     enough_ms = math.ceil((wait_s + slot_s) * 10) * 100
-    detail = f"The queue is longer than this deadline; X-Gateway-Deadline-Ms: {enough_ms} would do."
+    detail = "The limit of this key has no room before this deadline"
+    detail += f"; X-Gateway-Deadline-Ms: {enough_ms} would do." if enough_ms <= LONGEST_DEADLINE_MS else "."
     return Refused(claim, "deadline_exceeded", detail, wait_s)
 
 

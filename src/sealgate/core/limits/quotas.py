@@ -17,7 +17,7 @@ _PARAMETER = re.compile(r";\s*([a-z]+)\s*=\s*(\d+)")
 _UNIT = re.compile(r";\s*qu\s*=\s*\"?([^;\"\s]*)")
 _ITEM = re.compile(r'(?:[^,"]|"[^"]*"?)+')
 _DIGITS = 9  # of a count or a number of seconds; more cannot be meant
-_LONGEST_S = 86_400.0 * 31  # a quota for a month is the longest that there is
+_LONGEST_S = 3600.0  # a longer one may be of another thing, withdrawals say, and would stop all for as long
 _LONGEST_NAME = 64
 _OLD = ("ratelimit-", "x-ratelimit-")
 
