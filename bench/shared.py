@@ -20,14 +20,18 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from bench import shared_latency, shared_outage, shared_plan
-from bench.pacing import KINDS, Row, address_of, figures, gateway_environ, running_sandbox
+from bench.pacing import Case, Row, address_of, figures, gateway_environ, running_sandbox
 from bench.pages import SCALING, machine, table, write_part
 from rig.herd import Address, Entry, journal_at, put, running_herd
 from rig.program import running_program
 from rig.redis import running_redis
 
 GATEWAYS = 4
-MEASURED = ("fixed", "sliding log", "token bucket")
+KINDS = {
+    "fixed": Case("fixed", 20, 0.5),
+    "sliding log": Case("sliding_log", 20, 0.5),
+    "token bucket": Case("token_bucket", 20, 0.5),
+}
 _IN_FLIGHT = 12  # of each bot, over all gateways
 _HEAD = (
     "limiter",
@@ -90,14 +94,14 @@ async def running_herds(sandbox: Mapping[str, Any], redis: str, count: int) -> A
 async def measure(kind: str, count: int, spans: Spans) -> Run:
     async with running_sandbox() as sandbox, running_redis() as redis:
         where = address_of(sandbox["base_url"])
-        await put(where, b"/_sandbox/limit", KINDS[kind])
+        await put(where, b"/_sandbox/limit", KINDS[kind].settings())
         async with running_herds(sandbox, redis.url if count > 1 else "", count):
             await asyncio.sleep(spans.learning)
             first = (await journal_at(where))[-1]
             await asyncio.sleep(spans.measured)
             received = await journal_at(where)
     late = [entry for entry in received if entry.n > first.n]
-    return compared(figures(kind, first.received_ms, late, ()), received)
+    return compared(figures(KINDS[kind].granted_per_s, first.received_ms, late, ()), received)
 
 
 def compared(row: Row, received: Sequence[Entry]) -> Run:
@@ -142,7 +146,7 @@ def sums(found: Iterable[Both]) -> str:
 
 
 async def limits(spans: Spans) -> str:
-    found = {kind: await measure_both(kind, spans) for kind in MEASURED}
+    found = {kind: await measure_both(kind, spans) for kind in KINDS}
     rows = [
         cells(kind, count, run)
         for kind, both in found.items()
