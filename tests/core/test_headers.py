@@ -196,7 +196,7 @@ def test_a_reply_passes_back_as_it_came(name: bytes, spell: Callable[[bytes], by
 
 
 def test_what_the_gateway_reads_of_a_reply() -> None:
-    """The first line counts for the limit and the length; what is no part of either is told to nobody."""
+    """All lines count for the limit, the first for the length; what is of neither is told to nobody."""
     head = sort_reply(
         [
             (b"Content-Length", b"5"),
@@ -206,7 +206,7 @@ def test_what_the_gateway_reads_of_a_reply() -> None:
             (b"Date", b"d"),
         ]
     )
-    assert head.limit_fields == {"retry-after": "3600", "x-ratelimit-limit": "20"}
+    assert head.limit_fields == {"retry-after": "3600\n0", "x-ratelimit-limit": "20"}
     assert head.length == b"5"
     assert sort_reply([(b"Date", b"d")]) == ([(b"Date", b"d")], {}, None, None, None, b"Date: d\r\n", None)
     codings = [(b"Transfer-Encoding ", b"GZIP"), (b"transfer-encoding", b"chunked")]

@@ -289,6 +289,12 @@ TYPE = (b"Content-Type", b"application/json")
         ),
         pytest.param(429, [TYPE], LimitReply(Fate.LIMITED), id="limited, nothing stated"),
         pytest.param(429, [(b"retry-after", b"2")], LimitReply(Fate.LIMITED, 2.0, 1.0), id="whole seconds"),
+        pytest.param(
+            429,
+            [(b"Retry-After", b"1"), (b"Retry-After", b"3"), (b"Retry-After", b"soon")],
+            LimitReply(Fate.LIMITED, 3.0, 1.0),
+            id="several lines",
+        ),
         pytest.param(429, [(b"RETRY-AFTER", b"0.25")], LimitReply(Fate.LIMITED, 0.25, 0.0), id="a fraction"),
         pytest.param(
             429,

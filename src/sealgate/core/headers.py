@@ -218,8 +218,8 @@ def content_length(size: int) -> bytes:
 class ReplyHead(NamedTuple):
     """A reply's fields, sorted: `passed` in their order and spelling, and what the gateway reads itself.
 
-    `limit_fields` are those that speak of the rate limit, by lower-case name; of several lines the first
-    counts, as no later one may shorten what it says. `length` is the stated Content-Length, `coding` what
+    `limit_fields` are those that speak of the rate limit, by lower-case name; several lines of one field are
+    lines there, too. `length` is the stated Content-Length, `coding` what
     Transfer-Encoding says, in lower case, `keep_alive_s` after how long without a request the exchange says
     that it closes the connection, `content_coding` what Content-Encoding says. `lines` is `passed` as it
     goes out.
@@ -244,7 +244,8 @@ def sort_reply(fields: Iterable[tuple[bytes, bytes]]) -> ReplyHead:
         if passes:
             passed.append((name, value))
         if is_of_limit:
-            limit_fields.setdefault(lower.decode("latin-1"), value.decode("latin-1"))
+            own, text = lower.decode("latin-1"), value.decode("latin-1")
+            limit_fields[own] = f"{limit_fields[own]}\n{text}" if own in limit_fields else text
         elif lower in _REPLY_READ:
             read.setdefault(lower, []).append(value)
     if b"connection" in read:

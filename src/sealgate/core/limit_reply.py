@@ -22,15 +22,18 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
 
     `server_now` is the server's time in epoch seconds, because a date is by the server's clock.
 
-    What it says is never shortened. What it cannot mean (negative, not a number, a date in the past, more
-    than a year, as where the time of day stands in the place of a wait) counts as absent, so that the backoff
-    decides.
+    What it says is never shortened: of several lines the longest wait counts. What it cannot mean (negative,
+    not a number, a date in the past, more than a year, as where the time of day stands in the place of a
+    wait) counts as absent, so that the backoff decides.
     """
     if value is None:
         return None
-    number = value.strip()
-    seconds = float(number) if _NUMBER.fullmatch(number) else _until_date(value, server_now)
-    return seconds if seconds is not None and 0 <= seconds <= LONGEST_S else None
+    waits = (_wait_s(line.strip(), server_now) for line in value.split("\n"))
+    return max((wait for wait in waits if wait is not None and 0 <= wait <= LONGEST_S), default=None)
+
+
+def _wait_s(line: str, server_now: float) -> float | None:
+    return float(line) if _NUMBER.fullmatch(line) else _until_date(line, server_now)
 
 
 def _until_date(value: str, server_now: float) -> float | None:

@@ -15,6 +15,8 @@ FIELDS = [
     ({}, ()),
     ({"ratelimit-policy": '"a";q=100;w=60, "b";q=5;w=1'}, (Quota(100, 60.0), Quota(5, 1.0))),
     ({"ratelimit-policy": '"a";q=100'}, ()),
+    ({"ratelimit-policy": '"a";q=100;w=60\n"b";q=5;w=1'}, (Quota(100, 60.0), Quota(5, 1.0))),
+    ({"x-ratelimit-remaining": "50\n49", "x-ratelimit-reset": "30"}, (LEFT,)),
     ({"ratelimit-policy": '"a";q=9;qu="content-bytes";w=1,"b";q=5;w=1;qu=requests'}, (Quota(5, 1.0),)),
     ({"ratelimit-policy": '"a";q=9;w=1;qu="concurrent-requests"', "ratelimit": '"a";r=0;t=30'}, ()),
     ({"ratelimit-policy": '"of all, and each";q=100;w=60'}, (Quota(100, 60.0),)),

@@ -75,7 +75,7 @@ def _left(left: float, reset_s: float, name: str) -> Quota:
 
 
 def _items(value: str | None) -> list[str]:
-    return _ITEM.findall(value) if value else []
+    return _ITEM.findall(value.replace("\n", ",")) if value else []
 
 
 def _name(item: str) -> str:
@@ -88,7 +88,7 @@ def _parameters(item: str) -> dict[str, int]:
 
 def _number(text: str | None) -> float | None:
     try:
-        number = float(text) if text is not None else math.nan
+        number = float(text.partition("\n")[0]) if text is not None else math.nan
     except ValueError:
         return None
     return number if math.isfinite(number) and number >= 0 else None

@@ -21,7 +21,6 @@ _REQUEST_FIELD_BYTES: Final = 8 * 1024
 _REPLY_FIELD_BYTES: Final = 32 * 1024
 _LENGTH_DIGITS: Final = 18  # llhttp takes the largest number of more for no length
 _MOST_INTERIM: Final = 16  # 1xx replies to one request
-_TOO_LARGE: Final = "A line or the head is too large."
 _UNASKED: Final = "bytes came that nobody asked for"
 _EMPTY_LINE: Final = b"\r\n"  # between messages it is nothing (RFC 9112 section 2.2)
 _WHOLE: Final = frozenset({2, 3})  # events of a message that came at once: head, perhaps a body, its end
@@ -89,6 +88,7 @@ class _Parser:
     most_fields = 128
     longest_field = _REQUEST_FIELD_BYTES  # of a field, the target or the phrase, and of all trailers
     no_http = "This is not HTTP/1.1."
+    too_large = "A line or the head is too large."
     no_length = "The Content-Length has more than 18 digits."
     reports_surplus = False  # whether it is Malformed that something comes where no message may
 
@@ -132,7 +132,7 @@ class _Parser:
                 self._feed(piece)
                 self._held = self._held + len(piece) if len(events) == came else 0
                 if self._held > (_FRAMING_BYTES if self._part == _BODY else MOST_HEAD_BYTES):
-                    self._refuse(_TOO_LARGE, is_too_large=True)
+                    self._refuse(self.too_large, is_too_large=True)
             except (Malformed, HttpParserError):
                 if self._part != _OVER:
                     events.append(self._verdict or Malformed(self.no_http))
@@ -180,19 +180,19 @@ class _Parser:
         if self._part == _HEAD:
             fields = self._fields
             if len(fields) >= self.most_fields:
-                self._refuse(_TOO_LARGE, is_too_large=True)
+                self._refuse(self.too_large, is_too_large=True)
             fields.append((name, value.rstrip(b" \t")))
         else:  # a trailer is dropped (RFC 9110 section 6.5.1)
             self._trailers += len(name) + len(value) + 4
             if self._trailers > self.longest_field:
-                self._refuse(_TOO_LARGE, is_too_large=True)
+                self._refuse(self.too_large, is_too_large=True)
 
     def _look_at_fields(self) -> None:
         """Find what frames the body; refuse a field that is too large."""
         longest = self.longest_field
         for name, value in self._fields:
             if len(name) + len(value) > longest:
-                self._refuse(_TOO_LARGE, is_too_large=True)
+                self._refuse(self.too_large, is_too_large=True)
             if len(name) in _FRAMING_LENGTHS and (lower := name.lower()) in FRAMING:
                 if lower == b"content-length":
                     self._length = value
@@ -263,7 +263,7 @@ class RequestParser(_Parser):
         if self._part == _HEAD:
             self._line += part
             if len(self._line) > self.longest_field:
-                self._refuse(_TOO_LARGE, is_too_large=True)
+                self._refuse(self.too_large, is_too_large=True)
 
     def on_headers_complete(self) -> None:
         if self._part != _HEAD:
@@ -296,6 +296,7 @@ class ReplyParser(_Parser):
     most_fields = 256
     longest_field = _REPLY_FIELD_BYTES
     no_http = "the reply is not HTTP"
+    too_large = "a line or the head of the reply is too large"
     no_length = "the reply states an impossible length"
     reports_surplus = True
 
