@@ -109,6 +109,6 @@ def is_stoppable(route: Route) -> bool:
 
     What needs `keys` cancels no order, even by DELETE: that removes keys and accounts. Its reads list them.
     """
-    if route.is_read:
-        return False
-    return route.lane is not (Lane.READ if route.needs is Permission.KEYS else Lane.CANCEL)
+    if route.needs is Permission.KEYS:
+        return not route.is_read and route.lane is not Lane.READ
+    return not route.is_read and route.lane is not Lane.CANCEL

@@ -219,10 +219,9 @@ class ReplyHead(NamedTuple):
     """A reply's fields, sorted: `passed` in their order and spelling, and what the gateway reads itself.
 
     `limit_fields` are those that speak of the rate limit, by lower-case name; several lines of one field are
-    lines there, too. `length` is the stated Content-Length, `coding` what
-    Transfer-Encoding says, in lower case, `keep_alive_s` after how long without a request the exchange says
-    that it closes the connection, `content_coding` what Content-Encoding says. `lines` is `passed` as it
-    goes out.
+    lines there, too. `length` is the stated Content-Length, `coding` what Transfer-Encoding says, in lower
+    case, `keep_alive_s` after how long without a request the exchange says that it closes the connection,
+    `content_coding` what Content-Encoding says. `lines` is `passed` as it goes out.
     """
 
     passed: list[tuple[bytes, bytes]]

@@ -33,11 +33,9 @@ def parse_retry_after(value: str | None, server_now: float) -> float | None:
 
 
 def _wait_s(line: str, server_now: float) -> float | None:
-    return float(line) if _NUMBER.fullmatch(line) else _until_date(line, server_now)
-
-
-def _until_date(value: str, server_now: float) -> float | None:
-    date = parse_http_date(value)
+    if _NUMBER.fullmatch(line):
+        return float(line)
+    date = parse_http_date(line)
     return None if date is None else date - server_now
 
 

@@ -121,7 +121,7 @@ def begin_validity(valid_ms: int, since: float, alias: str, window_ms: int | Non
 
 def next_nonce(kind: str, now_ms: int, last: int) -> int:
     """Return a nonce that is above the last one of its key, by the time where that suffices."""
-    return max(now_ms * 1000 if kind == "us" else now_ms, last + 1)
+    return max(now_ms * PER_MS.get(kind, 1), last + 1)
 
 
 class Nonces:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealgate.core.limits.claims import Claim
-from sealgate.core.limits.fit import FEW, Fit, Hypothesis, Refusal, refusal
-from sealgate.core.limits.limit import ALL, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
+from sealgate.core.limits.fit import Fit, Hypothesis, Refusal, refusal
+from sealgate.core.limits.limit import ALL, FEW, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.round_trips import RoundTrips
 from sealgate.core.limits.sent_log import SentLog, Tally
@@ -157,7 +157,7 @@ class LimitEstimator:
                 at = max(at, limit.room_at(cost, tally, margin_s, FREE if is_held_up else 1.0))
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
-            if is_paced and self._is_guess(limit):
+            if is_paced:
                 at = min(at, max(now, self._last + limit.longest_s))
         return at
 
@@ -172,16 +172,8 @@ class LimitEstimator:
 
     def wait_per_cost_s(self, claim: Claim) -> float:
         """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
-        kind, most_s = 0 if claim.is_read else 1, 0.0
-        for limit in self.limits:
-            wait_s = limit.weights[kind] / limit.low
-            most_s = max(most_s, min(wait_s, limit.longest_s) if self._is_guess(limit) else wait_s)
-        return most_s
-
-    @staticmethod
-    def _is_guess(limit: Limit) -> bool:
-        """Return whether it is learned from so few refusals that nobody should stand still for it."""
-        return limit.seen < FEW and limit.most == math.inf
+        kind = 0 if claim.is_read else 1
+        return max((min(one.weights[kind] / one.low, one.longest_s) for one in self.limits), default=0.0)
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
@@ -311,7 +303,7 @@ class LimitEstimator:
             limit.seen, limit.last_seen = limit.seen + 1, now
             limit.stood_s = event.resumed_at - event.refused_at
             if limit.is_published or limit.seen > FEW:
-                stood_s = min(event.resumed_at - event.refused_at, limit.window)
+                stood_s = min(limit.stood_s, limit.window)
                 # One event alone may have meant something else: that is found out sooner.
                 most_s = LONGEST_REST_S if limit.seen > 1 else 2 * _AGAIN_S
                 limit.rest_s = min(max(stood_s / STILL, _AGAIN_S), most_s)
@@ -432,9 +424,7 @@ class LimitEstimator:
         # In a window that is long enough to be full for long, a step of less than a request is none.
         if room < max(NEAR, 1 + 1 / limit.n if limit.window > SHORT_S else 0.0):
             limit.high = math.inf
-            limit.next_at = now + max(
-                limit.rest_s, 2 * min(limit.window, 4.0 if limit.is_smooth else math.inf)
-            )
+            limit.next_at = now + max(limit.rest_s, limit.tried_within_s(2 * limit.window))
             return
         limit.step_up(now)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from math import log1p
 from typing import NamedTuple
 
-from sealgate.core.limits.limit import ALL, OTHERS, READS, Weights
+from sealgate.core.limits.limit import ALL, FEW, OTHERS, READS, Weights
 from sealgate.core.limits.round_trips import RoundTrips
 from sealgate.core.limits.sent_log import SentLog
 from sealgate.core.limits.throttle import ThrottleEvent
@@ -19,7 +19,6 @@ SURE = 2.0  # nats: no event says more; it is also the price of one more paramet
 KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
 PUBLISHED = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
 ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
-FEW = 3  # events: fewer tell one limiter from another by chance
 # Windows in seconds: from what a jitter blurs up to an hour.
 GRID = sorted([*(0.05 * RATIO**i for i in range(81)), *ROUND_S])
 FOLLOWED = 1000  # requests that are gone through to tell how full a bucket was, as a fit has to be quick
@@ -261,15 +260,10 @@ class Fit:
         rates: list[tuple[float, float]] = []
         before: list[Level] = []
         for index, longer in enumerate(windows):
-            levels = [
-                (
-                    reads * least[index][0] + others * least[index][1],
-                    reads * most[index][0] + others * most[index][1] + left,
-                )
-                for reads, others, left, least, most, _ in scaled
-            ]
-            fresh: list[Cycle] = []
-            for cycle, (reads, others, _, _, _, kept) in zip(cycles, scaled, strict=True):
+            levels, fresh = list[Level](), list[Cycle]()
+            for cycle, (reads, others, left, least, most, kept) in zip(cycles, scaled, strict=True):
+                (r1, o1), (r2, o2) = least[index], most[index]
+                levels.append((reads * r1 + others * o1, reads * r2 + others * o2 + left))
                 (r1, o1), (r2, o2) = kept[index]
                 still = min(reads * r1 + others * o1, reads * r2 + others * o2)
                 fresh.append(Cycle(cycle.sent, cycle.seconds, still))
@@ -288,12 +282,8 @@ class Fit:
                 judged = self._judge([(most, most) for _, most in levels], fresh, weights, longer)
             rates.append((judged.score, max(judged.n, judged.most) / longer))
         rate = published.n / round_s
-        is_as_high = rate * RATIO > best.n / window
-        if (
-            published.n
-            and is_as_high
-            and published.score + self._rate_worth(published.n, round_s) > best.worth
-        ):
+        is_as_high = published.n and rate * RATIO > best.n / window
+        if is_as_high and published.score + self._rate_worth(published.n, round_s) > best.worth:
             return published, round_s, 0.0
         return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
 

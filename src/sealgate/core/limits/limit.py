@@ -10,6 +10,8 @@ from sealgate.core.limits.sent_log import LimitScope, SentLog, Tally
 SHORT_S = 2.0  # a window so short is over before anybody minds that it is full
 STEP = 1.05  # the first step upwards; one that held is followed by one twice as wide
 MOST_STEP = 1.5  # a step that is refused has so much too many under way
+FEW = 3  # refusals: fewer tell one limiter from another by chance
+QUICK_S = 8.0  # a try of what gives way at once takes no longer, however long its window
 FREE = 0.8  # of a long window goes at once in a flood; the rest goes evenly, so that no cancel waits for it
 Weights = tuple[float, float]  # what a read takes of a limit, and what any other request does
 ALL, READS, OTHERS = (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)
@@ -81,8 +83,14 @@ class Limit:
 
     @property
     def longest_s(self) -> float:
-        """Return how long nobody may go while the limit is a guess: not longer than it stood still itself."""
+        """Return how long nobody may go for it: of a guess, not longer than it stood still itself."""
+        if self.seen >= FEW or self.most < math.inf:
+            return math.inf
         return max(SHORT_S, min(3 / self.low, self.stood_s))
+
+    def tried_within_s(self, seconds: float) -> float:
+        """Return how long a try takes that takes so long where what is refused stops everything."""
+        return min(seconds, QUICK_S) if self.is_smooth else seconds
 
     def is_carried_by(self, claim: Claim) -> bool:
         """Return whether a request may carry a step: reads, and others only where no reads count."""
@@ -155,9 +163,7 @@ class Limit:
             return 1.2 * self.window + 4 / self.low
         # At a step above its rate a bucket is not empty at once; a window is full after its length.
         full_s = 4.0 + min(self.window, 4.0) if self.is_bucket else 1.2 * self.window
-        if self.is_smooth:
-            full_s = min(full_s, 8.0)
-        return full_s + 2 / (self.low * (step - 1))
+        return self.tried_within_s(full_s) + 2 / (self.low * (step - 1))
 
     def step_up(self, now: float) -> None:
         """Begin to try the next rate."""
