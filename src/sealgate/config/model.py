@@ -264,6 +264,10 @@ class Limits(_Table):
         description='Published limits, such as ["1200/60s"]; others are learned.',
         examples=[["1200/60s"]],
     )
+    headers: bool = Field(
+        default=True,
+        description="false: what replies say of the limit in RateLimit and similar fields is ignored.",
+    )
     replay_429: Literal["all", "reads", "none"] = Field(
         default="all", description="What is sent again after a 429."
     )

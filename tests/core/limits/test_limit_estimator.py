@@ -316,6 +316,40 @@ def test_counts_of_different_names_are_each_kept_to() -> None:
     assert estimator.spent_s(4.0) == 6.0
 
 
+def busy(count: int, cost: int = 1, *, unanswered: int = 0) -> LimitEstimator:
+    """Return what heard within a second of so many requests, of which all but the last were accepted."""
+    estimator = LimitEstimator()
+    claims = [Claim(str(number), "a", Lane.READ, 1e9, cost, is_read=True) for number in range(count)]
+    for number, claim in enumerate(claims):
+        estimator.took(claim, number / count, is_paced=False)
+    for number, claim in enumerate(claims[: count - unanswered]):
+        estimator.accepted(claim, number / count, 1.0, is_scout=False)
+    return estimator
+
+
+OF_A_PATH = (Quota(10, 60.0, name="a"), Quota(math.inf, left=0.0, reset_s=50.0, name="a"))
+
+
+def test_a_stated_limit_that_busy_requests_went_far_beyond_does_not_hold_the_key() -> None:
+    estimator = busy(31)
+    estimator.stated(OF_A_PATH, 1.0)
+    assert (estimator.limits, estimator.spent_s(1.0)) == ([], 0.0)
+    estimator.stated(OF_A_PATH, 600.0)  # and not after a quiet time either
+    assert (estimator.limits, estimator.spent_s(600.0)) == ([], 0.0)
+
+
+def test_another_limit_stated_beside_it_holds() -> None:
+    estimator = busy(31)
+    estimator.stated((*OF_A_PATH, Quota(100, 60.0, name="b")), 1.0)
+    assert [limit.n for limit in estimator.limits] == [100]
+
+
+@pytest.mark.parametrize("estimator", [busy(30), busy(60, unanswered=31), busy(4, 10, unanswered=2)])
+def test_a_stated_limit_that_a_burst_at_a_boundary_explains_holds(estimator: LimitEstimator) -> None:
+    estimator.stated(OF_A_PATH, 1.0)
+    assert [limit.n for limit in estimator.limits] == [10]
+
+
 def test_limits_that_are_handed_over_are_kept_to() -> None:
     estimator = LimitEstimator()
     estimator.believe([Limit(2, 10.0, 0.2, 0.2)], at_a_time=3)

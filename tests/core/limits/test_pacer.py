@@ -545,6 +545,34 @@ def test_where_no_limit_is_published_any_more_what_was_learned_holds() -> None:
     assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(7.0, 60.0)]
 
 
+STATED = LimitReply(
+    Fate.ACCEPTED, quotas=(Quota(3, 60.0, name="a"), Quota(math.inf, left=0.0, reset_s=50.0, name="a"))
+)
+
+
+def test_limits_that_header_fields_state_are_ignored_where_the_configuration_says_so() -> None:
+    desk = Desk(Quota(20, 1))
+    desk.pacer.adopt(PacerSettings(1000, (Quota(20, 1),), headers=False))
+    desk.answer(0.0, desk.send(0.0), STATED)
+    assert len(desk.send(1.0, 15)) == 15
+
+
+def test_retry_after_counts_whether_or_not_header_fields_are_ignored() -> None:
+    desk = Desk()
+    desk.pacer.adopt(PacerSettings(headers=False))
+    desk.paused(2.0)
+    assert desk.pacer.is_paused(1.9)
+
+
+def test_stated_limits_hold_nobody_any_more_once_a_reload_ignores_them() -> None:
+    desk = Desk()
+    desk.answer(0.0, desk.send(0.0), STATED)
+    waiting = desk.enter(1.0, 15)
+    assert desk.go(1.0) == []
+    desk.pacer.adopt(PacerSettings(headers=False))
+    assert desk.go(1.0) == waiting
+
+
 class Serial(Desk):
     """A pacer where all claims are of one serial, unless they say otherwise."""
 

@@ -24,6 +24,7 @@ FULL = 0.8  # of a limit that is believed: refused with less, it was another
 LONGEST_REST_S = 600.0  # between two steps that were refused: as long as a change may stay unnoticed
 STILL = 0.02  # of the time, for which a search may stand still
 MOST_STATED = 8  # windows that header fields may publish
+REFUTED = 3.0  # times a stated limit: no window or bucket admits more than twice its number in one window
 LIES = 2  # stated waits that contradict others, after which they are obeyed and not learned from
 
 _AGAIN_S = 10.0  # the time in which exchanges count refusals towards a ban
@@ -68,6 +69,7 @@ class LimitEstimator:
         self._resumed_at = -math.inf  # when the last event was over
         self._close: deque[float] = deque(maxlen=_MANY)
         self._counts: dict[str, _Count] = {}
+        self._refuted: deque[str] = deque(maxlen=MOST_STATED)  # names of stated limits that are not the key's
 
     def believe(self, limits: Sequence[Limit], at_a_time: int | None = None) -> None:
         """Go by these limits from now on, as restored from memory or handed over."""
@@ -86,7 +88,15 @@ class LimitEstimator:
         self.limits = [*self._known] or [limit for limit in self.limits if limit.most == math.inf]
 
     def stated(self, quotas: tuple[Quota, ...], now: float) -> None:
-        """Take in what the header fields of a reply say: it overrides what was inferred."""
+        """Take in what the header fields of a reply say: it overrides what was inferred.
+
+        A limit of which the exchange itself accepted several times as much is not the key's: it is of a path,
+        say. That and what is left of it are ignored from then on.
+        """
+        for quota in quotas:
+            if quota.name not in self._refuted and self._is_refuted(quota, now):
+                self._refuted.append(quota.name)
+        quotas = tuple(quota for quota in quotas if quota.name not in self._refuted)
         for quota in quotas:
             if quota.window_s < math.inf:
                 self._take_published(quota)
@@ -97,6 +107,16 @@ class LimitEstimator:
                 # Of what is in flight nobody knows whether this reply counts it: it does not.
                 counts[quota.name] = _Count(quota.left - len(self._in_flight), now + quota.reset_s)
         self._counts = dict(sorted(counts.items(), key=lambda item: item[1].left)[:MOST_STATED])
+
+    def forget_counts(self) -> None:
+        """Forget what replies said is left."""
+        self._counts = {}
+
+    def _is_refuted(self, quota: Quota, now: float) -> bool:
+        """Return whether clearly more was accepted in its window than a stated limit grants."""
+        since = next((at for at, _ in self._in_flight.values()), math.inf)  # from then on nobody knows
+        accepted = self.log.all.count(now - quota.window_s, math.nextafter(since, -math.inf))
+        return accepted > REFUTED * quota.n
 
     def _take_published(self, quota: Quota) -> None:
         if any((one.most, one.window) == (quota.n / quota.window_s, quota.window_s) for one in self.limits):

@@ -32,10 +32,11 @@ _SCOUT_S = 2.0  # a scout that takes longer is not waited for: the next one goes
 
 @dataclass(frozen=True, slots=True)
 class PacerSettings:
-    """How many may wait, and the limits that are published."""
+    """How many may wait, the limits that are published, and whether header fields may state others."""
 
     queue: int = 1000
     known: tuple[Quota, ...] = ()
+    headers: bool = True
 
 
 class Pacer:
@@ -56,8 +57,10 @@ class Pacer:
 
     def adopt(self, settings: PacerSettings) -> None:
         """Go by other settings from now on; a pause, who waits and what was sent stay."""
-        if settings.known != self.settings.known:
+        if (settings.known, settings.headers) != (self.settings.known, self.settings.headers):
             self._estimator.publish(settings.known)
+        if not settings.headers:
+            self._estimator.forget_counts()
         self.settings = settings
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
@@ -172,7 +175,7 @@ class Pacer:
             self._refused(claim, sent_at, now, reply, is_scout=is_scout)
         else:
             self._estimator.lost(claim)
-        if reply.quotas:
+        if reply.quotas and self.settings.headers:
             self._estimator.stated(reply.quotas, now)
 
     def settle(self, claim: Claim, now: float, reply: LimitReply) -> float:

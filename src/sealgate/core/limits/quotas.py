@@ -46,7 +46,7 @@ def parse_quota_fields(fields: Mapping[str, str], server_now: float) -> tuple[Qu
     # A policy may count bytes, or what is under way at a time: that is no number of requests.
     others = {name for name, item, _ in policies if (unit := _UNIT.search(item)) and unit[1] != "requests"}
     quotas = [
-        Quota(float(one["q"]), float(one["w"]))
+        Quota(float(one["q"]), float(one["w"]), name=name)
         for name, _, one in policies
         if one.get("q") and 0 < one.get("w", 0) <= _LONGEST_S and name not in others
     ]

@@ -35,7 +35,7 @@ from sealgate.gateway.upstream.answer import Answer
 
 _FREE = {
     "listen": frozenset({"hosts", "max_body", "body_timeout", "drain"}),
-    "limits": frozenset({"known", "replay_429", "max_wait", "queue"}),
+    "limits": frozenset({"known", "headers", "replay_429", "max_wait", "queue"}),
 }
 _FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
 _SAME = Target("/", "/", None)  # what old and new key sign to be compared

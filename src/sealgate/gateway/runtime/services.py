@@ -120,7 +120,7 @@ def _open_scheduler(
 
 def pacing_of(config: Config) -> PacerSettings:
     """Return what a key's scheduler goes by."""
-    return PacerSettings(config.limits.queue, config.limits.known)
+    return PacerSettings(config.limits.queue, config.limits.known, config.limits.headers)
 
 
 def _upstream(destination: Destination, old: Generation | None) -> Upstream:
