@@ -240,6 +240,13 @@ def test_a_head_is_judged_by_its_status_but_an_order_that_goes_as_one_is_not() -
     assert judge(200, b"", is_order=True, is_head=True).means is Means.UNKNOWN
 
 
+@pytest.mark.parametrize("status", [204, 304])
+def test_a_read_without_a_body_is_done_where_bodies_say_so_but_an_order_is_not(status: int) -> None:
+    judge = judge_of(STATED).judge
+    assert judge(status, b"").means is Means.DONE
+    assert judge(status, b"", is_order=True).means is Means.UNKNOWN
+
+
 def test_a_success_that_no_rule_looks_into_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(*_: object, **__: object) -> None:
         raise AssertionError

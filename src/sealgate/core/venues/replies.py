@@ -19,7 +19,7 @@ MULTIPLE_CHOICES = 300
 BAD_REQUEST = 400
 TOO_MANY_REQUESTS = 429
 INTERNAL_SERVER_ERROR = 500
-
+BODILESS = frozenset({204, 304})  # whose head is the whole reply
 
 # Bytes: what an error may take. A reply that says "done" by its status is looked into only where it is as
 # short as errors are, since what is longer is data.
@@ -264,7 +264,8 @@ class Judge:
 
         What is longer than errors are is judged by its status: a read's is data. That of an order is looked
         into as far as any error is long; where its words then cannot be read, it may have executed.
-        `is_head`: it answers a HEAD, so it has no body that could say more than its status.
+        `is_head`: it answers a HEAD, so that it has no body, as some statuses never do. A read's status is
+        then all that is said.
         """
         rules = self._rules_for(status)
         if not rules and status < BAD_REQUEST:
@@ -276,8 +277,8 @@ class Judge:
                 if rule.means is not _MEANS_DONE and self._names_order(reader):
                     return self._worded(_UNKNOWN, _NOTHING, reader)
                 return self._worded(rule.verdict, _found(rule, text), reader)
-        says_more = is_order or not is_head
-        if OK <= status < BAD_REQUEST and says_more and self._is_unsaid(reader, is_order=is_order):
+        says_all = not is_order and (is_head or status in BODILESS)
+        if OK <= status < BAD_REQUEST and not says_all and self._is_unsaid(reader, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reader)
         return self._worded(by_status(status), _NOTHING, reader)
 

@@ -13,11 +13,11 @@ from http import HTTPStatus
 from sealgate.core.headers import content_length, header_lines
 from sealgate.core.outcome import BotReply
 from sealgate.core.routes import METHODS
+from sealgate.core.venues.replies import BODILESS
 from sealgate.errors import Refusal
 from sealgate.gateway.http.server import Incoming, ServerConnection
 from sealgate.gateway.upstream.answer import Answer, BrokenReplyError, Remainder
 
-_BODILESS = frozenset({204, 304})
 _HTTP_11 = (1, 1)
 _PATIENCE_S = 0.5  # with a bot that does not read, while others wait
 _LONGEST_S = 10**9  # of a Retry-After that is written
@@ -187,7 +187,7 @@ def _framed(chunk: bytes, framing: _Framing) -> bytes:
 
 def _framing(request: Incoming, reply: Reply) -> tuple[_Framing, bytes]:
     """Return how the body ends and the header line that says so."""
-    if request.head.method == "HEAD" or reply.status in _BODILESS:
+    if request.head.method == "HEAD" or reply.status in BODILESS:
         has_length = reply.length is not None and reply.status != HTTPStatus.NO_CONTENT
         return _NO_BODY, content_length(int(reply.length or b"0")) if has_length else b""
     if reply.remainder is None:
