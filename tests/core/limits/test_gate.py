@@ -62,11 +62,11 @@ def test_the_burst_that_began_a_pause_says_nothing_new() -> None:
 
 
 def test_at_the_end_of_a_pause_a_refusal_begins_another() -> None:
-    assert Gate(10.0, 1.0).refused(10.0, None, 0.0, is_scout=False) == Gate(10.25, 0.5)
+    assert Gate(10.0, 1.0).refused(10.0, None, 0.0, is_scout=False) == Gate(10.25, 0.5, in_a_row=1)
 
 
 def test_what_is_stated_is_spread_by_five_milliseconds() -> None:
-    assert Gate().refused(0.0, 1.0, 0.5, is_scout=False) == Gate(1.0025, 1.0)
+    assert Gate().refused(0.0, 1.0, 0.5, is_scout=False) == Gate(1.0025, 1.0, is_stated=True, in_a_row=1)
 
 
 @pytest.mark.parametrize(("until", "expected"), [(7.0, Gate(7.0, 1.0)), (3.0, Gate(5.0, 1.0))])

@@ -237,6 +237,37 @@ def test_a_bot_that_leaves_leaves_no_trace() -> None:
     assert len(desk.send(0.0)) == 1
 
 
+def test_a_pause_that_the_exchange_stated_is_called_its_own() -> None:
+    desk = Desk().paused(5.0)
+    assert desk.refused(1.0, 2.0).detail == "The exchange paused this key for longer than this deadline."
+    desk.pacer.hold(4.0)  # another gateway was told so, too
+    assert "The exchange paused" in desk.refused(1.0, 2.0).detail
+
+
+def test_a_pause_that_the_gateway_chose_is_not_laid_at_the_door_of_the_exchange() -> None:
+    desk = Desk().paused(None)
+    once = desk.refused(0.1, 0.2)
+    assert once.detail == "The exchange refused this key; the gateway pauses it beyond this deadline."
+    for now in (1.0, 3.0, 7.0):  # it states a second each time, and refuses whoever comes then
+        desk.paused(1.0, now)
+    again = desk.refused(7.0, 9.0)
+    assert "4 times in a row; the gateway pauses" in again.detail
+    assert again.retry_after_s == pytest.approx(4.0, abs=0.01)
+    desk.answer(12.0, desk.send(12.0))
+    desk.paused(None, 12.5)
+    assert desk.refused(12.6, 12.7).detail == once.detail
+
+
+def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end() -> None:
+    desk = Desk()
+    first, second = desk.send(0.0, 2)
+    desk.answer(0.1, [first], limited(5.0))
+    desk.answer(0.2, [second], limited(1.0))
+    assert "The exchange paused" in desk.refused(1.0, 2.0).detail
+    desk.pacer.hold(9.0)
+    assert desk.refused(1.0, 2.0).detail == "This key is paused for longer than this deadline."
+
+
 def test_what_was_let_go_before_a_pause_can_see_it() -> None:
     desk = Desk()
     early, late = desk.send(0.0, 2)

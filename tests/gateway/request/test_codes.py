@@ -131,7 +131,7 @@ async def test_a_ban_pauses_until_its_end_and_is_told_in_the_words_of_the_exchan
         upstream.answers.append(say(code("1", msg=words)))
         answer = await station.ask(ORDER)
         assert met(answer) == (429, "refused", "rate_limited", "1")
-        assert f'It says: "{words}".' in json.loads(answer.body)["detail"]
+        assert f'The exchange says: "{words}".' in json.loads(answer.body)["detail"]
         assert 3_500 < int(answer.text("Retry-After") or 0) <= 3_601
         again = await station.ask(READ)
         assert met(again) == (429, "not_sent", "rate_limited", "0")

@@ -17,10 +17,16 @@ _SPREAD_S = 0.005  # added at random to what is stated, so that several gateways
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Nothing is sent before `until`; the last pause took `length_s`. Immutable: `refused` gives the next."""
+    """Nothing is sent before `until`; the last pause took `length_s`. Immutable: `refused` gives the next.
+
+    `is_stated`: the exchange itself stated that end. `in_a_row` pauses followed one another with nothing
+    accepted between them; 0 where another gateway sets the end, and who chose it is not known.
+    """
 
     until: float = -math.inf
     length_s: float = 0.0
+    is_stated: bool = False
+    in_a_row: int = 0
 
     def left_s(self, now: float) -> float:
         """Return the seconds until requests may go again, 0 when they may."""
@@ -30,6 +36,8 @@ class Gate:
         """Return the gate after a 429 at `now` that stated a usable wait or none; `chance` is in [0, 1)."""
         if stated_s is None and now < self.until and not is_scout:
             return self  # of the burst that began this pause: it says nothing new
+        before = self.in_a_row if is_scout or now < self.until else 0
+        in_a_row = before + 1 if is_scout else max(before, 1)
         least_s = min(max(_LEAST_DOUBLED_S, 2 * self.length_s), LONGEST_BACKOFF_S) if is_scout else 0.0
         if stated_s is None:
             length_s = max(FIRST_S, least_s)
@@ -37,11 +45,13 @@ class Gate:
         else:
             length_s = max(stated_s, least_s)
             wait_s = length_s + chance * _SPREAD_S
-        return Gate(max(self.until, now + wait_s), length_s)
+        if now + wait_s < self.until:
+            return replace(self, length_s=length_s, in_a_row=in_a_row)
+        return Gate(now + wait_s, length_s, length_s == stated_s, in_a_row)
 
     def held(self, until: float) -> "Gate":
         """Return the gate that stays closed until then at the least: another gateway was told so."""
-        return replace(self, until=max(self.until, until))
+        return self if until <= self.until else Gate(until, self.length_s)
 
 
 def usable(stated_s: float | None) -> float | None:

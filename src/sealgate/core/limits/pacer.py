@@ -77,7 +77,7 @@ class Pacer:
         """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
         pause_s = self._gate.left_s(now)
         if self._gate.until > claim.give_up_at and pause_s:
-            return _paused(claim, pause_s, self._ban)
+            return self._paused_for(claim, pause_s)
         spent_s = self._estimator.spent_s(now)
         if spent_s and now + spent_s > claim.give_up_at:
             return _spent(claim, spent_s)
@@ -139,7 +139,7 @@ class Pacer:
         refused = [_late(claim) for claim in self._queue.ended(now)]
         pause_s = self._gate.left_s(now)
         if pause_s:
-            refused += [_paused(claim, pause_s, self._ban) for claim in self._queue.ended(self._gate.until)]
+            refused += [self._paused_for(claim, pause_s) for claim in self._queue.ended(self._gate.until)]
         spent_s = self._estimator.spent_s(now)
         if spent_s:
             refused += [_spent(claim, spent_s) for claim in self._queue.ended(now + spent_s)]
@@ -333,6 +333,19 @@ class Pacer:
             self._scout, self._scout_until = "", -math.inf
         return is_scout
 
+    def _paused_for(self, claim: Claim, pause_s: float) -> Refused:
+        """Refuse what cannot wait for the end of a pause; say who chose its length."""
+        gate = self._gate
+        if gate.is_stated:
+            detail = "The exchange paused this key for longer than this deadline."
+        elif not gate.in_a_row:
+            detail = "This key is paused for longer than this deadline."
+        else:
+            times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
+            detail = f"The exchange refused this key{times}; the gateway pauses it beyond this deadline."
+        detail += f' The exchange says: "{self._ban}".' if self._ban else ""
+        return Refused(claim, "rate_limited", detail, pause_s)
+
     def _refused(
         self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
     ) -> None:
@@ -341,12 +354,6 @@ class Pacer:
         self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
         self._estimator.refused(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)
         self._paced.add(self._class(claim))
-
-
-def _paused(claim: Claim, pause_s: float, ban: str) -> Refused:
-    detail = "The exchange paused this key for longer than this deadline"
-    detail += f'. It says: "{ban}".' if ban else "."
-    return Refused(claim, "rate_limited", detail, pause_s)
 
 
 def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Refused:
