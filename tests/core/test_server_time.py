@@ -306,7 +306,7 @@ TYPE = (b"Content-Type", b"application/json")
         pytest.param(
             200,
             [(b"RateLimit-Policy", b'"default";q=100;w=10')],
-            LimitReply(Fate.ACCEPTED, quotas=(Quota(100.0, 10.0),)),
+            LimitReply(Fate.ACCEPTED, quotas=(Quota(100.0, 10.0, name='"default"'),)),
             id="a stated quota",
         ),
     ],
