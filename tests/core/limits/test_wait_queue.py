@@ -268,3 +268,52 @@ def test_use_without_contention_is_no_debt() -> None:
         for bot in ("late", "early"):
             line.add(claim(f"{bot} later {number}", bot=bot))
     assert 40 <= [one.bot for one in served(line, 100)].count("early") <= 60
+
+
+@pytest.mark.parametrize(
+    ("dash", "grid", "maker", "expected"),
+    [
+        pytest.param(0.1, 1.0, 1.0, 60, id="equal"),
+        pytest.param(1.0, 2.0, 4.0, 40, id="half of the other's"),
+        pytest.param(1.0, 1.0, 9.0, 12, id="little"),
+    ],
+)
+def test_a_bot_with_one_order_at_a_time_gets_its_share_whatever_others_read(
+    dash: float, grid: float, maker: float, expected: int
+) -> None:
+    """A dashboard's reads have their tenth whatever its weight: they move nobody's place among the orders."""
+    line = WaitQueue()
+    waiting = {"dash": (READ, dash), "grid": (ORDER, grid)}
+    for index in range(300):
+        line.add(claim(f"m{index}", bot="maker", weight=maker))
+    orders = []
+    back: list[str] = ["dash", "grid"]
+    for number in range(135):
+        for bot in back:
+            lane, weight = waiting[bot]
+            line.add(claim(f"{bot}{number}", lane, bot, weight=weight))
+        head = served(line, 1)[0]
+        back = [head.bot] if head.bot in waiting else []
+        if head.lane is ORDER:
+            orders.append(head.bot)
+    assert orders.count("grid") == pytest.approx(expected, abs=2)
+
+
+def test_a_bots_reads_hold_back_none_of_its_orders() -> None:
+    line = WaitQueue()
+    for number in range(300):
+        line.add(claim(f"o{number}", bot="maker", weight=20.0))
+        line.add(claim(f"r{number}", READ, "grid"))
+    served(line, 200)
+    line.add(claim("order", bot="grid"))
+    assert "order" in [one.id for one in served(line, 3)]
+
+
+def test_one_that_comes_back_to_read_is_not_behind_a_reader_for_what_others_ordered() -> None:
+    line = WaitQueue()
+    for number in range(300):
+        line.add(claim(f"r{number}", READ, "dash"))
+        line.add(claim(f"o{number}", bot="maker"))
+    served(line, 200)
+    line.add(claim("read", READ, "grid"))
+    assert "read" in [one.id for one in served(line, 25)]

@@ -8,17 +8,30 @@ up too early and is put right then.
 import heapq
 import math
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from itertools import takewhile
 
 from sealgate.core.limits.claims import Claim
 from sealgate.core.routes import Lane
 
 
-class LaneQueues:
-    """Claims by bot; `tags` are those of the line, by bot."""
+class Tags:
+    """What each bot was served, divided by its weight; `served` is the highest that was reached in turn."""
 
-    def __init__(self, tags: Mapping[str, float]) -> None:
+    def __init__(self) -> None:
+        self.of: defaultdict[str, float] = defaultdict(float)
+        self.served = 0.0
+
+    def charge(self, claim: Claim) -> None:
+        """Count a claim that goes; `served` is the virtual time: who was alone owes nothing to later ones."""
+        self.served = max(self.served, self.of[claim.bot])
+        self.of[claim.bot] += claim.cost / claim.weight
+
+
+class LaneQueues:
+    """Claims by bot; the bots go by their tags, which lanes may have in common."""
+
+    def __init__(self, tags: Tags) -> None:
         self._tags = tags
         self._queues: dict[str, OrderedDict[str, Claim]] = {}
         self._costs: defaultdict[str, float] = defaultdict(float)
@@ -35,16 +48,28 @@ class LaneQueues:
         """Take in a claim: behind its bot's others, or before them when it was refused once."""
         queue = self._queues.get(claim.bot)
         if queue is None:
+            tag = self._tags.of[claim.bot] = self.tag_of(claim.bot)
             queue = self._queues[claim.bot] = OrderedDict()
             if claim.bot not in self._heaped:
                 self._heaped.add(claim.bot)
-                heapq.heappush(self._heap, (self._tags[claim.bot], claim.bot))
+                heapq.heappush(self._heap, (tag, claim.bot))
         queue[claim.id] = claim
         if claim.is_again:
             queue.move_to_end(claim.id, last=False)
         self._costs[claim.bot] += self._cost_of_one_more(claim.bot, claim, 1)
         self.cost += self._cost_of_one_more(None, claim, 1)
         self._serials[claim.bot][claim.serial] += 1
+
+    def tag_of(self, bot: str) -> float:
+        """Return a bot's tag; one that comes back saved up nothing, and is not behind those that wait here.
+
+        The highest tag may be of a lane that had its tenth before its turn, which is no one else's debt.
+        """
+        tag = self._tags.of[bot]
+        if bot in self._queues:
+            return tag
+        served = self._tags.served
+        return max(tag, min(served, self._tags.of[self._first().bot]) if self._queues else served)
 
     def head(self, busy: Collection[str] = ()) -> Claim:
         """Return the first claim of the bot with the lowest tag; somebody must wait.
@@ -56,7 +81,7 @@ class LaneQueues:
 
     def _free(self, busy: Collection[str]) -> Iterator[Claim]:
         """Yield the claims of serials that are not busy, in order."""
-        for bot in sorted(self._queues, key=lambda bot: (self._tags[bot], bot)):
+        for bot in sorted(self._queues, key=lambda bot: (self._tags.of[bot], bot)):
             if not all(serial in busy for serial in self._serials[bot]):
                 yield from (claim for claim in self._queues[bot].values() if claim.serial not in busy)
 
@@ -66,8 +91,8 @@ class LaneQueues:
             if bot not in self._queues:
                 heapq.heappop(self._heap)
                 self._heaped.remove(bot)
-            elif tag != self._tags[bot]:
-                heapq.heapreplace(self._heap, (self._tags[bot], bot))
+            elif tag != self._tags.of[bot]:
+                heapq.heapreplace(self._heap, (self._tags.of[bot], bot))
             else:
                 return next(iter(self._queues[bot].values()))
 
@@ -112,7 +137,7 @@ class LaneQueues:
         for bot, queue in self._queues.items():
             if bot == claim.bot:
                 continue
-            first, owns = next(iter(queue.values())), self._tags[bot]
+            first, owns = next(iter(queue.values())), self._tags.of[bot]
             if orders:
                 owns += orders.cost_of(bot) / first.weight
             if costs_share:

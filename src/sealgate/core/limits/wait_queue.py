@@ -3,7 +3,9 @@
 Fairness: each bot has a tag that grows by cost / weight whenever it is served, and the lowest tag goes first
 (start-time fair queueing, Goyal, Vin and Cheng 1996). A bot that comes back takes the tag that is served now,
 if its own is lower: it goes at once, but saves up nothing. What a bot does not ask for, the others borrow.
-Cancels cost no share.
+Cancels cost no share. Orders count towards a bot's share of reads, but not the other way round: reads have
+a tenth whatever their bots' tags are, so a reader of low weight would fall behind with its orders, and take
+with it whoever comes back.
 
 Claims that are alike keep a place each, so that all go when the earliest of them does, which alone pays.
 
@@ -20,7 +22,7 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
 
 from sealgate.core.limits.claims import Claim
-from sealgate.core.limits.lane_queues import LaneQueues
+from sealgate.core.limits.lane_queues import LaneQueues, Tags
 from sealgate.core.routes import Lane
 
 RANKS = (Lane.CANCEL, Lane.ORDER, Lane.READ)
@@ -33,18 +35,16 @@ class WaitQueue:
     """Claims in the order in which they will go."""
 
     def __init__(self) -> None:
-        self._tags: dict[str, float] = {}
-        self._lanes = {lane: LaneQueues(self._tags) for lane in RANKS}
+        self._orders, self._all = Tags(), Tags()
+        self._lanes = {lane: LaneQueues(self._all if lane is Lane.READ else self._orders) for lane in RANKS}
         self._above = {lane: [self._lanes[one] for one in RANKS[: RANKS.index(lane)]] for lane in RANKS}
         self._owed = dict.fromkeys(RANKS, 0.0)
         # What went of late: when, rank and cost. Twice as many as a lane with a tenth has one of.
         self._gone: deque[tuple[float, int, float]] = deque(maxlen=round(2 / _OWED))
-        self._served_tag = 0.0
         self._ends: list[tuple[float, int, Claim]] = []
         self._entered = 0
         self._standing: dict[str, Claim] = {}
         self._alike: dict[object, dict[str, Claim]] = {}
-        self._claims_of: Counter[str] = Counter()
 
     def __len__(self) -> int:
         return len(self._standing)
@@ -54,19 +54,12 @@ class WaitQueue:
 
     def add(self, claim: Claim) -> None:
         """Stand in line: at the end of the bot's claims, or before them when it was refused once."""
-        self._tags[claim.bot] = self._tag_of(claim.bot)
-        self._claims_of[claim.bot] += 1
         self._lanes[claim.lane].add(claim)
         self._standing[claim.id] = claim
         if claim.alike is not None:
             self._alike.setdefault(claim.alike, {})[claim.id] = claim
         self._entered += 1
         heapq.heappush(self._ends, (claim.give_up_at, self._entered, claim))
-
-    def _tag_of(self, bot: str) -> float:
-        """Return a bot's tag; one that comes back saved up nothing."""
-        tag = self._tags.get(bot, 0.0)
-        return tag if bot in self._claims_of else max(tag, self._served_tag)
 
     def claims(self) -> tuple[Claim, ...]:
         """Return all who stand in line, by the time that they entered."""
@@ -91,9 +84,9 @@ class WaitQueue:
                 earned = part * claim.cost
                 self._owed[lane] = min(self._owed[lane] + earned, max(1.0, earned))
         if claim.lane is not Lane.CANCEL:
-            # The virtual time of start-time fair queueing: who was busy alone owes nothing to later ones.
-            self._served_tag = max(self._served_tag, self._tags[claim.bot])
-            self._tags[claim.bot] += claim.cost / claim.weight
+            self._all.charge(claim)
+        if claim.lane is Lane.ORDER:
+            self._orders.charge(claim)
 
     def remove(self, claim: Claim) -> None:
         """Take out a claim that stands in line."""
@@ -104,9 +97,6 @@ class WaitQueue:
             del alike[standing.id]
             if not alike:
                 del self._alike[standing.alike]
-        self._claims_of[claim.bot] -= 1
-        if not self._claims_of[claim.bot]:
-            del self._claims_of[claim.bot]
 
     def take_alike(self, claim: Claim) -> list[Claim]:
         """Take out and return those that are like a claim that goes."""
@@ -145,7 +135,8 @@ class WaitQueue:
         this one may hold one dear request more than that.
         """
         orders = self._lanes[Lane.ORDER] if claim.lane is Lane.READ else None
-        own = self._lanes[claim.lane].cost_before(claim, self._tag_of(claim.bot), orders)
+        lane = self._lanes[claim.lane]
+        own = lane.cost_before(claim, lane.tag_of(claim.bot), orders)
         if is_apart:
             return own
         ahead = own + sum(above.cost for above in self._above[claim.lane])
