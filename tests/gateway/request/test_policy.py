@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
 from types import MappingProxyType
@@ -187,6 +189,17 @@ async def test_a_restart_with_a_journal_and_a_reload_forget_nothing(
         await station.gateway.reloader.reload("the test")
         assert "3 of 3 orders" in why(await station.ask(order()))
         assert rules(station) == {"max_orders_per_day": 2}
+
+
+async def test_orders_of_before_a_days_downtime_count_no_more(upstream: Upstream, tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    async with running(upstream, file, max_orders_per_day=1) as station:
+        assert (await station.ask(order())).status == 200
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE orders SET sent_ms = sent_ms - 86500000, settled_ms = settled_ms - 86500000")
+    async with running(upstream, file, max_orders_per_day=1) as station:
+        assert (await station.ask(order())).status == 200
+        assert "1 of 1 orders" in why(await station.ask(order()))
 
 
 async def test_a_market_order_is_measured_by_the_last_price_that_the_exchange_said(

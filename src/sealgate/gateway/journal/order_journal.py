@@ -115,9 +115,11 @@ class OrderJournal:
             return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, self._wall_ms()))
 
     def _read_passed(self, database: sqlite3.Connection) -> dict[str, list[Passed]]:
-        """Read them as of the end of their second, so that they count too long rather than too short."""
-        now = self._system.now()
-        wall = self._ages.judged_at(self._system.wall(), now)
+        """Read them as of the end of their second, so that they count too long rather than too short.
+
+        Time for which no gateway ran counts: a limit per day must not hold back the orders of the next one.
+        """
+        now, wall = self._system.now(), self._system.wall()
         found: dict[str, list[Passed]] = {}
         for bot, at_s, count in orders.passed(database):
             found.setdefault(bot, []).append(Passed(now - max(0.0, wall - at_s - 1), count))
