@@ -37,16 +37,15 @@ ORDER = Order(
 )
 UNKNOWN = Ending(Conclusion.UNKNOWN, ORDER.fence_ms)
 TABLE = """\
-                        order                  sent          fence
-request id  bot   key   Idempotency-Key        (here, UTC)   (exchange)    times
+            bot   order                        sent          fence
+request id  key   Idempotency-Key              (here, UTC)   (exchange)    times
 ────────────────────────────────────────────────────────────────────────────────
-mine        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
-                        buy 0.0010 BTC at      14:13:20.012  14:13:25.100
-                        65000.0
-                        3f2c7a52-4f3d-4a52-9a
-                        7d-0123456789ab
-a1-2        grid  main  POST /v1/trade/order   2026-09-21    2026-09-21    2
-                        -                      14:13:20.013  14:13:25.100
+mine        grid  POST /v1/trade/order         2026-09-21    2026-09-21    2
+            main  buy 0.0010 BTC at 65000.0    14:13:20.012  14:13:25.100
+                  3f2c7a52-4f3d-4a52-9a7d-012
+                  3456789ab
+a1-2        grid  POST /v1/trade/order         2026-09-21    2026-09-21    2
+            main  -                            14:13:20.013  14:13:25.100
 """
 IDEMPOTENT = ORDER._replace(idempotency_key="3f2c7a52-4f3d-4a52-9a7d-0123456789ab")
 
@@ -88,7 +87,7 @@ def test_orders_in_doubt_are_a_table(file: Path) -> None:
 def test_or_json(file: Path) -> None:
     write(file, sent_row(ORDER))
     (order,) = json.loads(run(file, "--json").stdout)["orders"]
-    terms = {"symbol": "BTC", "side": "buy", "size": "0.0010", "price": "65000.0"}
+    terms = {"symbol": "BTC", "side": "buy", "size": "0.0010", "price": "65000.0", "client_id": None}
     given = ORDER._asdict() | terms
     assert order == {name: given[name] for name in order}
     assert terms.keys() < order.keys()

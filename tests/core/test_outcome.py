@@ -105,34 +105,40 @@ def test_the_status_page_can_show_it() -> None:
         (b'{"symbol":"BTC","side":"buy","size":"0.10","price":"65000.0"}', ("BTC", "buy", "0.10", "65000.0")),
         (b'{"symbol":"BTC","size":0.10,"price":65000}', ("BTC", None, "0.10", "65000")),
         (b'{"size":1e400,"price":NaN}', (None, None, "1e400", "NaN")),
-        (b'{"symbol":null,"side":true,"size":{},"price":[1]}', (None,) * 4),
-        (b'{"symbol":"\\u001b[31m","side":"","size":"' + b"1" * 65 + b'"}', (None,) * 4),
-        (b'[{"symbol":"BTC"}]', (None,) * 4),
-        (b"symbol=BTC", (None,) * 4),
-        (b"\xff", (None,) * 4),
-        (b"[" * 100_000, (None,) * 4),
-        (b"", (None,) * 4),
-        (None, (None,) * 4),
+        (b'{"symbol":null,"side":true,"size":{},"price":[1]}', ()),
+        (b'{"symbol":"\\u001b[31m","side":"","size":"' + b"1" * 65 + b'"}', ()),
+        (b'[{"symbol":"BTC"},{"symbol":"BTC"}]', ()),
+        (b'[{"symbol":"BTC"}]', ("BTC",)),
+        (b"pair=XBTUSD&volume=0.1&cl_ord_id=a%20b", ("XBTUSD", None, "0.1", None, "a b")),
+        (
+            b'{"instId":"BTC-USDT","side":"buy","sz":"1","px":"2","clOrdId":"c"}',
+            ("BTC-USDT", "buy", "1", "2", "c"),
+        ),
+        (b"\xff", ()),
+        (b"[" * 100_000, ()),
+        (b"", ()),
+        (None, ()),
     ],
     ids=[
         *("texts", "numbers as they were written", "beyond a float", "other kinds", "cannot be shown"),
-        *("a batch", "a form", "no text", "too deep", "empty", "not kept"),
+        *("a batch", "a batch of one", "a form", "another exchange's names", "no text", "too deep", "empty"),
+        "not kept",
     ],
 )
 def test_the_terms_of_an_order(body: bytes | None, terms: tuple[str | None, ...]) -> None:
     assert read_terms(body) == Terms(*terms)
 
 
-def test_other_pointers_find_them_elsewhere() -> None:
-    pointers = {"symbol": "/args/0/instId", "side": "/args/0/a~1b", "price": "/args/9"}
-    body = b'{"args": [{"instId": "BTC-USDT", "a/b": "sell"}]}'
-    assert read_terms(body, pointers) == Terms("BTC-USDT", "sell")
+def test_the_terms_of_an_order_without_a_body_are_in_its_query() -> None:
+    target = "/api/v3/order?symbol=BTCUSDT&side=BUY&quantity=0.10&price=65000&newClientOrderId=c1"
+    assert read_terms(b"", target) == Terms("BTCUSDT", "BUY", "0.10", "65000", "c1")
 
 
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
         (Terms("BTC", "buy", "0.1", "65000"), "buy 0.1 BTC at 65000"),
+        (Terms("BTC", "buy", client_id="c1"), "buy BTC as c1"),
         (Terms("BTC", "sell", "0.1"), "sell 0.1 BTC"),
         (Terms(), ""),
     ],

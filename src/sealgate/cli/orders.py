@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 _HEADINGS = (
     "request id",
-    "bot",
-    "key",
+    "bot\nkey",
     "order\nIdempotency-Key",
     "sent\n(here, UTC)",
     "fence\n(exchange)",
@@ -39,9 +38,9 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
 
     Look each up at the exchange, then take it off with --settle. "Sent" is by this host's clock. The fence is
     the exchange's time after which it no longer admits the order; until then it may still execute it. Both
-    are in UTC. Side, size, symbol and price are those of the body that was sent. The Idempotency-Key is the
-    bot's own name for the order, which the exchange never sees. Settling an order does
-    not make it usable again: to send the order again, the bot needs a new one.
+    are in UTC. Side, size, symbol, price and, after "as", the client order id are those of the order that was
+    sent. The Idempotency-Key is the bot's own name for the order, which the exchange never sees. Settling an
+    order does not make it usable again: to send the order again, the bot needs a new one.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all exclude each other.")
@@ -114,8 +113,7 @@ def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
     from rich.text import Text
 
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)
-    yield Text(doubt.bot)
-    yield Text(doubt.key)
+    yield Text(f"{doubt.bot}\n{doubt.key}")
     order = filter(None, (f"{doubt.method} {doubt.target}", doubt.terms_words, doubt.idempotency_key or "-"))
     yield Text("\n".join(order))
     yield Text(_time(doubt.sent_ms))

@@ -5,33 +5,58 @@ exchange ends the doubt; nothing here does so by itself.
 """
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
-
-from sealgate.core.venues.document import pick
+from urllib.parse import parse_qsl
 
 _LONGEST = 64  # characters of a term that is shown
-# Where the body of an order has them, as JSON pointers.
-POINTERS = {"symbol": "/symbol", "side": "/side", "size": "/size", "price": "/price"}
+# What exchanges call them, the first that an order has counts.
+_NAMES = {
+    "symbol": (
+        *("symbol", "instId", "instrument_name", "instrument_id", "product_id", "currency_pair"),
+        *("contract", "market", "pair", "instrument"),
+    ),
+    "side": ("side", "direction"),
+    "size": ("size", "sz", "qty", "quantity", "amount", "volume", "vol", "orderQty"),
+    "price": ("price", "px", "limit_price", "limitPrice", "rate"),
+    "client_id": (
+        *("clOrdId", "clOrdID", "orderLinkId", "newClientOrderId", "clientOrderId", "client_order_id"),
+        *("clientOid", "client_oid", "cl_ord_id", "cliOrdId", "userref"),
+    ),
+}
 
 
 class Terms(NamedTuple):
-    """What an order is about, each as it was written; None where its body does not say."""
+    """What an order is about, each as it was written; None where it does not say.
+
+    `client_id` is the bot's own name for it that the exchange knows, too.
+    """
 
     symbol: str | None = None
     side: str | None = None
     size: str | None = None
     price: str | None = None
+    client_id: str | None = None
 
 
-def read_terms(body: bytes | None, pointers: Mapping[str, str] = POINTERS) -> Terms:
-    """Read the terms of an order from its body; numbers keep every digit that was sent."""
+def read_terms(body: bytes | None, target: str = "") -> Terms:
+    """Read the terms of one order from its body, JSON or a form, else from the target's query.
+
+    Numbers keep every digit that was sent. Several orders at once have no terms in common.
+    """
+    order = _fields(body) if body else dict(parse_qsl(target.partition("?")[2]))
+    found = {name: (_text(order.get(one)) for one in names) for name, names in _NAMES.items()}
+    return Terms(**{name: next(filter(None, texts), None) for name, texts in found.items()})
+
+
+def _fields(body: bytes) -> dict[str, object]:
     try:
-        document = json.loads(body or b"", parse_float=str, parse_int=str, parse_constant=str)
+        document = json.loads(body, parse_float=str, parse_int=str, parse_constant=str)
     except (ValueError, RecursionError):
-        return Terms()
-    return Terms(**{name: _text(pick(document, pointer)) for name, pointer in pointers.items()})
+        return dict(parse_qsl(body.decode("ascii", "replace")))
+    if isinstance(document, list) and len(document) == 1:
+        (document,) = document
+    return document if isinstance(document, dict) else {}
 
 
 def _text(value: object) -> str | None:
@@ -47,7 +72,7 @@ class Doubt:
 
     `id` is the gateway's own, `request_id` the one in log and reply, which a bot may have chosen. `sent_ms`
     is by this host's clock; `timestamp_ms`, which was signed, and `fence_ms`, after which it can no longer be
-    admitted, are by the exchange's. The last four are its `Terms`.
+    admitted, are by the exchange's. The last five are its `Terms`.
     """
 
     id: str
@@ -66,12 +91,14 @@ class Doubt:
     side: str | None = None
     size: str | None = None
     price: str | None = None
+    client_id: str | None = None
 
     @property
     def terms_words(self) -> str:
         """The terms as a person says them, "" where none is known."""
         price = f"at {self.price}" if self.price else None
-        return " ".join(filter(None, (self.side, self.size, self.symbol, price)))
+        client_id = f"as {self.client_id}" if self.client_id else None
+        return " ".join(filter(None, (self.side, self.size, self.symbol, price, client_id)))
 
 
 @dataclass(frozen=True, slots=True)

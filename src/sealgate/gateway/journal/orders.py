@@ -199,7 +199,8 @@ def count_in_doubt(database: sqlite3.Connection) -> int:
 def in_doubt(database: sqlite3.Connection, most: int, *, is_left_alone: bool = False) -> tuple[Doubt, ...]:
     """Return the oldest orders in doubt. Where no gateway runs, these are also those that were under way."""
     rows = database.execute(_ALL_DOUBTS if is_left_alone else _DOUBTS, (most,))
-    return tuple(Doubt(*row, **read_terms(sent_body)._asdict()) for sent_body, *row in rows)
+    target_at = _TOLD.index("target")
+    return tuple(Doubt(*row, **read_terms(body, row[target_at])._asdict()) for body, *row in rows)
 
 
 def settle(database: sqlite3.Connection, ids: Iterable[str], wall_ms: int) -> None:
