@@ -320,7 +320,7 @@ REQUEST_JUDGED: dict[str, Judge] = {
         rb"(?i)\n0\r\n(?:[^\r\n]+\r\n)*?(?:%b):" % b"|".join([b"host", *_ONCE]), data
     ),
     "an empty line or a CR in front, which RFC 9112 section 2.2 lets us skip": lambda data, _: re.search(
-        rb"(^|\r\n\r\n|\n)[\r\n]+[A-Z]|\r[A-Z]+ [^\r\n]+ HTTP/", data
+        rb"(^|\r\n\r\n|\n)[\r\n]+[A-Z]|(\r|[^\n]\r\n)[A-Z]+ [^\r\n]+ HTTP/", data
     ),
 }
 REPLY_JUDGED: dict[str, Judge] = {
