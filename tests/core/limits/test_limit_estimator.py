@@ -213,7 +213,7 @@ def test_reads_and_others_that_are_limited_apart_are_believed_apart() -> None:
     assert {limit.weights for limit in bots.estimator.limits} <= {(0.0, 1.0), (1.0, 0.0)}
     assert bots.estimator.counts_apart
     order = Claim("o", "a", Lane.ORDER, 1e9)
-    assert bots.estimator.wait_per_cost_s(order) == pytest.approx(0.2, rel=0.1)
+    assert bots.estimator.wait_per_cost_s(order, bots.now) == pytest.approx(0.2, rel=0.1)
 
 
 def test_what_an_order_costs_beside_a_read_is_found() -> None:
@@ -232,12 +232,29 @@ def test_a_limit_that_doubles_is_climbed() -> None:
     assert bots.share(40.0, 200.0, 260.0) > 0.9
 
 
-def test_orders_alone_carry_no_step_and_raise_no_pace() -> None:
+def test_orders_alone_carry_the_step_so_that_no_wrong_limit_holds_them_for_good() -> None:
     before, after = log_of(20, 1.0), log_of(200, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 5.0 else after)(now, is_read), orders_of_ten=10)
-    bots.run(120.0)
-    [limit] = bots.estimator.limits
-    assert limit.low <= 20.2
+    assert bots.share(200.0, 240.0, 260.0) > 0.5
+
+
+def test_beside_reads_no_order_carries_a_step() -> None:
+    before, after = log_of(20, 1.0), log_of(200, 1.0)
+    bots = Bots(lambda now, is_read: (before if now < 5.0 else after)(now, is_read), orders_of_ten=9)
+    is_later = False
+    while bots.now < 60.0:
+        bots.run(bots.now + 0.3)
+        if bots.estimator.is_probing:
+            read, order = (
+                bots.estimator.ready_at(
+                    Claim("next", "a", lane, 1e9, is_read=lane is Lane.READ), bots.now, is_paced=True
+                )
+                for lane in (Lane.READ, Lane.ORDER)
+            )
+            assert read <= order
+            is_later = is_later or read < order
+    assert is_later
+    assert bots.estimator.limits[0].low > 21
 
 
 def test_a_limit_that_halves_is_believed_after_a_few_refusals() -> None:

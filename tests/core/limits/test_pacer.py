@@ -93,6 +93,30 @@ def test_one_lone_refusal_after_rare_orders_holds_nobody_for_long() -> None:
         desk.answer(second + 2.0, went)
 
 
+@pytest.mark.parametrize("stated_s", [None, 30.0])
+def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(stated_s: float | None) -> None:
+    """Three chance refusals look like a limit as slow as the orders; what they cost must end soon."""
+    desk, now, late = Desk(), 0.0, list[float]()
+    for number in range(1000):
+        now += (number * 7919 % 41) ** 2 / 55  # 0 to 29 s, 10 on average
+        asked_at = now
+        [claim] = desk.enter(now)
+        while not desk.go(now):
+            again_at = desk.pacer.release(now).look_again_at
+            assert again_at is not None
+            now = again_at
+        if now - asked_at > 2.5:
+            late.append(asked_at)
+        if number in {5, 25, 45}:
+            refused_at = now
+            desk.answer(now + 0.05, [claim], limited(stated_s, 1.0))
+        else:
+            desk.answer(now + 0.05, [claim])
+        now += 0.05
+    assert now - refused_at > 8000
+    assert all(at < refused_at + 700 for at in late)
+
+
 def test_a_wait_beyond_any_deadline_names_none() -> None:
     desk = Desk(Quota(1, 86_400))
     desk.answer(0.1, desk.send(0.0))

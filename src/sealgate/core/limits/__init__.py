@@ -23,10 +23,11 @@
    off, a higher one is the limit, and a lower one has the median of the last three believed.
 9. While nobody waits, a request goes at once if it fits into every window; once somebody waits, requests go
    at an even pace, slower where a window is nearly used up; a flood waits before a long window is full, so
-   that no cancel has to wait for its end; and until a limit was refused three times nobody waits for long.
+   that no cancel has to wait for its end; and a limit that was refused less than three times, or not for a
+   while, holds nobody for long, as a 429 costs less than that.
 10. The pace is `low`, which is known to hold; `high` is the most that the events allow.
 11. A step up, to the middle of the two or beyond an exact `low`, is carried by reads (by orders where no read
-    counts), never closer together than its rate says; the pace that went and held becomes `low`.
+    came), never closer together than its rate says; what went and held becomes `low`.
 12. A step needs a budget, which accepted requests fill and refusals empty, the less the further apart the two
     are; beyond what is exact a step waits until the last refusal was a small part of the time.
 13. A pace that held and is refused for a moment is lowered by a small step, doubled each time in a row, after

@@ -178,7 +178,7 @@ class LimitEstimator:
             if is_paced or limit.is_saturated(now):
                 at = max(at, limit.turn_at(cost, tally, now, is_carrier=limit.is_carried_by(claim)))
             if is_paced:
-                at = min(at, max(now, self._last + limit.longest_s))
+                at = min(at, max(now, self._last + limit.longest_s(now)))
         return at
 
     def spent_s(self, now: float) -> float:
@@ -190,10 +190,10 @@ class LimitEstimator:
             default=0.0,
         )
 
-    def wait_per_cost_s(self, claim: Claim) -> float:
+    def wait_per_cost_s(self, claim: Claim, now: float) -> float:
         """Return the seconds between two requests of cost 1 while others wait, 0 if no limit is known."""
         kind = 0 if claim.is_read else 1
-        return max((min(one.weights[kind] / one.low, one.longest_s) for one in self.limits), default=0.0)
+        return max((min(one.weights[kind] / one.low, one.longest_s(now)) for one in self.limits), default=0.0)
 
     def used(self, limit: Limit, now: float) -> float:
         """Return the part of a limit that is used up."""
@@ -219,6 +219,8 @@ class LimitEstimator:
             limit.took(
                 cost, self._tally(limit), now, is_paced=is_paced, is_carrier=limit.is_carried_by(claim)
             )
+            if limit.tried is not None:
+                limit.fullest = max(limit.fullest, self._tally(limit).count(now - limit.window))
             if now >= limit.next_at and self._event is None:
                 self._search(limit, now)
 
@@ -322,7 +324,7 @@ class LimitEstimator:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
             limit.stood_s = event.resumed_at - event.refused_at
-            if limit.is_published or limit.seen > FEW:
+            if limit.is_published or limit.seen >= FEW:
                 stood_s = min(limit.stood_s, limit.window)
                 # One event alone may have meant something else: that is found out sooner.
                 most_s = LONGEST_REST_S if limit.seen > 1 else 2 * _AGAIN_S
@@ -422,12 +424,15 @@ class LimitEstimator:
 
     def _search(self, limit: Limit, now: float) -> None:
         """Judge the step that was tried, and begin the next one if the budget allows it."""
-        went = self._tally(limit).count(limit.since) / max(now - limit.since, 1e-3)
+        tally = self._tally(limit)
+        went = tally.count(limit.since) / max(now - limit.since, 1e-3)
+        has_reads = limit.weights[0] and self.log.reads.count(limit.since)
         # As long as the limiter stood still before, a pace may hold that is too high: that may be its window.
         limit.is_held = limit.is_held or (went >= 0.9 * limit.low and now >= self._proves_from)
         if limit.tried is not None:
             is_taken = went >= limit.low + 0.4 * (limit.tried - limit.low)
-            held = limit.tried if is_taken else went  # what was accepted is allowed
+            # What was accepted is allowed, and so is all that was in the window at once.
+            held = limit.tried if is_taken else max(went, limit.fullest / limit.window)
             if held > limit.low:
                 self._falls = 0
                 up = limit.rise(held)
@@ -446,6 +451,7 @@ class LimitEstimator:
             limit.high = math.inf
             limit.next_at = now + max(limit.rest_s, limit.tried_within_s(2 * limit.window))
             return
+        limit.is_for_all, limit.fullest = not has_reads, 0.0
         limit.step_up(now)
 
     def _step_cost(self, limit: Limit) -> float:

@@ -65,6 +65,8 @@ class Limit:
     next_at: float = -math.inf  # when the next step may begin, or the current one is judged
     since: float = -math.inf  # when that began
     is_held: bool = False  # the pace did hold
+    is_for_all: bool = False  # no read came that could have carried the step, so anything carries it
+    fullest: float = 0.0  # the most that the window held since the step began
     step: float = STEP
     rest_s: float = 0.0
     withheld: float = 0.0  # of `n`, after a restart, until `withheld_until`
@@ -81,20 +83,25 @@ class Limit:
         """Return which requests count."""
         return SCOPES.get(self.weights, LimitScope.ALL)
 
-    @property
-    def longest_s(self) -> float:
-        """Return how long nobody may go for it: of a guess, not longer than it stood still itself."""
-        if self.seen >= FEW or self.most < math.inf:
+    def longest_s(self, now: float) -> float:
+        """Return how long nobody may go for it: not for long where one too many costs less than the wait.
+
+        A guess holds nobody for longer than the limiter stood still itself. Nor does what was not refused for
+        as long as its rest hold anybody for long: if it is right, all that the next one costs is a 429.
+        """
+        if self.most < math.inf:
             return math.inf
-        return max(SHORT_S, min(3 / self.low, self.stood_s))
+        if self.seen < FEW:
+            return max(SHORT_S, min(3 / self.low, self.stood_s))
+        return SHORT_S if now - self.last_seen > self.rest_s else math.inf
 
     def tried_within_s(self, seconds: float) -> float:
         """Return how long a try takes that takes so long where what is refused stops everything."""
         return min(seconds, QUICK_S) if self.is_smooth else seconds
 
     def is_carried_by(self, claim: Claim) -> bool:
-        """Return whether a request may carry a step: reads, and others only where no reads count."""
-        return self.tried is not None and (claim.is_read or not self.weights[0])
+        """Return whether a request may carry a step: reads, and others only where no reads come."""
+        return self.tried is not None and (claim.is_read or self.is_for_all)
 
     def is_saturated(self, now: float) -> bool:
         """Return whether somebody waited a moment ago: a step up must not let everything go at once."""

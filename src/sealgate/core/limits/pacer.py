@@ -87,7 +87,7 @@ class Pacer:
             if now + its_wait_s < one.give_up_at:  # it goes, and takes this one along
                 wait_s = min(wait_s, its_wait_s)
         if now + wait_s > claim.give_up_at:
-            return _too_long(claim, wait_s, self._estimator.wait_per_cost_s(claim))
+            return _too_long(claim, wait_s, self._estimator.wait_per_cost_s(claim, now))
         if len(self._queue) >= self.settings.queue:
             return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
         self._queue.add(claim)
@@ -95,7 +95,7 @@ class Pacer:
 
     def _wait_s(self, claim: Claim, now: float) -> float:
         """Estimate in how many seconds a claim goes that waits or enters now."""
-        slot_s = self._estimator.wait_per_cost_s(claim)
+        slot_s = self._estimator.wait_per_cost_s(claim, now)
         is_apart = claim.is_read and self._estimator.is_apart
         ahead = self._queue.cost_ahead(claim, now, slot_s, is_apart=is_apart)
         kind = self._class(claim)
