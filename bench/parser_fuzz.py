@@ -311,7 +311,7 @@ REQUEST_JUDGED: dict[str, Judge] = {
         not _PLAIN_TARGET.fullmatch(extra[1])
     ),
     "bytes behind the last message (HTTP/1.0, or Connection: close): ignored": lambda data, extra: (
-        extra[2] == (1, 0) or b"close" in data
+        extra[2] == (1, 0) or b"close" in data.lower()
     ),
     "a field that may come once comes twice: core/headers.py refuses it": lambda _, extra: any(
         count > 1 for name, count in Counter(name for name, _ in extra[3]).items() if name in _ONCE
