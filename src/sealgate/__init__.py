@@ -1,3 +1,3 @@
 """Sealgate, a signing gateway for trading bots."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
