@@ -1,8 +1,9 @@
 """Does anything grow? Some minutes of load with every fault against `sealgate serve`, seen from outside.
 
 Bots send orders, cancels and reads, half of the orders with an Idempotency-Key, some hang up; the
-upstream does all that rig/faults.py has, over its connections comes the weather of rig/mischief.py, and there
-is a journal. The line through the second half of the readings says whether something grows.
+upstream does all that rig/faults.py has, over its connections comes the weather of rig/mischief.py, there is
+a journal, the limit is shared through a Redis that dies or hangs now and then, and an operator reloads and
+rotates the secret. The line through the second half of the readings says whether something grows.
 
 Then the slow ones: 300 bots that drip or do not read, and 100 MB to one that reads slowly. What do the
 others wait, and what does it cost in memory? Exits with 1 where something grows or a bound is broken.
@@ -11,6 +12,7 @@ others wait, and what does it cost in memory? Exits with 1 where something grows
 import argparse
 import asyncio
 import contextlib
+import signal
 import sys
 import time
 from collections import Counter
@@ -29,6 +31,7 @@ from rig.acts import Act, pour, say
 from rig.bot import Bot, request
 from rig.faults import whole
 from rig.mischief import Mischief, stop
+from rig.redis import RedisServer, running_redis
 from rig.served import Served, environ, running_served
 from rig.slow import address_of, slow_bots
 from rig.upstream import Script, Upstream, running_upstream
@@ -48,6 +51,7 @@ SETTINGS = {
     "JOURNAL__KEEP": "20",  # so that what is remembered is full long before the second half
 }
 WITHOUT = ("pause",)  # 429s that follow no rule teach the gateway a limit so low that little is sent
+OPERATED_EACH_S, REDIS_AWAY_S = 5.0, 3.0
 PATIENT = {"LISTEN__HEAD_TIMEOUT": "600", "LISTEN__BODY_TIMEOUT": "600"}
 
 
@@ -83,6 +87,48 @@ class Load:
             raise ConnectionResetError
 
 
+@dataclass
+class Operator:
+    """Reloads, new secrets, and outages of Redis, one after the other until cancelled."""
+
+    served: Served
+    redis: RedisServer
+    secret: Path
+    chance: Random
+    deeds: Counter[str] = field(default_factory=Counter)
+
+    async def work(self) -> None:
+        deeds = {
+            "reloads": self._reload,
+            "secrets": self._rotate,
+            "Redis killed": self._restart_redis,
+            "Redis hung": self._freeze_redis,
+        }
+        while True:
+            await let_pass(OPERATED_EACH_S)
+            name = self.chance.choice(list(deeds))
+            await deeds[name]()
+            self.deeds[name] += 1
+
+    async def _reload(self) -> None:
+        self.served.program.tell(signal.SIGHUP)
+
+    async def _rotate(self) -> None:
+        self.secret.write_text(f"secret-of-the-hour-{self.deeds['secrets']}\n")
+
+    async def _restart_redis(self) -> None:
+        await self.redis.kill()
+        await let_pass(REDIS_AWAY_S)
+        await self.redis.start()
+
+    async def _freeze_redis(self) -> None:
+        self.redis.freeze()
+        try:
+            await let_pass(REDIS_AWAY_S)
+        finally:
+            self.redis.thaw()
+
+
 def forget(upstream: Upstream, mischief: Mischief) -> None:
     """Let this process not grow in its place."""
     upstream.received.clear()
@@ -90,24 +136,28 @@ def forget(upstream: Upstream, mischief: Mischief) -> None:
     mischief.deeds.clear()
 
 
-async def soak(folder: Path, seconds: float, seed: int) -> Samples:
-    samples = Samples()
-    async with running_upstream() as upstream:
-        settings = environ(upstream.base_url, folder / "journal.db", **SETTINGS)
+async def soak(folder: Path, seconds: float, seed: int) -> tuple[Samples, Counter[str]]:
+    samples, secret = Samples(), folder / "main.secret"
+    secret.write_text("secret-of-the-first-hour\n")
+    secret.chmod(0o600)
+    async with running_upstream() as upstream, running_redis() as redis:
+        own = {"KEYS__MAIN__SECRET": f"file:{secret}", "LIMITS__REDIS": redis.url}
+        settings = environ(upstream.base_url, folder / "journal.db", **SETTINGS, **own)
         async with running_served(settings, folder) as served:
             mischief, load = Mischief(upstream, seed, WITHOUT), Load(served, Random(seed))
+            operator = Operator(served, redis, secret, Random(seed))
             work = [asyncio.ensure_future(load.trade(name)) for name in range(BOTS)]
-            work.append(asyncio.ensure_future(mischief.weather()))
+            work += [asyncio.ensure_future(mischief.weather()), asyncio.ensure_future(operator.work())]
             since = time.monotonic()
             while (at_s := time.monotonic() - since) < seconds:
                 await samples.take(served, at_s, load.outcomes)
                 forget(upstream, mischief)
                 served.program.err.clear()
                 await let_pass(min(2.0, seconds / 60))
-            assert not any(task.done() for task in work), "a bot or the weather failed"
+            assert not any(task.done() for task in work), "a bot, the weather or the operator failed"
             for task in work:
                 await stop(task)
-    return samples
+    return samples, operator.deeds
 
 
 async def others(served: Served, seconds: float) -> list[float]:
@@ -203,9 +253,10 @@ def main() -> None:
     options = parse()
     allow_many_connections()
     with TemporaryDirectory() as name:
-        samples = asyncio.run(soak(Path(name), options.minutes * 60, options.seed))
+        samples, deeds = asyncio.run(soak(Path(name), options.minutes * 60, options.seed))
     text, grows = report(samples)
-    print(f"{machine()}\n\nSeed {options.seed}, {options.minutes:g} minutes.\n\n{text}\n")
+    did = ", ".join(f"{name} {count}" for name, count in deeds.items())
+    print(f"{machine()}\n\nSeed {options.seed}, {options.minutes:g} minutes; {did}.\n\n{text}\n")
     with TemporaryDirectory() as name:
         found = asyncio.run(slow_ones(Path(name)))
     print(table(LATENCY_HEAD, (latency_row(one.name, one.latencies, one.growth_mb) for one in found)))
