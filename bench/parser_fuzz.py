@@ -386,9 +386,9 @@ def main() -> None:
     options.add_argument("--show", help="print some messages of the differences whose name contains this")
     given = options.parse_args()
     fuzz = Fuzz(given.seed)
+    print(f"{given.count} messages, seed {given.seed}", flush=True)
     for _ in range(given.count):
         fuzz.read_one()
-    print(f"{given.count} messages, seed {given.seed}")
     for label, count in fuzz.seen.most_common():
         print(f"{count:9,}  {label}")
         if given.show and given.show in label:

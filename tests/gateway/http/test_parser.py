@@ -286,6 +286,10 @@ def test_interim_replies_are_skipped_unless_they_never_end() -> None:
     assert reply(interim * 17 + OK) == [REFUSED]
 
 
+def test_an_interim_reply_that_states_a_body_does_not_end_with_the_connection() -> None:
+    assert reply(b"HTTP/1.1 199 Nearly\r\nContent-Length: 5\r\n\r\n", is_closed=True) == []
+
+
 def test_interim_replies_of_earlier_requests_count_for_nothing() -> None:
     parser = ReplyParser(ReplyMemory())
     for _ in range(70):

@@ -320,7 +320,8 @@ class ReplyParser(_Parser):
     @property
     def ends_with_connection(self) -> bool:
         """Whether the body under way is whole where the connection ends in order."""
-        return self._part == _BODY and self._coding is None and self._length is None
+        is_framed = self._coding is not None or self._length is not None
+        return self._part == _BODY and self._status >= _OK and not is_framed
 
     def find(self, data: bytes) -> tuple[RawReplyHead, bytes] | None:
         """Take a whole reply whose head is known; None where `feed` has to say."""
