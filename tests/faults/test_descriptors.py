@@ -136,8 +136,8 @@ async def test_bots_leave_enough_for_the_upstream(
         running_served(settings, tmp_path, limited(start)) as served,
         contextlib.AsyncExitStack() as stack,
     ):
-        connected = await connect(served, CONNECTED, stack)
         await connect(served, 100, stack)
+        connected = await connect(served, CONNECTED, stack)
         for bot in connected:
             await bot.send(CANCEL)
         await upstream.until_received(CONNECTED)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sealgate.core.admission import Peer
 from sealgate.errors import Refusal
+from sealgate.gateway.http.places import Guest, Places
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 from sealgate.gateway.platform.machine import user_of
 
@@ -90,34 +91,25 @@ def _common_name(tls: ssl.SSLObject) -> str:
 
 
 class BotServer:
-    """Makes the protocol of each new connection, and refuses those beyond `max_connections` or `room`.
+    """Makes the protocol of each new connection, and has places for `max_connections` of them, or `room`.
 
-    `room` is how many connections the system's limit of open files allows. `handshakes` counts connections
-    that are not among `connections` yet.
+    `room` is how many connections the system's limit of open files allows. What shakes hands has a place,
+    too, and is not among `connections` yet.
     """
 
     def __init__(self, service: Service, max_connections: int, room: int) -> None:
         self._service = service
-        self._most = min(max_connections, room)
-        self._too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
+        too_many = _TOO_FEW_FILES if room < max_connections else _TOO_MANY
+        self.places = Places(min(max_connections, room), too_many)
         self.connections: set[ServerConnection] = set()
-        self.handshakes = 0
 
     def __call__(self) -> ServerConnection:
         """Return the protocol of a new connection."""
-        return ServerConnection(self._service, self.connections, self._refusal)
+        return ServerConnection(self._service, self.connections, self.places)
 
-    def _refusal(self) -> Refusal | None:
-        return self._too_many if self.is_full else None
-
-    def admit(self) -> ServerConnection:
-        """Return the protocol of a connection that was counted before."""
-        return ServerConnection(self._service, self.connections, lambda: None)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is no room for one more connection."""
-        return len(self.connections) + self.handshakes >= self._most
+    def admit(self, handshake: Guest) -> ServerConnection:
+        """Return the protocol of a connection that gets the place of its handshake."""
+        return ServerConnection(self._service, self.connections, self.places, handshake)
 
     async def wait_until_empty(self, at_most_s: float) -> None:
         """Return when all bots have left, or the time is over."""

@@ -24,6 +24,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.bots import BotServer
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import RequestHead
+from sealgate.gateway.http.places import Places
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -333,7 +334,11 @@ async def served_of(pieces: list[tuple[bytes, int]], number: int) -> list[tuple[
         return await answer(incoming)
 
     wire = Wire()
-    connection = ServerConnection(replace(SERVICE, handle=note, memory=lambda: memory), set(), lambda: None)
+    service, places = (
+        replace(SERVICE, handle=note, memory=lambda: memory),
+        Places(1, Refusal("queue_full", "")),
+    )
+    connection = ServerConnection(service, set(), places)
     connection.connection_made(wire)
     for piece, turns in pieces:
         connection.data_received(piece)
@@ -402,6 +407,74 @@ async def test_one_connection_too_many_is_told_so(max_connections: int, room: in
                 await let_pass(0)
         async with bot_at("127.0.0.1", port) as fourth:
             assert (await fourth.ask(request())).status == 200
+
+
+@pytest.mark.parametrize("sent", [0, 10, len(request()) - 1])
+async def test_where_places_run_short_who_is_silent_for_the_longest_gives_its_place_up(sent: int) -> None:
+    async with (
+        running(SERVICE, 2) as (server, port),
+        bot_at("127.0.0.1", port) as first,
+        bot_at("127.0.0.1", port) as second,
+    ):
+        await first.send(request()[:sent])
+        await second.send(request()[:sent])
+        while len(server.places) < 2:
+            await let_pass(0)
+        async with bot_at("127.0.0.1", port) as third:
+            assert (await third.ask(request())).status == 200
+            assert await first.rest() == b""
+            await second.send(request()[sent:])
+            assert (await second.reply()).status == 200
+
+
+async def test_who_has_asked_keeps_its_place_however_many_come() -> None:
+    async with running(SERVICE, 2) as (server, port), bot_at("127.0.0.1", port) as bot:
+        assert (await bot.ask(request())).status == 200
+        async with contextlib.AsyncExitStack() as stack:
+            for _ in range(20):
+                await stack.enter_async_context(bot_at("127.0.0.1", port))
+            while len(server.connections) != 2:
+                await let_pass(0)
+            assert (await bot.ask(request())).status == 200
+            async with bot_at("127.0.0.1", port) as another:
+                assert (await another.ask(request())).status == 200
+
+
+async def test_a_first_request_that_is_served_keeps_its_place() -> None:
+    has_come, is_open = asyncio.Event(), asyncio.Event()
+
+    async def slow(incoming: Incoming) -> bool:
+        has_come.set()
+        await is_open.wait()
+        return await answer(incoming)
+
+    async with running(replace(SERVICE, handle=slow), 1) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request())
+        await has_come.wait()
+        async with bot_at("127.0.0.1", port) as another:
+            assert (await another.reply()).reason == "queue_full"
+        is_open.set()
+        assert (await bot.reply()).status == 200
+
+
+async def test_a_stranger_that_was_refused_gives_its_place_up() -> None:
+    has_come, is_open = asyncio.Event(), asyncio.Event()
+
+    async def refuse(incoming: Incoming) -> bool:
+        if incoming.head.target == "/stranger":
+            incoming.connection.take_no_more()
+            has_come.set()
+            await is_open.wait()
+        return await answer(incoming)
+
+    async with running(replace(SERVICE, handle=refuse), 1) as (_, port):
+        async with bot_at("127.0.0.1", port) as stranger:
+            await stranger.send(request(target=b"/stranger"))
+            await has_come.wait()
+            async with bot_at("127.0.0.1", port) as bot:
+                assert (await bot.ask(request())).status == 200
+            assert await stranger.rest() == b""
+        is_open.set()
 
 
 async def test_a_fault_of_the_handler_cuts_the_connection() -> None:

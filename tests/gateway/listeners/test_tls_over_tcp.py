@@ -13,8 +13,10 @@ from structlog.testing import capture_logs
 
 from gateway.clock.test_kept import HandHost
 from rig.listeners import Certificates
-from rig.wire import PATIENCE_S
+from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Listen
+from sealgate.errors import Refusal
+from sealgate.gateway.http.places import Guest, Places
 from sealgate.gateway.listeners.tls import ServerTls, TlsListener
 
 
@@ -22,32 +24,25 @@ class Server:
     """What the door asks of the bots' server; `until` waits for a number of handshakes under way."""
 
     def __init__(self) -> None:
-        self.is_full = False
+        self.places = Places(2, Refusal("queue_full", ""))
         self.admitted: list[asyncio.Protocol] = []
-        self._handshakes = 0
-        self._changed = asyncio.Condition()
-        self._tasks: set[asyncio.Task[None]] = set()
 
-    def admit(self) -> asyncio.Protocol:
+    def admit(self, handshake: Guest) -> asyncio.Protocol:
+        del handshake
         self.admitted.append(asyncio.Protocol())
         return self.admitted[-1]
 
-    @property
-    def handshakes(self) -> int:
-        return self._handshakes
-
-    @handshakes.setter
-    def handshakes(self, count: int) -> None:
-        self._handshakes = count
-        self._tasks.add(asyncio.get_running_loop().create_task(self._tell()))
-
-    async def _tell(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
-
     async def until(self, count: int) -> None:
-        async with asyncio.timeout(PATIENCE_S), self._changed:
-            await self._changed.wait_for(lambda: self._handshakes == count)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(self.places) != count:
+                await let_pass(0)
+
+
+class Known:
+    """A guest that stays."""
+
+    def turn_out(self) -> None:
+        raise AssertionError
 
 
 class Pausing(HandHost):
@@ -125,13 +120,24 @@ async def test_a_failed_accept_is_a_pause_where_something_has_run_out(
 
 
 async def test_a_connection_beyond_the_bound_is_closed_before_its_handshake(scene: Scene) -> None:
-    scene.server.is_full = True
+    for guest in (Known(), Known()):
+        scene.server.places.enter(guest)
+        scene.server.places.keep(guest)
     scene.door.open(scene.listener)
     reader, writer = await asyncio.open_connection(sock=scene.knock())
     async with asyncio.timeout(PATIENCE_S):
         assert await reader.read() == b""
     writer.close()
-    assert scene.server.handshakes == 0
+    assert len(scene.server.places) == 2
+
+
+async def test_who_shakes_hands_for_the_longest_makes_room_for_who_comes(scene: Scene) -> None:
+    scene.door.open(scene.listener)
+    with scene.knock() as first, scene.knock(), scene.knock():
+        first.setblocking(False)
+        async with asyncio.timeout(PATIENCE_S):
+            assert await asyncio.get_running_loop().sock_recv(first, 1) == b""
+        assert len(scene.server.places) == 2
 
 
 async def test_a_handshake_that_fails_gives_its_place_back(scene: Scene) -> None:

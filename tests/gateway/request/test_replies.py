@@ -13,6 +13,7 @@ import pytest
 from sealgate.errors import REASONS, Refusal
 from sealgate.gateway.http.flow import Body
 from sealgate.gateway.http.parser import RequestHead
+from sealgate.gateway.http.places import Places
 from sealgate.gateway.http.server import Incoming, ServerConnection, Service
 from sealgate.gateway.request import replies
 from sealgate.gateway.request.replies import Reply, problem, write_reply
@@ -100,7 +101,8 @@ class Scene:
 
 def scene_on(wire: Wire) -> Scene:
     nobody: Any = None
-    bot = ServerConnection(Service(nobody, nobody, head_timeout_s=math.inf), set(), lambda: None)
+    places = Places(1, Refusal("queue_full", ""))
+    bot = ServerConnection(Service(nobody, nobody, head_timeout_s=math.inf), set(), places)
     bot.transport = wire
     return Scene(wire, bot, Upstreams())
 

@@ -19,6 +19,7 @@ from sealgate.errors import Refusal
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
 from sealgate.gateway.http.parser import PIECE_BYTES, Malformed, RequestEvent, RequestHead, RequestParser
+from sealgate.gateway.http.places import Guest, Places
 from sealgate.gateway.platform.alarm import Alarm
 
 _AHEAD: Final = 8  # pieces that are read while they wait for their turn,
@@ -79,8 +80,8 @@ class Service:
 class ServerConnection(Flow):
     """Parses requests, queues them and has them served one at a time.
 
-    `refusal` says why this connection is one too many, None if it is not. It is called once the connection is
-    made: the loop accepts many at once, and makes the protocols of all before the first of them is counted.
+    It takes one of the `places` once the connection is made: the loop accepts many at once, and makes the
+    protocols of all before the first of them is counted. `handshake` is what has kept it one until then.
     `on_hang_up` is called when the client goes while a request is served, by `task`. `peer` is the client.
     """
 
@@ -90,7 +91,8 @@ class ServerConnection(Flow):
         self,
         service: Service,
         connections: "set[ServerConnection]",
-        refusal: Callable[[], Refusal | None],
+        places: Places,
+        handshake: Guest | None = None,
     ) -> None:
         loop = asyncio.get_running_loop()
         super().__init__(loop)
@@ -99,7 +101,8 @@ class ServerConnection(Flow):
         self._parser = RequestParser()
         self._service = service
         self._connections = connections
-        self._refusal = refusal
+        self._places = places
+        self._handshake = handshake
         self._state = _NEW
         self._queue: deque[Incoming | Refusal] = deque()
         self._latest: Incoming | None = None  # whose body still comes
@@ -115,7 +118,10 @@ class ServerConnection(Flow):
         """Begin to serve."""
         super().connection_made(transport)
         self.peer = self._service.identify(transport)
-        if (refusal := self._refusal()) is not None:
+        if self._handshake is not None:
+            self._places.leave(self._handshake)
+            self._handshake = None
+        if (refusal := self._places.enter(self)) is not None:
             self._queue.append(refusal)
         self._connections.add(self)
         self.task = self._loop.create_task(self._serve())
@@ -127,7 +133,8 @@ class ServerConnection(Flow):
             known = self._parser.find(self._service.memory(), data)
             if known is not None:
                 head, body = known
-                self._state = _OPEN
+                if self._state == _NEW:
+                    self._has_asked()
                 self._queue.append(Incoming(head, Body(self, body), self))
                 self._wake()
                 return
@@ -156,10 +163,15 @@ class ServerConnection(Flow):
         elif len(self._ahead) > _AHEAD or sum(len(data) for data, _ in self._ahead) > _AHEAD_BYTES:
             self.hold(self)
 
+    def _has_asked(self) -> None:
+        self._state = _OPEN
+        self._places.keep(self)
+
     def _take(self, event: RequestEvent, came_at: float) -> None:
         latest = self._latest
         if isinstance(event, RequestHead):
-            self._state = _OPEN
+            if self._state == _NEW:
+                self._has_asked()
             self._latest = Incoming(event, Body(self), self)
             self._latest.read_at = came_at or (self._service.now() if self._queue else 0.0)
             self._queue.append(self._latest)
@@ -194,6 +206,7 @@ class ServerConnection(Flow):
         """
         self._state = _ENDED
         self._connections.discard(self)
+        self._places.leave(self)
         self._parser.close()
         self._alarm.stop()
         super().connection_lost(exc)
@@ -301,9 +314,15 @@ class ServerConnection(Flow):
             raise ConnectionResetError("the client is gone")
         self.transport.write(data)
 
+    def turn_out(self) -> None:
+        """Close at once, as where nothing comes in time: somebody else gets its place."""
+        if self.transport is not None:
+            self.transport.abort()
+
     def take_no_more(self) -> None:
-        """Let the request that is served be the last; what comes behind it is read and thrown away."""
+        """Let the request that is served be the last, as it is a stranger's; the rest is read and dropped."""
         self._state = _LAST
+        self._places.doubt(self)
         self._queue.clear()
         self._ahead.clear()
         for holder in tuple(self._holders):

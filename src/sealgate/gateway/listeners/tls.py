@@ -118,6 +118,20 @@ def _cause(error: ssl.SSLError, certificate: Path, key: Path) -> str:
     return f"{certificate} and {key} are not a certificate and a key in PEM form"
 
 
+class _Handshake:
+    """One that is under way, and has a place until there is a connection; `sock` until it begins."""
+
+    task: asyncio.Task[None]
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock: socket.socket | None = sock
+
+    def turn_out(self) -> None:
+        self.task.cancel()
+        if self.sock is not None:
+            self.sock.close()
+
+
 class TlsListener:
     """Accepts, shakes hands within `handshake_s`, and hands over to the server.
 
@@ -156,22 +170,22 @@ class TlsListener:
                 if warn_of_accept(error):
                     await self._system.sleep(_PAUSE_S)
                 continue
-            if self._server.is_full:
+            handshake = _Handshake(sock)
+            if self._server.places.enter(handshake) is not None:
                 sock.close()  # there is nobody yet to whom a reply could be written
             else:
-                self._start(self._shake_hands(sock))
+                handshake.task = self._start(self._shake_hands(sock, handshake))
 
-    async def _shake_hands(self, sock: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        self._server.handshakes += 1
+    async def _shake_hands(self, sock: socket.socket, handshake: "_Handshake") -> None:
+        loop, handshake.sock = asyncio.get_running_loop(), None
         try:
             with contextlib.suppress(OSError):  # it failed, or took too long: the peer knows
                 await loop.connect_accepted_socket(
-                    self._server.admit,
+                    lambda: self._server.admit(handshake),
                     sock,
                     ssl=self._tls.context(),
                     ssl_handshake_timeout=self._handshake_s,
                     ssl_shutdown_timeout=_GOODBYE_S,
                 )
         finally:
-            self._server.handshakes -= 1
+            self._server.places.leave(handshake)
