@@ -24,6 +24,7 @@ _MOST_INTERIM: Final = 16  # 1xx replies to one request
 _UNASKED: Final = "bytes came that nobody asked for"
 _EMPTY_LINE: Final = b"\r\n"  # between messages it is nothing (RFC 9112 section 2.2)
 _WHOLE: Final = frozenset({2, 3})  # events of a message that came at once: head, perhaps a body, its end
+_MANY_PARTS: Final = 200  # of a body in one piece: they take a hundred times as long as one of that size
 _CONTINUE: Final = 100
 _SWITCHING: Final = 101
 _OK: Final = 200
@@ -95,6 +96,8 @@ class _Parser:
     def __init__(self) -> None:
         self._llhttp: Any = None  # a parser of httptools, until this one is closed
         self._events: list[Any] = []
+        self._parts: list[bytes] = []  # of a body, which are no event yet
+        self.is_crumbled = False  # whether the latest bytes were of many small parts
         self._part = _NONE
         self._fields: list[tuple[bytes, bytes]] = []
         self._length: bytes | None = None  # the field that states it
@@ -122,6 +125,7 @@ class _Parser:
     def feed(self, data: bytes) -> list[Any]:
         """Return what these bytes add: heads, parts of bodies, b"" at their ends, or Malformed."""
         was_between = self._part == _NONE
+        self.is_crumbled = False
         events = self._events = []
         for at in range(0, len(data), PIECE_BYTES):
             piece = data[at : at + PIECE_BYTES]
@@ -130,10 +134,12 @@ class _Parser:
                 if self._part == _OVER and piece.strip(_EMPTY_LINE):
                     self._refuse(_UNASKED)
                 self._feed(piece)
+                self._join_parts()
                 self._held = self._held + len(piece) if len(events) == came else 0
                 if self._held > (_FRAMING_BYTES if self._part == _BODY else MOST_HEAD_BYTES):
                     self._refuse(self.too_large, is_too_large=True)
             except (Malformed, HttpParserError):
+                self._join_parts()
                 if self._part != _OVER:
                     events.append(self._verdict or Malformed(self.no_http))
                 elif self.reports_surplus:
@@ -201,7 +207,19 @@ class _Parser:
 
     def on_body(self, part: bytes) -> None:
         if self._part == _BODY:
-            self._events.append(part)
+            self._parts.append(part)
+
+    def _join_parts(self) -> None:
+        """Make one event of what has come of a body: chunks of a byte each cost whoever reads no more."""
+        parts = self._parts
+        if parts:
+            self.is_crumbled = self.is_crumbled or len(parts) > _MANY_PARTS
+            self._events.append(parts[0] if len(parts) == 1 else b"".join(parts))
+            self._parts = []
+
+    def _end_body(self) -> None:
+        self._join_parts()
+        self._events.append(b"")
 
     def _begin_body(self, head: Head) -> None:
         if self._length is not None:
@@ -287,7 +305,7 @@ class RequestParser(_Parser):
 
     def _end_message(self) -> None:
         self._part = _NONE if self._keep_alive else _OVER
-        self._events.append(b"")
+        self._end_body()
 
 
 class ReplyParser(_Parser):
@@ -378,4 +396,4 @@ class ReplyParser(_Parser):
             self._part = _NONE
         else:
             self._part = _OVER
-            self._events.append(b"")
+            self._end_body()

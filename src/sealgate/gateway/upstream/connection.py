@@ -18,7 +18,7 @@ from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.core.venues.replies import Judge
 from sealgate.gateway.http.flow import Body, Flow
 from sealgate.gateway.http.memory import HeadMemory
-from sealgate.gateway.http.parser import Malformed, RawReplyHead, ReplyEvent, ReplyParser
+from sealgate.gateway.http.parser import PIECE_BYTES, Malformed, RawReplyHead, ReplyEvent, ReplyParser
 from sealgate.gateway.platform.alarm import Alarm
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer, Remainder, read_held
@@ -77,6 +77,7 @@ class UpstreamConnection(Flow):
         self.life = IdleLife(owner.closes, opened_in_s, System.now())
         self._head: asyncio.Future[RawReplyHead] | None = None  # None where nothing is asked
         self._parser = ReplyParser(owner.heads)
+        self._rest = b""  # what has come and waits to be parsed
         self._content = Body(self)
         self._message: RawReplyHead | None = None
         self._may_stay = True  # whether the other end leaves it open behind the reply
@@ -189,6 +190,7 @@ class UpstreamConnection(Flow):
     def close(self) -> None:
         """Cut the connection."""
         self._state = _CLOSED
+        self._rest = b""
         self._parser.close()
         self._alarm.stop()
         if self.transport is not None:
@@ -222,12 +224,34 @@ class UpstreamConnection(Flow):
         if self._heard_at is None and self._state == _ASKED and now - self._sent_at < self.life.round_trip_s:
             self.life.round_trip_s = now - self._sent_at
         self._heard_at = now
+        if self._rest:
+            self._rest += data
+            return
         known = self._parser.find(data)
         if known is not None:
             self._take_head(*known)
         else:
-            for event in self._parser.feed(data):
+            self._parse(data)
+
+    def _parse(self, data: bytes) -> None:
+        """Parse what has come; behind a piece of many small chunks, others have their turn first.
+
+        Behind the end of a reply nothing waits: the connection could have another request by then.
+        """
+        for end in range(PIECE_BYTES, len(data) + PIECE_BYTES, PIECE_BYTES):
+            for event in self._parser.feed(data[end - PIECE_BYTES : end]):
                 self._take(event)
+            if end < len(data) and self._state == _BODY and self._parser.is_crumbled:
+                self._rest = data[end:]
+                self.hold(self)
+                self._loop.call_soon(self._parse_rest)
+                return
+        self.let_go(self)
+
+    def _parse_rest(self) -> None:
+        rest, self._rest = self._rest, b""
+        if rest:
+            self._parse(rest)
 
     def _take(self, event: ReplyEvent) -> None:
         if isinstance(event, Malformed):
@@ -264,6 +288,8 @@ class UpstreamConnection(Flow):
     def connection_lost(self, exc: BaseException | None) -> None:
         """End the request that waits for a reply."""
         super().connection_lost(exc)
+        while self._rest:
+            self._parse_rest()
         if self._state == _IDLE:
             self._note_close()
         if self._head is None and self._state != _CLOSED:
