@@ -7,7 +7,7 @@ import pytest
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin.activity import Activity, Answering, Failing
-from sealgate.admin.traffic import Durations, Traffic
+from sealgate.admin.traffic import Durations, TrafficTotals
 from sealgate.config.venues import default_venue
 from sealgate.core.outcome import Batch, Conclusion, Outcome
 from sealgate.core.routes import Lane
@@ -74,8 +74,8 @@ def test_durations_are_counted_at_each_bound(seconds: tuple[float, ...], counts:
     assert sum_s == pytest.approx(sum(seconds))
 
 
-def taken(*outcomes: Outcome) -> Traffic:
-    traffic = Traffic()
+def taken(*outcomes: Outcome) -> TrafficTotals:
+    traffic = TrafficTotals()
     traffic.take(Batch(outcomes))
     return traffic
 

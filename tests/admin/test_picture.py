@@ -12,7 +12,7 @@ from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin.activity import Activity, Failing
 from sealgate.admin.picture import TICK_S, Picture, State, state, tightest
-from sealgate.admin.troubles import Refused, Trouble
+from sealgate.admin.troubles import RefusalCount, Trouble
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.halts import Halt, Halts, Scope
 from sealgate.core.limits.status import LimitStatus
@@ -143,7 +143,7 @@ def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:
     assert going_on["advice"] == verdict("key_invalid").advice
 
 
-REFUSED = Refused("watcher", Lane.READ, "deadline_exceeded", NOW - 60, NOW - 1, refused=42, asked=42)
+REFUSED = RefusalCount("watcher", Lane.READ, "deadline_exceeded", NOW - 60, NOW - 1, refused=42, asked=42)
 
 
 def test_what_the_gateway_refused_a_bot() -> None:

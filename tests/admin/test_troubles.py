@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from rig.outcome import ANSWERED, changed
 from rig.verdicts import upstream_error, verdict
 from sealgate.admin import troubles as troubles_module
-from sealgate.admin.troubles import QUIET_S, Refusals, Refused, Troubles
+from sealgate.admin.troubles import QUIET_S, RefusalCount, RefusalCounts, Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Batch, Conclusion, Outcome
 from sealgate.core.routes import Lane
@@ -161,14 +161,14 @@ PASSED = changed(ANSWERED, bot="watcher", lane=Lane.READ)
 LATE = changed(PASSED, reason="deadline_exceeded", status=504)
 
 
-def taken(*batches: tuple[float, list[Outcome]]) -> Refusals:
-    refusals = Refusals()
+def taken(*batches: tuple[float, list[Outcome]]) -> RefusalCounts:
+    refusals = RefusalCounts()
     for at, outcomes in batches:
         refusals(Batch(outcomes), at)
     return refusals
 
 
-def words(refusals: Refusals) -> list[str]:
+def words(refusals: RefusalCounts) -> list[str]:
     return [record.words for record in refusals.latest()]
 
 
@@ -230,7 +230,7 @@ def test_one_that_comes_back_later_is_counted_anew() -> None:
     assert (record.refused, record.asked, record.first_at) == (1, 2, 100.0)
 
 
-GRAVE: dict[str, tuple[Callable[[], Refused], bool]] = {
+GRAVE: dict[str, tuple[Callable[[], RefusalCount], bool]] = {
     "most of many": (lambda: record(3, 6), True),
     "two": (lambda: record(2, 2), False),
     "less than half": (lambda: record(3, 7), False),
@@ -238,10 +238,10 @@ GRAVE: dict[str, tuple[Callable[[], Refused], bool]] = {
 }
 
 
-def record(refused: int, asked: int, passed_at: float | None = None) -> Refused:
-    return Refused("grid", Lane.ORDER, "queue_full", 1.0, 3.0, refused, asked, passed_at)
+def record(refused: int, asked: int, passed_at: float | None = None) -> RefusalCount:
+    return RefusalCount("grid", Lane.ORDER, "queue_full", 1.0, 3.0, refused, asked, passed_at)
 
 
 @pytest.mark.parametrize(("made", "is_grave"), GRAVE.values(), ids=GRAVE)
-def test_people_are_told_where_most_is_refused(made: Callable[[], Refused], *, is_grave: bool) -> None:
+def test_people_are_told_where_most_is_refused(made: Callable[[], RefusalCount], *, is_grave: bool) -> None:
     assert made().is_grave(100.0) is is_grave

@@ -44,7 +44,7 @@ class Gateway:
 
     def due(self, now: float) -> tuple[list[Job], list[Job], float | None]:
         release = self.pacer.release(now)
-        dropped = [self.jobs.pop(refused.claim.id) for refused in release.refused]
+        dropped = [self.jobs.pop(rejection.claim.id) for rejection in release.rejected]
         go = [*self.at_once, *(self.jobs.pop(claim.id) for claim in release.go)]
         self.at_once.clear()
         return go, dropped, release.look_again_at

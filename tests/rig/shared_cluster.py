@@ -107,7 +107,7 @@ class Cluster:
         node.member.catch_up(now)
         release = node.pacer.release(now)
         self._send(node, [node.jobs.pop(claim.id) for claim in release.go], now)
-        self._dropped += [node.jobs.pop(refused.claim.id) for refused in release.refused]
+        self._dropped += [node.jobs.pop(rejection.claim.id) for rejection in release.rejected]
         heartbeat_at = math.inf if node.is_waiting else node.member.heartbeat_at(now)
         if heartbeat_at <= now:
             self._heartbeat(node, now)

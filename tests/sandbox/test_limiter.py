@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment
 from sealgate.sandbox.gate import Gate
 from sealgate.sandbox.limiter import LIMITERS
@@ -91,7 +91,7 @@ def _enter(gate: Gate, at_s: float, cost: int = 1) -> dict[str, str]:
     """Give the headers of the refusal; none if it passed."""
     try:
         gate.enter("caller", cost, _moment(at_s))
-    except Refused as refused:
+    except ApiError as refused:
         return dict(refused.headers)
     return {}
 
@@ -157,7 +157,7 @@ def test_callers_do_not_share() -> None:
     gate = Gate(Limit(kind="fixed", requests=1))
     gate.enter("one", 1, _moment(0))
     gate.enter("two", 1, _moment(0))
-    with pytest.raises(Refused, match="Rate limit exceeded"):
+    with pytest.raises(ApiError, match="Rate limit exceeded"):
         gate.enter("one", 1, _moment(0))
 
 
@@ -182,7 +182,7 @@ def test_concurrency_frees_a_place_at_the_end() -> None:
 def test_retry_after(form: Any, header: dict[str, str]) -> None:
     gate = Gate(Limit(kind="fixed", requests=1, window_s=10, retry_after=form))
     gate.enter("caller", 1, _moment(3))
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ApiError) as refused:
         gate.enter("caller", 1, _moment(3.5))
     assert refused.value.headers == header
 

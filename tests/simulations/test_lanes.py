@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
@@ -30,7 +30,7 @@ class Worker:
     thinks_s: float = 0.0
     begins_s: float = 0.0
     ends: Counter[str] = field(default_factory=Counter)
-    refusals: list[Refused] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
 
 
 class Day:
@@ -65,16 +65,16 @@ class Day:
         self.workers[name] = worker
         if self.pacer.goes_at_once(claim, now):
             self.at(now + _TRIP_S, "answer", claim)
-        elif (refused := self.pacer.enter(claim, now)) is not None:
-            worker.refusals.append(refused)
+        elif (rejection := self.pacer.enter(claim, now)) is not None:
+            worker.rejections.append(rejection)
             self.over(claim, now, "refused at once")
 
     def obey(self, now: float) -> None:
         release = self.pacer.release(now)
         for claim in release.go:
             self.at(now + _TRIP_S, "answer", claim)
-        for refused in release.refused:
-            self.over(refused.claim, now, "expired")
+        for rejection in release.rejected:
+            self.over(rejection.claim, now, "expired")
         if release.look_again_at is not None and (at := max(now, release.look_again_at)) not in self.looks_at:
             self.looks_at.add(at)
             self.at(at, "look", None)
@@ -123,7 +123,7 @@ def test_the_refusal_says_which_deadline_would_do_and_it_does() -> None:
     busy = traders(10)
     Day(*busy, *watcher).run()
     [worker] = watcher
-    details = {refused.detail for refused in worker.refusals}
+    details = {one.detail for one in worker.rejections}
     stated_s = max(int(found[1]) / 1000 for text in details if (found := re.search(r"Ms: (\d+)", text)))
     assert 0.5 < stated_s < 2.5
     patient = readers(1, stated_s)

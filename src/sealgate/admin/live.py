@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from sealgate.admin.activity import Activity, Answering
 from sealgate.admin.picture import TICK_S, Picture, known_of
-from sealgate.admin.troubles import Refusals, Troubles
+from sealgate.admin.troubles import RefusalCounts, Troubles
 from sealgate.core.evidence import Known
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
@@ -112,7 +112,7 @@ class Live:
         self._activity = Activity(unsigned)
         self._answering = Answering()
         self._troubles = Troubles(self._known, self._activity.has_worked)
-        self._refusals = Refusals()
+        self._refusals = RefusalCounts()
         self._latest_requests: deque[Outcome] = deque(maxlen=MOST)
         self._points: deque[str] = deque(maxlen=_KEPT)
         self._history: str | None = None

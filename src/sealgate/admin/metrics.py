@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from sealgate.admin.traffic import Durations, Traffic
+from sealgate.admin.traffic import Durations, TrafficTotals
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.core.status import Status
 
@@ -19,14 +19,14 @@ _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 STRANGER = "unknown"
 
 
-class TrafficMetrics(Collector):
-    """Writes them."""
+class _TrafficCollector(Collector):
+    """Makes metrics of the totals that every request adds to, at a scrape."""
 
-    def __init__(self, traffic: Traffic) -> None:
+    def __init__(self, traffic: TrafficTotals) -> None:
         self._traffic = traffic
 
     def collect(self) -> Iterator[Metric]:
-        """Write them."""
+        """Yield the metrics of all requests."""
         labels = ("bot", "key", "route", "method", "status")
         requests = CounterMetricFamily("sealgate_requests", "Requests of known bots", labels=labels)
         outcomes = CounterMetricFamily("sealgate_outcomes", "Requests by outcome", labels=("bot", "outcome"))
@@ -47,17 +47,19 @@ class TrafficMetrics(Collector):
         yield requests
         yield sent
         yield outcomes
-        yield _durations("added_latency", "Time spent in the gateway itself", {(): self._traffic.added})
+        yield _histogram_family(
+            "added_latency", "Time spent in the gateway itself", {(): self._traffic.added}
+        )
         queued: dict[tuple[str, ...], Durations] = {
             (key, lane.value): one for (key, lane), one in self._traffic.queued().items()
         }
-        yield _durations("queue_wait", "Time spent waiting in the gateway", queued, "key", "lane")
-        yield _durations(
+        yield _histogram_family("queue_wait", "Time spent waiting in the gateway", queued, "key", "lane")
+        yield _histogram_family(
             "upstream_duration", "Time spent waiting for the upstream", {(): self._traffic.upstream}
         )
 
 
-def _durations(
+def _histogram_family(
     name: str, text: str, of: Mapping[tuple[str, ...], Durations], *labels: str
 ) -> HistogramMetricFamily:
     family = HistogramMetricFamily(f"sealgate_{name}_seconds", text, labels=labels)
@@ -76,8 +78,8 @@ class Metrics:
 
     def __init__(self, status: Callable[[], Status]) -> None:
         self._registry = CollectorRegistry(auto_describe=True)
-        self._traffic = Traffic()
-        self._registry.register(TrafficMetrics(self._traffic))
+        self._traffic = TrafficTotals()
+        self._registry.register(_TrafficCollector(self._traffic))
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
         self._retries = self._counter("retries", "Requests sent again", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
@@ -85,7 +87,7 @@ class Metrics:
         self._shared = self._counter(
             "shared_reads", "Reads that were not sent, as an identical one was", "key"
         )
-        self._paused = Histogram(
+        self._stated_waits = Histogram(
             "sealgate_retry_after_seconds",
             "What 429 replies stated",
             ("key",),
@@ -115,7 +117,7 @@ class Metrics:
         for error in outcome.upstream_errors:
             self._errors.labels(key, error.kind).inc()
             if error.retry_after_s is not None:
-                self._paused.labels(key).observe(error.retry_after_s)
+                self._stated_waits.labels(key).observe(error.retry_after_s)
 
     def _count_limited(self, outcome: Outcome, key: str) -> None:
         if times_limited := outcome.times_limited:
@@ -125,57 +127,67 @@ class Metrics:
 
     def snapshot(self) -> Callable[[], bytes]:
         """Look at the status, on the loop; return what writes the text, slowly, for a thread."""
-        gauges = _StatusGauges(self._status())
-        return lambda: generate_latest(self._registry) + generate_latest(gauges)
+        status = _StatusCollector(self._status())
+        return lambda: generate_latest(self._registry) + generate_latest(status)
 
 
-class _StatusGauges(Collector):
-    """The state of one moment as gauges."""
+class _StatusCollector(Collector):
+    """Makes gauges, and the counters that are kept elsewhere, of the status of one moment."""
 
     def __init__(self, status: Status) -> None:
         self._status = status
 
     def collect(self) -> Iterator[Metric]:
-        """Write them."""
+        """Yield the metrics of that moment."""
         status = self._status
-        yield _gauge("build_info", "The running version", ("version",), {(status.version,): 1.0})
-        yield _plain("inflight", "Requests under way", status.inflight)
-        yield _plain("connections", "Open connections of bots", status.connections)
-        yield _plain("orders_in_doubt", "Orders sent whose outcome is unknown", status.journal.in_doubt)
-        yield _plain("journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble))
+        yield _gauge_family("build_info", "The running version", ("version",), {(status.version,): 1.0})
+        yield _one_gauge("inflight", "Requests under way", status.inflight)
+        yield _one_gauge("connections", "Open connections of bots", status.connections)
+        yield _one_gauge("orders_in_doubt", "Orders sent whose outcome is unknown", status.journal.in_doubt)
+        yield _one_gauge(
+            "journal_failing", "1 while the journal cannot be written", bool(status.journal.trouble)
+        )
         reloads: Values = {(result,): float(count) for result, count in status.reloads.items()}
-        yield _counter("reloads", "Reloads of the configuration, by result", ("result",), reloads)
+        yield _counter_family("reloads", "Reloads of the configuration, by result", ("result",), reloads)
         failed: Values = {(): float(status.callback_errors)}
-        yield _counter("callback_errors", "Exceptions in background tasks of the gateway", (), failed)
-        yield from _clock_gauges(status)
-        yield from _key_gauges(status)
+        yield _counter_family("callback_errors", "Exceptions in background tasks of the gateway", (), failed)
+        yield from _clock_metrics(status)
+        yield from _key_metrics(status)
         refused: Values = {
             (policy.bot, rule): float(count)
             for policy in status.policies
             for rule, count in policy.refusals.items()
         }
         text = "Orders that a policy refused, or would have refused if it did not observe"
-        yield _counter("policy_refusals", text, ("bot", "rule"), refused)
+        yield _counter_family("policy_refusals", text, ("bot", "rule"), refused)
         halts: Values = {(halt.bot or "", halt.key or ""): 1.0 for halt in status.halts}
-        yield _gauge("halted", "1 for each halt of orders; an empty label means all", ("bot", "key"), halts)
+        yield _gauge_family(
+            "halted", "1 for each halt of orders; an empty label means all", ("bot", "key"), halts
+        )
 
 
 Values = dict[tuple[str, ...], float]
 
 
-def _clock_gauges(status: Status) -> Iterator[Metric]:
+def _clock_metrics(status: Status) -> Iterator[Metric]:
     clock = status.clock
     steps: Values = {(): float(clock.steps)}
     refusals: Values = {(): float(clock.refusals)}
-    yield _counter("clock_steps", "Clock jumps noticed", (), steps)
-    yield _counter("clock_refusals", "Requests refused by the upstream for their timestamp", (), refusals)
+    yield _counter_family("clock_steps", "Clock jumps noticed", (), steps)
+    yield _counter_family(
+        "clock_refusals", "Requests refused by the upstream for their timestamp", (), refusals
+    )
     if clock.offset_s is not None and clock.error_s is not None and clock.age_s is not None:
-        yield _plain("clock_offset_seconds", "Upstream's clock minus this host's wall clock", clock.offset_s)
-        yield _plain("clock_error_seconds", "Largest possible error of the offset", clock.error_s)
-        yield _plain("clock_age_seconds", "Time since the last sample of the upstream's clock", clock.age_s)
+        yield _one_gauge(
+            "clock_offset_seconds", "Upstream's clock minus this host's wall clock", clock.offset_s
+        )
+        yield _one_gauge("clock_error_seconds", "Largest possible error of the offset", clock.error_s)
+        yield _one_gauge(
+            "clock_age_seconds", "Time since the last sample of the upstream's clock", clock.age_s
+        )
 
 
-def _key_gauges(status: Status) -> Iterator[Metric]:
+def _key_metrics(status: Status) -> Iterator[Metric]:
     pauses: Values = {(key.alias,): key.pause_s for key in status.keys}
     spent: Values = {(key.alias,): key.spent_s for key in status.keys}
     depths: Values = {
@@ -186,26 +198,28 @@ def _key_gauges(status: Status) -> Iterator[Metric]:
     used: Values = {labels: limit.used_ratio for labels, limit in limits.items()}
     active: Values = {(key.alias,): float(key.is_active) for key in status.keys}
     ends: Values = {(key.alias,): key.expires_at for key in status.keys if key.expires_at is not None}
-    yield _gauge("key_active", "0 while the exchange does not take a key", ("key",), active)
-    yield _gauge("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
-    yield _gauge("pause_seconds", "Seconds left of a key's pause", ("key",), pauses)
-    yield _gauge(
+    yield _gauge_family("key_active", "0 while the exchange does not take a key", ("key",), active)
+    yield _gauge_family("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
+    yield _gauge_family("pause_seconds", "Seconds left of a key's pause", ("key",), pauses)
+    yield _gauge_family(
         "limit_spent_seconds", "Seconds for which the exchange says its limit is used up", ("key",), spent
     )
-    yield _gauge("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
-    yield _gauge("limit_requests", "Requests per window that the limit allows", ("key", "window"), heights)
-    yield _gauge("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)
-    yield from _sharing_gauges(status)
+    yield _gauge_family("queue_depth", "Requests that wait in the gateway", ("key", "lane"), depths)
+    yield _gauge_family(
+        "limit_requests", "Requests per window that the limit allows", ("key", "window"), heights
+    )
+    yield _gauge_family("limit_used_ratio", "The part of the limit that is in use", ("key", "window"), used)
+    yield from _sharing_metrics(status)
 
 
-def _sharing_gauges(status: Status) -> Iterator[Metric]:
+def _sharing_metrics(status: Status) -> Iterator[Metric]:
     shared = {(key.alias,): key.sharing for key in status.keys if key.sharing is not None}
     replicas: Values = {labels: float(one.replicas) for labels, one in shared.items()}
     leads: Values = {labels: float(one.is_leader) for labels, one in shared.items()}
     degraded: Values = {labels: float(one.degraded is not None) for labels, one in shared.items()}
-    yield _gauge("limit_sharing_replicas", "Gateways that share a key's limit", ("key",), replicas)
-    yield _gauge("limit_sharing_lead", "1 where this gateway paces for all of them", ("key",), leads)
-    yield _gauge("limit_sharing_degraded", "1 while the limit cannot be shared", ("key",), degraded)
+    yield _gauge_family("limit_sharing_replicas", "Gateways that share a key's limit", ("key",), replicas)
+    yield _gauge_family("limit_sharing_lead", "1 where this gateway paces for all of them", ("key",), leads)
+    yield _gauge_family("limit_sharing_degraded", "1 while the limit cannot be shared", ("key",), degraded)
 
 
 def _window(seconds: float) -> str:
@@ -213,19 +227,19 @@ def _window(seconds: float) -> str:
     return f"{float(f'{seconds:.1e}'):g}s"
 
 
-def _plain(name: str, text: str, value: float) -> Metric:
-    return _gauge(name, text, (), {(): float(value)})
+def _one_gauge(name: str, text: str, value: float) -> Metric:
+    return _gauge_family(name, text, (), {(): float(value)})
 
 
-def _gauge(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
-    return _filled(GaugeMetricFamily(f"sealgate_{name}", text, labels=labels), values)
+def _gauge_family(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
+    return _with_values(GaugeMetricFamily(f"sealgate_{name}", text, labels=labels), values)
 
 
-def _counter(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
-    return _filled(CounterMetricFamily(f"sealgate_{name}", text, labels=labels), values)
+def _counter_family(name: str, text: str, labels: tuple[str, ...], values: Values) -> Metric:
+    return _with_values(CounterMetricFamily(f"sealgate_{name}", text, labels=labels), values)
 
 
-def _filled(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
+def _with_values(family: GaugeMetricFamily | CounterMetricFamily, values: Values) -> Metric:
     for combination, value in values.items():
         family.add_metric(combination, value)
     return family

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from sealgate.admin.activity import SPAN, Activity, Failing, Tick
-from sealgate.admin.troubles import Refused, Trouble
+from sealgate.admin.troubles import RefusalCount, Trouble
 from sealgate.core.evidence import Known, advice, evidence
 from sealgate.core.limits.status import LimitStatus
 from sealgate.core.status import KeyStatus, PolicyStatus, Status, Use, forecast
@@ -72,7 +72,7 @@ class Picture:
     wall: float
     tasks: Callable[[], int]
     failing: Failing | None = None
-    refusals: Sequence[Refused] = ()
+    refusals: Sequence[RefusalCount] = ()
 
     def document(self) -> dict[str, Any]:
         """Return it as plain values: the status, and what the last ten seconds add to it."""
@@ -92,13 +92,13 @@ class Picture:
             "idle_bots": sorted(self.weights.keys() - busy),
             "failing": self._failing(),
             "errors": [self._error(trouble) for trouble in self.troubles],
-            "refusals": [self._refusal(refused) for refused in self.refusals],
+            "refusals": [self._refusal(refusal) for refusal in self.refusals],
             "policies": [asdict(policy) | {"by_rule": _by_rule(policy)} for policy in self.status.policies],
         }
 
     def _state(self) -> str:
         is_refusing = any(
-            self._over_since(refused) is None and refused.is_grave(self.now) for refused in self.refusals
+            self._over_since(refusal) is None and refusal.is_grave(self.now) for refusal in self.refusals
         )
         return state(self.status, is_failing=self.failing is not None, is_refusing=is_refusing)
 
@@ -165,28 +165,28 @@ class Picture:
             "evidence": evidence(trouble.kind, known),
         }
 
-    def _refusal(self, refused: Refused) -> dict[str, Any]:
+    def _refusal(self, refusal: RefusalCount) -> dict[str, Any]:
         """Return what the gateway itself refused a bot; what is over has no advice."""
-        over_since = self._over_since(refused)
+        over_since = self._over_since(refusal)
         return {
-            "bot": refused.bot,
-            "lane": refused.lane.value if refused.lane else None,
-            "reason": refused.reason,
-            "refused": refused.refused,
-            "asked": refused.asked,
-            "words": refused.words,
-            "first_ms": self._epoch_ms(refused.first_at),
-            "last_ms": self._epoch_ms(refused.last_at),
+            "bot": refusal.bot,
+            "lane": refusal.lane.value if refusal.lane else None,
+            "reason": refusal.reason,
+            "refused": refusal.refused,
+            "asked": refusal.asked,
+            "words": refusal.words,
+            "first_ms": self._epoch_ms(refusal.first_at),
+            "last_ms": self._epoch_ms(refusal.last_at),
             "over_since_ms": self._epoch_ms(over_since),
-            "is_grave": over_since is None and refused.is_grave(self.now),
-            "advice": "" if over_since is not None else REASONS[refused.reason].advice,
+            "is_grave": over_since is None and refusal.is_grave(self.now),
+            "advice": "" if over_since is not None else REASONS[refusal.reason].advice,
         }
 
-    def _over_since(self, refused: Refused) -> float | None:
+    def _over_since(self, refusal: RefusalCount) -> float | None:
         """Return since when refusals are over; those of a halt that was lifted, though nobody tried since."""
         is_stopped = bool(self.status.halts) or self.status.journal.is_refusing
-        is_lifted = refused.reason == "halted" and not is_stopped
-        return refused.last_at if is_lifted else refused.over_since(self.now)
+        is_lifted = refusal.reason == "halted" and not is_stopped
+        return refusal.last_at if is_lifted else refusal.over_since(self.now)
 
     def point(self, ended: Tick) -> dict[str, Any]:
         """Return what the charts add for this moment: short names, as many of them are sent.

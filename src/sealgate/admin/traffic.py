@@ -42,7 +42,7 @@ class Durations:
         return buckets, self._sum_s
 
 
-class Traffic:
+class TrafficTotals:
     """What the requests of known bots added up to."""
 
     def __init__(self) -> None:

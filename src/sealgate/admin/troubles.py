@@ -136,8 +136,8 @@ class Troubles:
 
 
 @dataclass(slots=True)
-class Refused:
-    """Requests of one bot and lane that were refused for one reason.
+class RefusalCount:
+    """Requests of one bot and lane that the gateway refused for one reason.
 
     `lane` is None where a request was refused before its route was known. `asked` counts the requests of that
     bot and lane since `first_at`, refused ones too. Times are by the clock of `now`; `passed_at` is when the
@@ -174,7 +174,7 @@ class Refused:
         return f"{self.bot}: {count} {what}{'' if is_one else 's'} refused: {self.reason}"
 
 
-class Refusals:
+class RefusalCounts:
     """A reader of outcomes. Its records are bounded by the bots, lanes and reasons that there are.
 
     A record counts from its first refusal until it is over: until a minute passed without another one, and a
@@ -182,7 +182,7 @@ class Refusals:
     """
 
     def __init__(self) -> None:
-        self._by_bot: dict[str, dict[tuple[Lane | None, str], Refused]] = {}
+        self._by_bot: dict[str, dict[tuple[Lane | None, str], RefusalCount]] = {}
 
     def __call__(self, batch: Batch, now: float) -> None:
         """Take in a batch that ended at `now`."""
@@ -194,7 +194,7 @@ class Refusals:
             if bot in self._by_bot:
                 self._count(bot, outcome.lane, now, is_refused=reason is not None)
 
-    def latest(self) -> list[Refused]:
+    def latest(self) -> list[RefusalCount]:
         """Return the records, the latest first."""
         records = [record for by_reason in self._by_bot.values() for record in by_reason.values()]
         return sorted(records, key=lambda record: -record.last_at)
@@ -203,7 +203,7 @@ class Refusals:
         records = self._by_bot.setdefault(bot, {})
         record = records.get((lane, reason))
         if record is None or record.over_since(now) is not None:
-            record = records[lane, reason] = Refused(bot, lane, reason, now, now)
+            record = records[lane, reason] = RefusalCount(bot, lane, reason, now, now)
         record.refused += 1
         record.last_at, record.passed_at = now, None
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
+from sealgate.core.diagnosis import Facts, Others, WholeReply, causes_of
 from sealgate.core.findings import RENEW, Finding, Level, blamed, error_words, fail, ok, warn
 from sealgate.core.key_audit import cannot_trade
 from sealgate.core.key_records import DAY_S, KeyRecord, KeyState, ListedKey
-from sealgate.core.refusals import Facts, Others, WholeReply, causes_of
 from sealgate.core.venues.replies import Means
 
 _CERTIFICATE_WARN_S = 14 * DAY_S  # those of today live for 90 days and less, and are renewed before a third

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import structlog
 
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.memory import Snapshot
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import PacerStatus, SharingStatus
@@ -154,9 +154,9 @@ class RateScheduler:
 
         Raises Refusal `rate_limited`, `deadline_exceeded` or `queue_full`. Cancelling leaves the line.
         """
-        refused = self._pacer.enter(claim, self._system.now())
-        if refused is not None:
-            raise _refusal(refused)
+        rejection = self._pacer.enter(claim, self._system.now())
+        if rejection is not None:
+            raise _refusal(rejection)
         waiting: asyncio.Future[Shared | None] = asyncio.get_running_loop().create_future()
         self._waiting[claim.id] = waiting
         self.go_on()
@@ -215,10 +215,10 @@ class RateScheduler:
             waiting = self._waiting.pop(rider.id)
             if not waiting.done():
                 waiting.set_result(sharing[claim.id])
-        for refused in release.refused:
-            waiting = self._waiting.pop(refused.claim.id)
+        for rejection in release.rejected:
+            waiting = self._waiting.pop(rejection.claim.id)
             if not waiting.done():
-                waiting.set_exception(_refusal(refused))
+                waiting.set_exception(_refusal(rejection))
         self._set_timer(release.look_again_at, now)
 
     def _set_timer(self, at: float | None, now: float) -> None:
@@ -260,5 +260,5 @@ def _give_up(claim: Claim, shared: Shared | None) -> None:
         shared.end()
 
 
-def _refusal(refused: Refused) -> Refusal:
-    return Refusal(refused.slug, refused.detail, retry_after_s=refused.retry_after_s)
+def _refusal(rejection: Rejection) -> Refusal:
+    return Refusal(rejection.slug, rejection.detail, retry_after_s=rejection.retry_after_s)

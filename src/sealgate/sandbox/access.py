@@ -1,4 +1,4 @@
-"""Who may call: spec.md, "Authentication". Checks raise `Refused`; what they return is the caller's address.
+"""Who may call: spec.md, "Authentication". Checks raise `ApiError`; what they return is the caller's address.
 
 The order for a signed request is fixed: the three headers are there; the key exists, is not revoked and not
 expired (rule 5); the timestamp is inside the key's recv_window (rule 4); the signature is genuine (rules 1
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment
 from sealgate.sandbox.message import Request
 from sealgate.sandbox.registry import LiveKey, Registry
@@ -84,27 +84,27 @@ class Doorman:
         }
 
     def admit(self, access: Access, attempt: Attempt) -> str:
-        """Give the caller's address, empty on public routes; raise `Refused`."""
+        """Give the caller's address, empty on public routes; raise `ApiError`."""
         return self._entrances[access](attempt)
 
     def _session(self, attempt: Attempt) -> str:
         token = bearer_token(attempt.request)
         address = self._registry.session_address(token, attempt.now.server_ms)
         if address is None:
-            raise Refused("session_invalid")
+            raise ApiError("session_invalid")
         return address
 
     def _passkey(self, attempt: Attempt) -> str:
         address = self._session(attempt)
         if not self._passkeys.redeem(attempt.request.header(PASSKEY_HEADER), address, attempt.now):
-            raise Refused("passkey_failed")
+            raise ApiError("passkey_failed")
         return address
 
     def _signed(self, attempt: Attempt, permission: str) -> str:
         api_key, timestamp, signature = _signing_headers(attempt.request)
         live = self._registry.keys.get(api_key)
         if live is None or live.record.is_revoked or live.record.is_expired(attempt.now.server_ms):
-            raise Refused("key_invalid")
+            raise ApiError("key_invalid")
         signed = Signed(attempt, live, timestamp, signature, permission)
         for check in self._checks:
             check(signed)
@@ -116,9 +116,9 @@ class Doorman:
         server_ms = signed.attempt.now.server_ms
         off_ms = _off_ms(signed.timestamp, server_ms)
         if off_ms is None or off_ms > window_ms:
-            raise Refused("timestamp_outside", recv_window=window_ms, server_ms=server_ms)
+            raise ApiError("timestamp_outside", recv_window=window_ms, server_ms=server_ms)
         if self._settings.clock_limit_ms and off_ms > self._settings.clock_limit_ms:
-            raise Refused("timestamp_invalid")
+            raise ApiError("timestamp_invalid")
 
     def _check_signature(self, signed: Signed) -> None:
         request = signed.attempt.request
@@ -127,7 +127,7 @@ class Doorman:
         )
         encoding = self._settings.signature_encoding
         if not is_genuine(signed.live.state, message, signed.signature, encoding):
-            raise Refused("signature_invalid")
+            raise ApiError("signature_invalid")
 
     def _check_ip(self, signed: Signed) -> None:
         client_ip = signed.attempt.request.client_ip
@@ -136,11 +136,11 @@ class Doorman:
             return
         address = parse_ip(client_ip)
         if address is None or not any(address in network for network in networks):
-            raise Refused("ip_refused", client_ip=client_ip)
+            raise ApiError("ip_refused", client_ip=client_ip)
 
     def _check_permission(self, signed: Signed) -> None:
         if signed.permission not in signed.live.record.permissions:
-            raise Refused("permission_missing", permission=signed.permission)
+            raise ApiError("permission_missing", permission=signed.permission)
 
     def _check_address(self, signed: Signed) -> None:
         for name in ADDRESS_PARAMS:
@@ -149,17 +149,17 @@ class Doorman:
 
 
 def bearer_token(request: Request) -> str:
-    """Give the session token of a request; raise `Refused` where there is none."""
+    """Give the session token of a request; raise `ApiError` where there is none."""
     scheme, _, token = (request.header("Authorization") or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise Refused("headers_missing")
+        raise ApiError("headers_missing")
     return token.strip()
 
 
 def check_same_address(named: str, own: str) -> None:
     """Rule 8. Addresses are hexadecimal, so their case says nothing."""
     if named.lower() != own.lower():
-        raise Refused("address_mismatch")
+        raise ApiError("address_mismatch")
 
 
 def parse_ip(text: str) -> IPv4Address | IPv6Address | None:
@@ -176,7 +176,7 @@ def _signing_headers(request: Request) -> tuple[str, str, str]:
         request.header(name) for name in (KEY_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
     )
     if not (api_key and timestamp and signature):
-        raise Refused("headers_missing")
+        raise ApiError("headers_missing")
     return api_key, timestamp, signature
 
 

@@ -1,6 +1,6 @@
 """The error catalogue: every row of spec.md's Errors part, and our own rows where it shows none.
 
-A row is named by its slug, which is also the verdict in the journal. `Refused` carries a row to the one
+A row is named by its slug, which is also the verdict in the journal. `ApiError` carries a row to the one
 place that turns it into a reply.
 """
 
@@ -82,7 +82,7 @@ CATALOGUE: Mapping[str, Row] = MappingProxyType(
 )
 
 
-class Refused(Exception):  # noqa: N818 - a verdict, not a fault of the program
+class ApiError(Exception):
     """The request is answered with a row of the catalogue.
 
     `values` fill the detail's placeholders; `status` and `headers` override and add to the row, `detail`

@@ -4,7 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from sealgate.sandbox.account import Accounts
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, ServerClock
 from sealgate.sandbox.faults import FaultPlan
 from sealgate.sandbox.gate import Gate
@@ -122,7 +122,7 @@ class UserDesk:
         """Switch what a user has done in the app."""
         user = self._registry.users.get(call.params["address"].lower())
         if user is None:
-            raise Refused("user_unknown")
+            raise ApiError("user_unknown")
         body, given = call.input, call.input.model_fields_set
         user = replace(
             user,
@@ -155,7 +155,7 @@ class KeyControl:
         """Set the recv_window of a key."""
         live = self._registry.keys.get(call.params["api_key"])
         if live is None:
-            raise Refused("key_unknown")
+            raise ApiError("key_unknown")
         key = replace(live.current(), recv_window_ms=call.input.recv_window_ms)
         self._registry.save_keys([key], [])
         return KeyState(api_key=key.api_key, recv_window_ms=key.recv_window_ms)

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from sealgate.sandbox.access import KEY_HEADER, Attempt, Doorman, check_same_address
 from sealgate.sandbox.account import Accounts
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, http_date, iso
 from sealgate.sandbox.control import Conditions, KeyControl, UserDesk
 from sealgate.sandbox.journal import Journal, Receipt
@@ -136,8 +136,8 @@ class Exchange:
         cost = gate.cost(request.method, receipt.template, request.path)
         try:
             return gate.enter(self._caller(request), cost, receipt.now)
-        except Refused as refused:
-            return self._refusal(refused, receipt.now)
+        except ApiError as error:
+            return self._error_reply(error, receipt.now)
 
     def strike(self, receipt: Receipt) -> Fault | None:
         """Draw the fault that this request will meet, if any."""
@@ -152,16 +152,16 @@ class Exchange:
             if request.path == OPENAPI_PATH and request.method in {"GET", "HEAD"}:
                 return Reply(200, self._document, "ok", _dated(now))
             return _ok(self._execute(request, now, found), now)
-        except Refused as refused:
-            return self._refusal(refused, now)
+        except ApiError as error:
+            return self._error_reply(error, now)
         except Exception as error:
             logger.error("%s %s failed: %r", request.method, request.path, error)  # noqa: TRY400 - see below
             logger.debug("The traceback", exc_info=error)  # for those who asked for it
-            return self._refusal(Refused("internal"), now)
+            return self._error_reply(ApiError("internal"), now)
 
-    def refuse(self, refused: Refused) -> Reply:
+    def refuse(self, error: ApiError) -> Reply:
         """Make the reply to something that never became a request."""
-        return self._refusal(refused, self.conditions.now())
+        return self._error_reply(error, self.conditions.now())
 
     def flush(self) -> None:
         """Write what was batched; to be called at the end."""
@@ -198,7 +198,7 @@ class Exchange:
     def _look_up(self, request: Request) -> Found | None:
         try:
             return self._router.find(request.method, request.path)
-        except Refused:  # `answer` meets it again, and says so
+        except ApiError:  # `answer` meets it again, and says so
             return None
 
     def _caller(self, request: Request) -> str:
@@ -211,10 +211,10 @@ class Exchange:
         }
         return names[self._settings.limit_by] or ""
 
-    def _refusal(self, refused: Refused, now: Moment) -> Reply:
+    def _error_reply(self, error: ApiError, now: Moment) -> Reply:
         at = iso(now.server_ms) if self._settings.error_timestamp == "iso" else now.server_ms
-        body = json.dumps({"detail": refused.detail, "timestamp": at}).encode()
-        return Reply(refused.status, body, refused.slug, _dated(now) | refused.headers)
+        body = json.dumps({"detail": error.detail, "timestamp": at}).encode()
+        return Reply(error.status, body, error.slug, _dated(now) | error.headers)
 
 
 def _ok(value: BaseModel, now: Moment) -> Reply:

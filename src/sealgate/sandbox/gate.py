@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, http_date
 from sealgate.sandbox.limiter import LIMITERS, Limiter
 from sealgate.sandbox.models.control import Limit
@@ -58,7 +58,7 @@ class Gate:
             caller.limiter.spend(now.steady_s, cost)
             wait_s = max(wait_s, caller.limiter.wait_s(now.steady_s, cost))
         wait_s = max(wait_s, self._ban_s(caller, now.steady_s))
-        raise Refused("rate_limited", headers=RETRY_AFTER[self.limit.retry_after](wait_s, now))
+        raise ApiError("rate_limited", headers=RETRY_AFTER[self.limit.retry_after](wait_s, now))
 
     def _ban_s(self, caller: _Caller, now_s: float) -> float:
         """Escalate: `ban_after` refusals in a row are a ban, and each ban is twice as long as the last."""

@@ -1,10 +1,10 @@
-"""What a key may be: the rules on the fields of create and update. Pure; raises `Refused`."""
+"""What a key may be: the rules on the fields of create and update. Pure; raises `ApiError`."""
 
 from dataclasses import dataclass
 from ipaddress import ip_network
 from typing import Any
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment
 from sealgate.sandbox.models.keys import CreateKey, UpdateKey
 from sealgate.sandbox.records import Key
@@ -58,9 +58,9 @@ def checked_permissions(permissions: list[str]) -> tuple[str, ...]:
     """Give the permissions in the order of spec.md, each once; 400 for any other value and for none."""
     for value in permissions:
         if value not in PERMISSIONS:
-            raise Refused("invalid_permission", value=repr(value))
+            raise ApiError("invalid_permission", value=repr(value))
     if not permissions:
-        raise Refused("invalid_permission", value="an empty list")
+        raise ApiError("invalid_permission", value="an empty list")
     return tuple(name for name in PERMISSIONS if name in permissions)
 
 
@@ -70,7 +70,7 @@ def checked_whitelist(blocks: list[str]) -> tuple[str, ...]:
         try:
             ip_network(block)
         except ValueError:
-            raise Refused("invalid_ip", value=repr(block)) from None
+            raise ApiError("invalid_ip", value=repr(block)) from None
     return tuple(blocks)
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, iso
 from sealgate.sandbox.key_rules import KeyOptions, checked_audit_limit, key_changes, new_key_options
 from sealgate.sandbox.message import Call
@@ -52,7 +52,7 @@ class KeyDesk:
             options = new_key_options(call.input, call.now, self._settings)
             self._check_prerequisites(call.address, options.permissions)
             if len(self._slots(call)) >= KEYS_PER_USER:
-                raise Refused("key_limit")
+                raise ApiError("key_limit")
             return self._created(self.make(call.address, options, call.now, call.client_ip))
 
     def make(self, address: str, options: KeyOptions, now: Moment, client_ip: str) -> Key:
@@ -87,7 +87,7 @@ class KeyDesk:
         with self._key_system():
             key = self._own(call).current()
             if key.is_revoked:
-                raise Refused("key_unknown", status=self._settings.unknown_key_status)
+                raise ApiError("key_unknown", status=self._settings.unknown_key_status)
             changes = key_changes(call.input, key, self._settings)
             if "permissions" in call.input.model_fields_set:
                 self._check_prerequisites(call.address, tuple(call.input.permissions))
@@ -104,7 +104,7 @@ class KeyDesk:
         with self._key_system():
             key = self._own(call).current()
             if key.is_revoked:
-                raise Refused("key_unknown", status=self._settings.unknown_key_status)
+                raise ApiError("key_unknown", status=self._settings.unknown_key_status)
             self._revoke([key], call)
             return RevokedKey(success=True, message=f"API key {key.api_key} revoked")
 
@@ -130,17 +130,17 @@ class KeyDesk:
     def _key_system(self) -> Iterator[None]:
         """Answer 503 when switched off, and when the database fails."""
         if not self.is_available:
-            raise Refused("key_system_down")
+            raise ApiError("key_system_down")
         try:
             yield
         except sqlite3.Error as error:
-            raise Refused("key_system_down") from error
+            raise ApiError("key_system_down") from error
 
     def _own(self, call: Call[Any]) -> LiveKey:
         """Find the key of the path; another user's is as unknown as any."""
         live = self._registry.keys.get(call.params["api_key"])
         if live is None or live.record.address != call.address:
-            raise Refused("key_unknown", status=self._settings.unknown_key_status)
+            raise ApiError("key_unknown", status=self._settings.unknown_key_status)
         return live
 
     def _slots(self, call: Call[Any]) -> list[LiveKey]:
@@ -155,9 +155,9 @@ class KeyDesk:
     def _check_prerequisites(self, address: str, permissions: tuple[str, ...]) -> None:
         user = self._registry.users[address]
         if not user.onboarded:
-            raise Refused("not_onboarded")
+            raise ApiError("not_onboarded")
         if "trade" in permissions and not user.traded:
-            raise Refused("not_traded")
+            raise ApiError("not_traded")
 
     def _revoke(self, keys: list[Key], call: Call[Any]) -> None:
         action = self._settings.audit_revoked

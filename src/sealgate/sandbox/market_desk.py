@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from sealgate.sandbox.account import ZERO, Account, Accounts
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.market import Market, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.control import Fill, FillOrder, MarketChange, MarketReply, SetPrice
@@ -66,7 +66,7 @@ class MarketDesk:
         for account in self._accounts:
             if (order := account.orders.get(order_id)) is not None:
                 return account, order
-        raise Refused("order_gone")
+        raise ApiError("order_gone")
 
 
 def _filled(account: Account, order: Order, size: Decimal) -> Fill:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from aiohttp import web
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.journal import Receipt
 from sealgate.sandbox.message import Reply
 from sealgate.sandbox.models.control import Fault
@@ -62,7 +62,7 @@ class Mishaps:
         if struck.fault.executed:
             struck.answer()
         status = struck.fault.status
-        reply = self._refuse(Refused(ROWS.get(status, "fault"), status=status))
+        reply = self._refuse(ApiError(ROWS.get(status, "fault"), status=status))
         struck.receipt.replace_reply(reply)
         return to_response(reply)
 

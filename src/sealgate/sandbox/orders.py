@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Literal
 
 from sealgate.sandbox.account import ZERO, Account, Accounts
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, iso
 from sealgate.sandbox.market import MIN_NOTIONAL, Market, Symbol, parse_amount, plain
 from sealgate.sandbox.message import Call
@@ -73,7 +73,7 @@ class OrderDesk:
         account.take_off(old.order_id)
         try:
             check_margin(account, order, "margin_short")
-        except Refused:
+        except ApiError:
             account.rest(old)
             raise
         return enter(account, order)
@@ -103,7 +103,7 @@ class OrderDesk:
         price = checked_price(wish.price, symbol.tick)
         size = checked_size(wish.size, symbol.size_decimals)
         if size * price < MIN_NOTIONAL:
-            raise Refused("below_minimum")
+            raise ApiError("below_minimum")
         return Order(
             order_id=self._next_id(),
             address=wish.account.address,
@@ -120,9 +120,9 @@ class OrderDesk:
         """Find a symbol that this account may trade now."""
         symbol = listed(account.market, name)
         if symbol.is_halted:
-            raise Refused("halted")
+            raise ApiError("halted")
         if symbol.needs_transfer and not account.has_transferred:
-            raise Refused("needs_transfer", status=self._transfer_status)
+            raise ApiError("needs_transfer", status=self._transfer_status)
         return symbol
 
 
@@ -130,7 +130,7 @@ def listed(market: Market, name: str) -> Symbol:
     """Find a listed symbol."""
     symbol = market.symbols.get(name)
     if symbol is None or not symbol.is_listed:
-        raise Refused("symbol_unsupported", symbol=name)
+        raise ApiError("symbol_unsupported", symbol=name)
     return symbol
 
 
@@ -138,9 +138,9 @@ def checked_price(value: str | float, tick: Decimal) -> Decimal:
     """Read a price that is positive and on the tick."""
     price = parse_amount(value)
     if price is None:
-        raise Refused("price_invalid")
+        raise ApiError("price_invalid")
     if price % tick:
-        raise Refused("off_tick", tick=plain(tick))
+        raise ApiError("off_tick", tick=plain(tick))
     return price
 
 
@@ -148,7 +148,7 @@ def checked_size(value: str | float, decimals: int) -> Decimal:
     """Read a size that is positive and has no more decimals than the symbol."""
     size = parse_amount(value)
     if size is None or size % Decimal(1).scaleb(-decimals):
-        raise Refused("size_invalid")
+        raise ApiError("size_invalid")
     return size
 
 
@@ -172,7 +172,7 @@ def check_margin(account: Account, order: Order, slug: str) -> None:
     resting, position = (ZERO, signed_size(order)) if fills(account.market, order) else (order.notional, ZERO)
     leverage = account.margin(order.symbol).leverage
     if account.needed(order.symbol, leverage, resting, position) > account.usdc:
-        raise Refused(slug)
+        raise ApiError(slug)
 
 
 def enter(account: Account, order: Order) -> OrderReply:
@@ -191,7 +191,7 @@ def _reply(order: Order, status: Literal["open", "filled", "canceled"]) -> Order
 def _open_order(account: Account, order_id: int) -> Order:
     order = account.orders.get(order_id)
     if order is None:
-        raise Refused("order_gone")
+        raise ApiError("order_gone")
     return order
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sealgate.sandbox.account import ZERO, Account, Accounts, Margin
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.market import Symbol, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import (
@@ -39,12 +39,12 @@ class PositionDesk:
         symbol = listed(account.market, call.input.symbol)
         held = account.positions[symbol.name]
         if not held:
-            raise Refused("no_position")
+            raise ApiError("no_position")
         size = abs(held)
         if call.input.size is not None:
             size = checked_size(call.input.size, symbol.size_decimals)
         if size > abs(held):
-            raise Refused("size_exceeds")
+            raise ApiError("size_exceeds")
         account.positions[symbol.name] = held - size if held > 0 else held + size
         left = account.positions[symbol.name]
         return ClosedPosition(order_id=self._next_id(), closed_size=plain(size), left_size=plain(left))
@@ -55,17 +55,17 @@ class PositionDesk:
         body = call.input
         symbol = listed(account.market, body.symbol)
         if body.leverage > symbol.max_leverage:
-            raise Refused("leverage_exceeds")
+            raise ApiError("leverage_exceeds")
         is_cross = self._allowed_cross(symbol, wants_cross=body.is_cross)
         if account.needed(symbol.name, body.leverage, ZERO, ZERO) > account.usdc:
-            raise Refused("margin_short")
+            raise ApiError("margin_short")
         account.margins[symbol.name] = Margin(body.leverage, is_cross)
         return LeverageReply(symbol=symbol.name, leverage=body.leverage, is_cross=is_cross)
 
     def _allowed_cross(self, symbol: Symbol, *, wants_cross: bool) -> bool:
         """spec.md, Leverage: "the backend corrects this automatically" - or refuses, by option."""
         if wants_cross and symbol.only_isolated and self._rejects_cross:
-            raise Refused("cross_refused")
+            raise ApiError("cross_refused")
         return wants_cross and not symbol.only_isolated
 
 

@@ -9,11 +9,11 @@ from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.web_protocol import RequestHandler
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.message import Reply
 
 Serve = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
-Refuse = Callable[[Refused], Reply]
+Refuse = Callable[[ApiError], Reply]
 
 KEEPALIVE_S = 75.0
 
@@ -48,7 +48,7 @@ class _Connection(RequestHandler):
         has_gone = isinstance(exc, ConnectionError)
         if not is_bad and not has_gone:
             logger.error("a request failed: %r", exc)
-        response = to_response(self._refuse(Refused("bad_http" if is_bad else "internal")))
+        response = to_response(self._refuse(ApiError("bad_http" if is_bad else "internal")))
         response.force_close()
         return response
 

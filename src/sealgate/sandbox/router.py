@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from pydantic import BaseModel
 
 from sealgate.sandbox.access import Access
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.wire import Nothing
 
@@ -62,11 +62,11 @@ class Router:
         return self._patterns[-1][1]
 
     def find(self, method: str, path: str) -> Found:
-        """Find the route; raise `Refused` with 404, or 405 with Allow. HEAD is answered as GET is."""
+        """Find the route; raise `ApiError` with 404, or 405 with Allow. HEAD is answered as GET is."""
         methods, params = self._look_up(path)
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
-            raise Refused("method_refused", headers={"Allow": _allow(methods)})
+            raise ApiError("method_refused", headers={"Allow": _allow(methods)})
         return Found(route, params)
 
     def _look_up(self, path: str) -> tuple[dict[str, Route], Mapping[str, str]]:
@@ -77,7 +77,7 @@ class Router:
             params = _match(template, segments)
             if params is not None:
                 return methods, params
-        raise Refused("not_found")
+        raise ApiError("not_found")
 
 
 def _match(template: list[str], segments: list[str]) -> dict[str, str] | None:

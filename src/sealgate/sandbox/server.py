@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from sealgate.sandbox.access import parse_ip
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.exchange import Credentials, Exchange
 from sealgate.sandbox.journal import Receipt
 from sealgate.sandbox.message import Reply, Request
@@ -84,7 +84,7 @@ class Shell:
         return str(parse_ip(text) or text)
 
     def _too_large(self, receipt: Receipt | None) -> web.StreamResponse:
-        reply = self._exchange.refuse(Refused("body_too_large"))
+        reply = self._exchange.refuse(ApiError("body_too_large"))
         if receipt:
             receipt.settle(reply)
         response = to_response(reply)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, iso
 from sealgate.sandbox.limiter import FixedFromFirst
 from sealgate.sandbox.message import Call
@@ -34,7 +34,7 @@ class SessionDesk:
         """Grant a session token to a known user."""
         user = self._registry.users.get(call.input.user_address.lower())
         if user is None:
-            raise Refused("user_unknown")
+            raise ApiError("user_unknown")
         self._check_limit(user.address, call.now.steady_s)
         return self.grant(user.address, call.now)
 
@@ -70,8 +70,8 @@ class SessionDesk:
         )
 
 
-def _handshake_limited(wait_s: float) -> Refused:
-    return Refused("handshake_limited", headers={"Retry-After": str(math.ceil(wait_s))})
+def _handshake_limited(wait_s: float) -> ApiError:
+    return ApiError("handshake_limited", headers={"Retry-After": str(math.ceil(wait_s))})
 
 
 class PasskeyDesk:

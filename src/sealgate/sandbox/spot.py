@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from sealgate.sandbox.account import Accounts
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.market import MIN_NOTIONAL, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import OrderReply, SpotBalance, SpotOrder
@@ -23,15 +23,15 @@ class SpotDesk:
         account = self._accounts.of(call.address)
         pair = account.market.pairs.get(call.input.symbol)
         if pair is None:
-            raise Refused("spot_unknown")
+            raise ApiError("spot_unknown")
         size = checked_size(call.input.size, pair.size_decimals)
         value = size * pair.mark
         if value < MIN_NOTIONAL:
-            raise Refused("below_minimum")
+            raise ApiError("below_minimum")
         is_buy = call.input.side == "buy"
         has, wants = (account.free(), value) if is_buy else (account.tokens[pair.base], size)
         if wants > has:
-            raise Refused("spot_short")
+            raise ApiError("spot_short")
         sign = 1 if is_buy else -1
         account.tokens[pair.base] += sign * size
         account.usdc -= sign * value

@@ -5,13 +5,13 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, RootModel, ValidationError
 
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_body(model: type[Model], body: bytes, unknown_fields: Literal["forbid", "ignore"]) -> Model:
-    """Parse and validate a JSON body; raise `Refused` with a 422."""
+    """Parse and validate a JSON body; raise `ApiError` with a 422."""
     try:
         return model.model_validate_json(body, extra=unknown_fields)
     except ValidationError as error:
@@ -28,14 +28,14 @@ def read_query(model: type[Model], query: str) -> Model:
         raise _invalid("query", error) from None
 
 
-def invalid_field(where: str, name: str, message: str) -> Refused:
+def invalid_field(where: str, name: str, message: str) -> ApiError:
     """Make a 422 for one field."""
-    return Refused("validation", detail=[{"loc": [where, name], "msg": message, "type": "value_error"}])
+    return ApiError("validation", detail=[{"loc": [where, name], "msg": message, "type": "value_error"}])
 
 
-def _invalid(where: str, error: ValidationError, skip: int = 0) -> Refused:
+def _invalid(where: str, error: ValidationError, skip: int = 0) -> ApiError:
     detail: list[dict[str, Any]] = [
         {"loc": [where, *found["loc"][skip:]], "msg": found["msg"], "type": found["type"]}
         for found in error.errors(include_url=False, include_context=False, include_input=False)
     ]
-    return Refused("validation", detail=detail)
+    return ApiError("validation", detail=detail)

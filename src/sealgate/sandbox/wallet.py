@@ -8,7 +8,7 @@ import hashlib
 from decimal import Decimal
 
 from sealgate.sandbox.account import Account, Accounts
-from sealgate.sandbox.catalogue import Refused
+from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.market import parse_amount, plain
 from sealgate.sandbox.message import Call
 from sealgate.sandbox.models.trading import Deposit, WalletReply, Withdraw
@@ -27,7 +27,7 @@ class WalletDesk:
         account = self._accounts.of(call.address)
         amount = parse_amount(call.input.amount)
         if amount is None or amount < MIN_DEPOSIT:
-            raise Refused("deposit_small")
+            raise ApiError("deposit_small")
         account.usdc += amount
         return _reply(account)
 
@@ -37,10 +37,10 @@ class WalletDesk:
         body = call.input
         signature = wallet_signature(call.address, str(body.amount), body.nonce)
         if body.nonce != account.next_nonce or body.signature != signature:
-            raise Refused("withdrawal_signature")
+            raise ApiError("withdrawal_signature")
         amount = parse_amount(body.amount)
         if amount is None or amount > account.free():
-            raise Refused("balance_short")
+            raise ApiError("balance_short")
         account.usdc -= amount
         account.next_nonce += 1
         return _reply(account)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
@@ -22,7 +22,7 @@ def read(name: str, bot: str, alike: str | None = "positions", until: float = 10
     return Claim(name, bot, Lane.READ, until, is_read=True, alike=alike)
 
 
-def why(refused: Refused | None) -> str:
+def why(refused: Rejection | None) -> str:
     return refused.slug if refused else ""
 
 

@@ -108,7 +108,7 @@ class Bots:
                 is_paced = 1.0
                 self.refused += 1
                 paused_until = sent_at + stated_s if self.does_state else self.now + 0.4
-                self.estimator.refused(
+                self.estimator.throttled(
                     claim, sent_at, paused_until, stated_s if self.does_state else None, self.resolution_s
                 )
             else:
@@ -158,7 +158,7 @@ def test_a_lower_limit_is_learned_from_a_burst_that_nobody_had_to_wait_for() -> 
         estimator.took(claim, at, is_paced=False)
         estimator.accepted(claim, at, at + TRIP_S, is_scout=False)
     estimator.took(claims[10], at, is_paced=False)
-    estimator.refused(claims[10], at, at + 1.0, 1.0, 0.0)
+    estimator.throttled(claims[10], at, at + 1.0, 1.0, 0.0)
     estimator.took(claims[11], at + 1.0, is_paced=False)
     estimator.accepted(claims[11], at + 1.0, at + 1.0 + TRIP_S, is_scout=True)
     bots.wait_s, bots.now = log_of(10, 1.0), at + 2.0
@@ -426,7 +426,7 @@ def test_stated_waits_that_contradict_each_other_are_not_learned_from() -> None:
         estimator.accepted(read, 0.01 * number, 0.01 * number + 0.005, is_scout=False)
     for number, stated_s in enumerate((1.0, 9.0, 30.0, 90.0)):
         estimator.took(reads[20 + number], 0.2, is_paced=False)
-        estimator.refused(reads[20 + number], 0.2, 1.0, stated_s, 0.0)
+        estimator.throttled(reads[20 + number], 0.2, 1.0, stated_s, 0.0)
     estimator.took(reads[30], 2.0, is_paced=True)
     estimator.accepted(reads[30], 2.0, 2.05, is_scout=True)
     assert estimator.limits[0].window < 3.0
@@ -456,8 +456,8 @@ def test_the_spread_follows_a_change() -> None:
 
 def test_waits_that_are_stated_in_whole_seconds_are_intersected() -> None:
     event = ThrottleEvent(10.0, 10.01, is_read=True, tried=None)
-    event.refused(10.0, 1.0, 3.0, 1.0)
-    event.refused(10.6, 1.0, 3.0, 1.0)
+    event.add(10.0, 1.0, 3.0, 1.0)
+    event.add(10.6, 1.0, 3.0, 1.0)
     assert (event.earliest, event.latest) == (12.6, 13.0)
     event.ended(12.8)
     assert (event.earliest, event.latest, event.wait_s) == (12.6, 12.8, 12.6 - 10.0)
@@ -465,14 +465,14 @@ def test_waits_that_are_stated_in_whole_seconds_are_intersected() -> None:
 
 def test_what_may_have_overtaken_the_first_belongs_before_it() -> None:
     event = ThrottleEvent(10.0, 10.02, is_read=True, tried=None)
-    event.refused(10.01, 1.0, None, 1.0)
+    event.add(10.01, 1.0, None, 1.0)
     assert event.refused_at == 10.01
 
 
 def test_without_a_stated_wait_the_last_refusal_is_the_earliest() -> None:
     event = ThrottleEvent(10.0, 10.0, is_read=True, tried=None)
-    event.refused(10.0, 1.0, None, 1.0)
-    event.refused(11.0, 1.0, None, 1.0)
+    event.add(10.0, 1.0, None, 1.0)
+    event.add(11.0, 1.0, None, 1.0)
     assert (event.earliest, event.latest) == (11.0, math.inf)
     event.ended(12.0)
     assert event.ended_at == 11.5
@@ -480,18 +480,18 @@ def test_without_a_stated_wait_the_last_refusal_is_the_earliest() -> None:
 
 def test_a_refusal_after_the_stated_end_begins_a_new_interval() -> None:
     event = ThrottleEvent(10.0, 10.0, is_read=True, tried=None)
-    event.refused(10.0, 1.0, 1.0, 0.0)
-    event.refused(11.5, 1.0, 2.0, 0.0)
+    event.add(10.0, 1.0, 1.0, 0.0)
+    event.add(11.5, 1.0, 2.0, 0.0)
     assert (event.earliest, event.latest) == (13.5, 13.5)
 
 
 def test_two_waits_that_cannot_both_be_true_say_nothing() -> None:
     event = ThrottleEvent(10.0, 10.0, is_read=True, tried=None)
-    event.refused(10.0, 1.0, 5.0, 0.0)
-    event.refused(10.0, 1.0, 5.4, 0.0)
+    event.add(10.0, 1.0, 5.0, 0.0)
+    event.add(10.0, 1.0, 5.4, 0.0)
     assert event.latest == 15.0
-    event.refused(10.1, 1.0, 9.0, 0.0)
-    event.refused(10.2, 1.0, 5.0, 0.0)
+    event.add(10.1, 1.0, 9.0, 0.0)
+    event.add(10.2, 1.0, 5.0, 0.0)
     event.ended(19.0)
     assert event.is_lie
     assert (event.earliest, event.latest) == (10.2, 19.0)
@@ -540,7 +540,7 @@ class Crowd:
                 else:
                     self.refused += 1
                     self.paused_until = self.now + 1.0
-                    self.estimator.refused(claim, sent_at, self.paused_until, 1.0, 1.0)
+                    self.estimator.throttled(claim, sent_at, self.paused_until, 1.0, 1.0)
 
 
 def test_a_cap_is_found_by_how_many_are_in_flight_at_a_refusal() -> None:
@@ -593,7 +593,7 @@ def test_whatever_was_sent_a_moment_after_a_refused_request_may_have_arrived_bef
     claims = [Claim(name, "a", Lane.READ, 1e9, is_read=True) for name in "abcdefg"]
     for at, claim in zip((0.0, 0.0, 0.0, 0.0, 0.0, 0.001, 0.05), claims, strict=True):
         estimator.took(claim, at, is_paced=False)
-    estimator.refused(claims[4], 0.0, 1.0, 1.0, 1.0)
+    estimator.throttled(claims[4], 0.0, 1.0, 1.0, 1.0)
     for claim in [*claims[:4], *claims[5:]]:
         estimator.accepted(claim, 0.0, 0.1, is_scout=False)
     scout = Claim("s", "a", Lane.READ, 1e9, is_read=True)
@@ -607,7 +607,7 @@ def test_a_published_limit_leaves_no_room_for_guesses_about_others() -> None:
     estimator, read = LimitEstimator((Quota(10, 1.0),)), Claim("1", "a", Lane.READ, 1e9, is_read=True)
     estimator.limits[0].weights = (0.0, 1.0)
     estimator.took(read, 0.0, is_paced=False)
-    estimator.refused(read, 0.0, 1.0, 1.0, 0.0)
+    estimator.throttled(read, 0.0, 1.0, 1.0, 0.0)
     estimator.took(read, 1.0, is_paced=True)
     estimator.accepted(read, 1.0, 1.1, is_scout=True)
     assert [(limit.n, limit.low) for limit in estimator.limits] == [(10, 10.0)]

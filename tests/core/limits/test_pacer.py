@@ -8,7 +8,7 @@ import pytest
 
 from core.limits.test_status import kept
 from sealgate.core.limits import OTHERS, READS, Limit
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
@@ -41,11 +41,11 @@ class Desk:
         assert [self.pacer.enter(claim, now) for claim in claims] == [None] * count
         return claims
 
-    def refused(self, now: float, give_up_at: float = 1e12) -> Refused:
+    def rejection(self, now: float, give_up_at: float = 1e12) -> Rejection:
         """Return why the next one is not taken."""
-        refused = self.pacer.enter(self.claim(give_up_at=give_up_at), now)
-        assert refused is not None
-        return refused
+        rejection = self.pacer.enter(self.claim(give_up_at=give_up_at), now)
+        assert rejection is not None
+        return rejection
 
     def go(self, now: float) -> list[Claim]:
         return list(self.pacer.release(now).go)
@@ -120,10 +120,10 @@ def test_lone_refusals_of_rare_orders_hold_none_of_them_for_hours(stated_s: floa
 def test_a_wait_beyond_any_deadline_names_none() -> None:
     desk = Desk(Quota(1, 86_400))
     desk.answer(0.1, desk.send(0.0))
-    assert desk.refused(1.0, 31.0).detail == "The limit of this key has no room before this deadline."
+    assert desk.rejection(1.0, 31.0).detail == "The limit of this key has no room before this deadline."
     desk = Desk(Quota(1, 60))
     desk.answer(0.1, desk.send(0.0))
-    assert "X-Gateway-Deadline-Ms: 1" in desk.refused(1.0, 31.0).detail
+    assert "X-Gateway-Deadline-Ms: 1" in desk.rejection(1.0, 31.0).detail
 
 
 def test_a_burst_may_take_a_long_window_whole() -> None:
@@ -203,9 +203,9 @@ def test_an_answer_from_before_the_pause_does_not_end_it() -> None:
 
 def test_who_cannot_wait_for_the_end_of_the_pause_is_told_at_once() -> None:
     desk = Desk().paused(60.0)
-    refused = desk.refused(0.0, 30.0)
-    assert refused.slug == "rate_limited"
-    assert refused.retry_after_s == pytest.approx(60.0, abs=0.01)
+    rejection = desk.rejection(0.0, 30.0)
+    assert rejection.slug == "rate_limited"
+    assert rejection.retry_after_s == pytest.approx(60.0, abs=0.01)
 
 
 def test_who_can_wait_just_as_long_is_taken() -> None:
@@ -213,9 +213,9 @@ def test_who_can_wait_just_as_long_is_taken() -> None:
     assert desk.pacer.enter(desk.claim(give_up_at=desk.pacer.paused_until), 0.0) is None
     desk = Desk(Quota(10, 10))
     desk.send(0.0, 40)
-    refused = desk.refused(0.0, 5.0)
-    assert refused.retry_after_s is not None
-    assert desk.pacer.enter(desk.claim(give_up_at=refused.retry_after_s), 0.0) is None
+    rejection = desk.rejection(0.0, 5.0)
+    assert rejection.retry_after_s is not None
+    assert desk.pacer.enter(desk.claim(give_up_at=rejection.retry_after_s), 0.0) is None
 
 
 def test_a_pause_that_comes_refuses_those_who_wait_already() -> None:
@@ -223,7 +223,7 @@ def test_a_pause_that_comes_refuses_those_who_wait_already() -> None:
     under_way = desk.send(0.0, 3)
     waiting = desk.enter(0.0, 1, give_up_at=30.0)
     desk.answer(0.1, under_way, limited(60.0))
-    assert [(one.claim, one.slug) for one in desk.pacer.release(0.1).refused] == [
+    assert [(one.claim, one.slug) for one in desk.pacer.release(0.1).rejected] == [
         (waiting[0], "rate_limited")
     ]
 
@@ -231,7 +231,7 @@ def test_a_pause_that_comes_refuses_those_who_wait_already() -> None:
 def test_who_cannot_wait_in_line_is_told_at_once() -> None:
     desk = Desk(Quota(10, 10))
     desk.send(0.0, 40)
-    assert desk.refused(0.0, 5.0).slug == "deadline_exceeded"
+    assert desk.rejection(0.0, 5.0).slug == "deadline_exceeded"
 
 
 def test_who_waited_too_long_is_told() -> None:
@@ -241,14 +241,16 @@ def test_who_waited_too_long_is_told() -> None:
     desk.enter(0.0, 1, Lane.CANCEL)
     assert [claim.lane for claim in desk.go(4.05)] == [Lane.CANCEL]
     assert desk.pacer.release(4.05).look_again_at == 5.0
-    assert [(one.claim, one.slug) for one in desk.pacer.release(5.0).refused] == [(late, "deadline_exceeded")]
+    assert [(one.claim, one.slug) for one in desk.pacer.release(5.0).rejected] == [
+        (late, "deadline_exceeded")
+    ]
 
 
 def test_the_line_is_bounded() -> None:
     desk = Desk(Quota(1, 1), queue=3)
     desk.send(0.0, 1)
     desk.enter(0.0, 3)
-    assert desk.refused(0.0).slug == "queue_full"
+    assert desk.rejection(0.0).slug == "queue_full"
 
 
 def test_a_bot_that_leaves_leaves_no_trace() -> None:
@@ -263,23 +265,23 @@ def test_a_bot_that_leaves_leaves_no_trace() -> None:
 
 def test_a_pause_that_the_exchange_stated_is_called_its_own() -> None:
     desk = Desk().paused(5.0)
-    assert desk.refused(1.0, 2.0).detail == "The exchange paused this key for longer than this deadline."
+    assert desk.rejection(1.0, 2.0).detail == "The exchange paused this key for longer than this deadline."
     desk.pacer.hold(4.0)  # another gateway was told so, too
-    assert "The exchange paused" in desk.refused(1.0, 2.0).detail
+    assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
 
 
 def test_a_pause_that_the_gateway_chose_is_not_laid_at_the_door_of_the_exchange() -> None:
     desk = Desk().paused(None)
-    once = desk.refused(0.1, 0.2)
+    once = desk.rejection(0.1, 0.2)
     assert once.detail == "The exchange refused this key; the gateway pauses it beyond this deadline."
     for now in (1.0, 3.0, 7.0):  # it states a second each time, and refuses whoever comes then
         desk.paused(1.0, now)
-    again = desk.refused(7.0, 9.0)
+    again = desk.rejection(7.0, 9.0)
     assert "4 times in a row; the gateway pauses" in again.detail
     assert again.retry_after_s == pytest.approx(4.0, abs=0.01)
     desk.answer(12.0, desk.send(12.0))
     desk.paused(None, 12.5)
-    assert desk.refused(12.6, 12.7).detail == once.detail
+    assert desk.rejection(12.6, 12.7).detail == once.detail
 
 
 def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end() -> None:
@@ -287,9 +289,9 @@ def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end
     first, second = desk.send(0.0, 2)
     desk.answer(0.1, [first], limited(5.0))
     desk.answer(0.2, [second], limited(1.0))
-    assert "The exchange paused" in desk.refused(1.0, 2.0).detail
+    assert "The exchange paused" in desk.rejection(1.0, 2.0).detail
     desk.pacer.hold(9.0)
-    assert desk.refused(1.0, 2.0).detail == "This key is paused for longer than this deadline."
+    assert desk.rejection(1.0, 2.0).detail == "This key is paused for longer than this deadline."
 
 
 def test_what_was_let_go_before_a_pause_can_see_it() -> None:
@@ -322,7 +324,7 @@ def test_ten_years_are_kept_and_cost_each_bot_no_more_than_its_deadline() -> Non
     under_way = desk.send(0.0, 2)
     (waiting,) = desk.enter(0.0, 1, give_up_at=30.0)
     desk.pacer.answered(under_way[0], 0.1, limited(YEARS_10_S))
-    assert [one.claim for one in desk.pacer.release(0.1).refused] == [waiting]
+    assert [one.claim for one in desk.pacer.release(0.1).rejected] == [waiting]
     assert desk.send(YEARS_10_S - 1) == []
     assert len(desk.go(YEARS_10_S + 1)) == 1
 
@@ -377,13 +379,13 @@ def test_what_the_exchange_says_is_used_up_is_shown_and_told() -> None:
     last = desk.send(0.2)
     (waiting,) = desk.enter(0.2, give_up_at=9.0)
     assert desk.pacer.status(0.2).spent_s == 0
-    assert desk.pacer.release(0.2).refused == ()
+    assert desk.pacer.release(0.2).rejected == ()
     desk.answer(0.3, last)
     assert desk.pacer.status(0.3).spent_s == pytest.approx(9.8)
-    (refused,) = desk.pacer.release(0.3).refused
-    assert (refused.claim, refused.slug) == (waiting, "rate_limited")
-    assert refused.retry_after_s == pytest.approx(9.8)
-    at_once = desk.refused(0.4, 9.0)
+    (rejection,) = desk.pacer.release(0.3).rejected
+    assert (rejection.claim, rejection.slug) == (waiting, "rate_limited")
+    assert rejection.retry_after_s == pytest.approx(9.8)
+    at_once = desk.rejection(0.4, 9.0)
     assert at_once.slug == "rate_limited"
     assert at_once.retry_after_s == pytest.approx(9.7)
     assert desk.pacer.enter(desk.claim(give_up_at=11.0), 0.4) is None
@@ -557,7 +559,7 @@ def test_a_read_waits_for_reads_only_where_they_count_apart() -> None:
     desk = apart()
     desk.enter(0.0, 300)
     assert desk.pacer.enter(desk.claim(Lane.READ, give_up_at=2.0), 0.0) is None
-    assert desk.refused(0.0, 2.0).slug == "deadline_exceeded"
+    assert desk.rejection(0.0, 2.0).slug == "deadline_exceeded"
 
 
 def test_who_comes_when_those_who_waited_have_left_is_not_paced() -> None:
@@ -574,7 +576,7 @@ def test_other_settings_leave_a_pause_and_the_line_as_they_are() -> None:
     desk.enter(0.5, 2)
     desk.pacer.adopt(PacerSettings(2, (Quota(1, 1),)))
     assert desk.pacer.is_paused(0.6)
-    assert desk.refused(0.6).slug == "queue_full"
+    assert desk.rejection(0.6).slug == "queue_full"
     assert len(desk.go(2.01)) == 1
     assert [(limit.n, limit.window) for limit in desk.pacer.limits] == [(1, 1)]
 

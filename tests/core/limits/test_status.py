@@ -82,7 +82,7 @@ def test_a_step_that_cannot_be_paid_for_says_after_how_many_requests_it_can() ->
     for number in range(3):
         claim = Claim(str(number), "a", Lane.READ, 1e9, is_read=True)
         estimator.took(claim, 990.0 + number, is_paced=False)
-        estimator.refused(claim, 990.0 + number, 991.0 + number, 1.0, 0.0)
+        estimator.throttled(claim, 990.0 + number, 991.0 + number, 1.0, 0.0)
         claim = replace(claim, id=f"scout{number}")
         estimator.took(claim, 990.5 + number, is_paced=False)
         estimator.accepted(claim, 990.5 + number, 990.6 + number, is_scout=True)

@@ -4,7 +4,7 @@ import pytest
 
 from core.limits.test_status import kept
 from sealgate.core.limits import Limit
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Release
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection, Release
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import LimitStatus
@@ -86,7 +86,7 @@ def test_whose_time_is_over_is_refused_here_and_withdrawn_there(pacer: MemberPac
     late = claim("late", give_up_at=1.0)
     pacer.enter(late, 0.0)
     pacer.outbox.take()
-    assert [one.claim for one in pacer.release(1.0).refused] == [late]
+    assert [one.claim for one in pacer.release(1.0).rejected] == [late]
     assert pacer.outbox.take().gone == ["late"]
 
 
@@ -97,7 +97,7 @@ def test_a_grant_that_comes_with_the_end_of_a_deadline_is_refused_once(pacer: Me
     pacer.outbox.take()
     pacer.take_grant(Grant(go=["late"]), 1.0)
     release = pacer.release(1.0)
-    assert ([one.claim for one in release.refused], release.go) == ([late, other], ())
+    assert ([one.claim for one in release.rejected], release.go) == ([late, other], ())
     assert pacer.release(1.0) == Release((), (), None)
     assert pacer.outbox.take().gone == ["late", "other"]
 
@@ -124,7 +124,7 @@ def test_what_the_leader_declines_is_refused_here_with_its_reason(pacer: MemberP
     pacer.outbox.take()
     declined = Declined("a", "deadline_exceeded", "The queue is too long.", 2.0)
     pacer.take_grant(Grant(declined=[declined, declined]), 0.0)
-    expected = Refused(a, "deadline_exceeded", "The queue is too long.", 2.0)
+    expected = Rejection(a, "deadline_exceeded", "The queue is too long.", 2.0)
     assert pacer.release(0.0) == Release((), (expected,), 1000.0)
     assert pacer.outbox.take() == Note()
 

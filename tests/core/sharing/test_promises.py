@@ -53,8 +53,8 @@ class PacerPromises(RuleBasedStateMachine):
 
     def obey(self) -> None:
         release = self.pacer.release(self.now)
-        for refused in release.refused:
-            self.waiting.pop(refused.claim.id)
+        for rejection in release.rejected:
+            self.waiting.pop(rejection.claim.id)
         for claim in release.go:
             assert self.now <= claim.give_up_at, "it is let go although its time is over"
             self.out[claim.id] = self.waiting.pop(claim.id)
@@ -120,7 +120,7 @@ class PacerPromises(RuleBasedStateMachine):
             release = pacer.release(now)
             if claim.id in [one.id for one in (*release.go, *(one for one, _ in release.shared))]:
                 return now
-            if claim.alike is not None and claim.alike in [one.claim.alike for one in release.refused]:
+            if claim.alike is not None and claim.alike in [one.claim.alike for one in release.rejected]:
                 return self.now
             now = end if release.look_again_at is None else max(now, release.look_again_at)
         return end

@@ -13,10 +13,10 @@ from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.core.attempts import Failure
+from sealgate.core.diagnosis import Facts, WholeReply
 from sealgate.core.findings import REACH, Finding, Level, error_words, fail, ok, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
-from sealgate.core.refusals import Facts, WholeReply
 from sealgate.core.server_time import UnreadableTimeError
 from sealgate.core.target import Target
 from sealgate.core.validity import Nonces

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from sealgate.config import Address, Config
 from sealgate.config.addresses import is_loopback
+from sealgate.core.diagnosis import Shape, shape_of
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
-from sealgate.core.refusals import Shape, shape_of
 from sealgate.core.validity import Nonces
 from sealgate.core.vetting import vet_descriptors, vet_disk
 from sealgate.gateway.journal import JournalError

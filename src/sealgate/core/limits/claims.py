@@ -60,8 +60,8 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """Why a claim is not sent: `slug` is a key of the table of reasons."""
+class Rejection:
+    """Why the pacer does not send a claim: `slug` is a key of the table of reasons."""
 
     claim: Claim
     slug: str
@@ -71,13 +71,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What to do now: send `go`, tell `refused`, look again at `look_again_at` (None: at the next event).
+    """What to do now: send `go`, answer `rejected`, look again at `look_again_at` (None: at the next event).
 
     `shared` are claims that left the line with another one, alike and among `go`: the claim, and that one.
     """
 
     go: tuple[Claim, ...]
-    refused: tuple[Refused, ...]
+    rejected: tuple[Rejection, ...]
     look_again_at: float | None
     shared: tuple[tuple[Claim, Claim], ...] = ()
 

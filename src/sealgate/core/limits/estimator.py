@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealgate.core.limits.claims import Claim
-from sealgate.core.limits.fit import Fit, Hypothesis, Refusal, refusal
+from sealgate.core.limits.fit import Fit, Hypothesis, Observation, observe
 from sealgate.core.limits.limit import ALL, FEW, FREE, OTHERS, READS, SHORT_S, Limit, WeightedTally
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.round_trips import RoundTrips
@@ -58,7 +58,7 @@ class LimitEstimator:
         self._in_flight: dict[str, tuple[float, int]] = {}  # when each was sent, and beside how many others
         self._peak = 0  # in flight at an acceptance since the last event
         self._trips = RoundTrips()
-        self._refusals: deque[Refusal] = deque(maxlen=KEPT)
+        self._observations: deque[Observation] = deque(maxlen=KEPT)
         self._event: ThrottleEvent | None = None
         self._budget = BUDGET
         self._lies = 0
@@ -255,7 +255,7 @@ class LimitEstimator:
             self._event = None
             self._learn(event, now)
 
-    def refused(
+    def throttled(
         self, claim: Claim, sent_at: float, paused_until: float, stated_s: float | None, resolution_s: float
     ) -> None:
         """Take in a 429 to what was sent at `sent_at`; everything pauses until `paused_until`."""
@@ -274,7 +274,7 @@ class LimitEstimator:
             self._event = ThrottleEvent(sent_at, mixed_until, is_read=claim.is_read, tried=tried)
         does_learn = self._lies < LIES
         self._event.in_flight = min(self._event.in_flight, beside)
-        self._event.refused(sent_at, claim.cost, stated_s if does_learn else None, resolution_s)
+        self._event.add(sent_at, claim.cost, stated_s if does_learn else None, resolution_s)
 
     def _beside(self, claim_id: str, jitter_s: float) -> int:
         """Return how many others were in flight; whatever was sent a jitter later may have arrived before."""
@@ -312,7 +312,7 @@ class LimitEstimator:
             forms = frozenset((limit.weights, limit.is_bucket, False) for limit in self.limits)
             if self.at_a_time is not None:
                 forms = frozenset([(ALL, False, True)])
-            found = Fit(list(self._refusals), self.log, self._trips, forms, window).best()
+            found = Fit(list(self._observations), self.log, self._trips, forms, window).best()
             if found and found[0].is_cap:
                 self.limits, self.at_a_time = [], int(found[0].n)
             else:
@@ -338,13 +338,13 @@ class LimitEstimator:
 
     def _remember(self, event: ThrottleEvent, before: Limit | None) -> None:
         """Keep an event; one that repeats the previous one replaces it."""
-        last = self._refusals[-1].event if len(self._refusals) >= FEW else None
+        last = self._observations[-1].event if len(self._observations) >= FEW else None
         if last is not None and before is not None and last.is_read == event.is_read:
             is_soon = self._tally(before).count(last.refused_at, event.refused_at) < 0.1 * before.n
             if is_soon and self._fullness(before, event) > FULL:
-                self._refusals.pop()
-        since = self._refusals[-1].event.resumed_at if self._refusals else -math.inf
-        self._refusals.append(refusal(self.log, event, since))
+                self._observations.pop()
+        since = self._observations[-1].event.resumed_at if self._observations else -math.inf
+        self._observations.append(observe(self.log, event, since))
 
     def _believe(
         self, found: list[Hypothesis], event: ThrottleEvent, before: Limit | None, now: float
@@ -363,12 +363,12 @@ class LimitEstimator:
             same = [limit for limit in was if limit.weights == one.weights]
             old = min(same, key=lambda limit: abs(math.log(limit.window / one.window)), default=None)
             # So few may have been all of a burst, or all at a time.
-            is_all = len(self._refusals) == 1 and one.n <= max(FEW, event.in_flight + 1)
+            is_all = len(self._observations) == 1 and one.n <= max(FEW, event.in_flight + 1)
             high = math.inf if is_all else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
             limit.is_published = one.is_published and not is_all
             at_once_s = FEW / rate + self._trips.spread_s
-            limit.is_smooth = all(r.event.wait_s <= at_once_s for r in self._refusals)
+            limit.is_smooth = all(one.event.wait_s <= at_once_s for one in self._observations)
             limit.slot = limit.paced_at = now
             if old is not None:
                 limit.seen, limit.fell_at = old.seen, old.fell_at
@@ -417,8 +417,8 @@ class LimitEstimator:
     def _middle(self, limit: Limit, event: ThrottleEvent) -> float:
         """Return the middle of a pace that was refused and of what was delivered since the event before."""
         since = event.refused_at - limit.window
-        if len(self._refusals) > 1:
-            since = min(since, self._refusals[-2].event.refused_at)
+        if len(self._observations) > 1:
+            since = min(since, self._observations[-2].event.refused_at)
         delivered = self._tally(limit).count(since, event.refused_at) / (event.refused_at - since)
         return math.sqrt(limit.low * min(delivered, limit.low))
 
@@ -436,7 +436,7 @@ class LimitEstimator:
             if held > limit.low:
                 self._falls = 0
                 up = limit.rise(held)
-                for one in self._refusals:
+                for one in self._observations:
                     one.scale *= up
             limit.tried, limit.slot = None, now
         limit.since = now

@@ -40,7 +40,7 @@ class Cycle(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Refusal:
+class Observation:
     """An event, and what each window of GRID held when it gave way: at the least and at the most.
 
     `kept` is what each still held at `since`, when the event before was over, and half-way from there.
@@ -69,7 +69,7 @@ class Hypothesis(NamedTuple):
     is_bucket: bool = False
     is_cap: bool = False
     is_published: bool = False
-    some: tuple[Refusal, ...] = ()
+    some: tuple[Observation, ...] = ()
 
     @property
     def form(self) -> Form:
@@ -87,9 +87,9 @@ class _Judged(NamedTuple):
     is_published: bool = False
 
 
-def refusal(log: SentLog, event: ThrottleEvent, since: float) -> Refusal:
+def observe(log: SentLog, event: ThrottleEvent, since: float) -> Observation:
     """Return the event with its counts; the one before was over at `since`."""
-    return Refusal(event, since, *_held(log, event, since, GRID))
+    return Observation(event, since, *_held(log, event, since, GRID))
 
 
 def _held(
@@ -111,13 +111,13 @@ class Fit:
 
     def __init__(
         self,
-        refusals: Sequence[Refusal],
+        observations: Sequence[Observation],
         log: SentLog,
         trips: RoundTrips,
         forms: frozenset[Form],
         window: float | None,
     ) -> None:
-        self._refusals, self._log = refusals, log
+        self._observations, self._log = observations, log
         self._spread_s, self._trip_s = trips.spread_s, trips.mean_s
         self._forms, self._window = forms, window
         self._is_plain = all(form[0] == ALL for form in forms) and len(forms) <= 1
@@ -125,21 +125,21 @@ class Fit:
     def best(self) -> list[Hypothesis]:
         """Return one limiter, or two, that explain the events best; none where nothing was held."""
         best, found = -math.inf, list[Hypothesis]()
-        count = len(self._refusals)
-        for refusals in self._with_and_without_growth():
+        count = len(self._observations)
+        for observations in self._with_and_without_growth():
             for cut in sorted({0, max(0, count - FEW), max(0, count - FEW + 1)}):
-                for some in self._structures(refusals[cut:]):
+                for some in self._structures(observations[cut:]):
                     # A change is one more parameter, its moment, and nothing that is believed.
                     score = self._score(some) - (SURE + KEEP) * (cut > 0)
                     if score > best:
                         best, found = score, some
         return [self._refined(one) for one in found]
 
-    def _with_and_without_growth(self) -> Iterator[Sequence[Refusal]]:
+    def _with_and_without_growth(self) -> Iterator[Sequence[Observation]]:
         """Yield the events as the steps that held since say that they would be now, and as they were."""
-        yield self._refusals
-        if any(one.scale > 1 for one in self._refusals):
-            yield [replace(one, scale=1.0) for one in self._refusals]
+        yield self._observations
+        if any(one.scale > 1 for one in self._observations):
+            yield [replace(one, scale=1.0) for one in self._observations]
 
     def _score(self, some: Sequence[Hypothesis]) -> float:
         score = sum(one.score for one in some) + self._allowed(some)
@@ -160,7 +160,7 @@ class Fit:
         per_request = ((one.weights[0] * reads + one.weights[1] * others) / (reads + others) for one in some)
         return math.log(min(one.n / one.window / cost for one, cost in zip(some, per_request, strict=True)))
 
-    def _structures(self, some: Sequence[Refusal]) -> Iterator[list[Hypothesis]]:
+    def _structures(self, some: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
         """Yield what there may be: one limit on all; a cost; classes apart; a short window and a long one."""
         one = [self._window_of(some, ALL), *self._buckets(some)]
         best = max(one, key=lambda found: found.score + math.log(found.n / found.window))
@@ -171,34 +171,35 @@ class Fit:
             return
         for cost in COSTS:
             yield [self._window_of(some, (1.0, cost))]
-        reads, others = ([r for r in some if r.event.is_read == is_read] for is_read in (True, False))
+        reads, others = ([obs for obs in some if obs.event.is_read == is_read] for is_read in (True, False))
         yield list(self._apart(reads, others))
-        waits = sorted(r.event.wait_s for r in some)
+        waits = sorted(obs.event.wait_s for obs in some)
         for shorter, longer in pairwise(waits[:-1]):  # one long wait alone may be a ban
             if longer > 1.5 * shorter + 0.5:
                 parts = (
-                    [r for r in some if (r.event.wait_s > shorter) == is_long] for is_long in (False, True)
+                    [obs for obs in some if (obs.event.wait_s > shorter) == is_long]
+                    for is_long in (False, True)
                 )
                 yield [self._window_of(part, ALL) for part in parts]
 
-    def _caps(self, some: Sequence[Refusal]) -> Iterator[list[Hypothesis]]:
+    def _caps(self, some: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
         """Yield a cap on concurrent requests: a window as long as a trip, counted by what is in flight."""
-        most = [r.event.in_flight for r in some]
+        most = [obs.event.in_flight for obs in some]
         if self._trip_s and min(most) > (FEW if len(some) == 1 else 1):
             levels = [(beside / SEEN_LONGER, float(beside)) for beside in most]
-            cycles = [Cycle(float(r.event.peak), (SEEN_LONGER - 1) * self._trip_s) for r in some]
+            cycles = [Cycle(float(obs.event.peak), (SEEN_LONGER - 1) * self._trip_s) for obs in some]
             judged = self._judge(levels, cycles, ALL, self._trip_s)
             # The fewest, and what was accepted of late all the same.
             n = max(min(most), min(most[-1], some[-1].event.peak))
             longest_s = SEEN_LONGER * (self._trip_s + self._spread_s)
-            waits = [r.event.wait_s for r in some]
+            waits = [obs.event.wait_s for obs in some]
             # A cap gives way with the next reply; but a wait that is always the same is advice, not measured.
             is_advice = len(some) >= FEW and max(waits) - min(waits) < self._spread_s
             too_long = 0 if is_advice else sum(wait > longest_s for wait in waits)
             score = judged.score - (SURE + KEEP) * too_long
             yield [Hypothesis(score, ALL, n, self._trip_s, n / self._trip_s, is_cap=True)]
 
-    def _apart(self, reads: Sequence[Refusal], others: Sequence[Refusal]) -> Iterator[Hypothesis]:
+    def _apart(self, reads: Sequence[Observation], others: Sequence[Observation]) -> Iterator[Hypothesis]:
         """Yield a limit per class that was refused; of few events the window is the other class's."""
         classes = sorted(((reads, READS), (others, OTHERS)), key=lambda one: len(one[0]), reverse=True)
         window: float | None = None
@@ -209,13 +210,17 @@ class Fit:
                 yield found
 
     def _window_of(
-        self, some: Sequence[Refusal], weights: Weights, window: float | None = None
+        self, some: Sequence[Observation], weights: Weights, window: float | None = None
     ) -> Hypothesis:
         """Return the window of GRID that explains the events best, or how well the given one does."""
         places = [GRID.index(window)] if window is not None else range(len(GRID))
         held = [
-            ([r.least[at] for at in places], [r.most[at] for at in places], [r.kept[at] for at in places])
-            for r in some
+            (
+                [obs.least[at] for at in places],
+                [obs.most[at] for at in places],
+                [obs.kept[at] for at in places],
+            )
+            for obs in some
         ]
         best, window, high = self._scan(some, weights, [GRID[at] for at in places], held)
         n = max(best.n, *weights)
@@ -229,14 +234,14 @@ class Fit:
         if found.is_bucket or found.is_cap or found.is_published:
             return found
         windows = [found.window * fine for fine in _FINE]
-        held = [_held(self._log, r.event, r.since, windows) for r in found.some]
+        held = [_held(self._log, obs.event, obs.since, windows) for obs in found.some]
         best, window, _ = self._scan(found.some, found.weights, windows, held)
         n = max(best.n, *found.weights)
         return found._replace(n=n, window=window, high=max(n / window, found.high))
 
     def _scan(
         self,
-        some: Sequence[Refusal],
+        some: Sequence[Observation],
         weights: Weights,
         windows: Sequence[float],
         held: Sequence[tuple[Held, Held, Kept]],
@@ -248,12 +253,12 @@ class Fit:
         # What was refused did not fit: so much less one may have been left.
         scaled = [
             (
-                r.scale * weights[0],
-                r.scale * weights[1],
-                (r.event.cost - 1.0) * weights[0 if r.event.is_read else 1],
+                obs.scale * weights[0],
+                obs.scale * weights[1],
+                (obs.event.cost - 1.0) * weights[0 if obs.event.is_read else 1],
                 *own,
             )
-            for r, own in zip(some, held, strict=True)
+            for obs, own in zip(some, held, strict=True)
         ]
         best, window = _Judged(), windows[0]
         published, round_s = _Judged(), windows[0]
@@ -268,7 +273,9 @@ class Fit:
                 still = min(reads * r1 + others * o1, reads * r2 + others * o2)
                 fresh.append(Cycle(cycle.sent, cycle.seconds, still))
             if longer in ROUND_S and longer <= longest_s and weights in (ALL, READS, OTHERS):
-                own = [(low / r.scale, high / r.scale) for r, (low, high) in zip(some, levels, strict=True)]
+                own = [
+                    (low / obs.scale, high / obs.scale) for obs, (low, high) in zip(some, levels, strict=True)
+                ]
                 judged = self._published(own, fresh, weights, longer)
                 if judged.worth > published.worth:
                     published, round_s = judged, longer
@@ -311,10 +318,10 @@ class Fit:
             worth -= min(log1p(off * off), 2 * SURE)
         return _Judged(score, worth, n, n, is_published=True)
 
-    def _cycles(self, some: Sequence[Refusal], weights: Weights) -> list[Cycle]:
+    def _cycles(self, some: Sequence[Observation], weights: Weights) -> list[Cycle]:
         """Return what was accepted from one refusal to the next."""
         log, found = self._log, [Cycle(0.0, 0.0)]
-        for before, after in pairwise(r.event for r in some):
+        for before, after in pairwise(obs.event for obs in some):
             since, until = before.refused_at, after.refused_at
             went = weights[0] * log.reads.count(since, until) + weights[1] * log.others.count(since, until)
             found.append(Cycle(went, until - before.earliest))
@@ -371,11 +378,11 @@ class Fit:
                 against += log1p((over / sigma) ** 2)
         return against
 
-    def _buckets(self, some: Sequence[Refusal]) -> list[Hypothesis]:
+    def _buckets(self, some: Sequence[Observation]) -> list[Hypothesis]:
         """Return the buckets that would have been empty at two of the events."""
         cycles, last = self._cycles(some, ALL), some[-1].event
         rates: list[float] = []
-        for first, second in pairwise(r.event for r in some):
+        for first, second in pairwise(obs.event for obs in some):
             for end in (second, last):
                 span_s = end.ended_at - first.ended_at
                 went = self._log.all.count(first.ended_at - 1e-3, end.refused_at)
@@ -389,13 +396,13 @@ class Fit:
         apart = [rate for before, rate in pairwise([0.0, *rates]) if rate > 1.005 * before]
         return [self._bucket(some, cycles, rate) for rate in apart]
 
-    def _bucket(self, some: Sequence[Refusal], cycles: Sequence[Cycle], rate: float) -> Hypothesis:
+    def _bucket(self, some: Sequence[Observation], cycles: Sequence[Cycle], rate: float) -> Hypothesis:
         """Return the bucket of that rate: what was taken and not refilled at each event is what it holds."""
         times, totals = self._log.all.times, self._log.all.totals
         levels, fresh = list[Level](), list[Cycle]()
         most = FOLLOWED // len(some)
         taken, peak, at, index, kept = 0.0, 1.0, -math.inf, 0, 0.0
-        for event, cycle in zip((r.event for r in some), cycles, strict=True):
+        for event, cycle in zip((obs.event for obs in some), cycles, strict=True):
             fresh.append(cycle._replace(kept=kept))
             end = bisect_right(times, event.refused_at)
             is_cut = end - index > most
@@ -412,7 +419,7 @@ class Fit:
             kept = max(0.0, taken - rate * (event.resumed_at - at))
         blur = 1.0 + 1.5 * rate * self._spread_s
         longest_s = 2 / rate + 2 * self._spread_s + 0.01
-        too_long = sum(r.event.wait_s > longest_s for r in some)  # no bucket is empty for so long
+        too_long = sum(obs.event.wait_s > longest_s for obs in some)  # no bucket is empty for so long
         score, n = -math.inf, 1.0
         for full in {*(max(least, 1.0) for least, _ in levels), peak}:
             sigma = blur + 0.01 * full

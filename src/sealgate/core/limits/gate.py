@@ -32,7 +32,7 @@ class Gate:
         """Return the seconds until requests may go again, 0 when they may."""
         return max(0.0, self.until - now)
 
-    def refused(self, now: float, stated_s: float | None, chance: float, *, is_scout: bool) -> "Gate":
+    def throttled(self, now: float, stated_s: float | None, chance: float, *, is_scout: bool) -> "Gate":
         """Return the gate after a 429 at `now` that stated a usable wait or none; `chance` is in [0, 1)."""
         if stated_s is None and now < self.until and not is_scout:
             return self  # of the burst that began this pause: it says nothing new

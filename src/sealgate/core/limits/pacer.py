@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sealgate.core.limits import Limit, LimitEstimator, memory
-from sealgate.core.limits.claims import LONGEST_DEADLINE_MS, Claim, Fate, LimitReply, Refused, Release
+from sealgate.core.limits.claims import LONGEST_DEADLINE_MS, Claim, Fate, LimitReply, Rejection, Release
 from sealgate.core.limits.gate import Gate, usable
 from sealgate.core.limits.quotas import Quota
 from sealgate.core.limits.status import PacerStatus, limit_statuses
@@ -73,7 +73,7 @@ class Pacer:
         self._note(claim, now)
         return True
 
-    def enter(self, claim: Claim, now: float) -> Refused | None:
+    def enter(self, claim: Claim, now: float) -> Rejection | None:
         """Take a claim into the line, or refuse it at once: its time is too short, or the line too long."""
         pause_s = self._gate.left_s(now)
         if self._gate.until > claim.give_up_at and pause_s:
@@ -89,7 +89,9 @@ class Pacer:
         if now + wait_s > claim.give_up_at:
             return _too_long(claim, wait_s, self._estimator.wait_per_cost_s(claim, now))
         if len(self._queue) >= self.settings.queue:
-            return Refused(claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s)
+            return Rejection(
+                claim, "queue_full", "Too many requests wait for this key (limits.queue).", wait_s
+            )
         self._queue.add(claim)
         return None
 
@@ -130,20 +132,20 @@ class Pacer:
         """Return what to do now. Claims in `go` count as sent."""
         if not len(self._queue):
             return _NOTHING
-        refused = self.expire(now)
+        rejected = self.expire(now)
         go, shared, again_at = self._release_ready(now)
-        return Release(tuple(go), tuple(refused), self.next_look(again_at), tuple(shared))
+        return Release(tuple(go), tuple(rejected), self.next_look(again_at), tuple(shared))
 
-    def expire(self, now: float) -> list[Refused]:
+    def expire(self, now: float) -> list[Rejection]:
         """Take out of the queue all that cannot be sent in time any more."""
-        refused = [_late(claim) for claim in self._queue.ended(now)]
+        rejected = [_late(claim) for claim in self._queue.ended(now)]
         pause_s = self._gate.left_s(now)
         if pause_s:
-            refused += [self._paused_for(claim, pause_s) for claim in self._queue.ended(self._gate.until)]
+            rejected += [self._paused_for(claim, pause_s) for claim in self._queue.ended(self._gate.until)]
         spent_s = self._estimator.spent_s(now)
         if spent_s:
-            refused += [_spent(claim, spent_s) for claim in self._queue.ended(now + spent_s)]
-        return refused
+            rejected += [_spent(claim, spent_s) for claim in self._queue.ended(now + spent_s)]
+        return rejected
 
     def next_look(self, again_at: float | None) -> float | None:
         """Return when to call again: at `again_at`, or when a deadline ends; None: at the next event."""
@@ -172,7 +174,7 @@ class Pacer:
         if reply.fate is _ACCEPTED:
             self._estimator.accepted(claim, sent_at, now, is_scout=is_scout)
         elif reply.fate is Fate.LIMITED:
-            self._refused(claim, sent_at, now, reply, is_scout=is_scout)
+            self._throttled(claim, sent_at, now, reply, is_scout=is_scout)
         else:
             self._estimator.lost(claim)
         if reply.quotas and self.settings.headers:
@@ -187,7 +189,9 @@ class Pacer:
         self._take_scout_back(claim)
         if reply.fate is Fate.LIMITED:
             self._ban = reply.ban
-            self._gate = self._gate.refused(now, usable(reply.retry_after_s), self._chance(), is_scout=False)
+            self._gate = self._gate.throttled(
+                now, usable(reply.retry_after_s), self._chance(), is_scout=False
+            )
             self._estimator.untook(claim, sent_at)
         else:
             self._estimator.lost(claim)
@@ -333,7 +337,7 @@ class Pacer:
             self._scout, self._scout_until = "", -math.inf
         return is_scout
 
-    def _paused_for(self, claim: Claim, pause_s: float) -> Refused:
+    def _paused_for(self, claim: Claim, pause_s: float) -> Rejection:
         """Refuse what cannot wait for the end of a pause; say who chose its length."""
         gate = self._gate
         if gate.is_stated:
@@ -344,29 +348,29 @@ class Pacer:
             times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
             detail = f"The exchange refused this key{times}; the gateway pauses it beyond this deadline."
         detail += f' The exchange says: "{self._ban}".' if self._ban else ""
-        return Refused(claim, "rate_limited", detail, pause_s)
+        return Rejection(claim, "rate_limited", detail, pause_s)
 
-    def _refused(
+    def _throttled(
         self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
     ) -> None:
         stated_s = usable(reply.retry_after_s)
         self._ban = reply.ban
-        self._gate = self._gate.refused(now, stated_s, self._chance(), is_scout=is_scout)
-        self._estimator.refused(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)
+        self._gate = self._gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
+        self._estimator.throttled(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)
         self._paced.add(self._class(claim))
 
 
-def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Refused:
+def _too_long(claim: Claim, wait_s: float, slot_s: float) -> Rejection:
     enough_ms = math.ceil((wait_s + slot_s) * 10) * 100
     detail = "The limit of this key has no room before this deadline"
     detail += f"; X-Gateway-Deadline-Ms: {enough_ms} would do." if enough_ms <= LONGEST_DEADLINE_MS else "."
-    return Refused(claim, "deadline_exceeded", detail, wait_s)
+    return Rejection(claim, "deadline_exceeded", detail, wait_s)
 
 
-def _spent(claim: Claim, spent_s: float) -> Refused:
+def _spent(claim: Claim, spent_s: float) -> Rejection:
     detail = "The exchange says that its limit is used up for longer than this deadline."
-    return Refused(claim, "rate_limited", detail, spent_s)
+    return Rejection(claim, "rate_limited", detail, spent_s)
 
 
-def _late(claim: Claim) -> Refused:
-    return Refused(claim, "deadline_exceeded", "The deadline of this request passed before its turn came.")
+def _late(claim: Claim) -> Rejection:
+    return Rejection(claim, "deadline_exceeded", "The deadline of this request passed before its turn came.")

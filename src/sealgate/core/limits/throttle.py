@@ -49,7 +49,7 @@ class ThrottleEvent:
         """How long it did not give way, at the least."""
         return self.earliest - self.refused_at
 
-    def refused(self, sent_at: float, cost: float, stated_s: float | None, resolution_s: float) -> None:
+    def add(self, sent_at: float, cost: float, stated_s: float | None, resolution_s: float) -> None:
         """Take in one refusal. Stated waits that contradict each other say nothing."""
         self.cost = min(self.cost, cost) if self.lost else cost
         self.lost += cost

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from sealgate.core.limits import Limit
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.messages import Completion, Declined, Grant, Note
@@ -105,8 +105,8 @@ class Leader:
         release = self.pacer.release(now)
         for claim in release.go:
             self._let_go(claim)
-        for refused in release.refused:
-            self._decline(refused)
+        for rejection in release.rejected:
+            self._decline(rejection)
         self.look_at = math.inf if release.look_again_at is None else release.look_again_at
 
     def take_grant(self, member: str) -> Grant:
@@ -134,8 +134,8 @@ class Leader:
         inner = replace(claim, id=f"{member} {claim.id}", alike=None)
         if self._is_open and self.pacer.goes_at_once(inner, now):
             self._let_go(inner)
-        elif (refused := self.pacer.enter(inner, now)) is not None:
-            self._decline(refused)
+        elif (rejection := self.pacer.enter(inner, now)) is not None:
+            self._decline(rejection)
             return
         self._held[member][claim.id] = inner
 
@@ -144,10 +144,10 @@ class Leader:
         self._gone.add(claim.id)
         self._grant(member).go.append(name)
 
-    def _decline(self, refused: Refused) -> None:
-        member, _, name = refused.claim.id.partition(" ")
+    def _decline(self, rejection: Rejection) -> None:
+        member, _, name = rejection.claim.id.partition(" ")
         self._held[member].pop(name, None)
-        declined = Declined(name, refused.slug, refused.detail, refused.retry_after_s)
+        declined = Declined(name, rejection.slug, rejection.detail, rejection.retry_after_s)
         self._grant(member).declined.append(declined)
 
     def _give_up(self, held: dict[str, Claim], name: str, now: float) -> None:

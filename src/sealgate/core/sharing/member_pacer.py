@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sealgate.core.limits import Limit, memory
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Refused, Release
+from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection, Release
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
@@ -178,13 +178,13 @@ class MemberPacer:
         self._let_go(claim, name, now)
         return True
 
-    def enter(self, claim: Claim, now: float) -> Refused | None:
+    def enter(self, claim: Claim, now: float) -> Rejection | None:
         """Take a claim into the queue, and tell the leader."""
-        refused = self.own.enter(claim, now)
-        if refused is None and self.is_shared:
+        rejection = self.own.enter(claim, now)
+        if rejection is None and self.is_shared:
             self._asked[claim.id] = claim
             self.outbox.waits(claim, now)
-        return refused
+        return rejection
 
     def leave(self, claim: Claim) -> None:
         """Forget a claim whose bot hung up, here and at the leader."""
@@ -207,12 +207,12 @@ class MemberPacer:
         """
         if not self.is_shared:
             return self.own.release(now)
-        refused = self.own.expire(now)
-        for one in refused:
+        rejected = self.own.expire(now)
+        for one in rejected:
             self._drop(one.claim.id)
-        refused += self._take_declined()
+        rejected += self._take_declined()
         go, shared, again_at = self._take_granted(now)
-        return Release(tuple(go), tuple(refused), self.own.next_look(again_at), tuple(shared))
+        return Release(tuple(go), tuple(rejected), self.own.next_look(again_at), tuple(shared))
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Pass on what came back; a pause begins here at once."""
@@ -279,16 +279,16 @@ class MemberPacer:
         if not self.settings.known:
             self.common = replace(self.common, limits=tuple(self.own.limits))
 
-    def _take_declined(self) -> list[Refused]:
+    def _take_declined(self) -> list[Rejection]:
         """Take out of the queue what the leader declined."""
         declined, self._declined = self._declined, []
-        refused = []
+        rejected = []
         for one in declined:
             claim = self._asked.pop(one.name, None)
             if claim is not None:
                 self.own.leave(claim)
-                refused.append(Refused(claim, one.slug, one.detail, one.retry_after_s))
-        return refused
+                rejected.append(Rejection(claim, one.slug, one.detail, one.retry_after_s))
+        return rejected
 
     def _take_granted(self, now: float) -> tuple[list[Claim], list[tuple[Claim, Claim]], float | None]:
         """Take what the leader let go out of the queue; return it, who shares it, and when to look again."""

@@ -173,7 +173,7 @@ class Note:
 
 
 class Declined(NamedTuple):
-    """A claim that the leader did not take into its queue, and why, as `Refused` has it."""
+    """A claim that the leader did not take into its queue, and why, as `Rejection` has it."""
 
     name: str
     slug: str

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rig.verdicts import judged, verdict
+from sealgate.core.diagnosis import Facts, Others, Shape, WholeReply, causes_of, shape_of
 from sealgate.core.findings import REACH, RENEW, Finding, Level, Weight, blamed, sentence
 from sealgate.core.key_audit import CHECKS
 from sealgate.core.key_records import KeyRecord
-from sealgate.core.refusals import Facts, Others, Shape, WholeReply, causes_of, shape_of
 from sealgate.core.vetting import Read, judge_reads, limited, vet_record
 from sealgate.errors import REASONS
 
