@@ -404,7 +404,7 @@ def test_what_was_not_sent_after_all_takes_no_place() -> None:
     estimator.sent(read, 1.0, 2.0)
     estimator.sent(read, 9.0, 9.5)  # forgotten already
     assert estimator.used(estimator.limits[0], 2.0) == 1.0
-    estimator.untook(read, 2.0)
+    estimator.take_back(read, 2.0)
     assert estimator.ready_at(read, 2.0, is_paced=False) == 2.0
     estimator.took(read, 3.0, is_paced=False)
     estimator.lost(read)

@@ -67,7 +67,7 @@ class LimitEstimator:
         self.calm = 0  # accepted since the last event
         self._falls = 0  # how often in a row a pace was refused
         self._resumed_at = -math.inf  # when the last event was over
-        self._close: deque[float] = deque(maxlen=_MANY)
+        self._recent_refusals: deque[float] = deque(maxlen=_MANY)
         self._counts: dict[str, _Count] = {}
         self._refuted: deque[str] = deque(maxlen=MOST_STATED)  # names of stated limits that are not the key's
 
@@ -170,7 +170,7 @@ class LimitEstimator:
                 continue
             tally = self._tally(limit)
             # A learned pace holds as it is; of a window as published trips of unequal length take a part.
-            is_learned = is_paced and limit.most == math.inf and not limit.is_published
+            is_learned = is_paced and limit.most == math.inf and not limit.is_round
             margin_s = 0.0 if is_learned else min(self._trips.spread_s, 0.25 * limit.window)
             is_held_up = not is_paced and claim.lane is not Lane.CANCEL and limit.is_flooded(tally, now)
             if not (limit.is_bucket and is_paced):  # a bucket at its pace never has to wait for more
@@ -229,7 +229,7 @@ class LimitEstimator:
         if self.log.remove(released_at, claim.cost, is_read=claim.is_read):
             self.log.add(now, claim.cost, is_read=claim.is_read)
 
-    def untook(self, claim: Claim, sent_at: float) -> None:
+    def take_back(self, claim: Claim, sent_at: float) -> None:
         """Take back a claim that was released and never sent."""
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         self._in_flight.pop(claim.id, None)
@@ -264,7 +264,7 @@ class LimitEstimator:
         self._refused_at = sent_at
         self.log.remove(sent_at, claim.cost, is_read=claim.is_read)
         if self._event is None or self._event.lost == 1:  # of a volley two count
-            self._close.append(sent_at)
+            self._recent_refusals.append(sent_at)
         if self._event is None:
             # The first of all is nobody's fault, and costs half.
             self._budget = max(self._budget - (1.0 if self.limits else 0.5), 0.0)
@@ -324,7 +324,7 @@ class LimitEstimator:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
             limit.stood_s = event.resumed_at - event.refused_at
-            if limit.is_published or limit.seen >= FEW:
+            if limit.is_round or limit.seen >= FEW:
                 stood_s = min(limit.stood_s, limit.window)
                 # One event alone may have meant something else: that is found out sooner.
                 most_s = LONGEST_REST_S if limit.seen > 1 else 2 * _AGAIN_S
@@ -366,7 +366,7 @@ class LimitEstimator:
             is_all = len(self._observations) == 1 and one.n <= max(FEW, event.in_flight + 1)
             high = math.inf if is_all else max(rate, one.high)
             limit = Limit(one.n, one.window, rate, high, one.weights, is_bucket=one.is_bucket)
-            limit.is_published = one.is_published and not is_all
+            limit.is_round = one.is_round and not is_all
             at_once_s = FEW / rate + self._trips.spread_s
             limit.is_smooth = all(one.event.wait_s <= at_once_s for one in self._observations)
             limit.slot = limit.paced_at = now
@@ -385,9 +385,9 @@ class LimitEstimator:
             if limit.low > event.tried:  # what allows more than was refused explains nothing
                 limit.n, limit.low = old.n, old.low
             limit.low, limit.is_held = max(limit.low, old.low), old.is_held  # that was held before
-            if old.is_published:  # more than what looks published: that is it
+            if old.is_round:  # a step beyond round numbers was refused: they are the limit
                 limit.n, limit.high, limit.is_bucket = old.n, limit.low, False
-                limit.is_published = True
+                limit.is_round = True
             limit.window = limit.n / limit.low
             limit.high = max(limit.low, min(limit.high, event.tried))
             limit.rest_s = max(limit.rest_s, _AGAIN_S)
@@ -396,7 +396,7 @@ class LimitEstimator:
         if event.refused_at - old.paced_at < 3 / old.low:
             # Where little was too much of what held before, it is nearly right; but not time after time.
             is_little = event.wait_s <= max(3 / old.low, 0.1 * old.window)
-            is_same = limit.is_published and (limit.n, limit.window) == (old.n, old.window)
+            is_same = limit.is_round and (limit.n, limit.window) == (old.n, old.window)
             is_near = (is_same or (is_little and old.is_held)) and self._falls < FEW - 1
             least = (1 - FALL * 2.0**self._falls) * old.low
             if not is_near:
@@ -441,7 +441,8 @@ class LimitEstimator:
             limit.tried, limit.slot = None, now
         limit.since = now
         limit.next_at = now + limit.hold_s(1.0)
-        if limit.low >= limit.most / 1.001 or (len(self._close) == _MANY and now - self._close[0] < _AGAIN_S):
+        recent = self._recent_refusals
+        if limit.low >= limit.most / 1.001 or (len(recent) == _MANY and now - recent[0] < _AGAIN_S):
             return
         if self._budget < self._step_cost(limit):
             return

@@ -17,7 +17,7 @@ RATIO = 1.15  # of two neighbours in GRID: nearer windows hold nearly the same, 
 COSTS = (2.0, 3.0, 4.0, 5.0)  # what an order may cost where a read costs 1
 SURE = 2.0  # nats: no event says more; it is also the price of one more parameter
 KEEP = SURE / 2  # nats: what is not believed yet must explain that much more
-PUBLISHED = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
+ROUND_BONUS = 2 * SURE  # nats: a number and a window that people write are that much likelier than any others
 ROUND_S = (1.0, 2.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0)
 # Windows in seconds: from what a jitter blurs up to an hour.
 GRID = sorted([*(0.05 * RATIO**i for i in range(81)), *ROUND_S])
@@ -41,9 +41,10 @@ class Cycle(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Observation:
-    """An event, and what each window of GRID held when it gave way: at the least and at the most.
+    """An event, and what each window of GRID held of what was sent up to it: at the least and at the most.
 
-    `kept` is what each still held at `since`, when the event before was over, and half-way from there.
+    That is as of `latest` and as of `earliest`, the moments between which the limiter gave way. `kept` is
+    what each still held at `since`, when the event before was over, and half-way from there to this event.
     """
 
     event: ThrottleEvent
@@ -57,7 +58,7 @@ class Observation:
 class Hypothesis(NamedTuple):
     """`n` per `window` of what has weights; `high` is the most that may be meant, per second.
 
-    A cap on concurrent requests is `n` in a window as long as a round trip. `is_published`: both are numbers
+    A cap on concurrent requests is `n` in a window as long as a round trip. `is_round`: both are numbers
     that people write.
     """
 
@@ -68,8 +69,8 @@ class Hypothesis(NamedTuple):
     high: float
     is_bucket: bool = False
     is_cap: bool = False
-    is_published: bool = False
-    some: tuple[Observation, ...] = ()
+    is_round: bool = False
+    observations: tuple[Observation, ...] = ()
 
     @property
     def form(self) -> Form:
@@ -78,13 +79,16 @@ class Hypothesis(NamedTuple):
 
 
 class _Judged(NamedTuple):
-    """How well a window explains, what it is worth beside others, at which level it is full, and the most."""
+    """How well a window explains the events, in nats, and what it is worth beside others with its rate.
+
+    It is full at the level `n`, which may be meant to be up to `most`.
+    """
 
     score: float = -math.inf
     worth: float = -math.inf
     n: float = 0.0
     most: float = 0.0
-    is_published: bool = False
+    is_round: bool = False
 
 
 def observe(log: SentLog, event: ThrottleEvent, since: float) -> Observation:
@@ -128,11 +132,11 @@ class Fit:
         count = len(self._observations)
         for observations in self._with_and_without_growth():
             for cut in sorted({0, max(0, count - FEW), max(0, count - FEW + 1)}):
-                for some in self._structures(observations[cut:]):
+                for limiters in self._structures(observations[cut:]):
                     # A change is one more parameter, its moment, and nothing that is believed.
-                    score = self._score(some) - (SURE + KEEP) * (cut > 0)
+                    score = self._score(limiters) - (SURE + KEEP) * (cut > 0)
                     if score > best:
-                        best, found = score, some
+                        best, found = score, limiters
         return [self._refined(one) for one in found]
 
     def _with_and_without_growth(self) -> Iterator[Sequence[Observation]]:
@@ -141,60 +145,66 @@ class Fit:
         if any(one.scale > 1 for one in self._observations):
             yield [replace(one, scale=1.0) for one in self._observations]
 
-    def _score(self, some: Sequence[Hypothesis]) -> float:
-        score = sum(one.score for one in some) + self._allowed(some)
-        published = sum(one.is_published for one in some)
+    def _score(self, limiters: Sequence[Hypothesis]) -> float:
+        score = sum(one.score for one in limiters) + self._allowed(limiters)
+        rounded = sum(one.is_round for one in limiters)
         # A limit more is a number and a window more: that they are round makes up for it, and no more.
         # That one class alone was refused so far makes no number of its own likelier.
-        is_alone = len(some) == 1 and some[0].weights in (READS, OTHERS)
-        score -= PUBLISHED * (published - (published == len(some) and not is_alone))
-        if {one.form for one in some} == self._forms:
+        is_alone = len(limiters) == 1 and limiters[0].weights in (READS, OTHERS)
+        score -= ROUND_BONUS * (rounded - (rounded == len(limiters) and not is_alone))
+        if {one.form for one in limiters} == self._forms:
             return score + KEEP
-        if some[0].weights == some[-1].weights == ALL:
-            return score - 2 * SURE * (len(some) - 1) - KEEP * some[0].is_cap
+        if limiters[0].weights == limiters[-1].weights == ALL:
+            return score - 2 * SURE * (len(limiters) - 1) - KEEP * limiters[0].is_cap
         return score - SURE
 
-    def _allowed(self, some: Sequence[Hypothesis]) -> float:
+    def _allowed(self, limiters: Sequence[Hypothesis]) -> float:
         """Return the logarithm of the requests per second that limits allow together."""
         reads, others = self._log.reads.totals[-1] + 1.0, self._log.others.totals[-1] + 1.0
-        per_request = ((one.weights[0] * reads + one.weights[1] * others) / (reads + others) for one in some)
-        return math.log(min(one.n / one.window / cost for one, cost in zip(some, per_request, strict=True)))
+        per_request = (
+            (one.weights[0] * reads + one.weights[1] * others) / (reads + others) for one in limiters
+        )
+        return math.log(
+            min(one.n / one.window / cost for one, cost in zip(limiters, per_request, strict=True))
+        )
 
-    def _structures(self, some: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
+    def _structures(self, observations: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
         """Yield what there may be: one limit on all; a cost; classes apart; a short window and a long one."""
-        one = [self._window_of(some, ALL), *self._buckets(some)]
+        one = [self._window_of(observations, ALL), *self._buckets(observations)]
         best = max(one, key=lambda found: found.score + math.log(found.n / found.window))
         yield [best._replace(high=max(found.high for found in one if found.score >= best.score - KEEP))]
-        yield from self._caps(some)
+        yield from self._caps(observations)
         # Nothing explains more than all, and less than that much more is no reason to believe in several.
-        if len(some) < FEW or (best.score > SURE * (len(some) - 1) and self._is_plain):
+        if len(observations) < FEW or (best.score > SURE * (len(observations) - 1) and self._is_plain):
             return
         for cost in COSTS:
-            yield [self._window_of(some, (1.0, cost))]
-        reads, others = ([obs for obs in some if obs.event.is_read == is_read] for is_read in (True, False))
+            yield [self._window_of(observations, (1.0, cost))]
+        reads, others = (
+            [obs for obs in observations if obs.event.is_read == is_read] for is_read in (True, False)
+        )
         yield list(self._apart(reads, others))
-        waits = sorted(obs.event.wait_s for obs in some)
+        waits = sorted(obs.event.wait_s for obs in observations)
         for shorter, longer in pairwise(waits[:-1]):  # one long wait alone may be a ban
             if longer > 1.5 * shorter + 0.5:
                 parts = (
-                    [obs for obs in some if (obs.event.wait_s > shorter) == is_long]
+                    [obs for obs in observations if (obs.event.wait_s > shorter) == is_long]
                     for is_long in (False, True)
                 )
                 yield [self._window_of(part, ALL) for part in parts]
 
-    def _caps(self, some: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
+    def _caps(self, observations: Sequence[Observation]) -> Iterator[list[Hypothesis]]:
         """Yield a cap on concurrent requests: a window as long as a trip, counted by what is in flight."""
-        most = [obs.event.in_flight for obs in some]
-        if self._trip_s and min(most) > (FEW if len(some) == 1 else 1):
+        most = [obs.event.in_flight for obs in observations]
+        if self._trip_s and min(most) > (FEW if len(observations) == 1 else 1):
             levels = [(beside / SEEN_LONGER, float(beside)) for beside in most]
-            cycles = [Cycle(float(obs.event.peak), (SEEN_LONGER - 1) * self._trip_s) for obs in some]
+            cycles = [Cycle(float(obs.event.peak), (SEEN_LONGER - 1) * self._trip_s) for obs in observations]
             judged = self._judge(levels, cycles, ALL, self._trip_s)
             # The fewest, and what was accepted of late all the same.
-            n = max(min(most), min(most[-1], some[-1].event.peak))
+            n = max(min(most), min(most[-1], observations[-1].event.peak))
             longest_s = SEEN_LONGER * (self._trip_s + self._spread_s)
-            waits = [obs.event.wait_s for obs in some]
+            waits = [obs.event.wait_s for obs in observations]
             # A cap gives way with the next reply; but a wait that is always the same is advice, not measured.
-            is_advice = len(some) >= FEW and max(waits) - min(waits) < self._spread_s
+            is_advice = len(observations) >= FEW and max(waits) - min(waits) < self._spread_s
             too_long = 0 if is_advice else sum(wait > longest_s for wait in waits)
             score = judged.score - (SURE + KEEP) * too_long
             yield [Hypothesis(score, ALL, n, self._trip_s, n / self._trip_s, is_cap=True)]
@@ -210,7 +220,7 @@ class Fit:
                 yield found
 
     def _window_of(
-        self, some: Sequence[Observation], weights: Weights, window: float | None = None
+        self, observations: Sequence[Observation], weights: Weights, window: float | None = None
     ) -> Hypothesis:
         """Return the window of GRID that explains the events best, or how well the given one does."""
         places = [GRID.index(window)] if window is not None else range(len(GRID))
@@ -220,36 +230,36 @@ class Fit:
                 [obs.most[at] for at in places],
                 [obs.kept[at] for at in places],
             )
-            for obs in some
+            for obs in observations
         ]
-        best, window, high = self._scan(some, weights, [GRID[at] for at in places], held)
+        best, window, high = self._scan(observations, weights, [GRID[at] for at in places], held)
         n = max(best.n, *weights)
-        high = n / window if best.is_published else max(n / window, high)
+        high = n / window if best.is_round else max(n / window, high)
         return Hypothesis(
-            best.score, weights, n, window, high, is_published=best.is_published, some=tuple(some)
+            best.score, weights, n, window, high, is_round=best.is_round, observations=tuple(observations)
         )
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return what was found with its window to the point."""
-        if found.is_bucket or found.is_cap or found.is_published:
+        if found.is_bucket or found.is_cap or found.is_round:
             return found
         windows = [found.window * fine for fine in _FINE]
-        held = [_held(self._log, obs.event, obs.since, windows) for obs in found.some]
-        best, window, _ = self._scan(found.some, found.weights, windows, held)
+        held = [_held(self._log, obs.event, obs.since, windows) for obs in found.observations]
+        best, window, _ = self._scan(found.observations, found.weights, windows, held)
         n = max(best.n, *found.weights)
         return found._replace(n=n, window=window, high=max(n / window, found.high))
 
     def _scan(
         self,
-        some: Sequence[Observation],
+        observations: Sequence[Observation],
         weights: Weights,
         windows: Sequence[float],
         held: Sequence[tuple[Held, Held, Kept]],
     ) -> tuple[_Judged, float, float]:
         """Return the best of some windows, and the highest rate of those that explain nearly as well."""
-        cycles = self._cycles(some, weights)
+        cycles = self._cycles(observations, weights)
         # A window gives way when something leaves it: it is not longer ago than the first that was sent.
-        longest_s = some[-1].event.latest - self._log.all.times[0] + self._spread_s
+        longest_s = observations[-1].event.latest - self._log.all.times[0] + self._spread_s
         # What was refused did not fit: so much less one may have been left.
         scaled = [
             (
@@ -258,10 +268,10 @@ class Fit:
                 (obs.event.cost - 1.0) * weights[0 if obs.event.is_read else 1],
                 *own,
             )
-            for obs, own in zip(some, held, strict=True)
+            for obs, own in zip(observations, held, strict=True)
         ]
         best, window = _Judged(), windows[0]
-        published, round_s = _Judged(), windows[0]
+        rounded, round_s = _Judged(), windows[0]
         rates: list[tuple[float, float]] = []
         before: list[Level] = []
         for index, longer in enumerate(windows):
@@ -274,11 +284,12 @@ class Fit:
                 fresh.append(Cycle(cycle.sent, cycle.seconds, still))
             if longer in ROUND_S and longer <= longest_s and weights in (ALL, READS, OTHERS):
                 own = [
-                    (low / obs.scale, high / obs.scale) for obs, (low, high) in zip(some, levels, strict=True)
+                    (low / obs.scale, high / obs.scale)
+                    for obs, (low, high) in zip(observations, levels, strict=True)
                 ]
-                judged = self._published(own, fresh, weights, longer)
-                if judged.worth > published.worth:
-                    published, round_s = judged, longer
+                judged = self._judge_round(own, fresh, weights, longer)
+                if judged.worth > rounded.worth:
+                    rounded, round_s = judged, longer
             if levels == before:
                 continue  # a longer window that holds the same restricts more, and explains nothing more
             before = levels
@@ -288,20 +299,20 @@ class Fit:
             if not judged.n:  # it may have held all, and gave way a moment later
                 judged = self._judge([(most, most) for _, most in levels], fresh, weights, longer)
             rates.append((judged.score, max(judged.n, judged.most) / longer))
-        rate = published.n / round_s
-        is_as_high = published.n and rate * RATIO > best.n / window
-        if is_as_high and published.score + self._rate_worth(published.n, round_s) > best.worth:
-            return published, round_s, 0.0
+        rate = rounded.n / round_s
+        is_as_high = rounded.n and rate * RATIO > best.n / window
+        if is_as_high and rounded.score + self._rate_worth(rounded.n, round_s) > best.worth:
+            return rounded, round_s, 0.0
         return best, window, max((rate for score, rate in rates if score > best.score - KEEP), default=0.0)
 
-    def _published(
+    def _judge_round(
         self,
         levels: Sequence[Level],
         cycles: Sequence[Cycle],
         weights: Weights,
         window: float,
     ) -> _Judged:
-        """Return how well the largest number explains that people write and that no event speaks against."""
+        """Judge a window by the largest number that people write and that no event speaks against."""
         blur = self._blur(window)
         least = min(most for _, most in levels)
         n = _round_below(least + max(weights) + least * blur)
@@ -311,17 +322,17 @@ class Fit:
         if levels[-1][0] > n + sigma:  # the last event shows that more fits
             return _Judged()
         against = self._over(cycles, n, window, sigma)
-        score = _agreement(levels, cycles, n, sigma) - against + PUBLISHED
+        score = _agreement(levels, cycles, n, sigma) - against + ROUND_BONUS
         worth = self._rate_worth(n, window) - against
         for low, most in levels:
             off = max(low - n, n - most, 0.0) / sigma
             worth -= min(log1p(off * off), 2 * SURE)
-        return _Judged(score, worth, n, n, is_published=True)
+        return _Judged(score, worth, n, n, is_round=True)
 
-    def _cycles(self, some: Sequence[Observation], weights: Weights) -> list[Cycle]:
+    def _cycles(self, observations: Sequence[Observation], weights: Weights) -> list[Cycle]:
         """Return what was accepted from one refusal to the next."""
         log, found = self._log, [Cycle(0.0, 0.0)]
-        for before, after in pairwise(obs.event for obs in some):
+        for before, after in pairwise(obs.event for obs in observations):
             since, until = before.refused_at, after.refused_at
             went = weights[0] * log.reads.count(since, until) + weights[1] * log.others.count(since, until)
             found.append(Cycle(went, until - before.earliest))
@@ -334,6 +345,7 @@ class Fit:
         weights: Weights,
         window: float,
     ) -> _Judged:
+        """Judge a window by the level at which it was full at most of the events."""
         blur = self._blur(window)
         coarse = max(weights)  # the request at the edge of the window may count or not
         score, n = -math.inf, 0.0
@@ -378,11 +390,11 @@ class Fit:
                 against += log1p((over / sigma) ** 2)
         return against
 
-    def _buckets(self, some: Sequence[Observation]) -> list[Hypothesis]:
+    def _buckets(self, observations: Sequence[Observation]) -> list[Hypothesis]:
         """Return the buckets that would have been empty at two of the events."""
-        cycles, last = self._cycles(some, ALL), some[-1].event
+        cycles, last = self._cycles(observations, ALL), observations[-1].event
         rates: list[float] = []
-        for first, second in pairwise(obs.event for obs in some):
+        for first, second in pairwise(obs.event for obs in observations):
             for end in (second, last):
                 span_s = end.ended_at - first.ended_at
                 went = self._log.all.count(first.ended_at - 1e-3, end.refused_at)
@@ -394,15 +406,17 @@ class Fit:
                 rates.append((more - went) / (longer - seconds))
         rates.sort()
         apart = [rate for before, rate in pairwise([0.0, *rates]) if rate > 1.005 * before]
-        return [self._bucket(some, cycles, rate) for rate in apart]
+        return [self._bucket(observations, cycles, rate) for rate in apart]
 
-    def _bucket(self, some: Sequence[Observation], cycles: Sequence[Cycle], rate: float) -> Hypothesis:
+    def _bucket(
+        self, observations: Sequence[Observation], cycles: Sequence[Cycle], rate: float
+    ) -> Hypothesis:
         """Return the bucket of that rate: what was taken and not refilled at each event is what it holds."""
         times, totals = self._log.all.times, self._log.all.totals
         levels, fresh = list[Level](), list[Cycle]()
-        most = FOLLOWED // len(some)
+        most = FOLLOWED // len(observations)
         taken, peak, at, index, kept = 0.0, 1.0, -math.inf, 0, 0.0
-        for event, cycle in zip((obs.event for obs in some), cycles, strict=True):
+        for event, cycle in zip((obs.event for obs in observations), cycles, strict=True):
             fresh.append(cycle._replace(kept=kept))
             end = bisect_right(times, event.refused_at)
             is_cut = end - index > most
@@ -419,7 +433,7 @@ class Fit:
             kept = max(0.0, taken - rate * (event.resumed_at - at))
         blur = 1.0 + 1.5 * rate * self._spread_s
         longest_s = 2 / rate + 2 * self._spread_s + 0.01
-        too_long = sum(obs.event.wait_s > longest_s for obs in some)  # no bucket is empty for so long
+        too_long = sum(obs.event.wait_s > longest_s for obs in observations)  # no bucket is empty for so long
         score, n = -math.inf, 1.0
         for full in {*(max(least, 1.0) for least, _ in levels), peak}:
             sigma = blur + 0.01 * full
@@ -428,7 +442,7 @@ class Fit:
                 score, n = agreed, full
         n = max(1.0, n - blur)
         score -= (SURE + KEEP) * too_long
-        return Hypothesis(score, ALL, n, n / rate, rate, is_bucket=True, some=tuple(some))
+        return Hypothesis(score, ALL, n, n / rate, rate, is_bucket=True, observations=tuple(observations))
 
 
 def _agreement(levels: Sequence[Level], cycles: Sequence[Cycle], full: float, sigma: float) -> float:
@@ -439,8 +453,8 @@ def _agreement(levels: Sequence[Level], cycles: Sequence[Cycle], full: float, si
     """
     score, double = 0.0, 2 * sigma
     for (least, most), (sent, _, kept) in zip(levels, cycles, strict=True):
-        told = max(min(sent, full - kept), 0.0)
-        gain = min(log1p(told / (double + most - least)), SURE)
+        moved = max(min(sent, full - kept), 0.0)
+        gain = min(log1p(moved / (double + most - least)), SURE)
         off = least - full if full < least else full - most if full > most else 0.0
         if off:
             off /= sigma

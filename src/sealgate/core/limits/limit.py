@@ -43,9 +43,9 @@ class Limit:
     """At most `n` per `window` seconds at once, and `low` to `high` per second in the long run.
 
     `most` is the published rate, infinite for a limit that was learned; nothing beyond it is tried. `weights`
-    says what a read and what any other request takes of it. `seen` refusals were attributed to it, the latest
-    at `last_seen`; `fell_at` is when one found it much lower than before, as if by another user of the limit.
-    `tried` is the rate above `low` that is being tried, if any.
+    says what a read and what any other request takes of it. `seen` events came while it was believed, the
+    latest at `last_seen`; `fell_at` is when one found it much lower than before, as if by another user of the
+    limit. `tried` is the rate above `low` that is being tried, if any.
     """
 
     n: float
@@ -55,7 +55,7 @@ class Limit:
     weights: Weights = ALL
     most: float = math.inf
     is_bucket: bool = False
-    is_published: bool = False  # its numbers are such as people write
+    is_round: bool = False  # it was learned, and its numbers are such as people write
     is_smooth: bool = False  # it gave way within a few requests each time, as it is never full for long
     seen: int = 0
     last_seen: float = -math.inf
@@ -192,7 +192,7 @@ class Limit:
     def rise(self, low: float) -> float:
         """Take in that a rate held; return how much more the window holds. An uncertain one is shorter."""
         up = max(1.0, low * self.window / self.n)
-        self.low, self.rest_s, self.is_published = low, 0.0, False
+        self.low, self.rest_s, self.is_round = low, 0.0, False
         if self.high < math.inf:
             self.window /= up
             self.step = STEP

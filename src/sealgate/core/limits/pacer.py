@@ -70,7 +70,7 @@ class Pacer:
         self._paced.clear()
         if self._ready_at(claim, now) > now:
             return False
-        self._note(claim, now)
+        self._start(claim, now)
         return True
 
     def enter(self, claim: Claim, now: float) -> Rejection | None:
@@ -116,9 +116,9 @@ class Pacer:
         if claim in self._queue:
             self._queue.remove(claim)
         elif claim.id in self._sent:
-            sent_at = self._is_over(claim)
-            self._estimator.untook(claim, sent_at)
-            self._take_scout_back(claim)
+            sent_at = self._pop_sent(claim)
+            self._estimator.take_back(claim, sent_at)
+            self._end_scout(claim)
 
     def sent(self, claim: Claim, now: float) -> float:
         """Count what was let go from now on: its first byte leaves. Return how late that is, in seconds."""
@@ -157,7 +157,7 @@ class Pacer:
         if claim in self._queue:
             self._queue.take(claim, now, is_probing=False)
         self._estimator.took(claim, now, is_paced=False)
-        self._is_under_way(claim, now)
+        self._add_sent(claim, now)
 
     def must_wait_for_serial(self, claim: Claim) -> bool:
         """Whether another request is under way that this one must not overtake."""
@@ -169,8 +169,8 @@ class Pacer:
 
     def answered(self, claim: Claim, now: float, reply: LimitReply) -> None:
         """Learn from what came back for a claim that was let go."""
-        sent_at = self._is_over(claim)
-        is_scout = self._take_scout_back(claim)
+        sent_at = self._pop_sent(claim)
+        is_scout = self._end_scout(claim)
         if reply.fate is _ACCEPTED:
             self._estimator.accepted(claim, sent_at, now, is_scout=is_scout)
         elif reply.fate is Fate.LIMITED:
@@ -185,14 +185,14 @@ class Pacer:
 
         A 429 pauses here at once.
         """
-        sent_at = self._is_over(claim)
-        self._take_scout_back(claim)
+        sent_at = self._pop_sent(claim)
+        self._end_scout(claim)
         if reply.fate is Fate.LIMITED:
             self._ban = reply.ban
             self._gate = self._gate.throttled(
                 now, usable(reply.retry_after_s), self._chance(), is_scout=False
             )
-            self._estimator.untook(claim, sent_at)
+            self._estimator.take_back(claim, sent_at)
         else:
             self._estimator.lost(claim)
         return sent_at
@@ -312,26 +312,26 @@ class Pacer:
 
     def _take(self, claim: Claim, now: float) -> None:
         self._queue.take(claim, now, is_probing=self._estimator.is_probing)
-        self._note(claim, now)
+        self._start(claim, now)
 
-    def _note(self, claim: Claim, now: float) -> None:
+    def _start(self, claim: Claim, now: float) -> None:
         self._estimator.took(claim, now, is_paced=self._is_paced(claim))
-        self._is_under_way(claim, now)
+        self._add_sent(claim, now)
         if self._estimator.needs_scout:
             self._scout, self._scout_until = claim.id, now + _SCOUT_S
 
-    def _is_under_way(self, claim: Claim, now: float) -> None:
+    def _add_sent(self, claim: Claim, now: float) -> None:
         self._sent[claim.id] = now
         if claim.serial:
             self._serials.add(claim.serial)
 
-    def _is_over(self, claim: Claim) -> float:
-        """Let the next of its serial go; return when it was sent."""
+    def _pop_sent(self, claim: Claim) -> float:
+        """Take out what is under way, so that the next of its serial may go; return when it was sent."""
         self._serials.discard(claim.serial)
         return self._sent.pop(claim.id)
 
-    def _take_scout_back(self, claim: Claim) -> bool:
-        """Return whether this is the scout; if so, nobody waits for it any longer."""
+    def _end_scout(self, claim: Claim) -> bool:
+        """Return whether this is the scout; if so, nobody waits for it from now on."""
         is_scout = claim.id == self._scout
         if is_scout:
             self._scout, self._scout_until = "", -math.inf
