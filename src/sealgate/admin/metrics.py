@@ -104,13 +104,13 @@ class Metrics:
         self._traffic.take(batch)
         for outcome in batch.rare:
             self._take_rare(outcome, outcome.key or "")
-            if outcome.shared is not None:
-                self._shared.labels(outcome.key or "").inc()
 
     def _take_rare(self, outcome: Outcome, key: str) -> None:
         """Count what most requests do not have."""
         if outcome.reason is not None:
             self._refusals.labels(outcome.bot or STRANGER, outcome.reason).inc()
+        if outcome.shared is not None:
+            self._shared.labels(key).inc()
         for reason in outcome.resends:
             self._retries.labels(key, reason).inc()
         self._count_limited(outcome, key)

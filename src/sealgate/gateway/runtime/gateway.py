@@ -159,9 +159,9 @@ async def running_gateway(
 ) -> AsyncIterator[Gateway]:
     """Run a gateway as long as the block lasts; it drains at its end.
 
-    `load` returns the configuration anew for a reload; without it only secrets are read again. `host` has
-    the clocks, this machine's unless given. Raises SecretError where a secret cannot be read, JournalError
-    where the journal cannot be used, StartError where it cannot listen.
+    `load` returns the configuration anew for a reload; without it only secrets are read again. `system`
+    has the clocks, this machine's unless given. Raises SecretError where a secret cannot be read,
+    JournalError where the journal cannot be used, StartError where it cannot listen.
     """
     environ = os.environ if environ is None else environ
     system = system or System()

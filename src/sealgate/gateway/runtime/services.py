@@ -207,7 +207,7 @@ def build_services(
     if keeper is not None:
         ends.push_async_callback(keeper.keep)
     halting = build_halting(config, in_flight, system)
-    site = Services(
+    services = Services(
         system, in_flight, environ, books, halting, keeper, Background(system), set(generation.live_keys)
     )
-    return site, site.pipeline(generation)
+    return services, services.pipeline(generation)
