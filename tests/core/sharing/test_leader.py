@@ -241,15 +241,15 @@ def test_what_cannot_go_in_time_is_declined_with_the_reason() -> None:
     leader.receive("a", Note(waits=[claim("too late", give_up_at=5.5)]), 0.0)
     leader.receive("a", Note(waits=[claim("far too late", give_up_at=1.0)]), 0.0)
     leader.advance(0.0)
-    [declined] = leader.take_grant("a").declined
-    assert (declined.name, declined.slug) == ("far too late", "deadline_exceeded")
-    assert declined.retry_after_s == pytest.approx(10.0, abs=0.1)
+    [rejected] = leader.take_grant("a").rejected
+    assert (rejected.name, rejected.slug) == ("far too late", "deadline_exceeded")
+    assert rejected.retry_after_s == pytest.approx(10.0, abs=0.1)
     asks(leader, "a", "2")
     leader.pacer.hold(9.0)
     leader.advance(5.6)
     assert leader.members() == ("a",)
-    [declined] = leader.take_grant("a").declined
-    assert (declined.name, declined.slug) == ("too late", "deadline_exceeded")
+    [rejected] = leader.take_grant("a").rejected
+    assert (rejected.name, rejected.slug) == ("too late", "deadline_exceeded")
     leader.advance(12.0)
     assert leader.take_grant("a").go == ["2"]
 

@@ -11,7 +11,7 @@ from sealgate.core.limits.status import LimitStatus
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.leader import Leader
 from sealgate.core.sharing.member_pacer import MemberPacer
-from sealgate.core.sharing.messages import Completion, Declined, Grant, Note, SharedLimit
+from sealgate.core.sharing.messages import Completion, Grant, Note, RejectedClaim, SharedLimit
 
 ACCEPTED = LimitReply(Fate.ACCEPTED)
 SHOWN = LimitStatus(
@@ -122,8 +122,8 @@ def test_a_grant_that_comes_twice_is_not_given_back_while_the_first_is_under_way
 def test_what_the_leader_declines_is_refused_here_with_its_reason(pacer: MemberPacer) -> None:
     a, _ = waiting(pacer, "a", "b")
     pacer.outbox.take()
-    declined = Declined("a", "deadline_exceeded", "The queue is too long.", 2.0)
-    pacer.take_grant(Grant(declined=[declined, declined]), 0.0)
+    rejected = RejectedClaim("a", "deadline_exceeded", "The queue is too long.", 2.0)
+    pacer.take_grant(Grant(rejected=[rejected, rejected]), 0.0)
     expected = Rejection(a, "deadline_exceeded", "The queue is too long.", 2.0)
     assert pacer.release(0.0) == Release((), (expected,), 1000.0)
     assert pacer.outbox.take() == Note()

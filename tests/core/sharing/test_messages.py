@@ -15,10 +15,10 @@ from sealgate.core.limits.quotas import Quota
 from sealgate.core.routes import Lane
 from sealgate.core.sharing.messages import (
     Completion,
-    Declined,
     Grant,
     MessageError,
     Note,
+    RejectedClaim,
     SharedLimit,
     read_grant,
     read_message,
@@ -166,8 +166,8 @@ def test_only_a_note_that_says_something_is_true() -> None:
 
 
 def test_a_grant_is_read_as_it_was_written() -> None:
-    declined = Declined("c", "deadline_exceeded", "The queue is longer than you can wait.", 2.5)
-    grant = Grant(["a", "b"], ["+1"], [declined, declined._replace(retry_after_s=None)])
+    rejected = RejectedClaim("c", "deadline_exceeded", "The queue is longer than you can wait.", 2.5)
+    grant = Grant(["a", "b"], ["+1"], [rejected, rejected._replace(retry_after_s=None)])
     assert read_grant(json.loads(write_grant(grant, 3))["grant"]) == grant
 
 

@@ -207,7 +207,7 @@ class Pacer:
         return self._gate.until
 
     def hold(self, until: float) -> None:
-        """Send nothing before `until`: another gateway that shares this limit was told so."""
+        """Send nothing before `until`: another gateway that shares this limit met the pause."""
         self._gate = self._gate.held(until)
 
     def recall(self, sends: Iterable[tuple[float, float]]) -> None:

@@ -16,8 +16,8 @@ class LimitStatus:
     """One limit: `n` at once in `window_s` seconds, of which `used_ratio` is in use.
 
     In the long run it allows `low` to `high` per window; `high` is None where nothing is known above. `seen`
-    counts the refusals it was learned from. `words` say all of that and the evidence for it, `next_step` what
-    would be tried next, and why not yet.
+    counts the refusals while it was believed. `words` say all of that and the evidence for it, `next_step`
+    what would be tried next, and why not yet.
     """
 
     n: float
@@ -45,7 +45,7 @@ class PacerStatus:
     """One key. `waiting` counts by lane and bot; `at_a_time` limits the requests under way, if known.
 
     `spent_s` is for how long nothing is left of the limit, as a reply's header fields said.
-    `sharing` is None where no other gateway is told of.
+    `sharing` is None where the limit is not shared between gateways.
     """
 
     pause_s: float

@@ -17,7 +17,7 @@ from sealgate.core.limits import Limit
 from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.messages import Completion, Declined, Grant, Note
+from sealgate.core.sharing.messages import Completion, Grant, Note, RejectedClaim
 
 LISTENS_S = 0.5  # longer than members take to notice a new leader
 _LENT = 0.25  # of the smallest limit may be held as credits
@@ -106,7 +106,7 @@ class Leader:
         for claim in release.go:
             self._let_go(claim)
         for rejection in release.rejected:
-            self._decline(rejection)
+            self._reject(rejection)
         self.look_at = math.inf if release.look_again_at is None else release.look_again_at
 
     def take_grant(self, member: str) -> Grant:
@@ -127,7 +127,7 @@ class Leader:
             self.pacer.recall([(now, sum(cost for _, cost in spent))])
 
     def _enter(self, member: str, claim: Claim, now: float) -> None:
-        """Let it go, take it into the queue, or decline it.
+        """Let it go, take it into the queue, or reject it.
 
         Those alike stay apart here: which of them go along is for the member to say, as it has their bots.
         """
@@ -135,7 +135,7 @@ class Leader:
         if self._is_open and self.pacer.goes_at_once(inner, now):
             self._let_go(inner)
         elif (rejection := self.pacer.enter(inner, now)) is not None:
-            self._decline(rejection)
+            self._reject(rejection)
             return
         self._held[member][claim.id] = inner
 
@@ -144,11 +144,11 @@ class Leader:
         self._gone.add(claim.id)
         self._grant(member).go.append(name)
 
-    def _decline(self, rejection: Rejection) -> None:
+    def _reject(self, rejection: Rejection) -> None:
         member, _, name = rejection.claim.id.partition(" ")
         self._held[member].pop(name, None)
-        declined = Declined(name, rejection.slug, rejection.detail, rejection.retry_after_s)
-        self._grant(member).declined.append(declined)
+        rejected = RejectedClaim(name, rejection.slug, rejection.detail, rejection.retry_after_s)
+        self._grant(member).rejected.append(rejected)
 
     def _give_up(self, held: dict[str, Claim], name: str, now: float) -> None:
         """Forget what a member had under a name, if anything: what may have been sent stays counted."""

@@ -17,7 +17,7 @@ from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection, Rele
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
-from sealgate.core.sharing.messages import Completion, Declined, Grant, Note, SharedLimit, shares
+from sealgate.core.sharing.messages import Completion, Grant, Note, RejectedClaim, SharedLimit, shares
 
 if TYPE_CHECKING:
     from sealgate.core.sharing.leader import Leader
@@ -106,7 +106,7 @@ class MemberPacer:
         self.is_shared = False
         self._asked: dict[str, Claim] = {}  # in the queue, and the leader knows
         self._granted: list[str] = []
-        self._declined: list[Declined] = []
+        self._rejected: list[RejectedClaim] = []
         self._credits: deque[tuple[str, float]] = deque()  # and until when each is good
         self._names: dict[str, str] = {}  # what the leader calls those that were let go
         self._alone_since = -math.inf  # what was sent since then the leader cannot know
@@ -161,7 +161,7 @@ class MemberPacer:
                 self._granted.append(name)
             elif name not in under_way:
                 self.outbox.gone(name)
-        self._declined += grant.declined
+        self._rejected += grant.rejected
         self._credits.extend((name, now + _CREDIT_S) for name in grant.credits)
 
     def goes_at_once(self, claim: Claim, now: float) -> bool:
@@ -201,7 +201,7 @@ class MemberPacer:
     def release(self, now: float) -> Release:
         """Return what to do now, as the leader or the careful guess says.
 
-        Each claim leaves the queue by one of four ways, in this order: its time is over, the leader declined
+        Each claim leaves the queue by one of four ways, in this order: its time is over, the leader rejected
         it, the leader let it go, it shares an identical read. What has left is no longer in `_asked`, so no
         other way takes it again.
         """
@@ -210,7 +210,7 @@ class MemberPacer:
         rejected = self.own.expire(now)
         for one in rejected:
             self._drop(one.claim.id)
-        rejected += self._take_declined()
+        rejected += self._take_rejected()
         go, shared, again_at = self._take_granted(now)
         return Release(tuple(go), tuple(rejected), self.own.next_look(again_at), tuple(shared))
 
@@ -279,11 +279,11 @@ class MemberPacer:
         if not self.settings.known:
             self.common = replace(self.common, limits=tuple(self.own.limits))
 
-    def _take_declined(self) -> list[Rejection]:
-        """Take out of the queue what the leader declined."""
-        declined, self._declined = self._declined, []
+    def _take_rejected(self) -> list[Rejection]:
+        """Take out of the queue what the leader rejected."""
+        from_leader, self._rejected = self._rejected, []
         rejected = []
-        for one in declined:
+        for one in from_leader:
             claim = self._asked.pop(one.name, None)
             if claim is not None:
                 self.own.leave(claim)
@@ -359,7 +359,7 @@ class MemberPacer:
     def _reset(self) -> None:
         self._asked.clear()
         self._granted.clear()
-        self._declined.clear()
+        self._rejected.clear()
         self._credits.clear()
         self._names.clear()
 

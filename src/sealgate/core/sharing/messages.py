@@ -172,8 +172,8 @@ class Note:
         return bool(self.is_new or self.gone or self.sent or self.completed or self.waits or self.wants)
 
 
-class Declined(NamedTuple):
-    """A claim that the leader did not take into its queue, and why, as `Rejection` has it."""
+class RejectedClaim(NamedTuple):
+    """A claim, by its name, that the leader did not take into its queue: a `Rejection` on its way."""
 
     name: str
     slug: str
@@ -183,11 +183,11 @@ class Declined(NamedTuple):
 
 @dataclass(slots=True)
 class Grant:
-    """From the leader to a member: claims that may be sent now, credits for those to come, and refusals."""
+    """From the leader to a member: claims that may be sent now, credits for those to come, and rejections."""
 
     go: list[str] = field(default_factory=list)
     credits: list[str] = field(default_factory=list)
-    declined: list[Declined] = field(default_factory=list)
+    rejected: list[RejectedClaim] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,19 +254,19 @@ def read_note(content: Any, now: float) -> Note:
 
 def write_grant(grant: Grant, epoch: int) -> str:
     """Return a grant as JSON."""
-    return _compact({"epoch": epoch, "grant": [grant.go, grant.credits, grant.declined]})
+    return _compact({"epoch": epoch, "grant": [grant.go, grant.credits, grant.rejected]})
 
 
 def read_grant(content: Any) -> Grant:
     """Return the grant of a message. Raises MessageError."""
     with reading():
-        go, credits_lent, declined = content
+        go, credits_lent, rejected = content
         return Grant(
             [text(name) for name in go],
             [text(name) for name in credits_lent],
             [
-                Declined(text(name), _slug(slug), text(detail), _maybe(wait_s))
-                for name, slug, detail, wait_s in declined
+                RejectedClaim(text(name), _slug(slug), text(detail), _maybe(wait_s))
+                for name, slug, detail, wait_s in rejected
             ],
         )
 
