@@ -166,7 +166,12 @@ WRONG = [
 
 @pytest.mark.parametrize("valid", WRONG)
 async def test_what_cannot_be_held_is_refused(station: Station, valid: str) -> None:
-    station.gateway.generation.clock._clock = station.gateway.generation.clock._clock.widened(1.0)
+    clock, upstream = station.gateway.generation.clock, station.upstream
+    upstream.time = say(reply(b"503 Service Unavailable", b""))  # no later sample narrows the bound again
+    asked = len(upstream.asked_time)
+    clock.due.set()
+    await station.until(lambda: len(upstream.asked_time) > asked)
+    clock._clock = clock._clock.widened(1.0)
     answer = await station.ask(order(valid))
     assert told(answer) == (400, "not_sent", "bad_request")
     assert "X-Gateway-Valid-Ms" in answer.document()["detail"]
