@@ -2,18 +2,21 @@
 
 `python -m venues.oracle SEED ROUNDS [VENUE...]`, in the folder of the tests. `at=URL` as the first VENUE lets
 ccxt sign for that address in the place of the exchange's. With `calls VENUE...` it
-prints each method and path that ccxt knows of a venue, and whether it signs them.
+prints each method and path that ccxt knows of a venue, and whether it signs them; with `errors VENUE...` each
+code of an error, what ccxt makes of it, and what its source says of it.
 
 A program of its own, as importing ccxt is slow and brings much along. It prints JSON lines, one per request.
 Its clock stands still, so that what ccxt signs can be signed again.
 """
 
 import base64
+import inspect
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,6 +138,18 @@ def _paths(apis: dict[str, Any], api: tuple[str, ...]) -> Iterator[tuple[tuple[s
             yield from _paths(inner, (*api, name))
 
 
+_CODE = re.compile(r"""^ +(['"])(.+)\1: ([A-Z][A-Za-z]+),\s*(?:#\s*(.*))?$""", re.MULTILINE)
+
+
+def errors_of(venue: str) -> Iterator[dict[str, Any]]:
+    """Yield the codes of ccxt's tables of errors, with their comments: only there it says what they are."""
+    file = inspect.getsourcefile(getattr(ccxt, VENUES[venue].exchange)) or ""
+    for _, code, error, comment in _CODE.findall(Path(file).read_text("utf-8")):
+        if inspect.isclass(made := getattr(ccxt, error, None)) and issubclass(made, ccxt.BaseError):
+            is_late = issubclass(made, ccxt.RequestTimeout)
+            yield {"venue": venue, "code": code, "is_late": is_late, "comment": comment}
+
+
 _BESIDE = {"/iso": "epoch", "/epochMillis": "epochSeconds"}  # what ccxt reads of two that are the same moment
 
 
@@ -178,10 +193,10 @@ def main() -> None:
         for row in (rounds, *wanted):
             print(json.dumps(time_of(*row.split("="))))  # noqa: T201
         return
-    if seed == "calls":
+    if seed in ("calls", "errors"):
         for venue in (rounds, *wanted):
-            for call in calls_of(venue):
-                print(json.dumps(call))  # noqa: T201
+            for row in (calls_of if seed == "calls" else errors_of)(venue):
+                print(json.dumps(row))  # noqa: T201
         return
     base = wanted.pop(0).removeprefix("at=") if wanted and wanted[0].startswith("at=") else ""
     for venue in wanted or [name for name in VENUES if name not in GONE]:
