@@ -195,8 +195,8 @@ def main() -> None:
         return
     if seed in ("calls", "errors"):
         for venue in (rounds, *wanted):
-            for row in (calls_of if seed == "calls" else errors_of)(venue):
-                print(json.dumps(row))  # noqa: T201
+            for found in (calls_of if seed == "calls" else errors_of)(venue):
+                print(json.dumps(found))  # noqa: T201
         return
     base = wanted.pop(0).removeprefix("at=") if wanted and wanted[0].startswith("at=") else ""
     for venue in wanted or [name for name in VENUES if name not in GONE]:
