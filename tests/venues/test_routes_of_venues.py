@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import pytest
 
+from sealgate.core.halts import is_stoppable
 from sealgate.core.routes import Auth, Permission, RouteRow, RouteTable
 from sealgate.core.venues.venue import Venue
 from venues.calls import GONE, VENUES
@@ -223,6 +224,8 @@ def test_nothing_that_leads_out_of_a_users_accounts_is_for_bots_that_trade(
         ("coinbase", "POST /v2/accounts/a1/transactions"),
         ("latoken", "POST /v2/auth/transfer/email"),
         ("kraken", "GET /0/private/Withdraw"),
+        ("kraken", "POST /0/private/GetWebSocketsToken"),
+        ("phemex", "GET /exchange/wallets/confirm/withdraw"),
     ],
 )
 def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
@@ -232,8 +235,8 @@ def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
 @pytest.mark.parametrize(
     ("name", "call"),
     [
-        ("kraken", "POST /0/private/GetWebSocketsToken"),
         ("kucoin", "POST /api/v1/bullet-private"),
+        ("okx", "GET /api/v5/account/spot-manual-borrow-repay"),
         ("deepcoin", "GET /deepcoin/listenkey/acquire"),
         ("deribit", "GET /api/v2/Private/buy"),
         ("deribit", "GET /api/v2/private/Buy"),
@@ -247,6 +250,21 @@ def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
 )
 def test_a_bot_that_reads_gets_no_credential_and_no_order_by_another_spelling(name: str, call: str) -> None:
     assert needs(name, *call.split()) is Permission.TRADE
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("btse", "DELETE /futures/api/v3/trade/positions"),  # which closes them at the market
+        ("kraken", "POST /0/private/GetWebSocketsToken"),  # with which orders go past the gateway
+        ("phemex", "GET /exchange/wallets/confirm/withdraw"),
+        ("binance", "POST /api/v3/order/cancelReplace"),
+        ("bitget", "POST /api/v2/spot/trade/cancel-replace-order"),
+    ],
+)
+def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: str) -> None:
+    method, path = call.split()
+    assert is_stoppable(RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(method, path))
 
 
 @pytest.mark.parametrize(
