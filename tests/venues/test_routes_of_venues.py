@@ -111,7 +111,7 @@ _HARMLESS = re.compile(
     r"|/rest-api$|checkApiKey|apiKeyInfo|query-apikey$|query-api$|user/api-key$|ApiKeyInfo$",
     re.IGNORECASE,
 )
-_GRAVE = re.compile(r"withdraw|api_?-?key|sub-?_?api|-api$|subAccountApi", re.IGNORECASE)
+_GRAVE = re.compile(r"withdraw|api_?-?key|sub-?_?api|-api$|-api-|subAccountApi", re.IGNORECASE)
 _OF_ANOTHER_FILE = {"mexc-contract": ("/api/v3/", "/open/"), "bitrue-futures": ("/api/v1/",)}
 
 
@@ -179,7 +179,7 @@ def test_keys_and_withdrawals_of_each_exchange_are_not_for_bots_that_trade(
 _OUTWARD = re.compile(
     r"/(main_)?keys(/[^/]+)?$|send_?money|send_?coin$|transfer-to$|transfer_to_user|bank_accounts|addbank|otc/bank/"
     r"|sub_?account_?inner_?transfer/|inner_?transfer/(apply|authorize)|password_for|email_for|revokeByToken"
-    r"|gift_?card/create|red_?packet/create",
+    r"|gift_?card/create|red_?packet/create|p2p/(ad|order)-(create|update|operate|pay|release)|distribute-award|otc/.*order/create",
     re.IGNORECASE,
 )
 _READS_OF_BANKS = re.compile(
@@ -226,6 +226,7 @@ def test_nothing_that_leads_out_of_a_users_accounts_is_for_bots_that_trade(
         ("kraken", "GET /0/private/Withdraw"),
         ("kraken", "POST /0/private/GetWebSocketsToken"),
         ("phemex", "GET /exchange/wallets/confirm/withdraw"),
+        ("bybit", "POST /v5/p2p/order/finish"),
     ],
 )
 def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
