@@ -257,6 +257,19 @@ def test_beside_reads_no_order_carries_a_step() -> None:
     assert bots.estimator.limits[0].low > 21
 
 
+def test_a_step_that_hardly_anybody_takes_raises_nothing() -> None:
+    bots = Bots(log_of(37, 1.0))
+    while not bots.estimator.is_probing:
+        bots.run(bots.now + 0.05)
+    low = bots.estimator.limits[0].low
+    for number in range(20):
+        bots.now += 0.5
+        claim = Claim(f"rare {number}", "a", Lane.READ, 1e9, is_read=True)
+        bots.estimator.took(claim, bots.now, is_paced=True)
+        bots.estimator.accepted(claim, bots.now, bots.now + TRIP_S, is_scout=False)
+    assert bots.estimator.limits[0].low == low
+
+
 def test_a_limit_that_halves_is_believed_after_a_few_refusals() -> None:
     before, after = fixed(20, 1.0), fixed(10, 1.0)
     bots = Bots(lambda now, is_read: (before if now < 60.0 else after)(now, is_read))
