@@ -21,7 +21,7 @@ Verdicts = Counter[Verdict]
 
 
 def modules(names: Sequence[str]) -> list[Path]:
-    """Return the modules of the core that are named ("target", "pacing/gate"), or all. Raises SystemExit."""
+    """Return the modules of the core that are named ("target", "limits/gate"), or all. Raises SystemExit."""
     files = sorted(file for file in CORE.rglob("*.py") if file.name != "__init__.py")
     by_name = {_name(file): file for file in files}
     unknown = [name for name in names if name not in by_name]
@@ -81,7 +81,7 @@ def _row(name: str, counts: Verdicts) -> str:
 def main() -> None:
     """Break the core in many places, one at a time, and print what no test noticed."""
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help='such as "target" or "pacing/gate"; all')
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help='such as "target" or "limits/gate"; all')
     parser.add_argument("--sample", type=int, metavar="N", help="judge N mutants, chosen by chance")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of the choice (1)")
     options = parser.parse_args()

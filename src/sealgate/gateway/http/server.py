@@ -112,7 +112,7 @@ class ServerConnection(Flow):
         self._alarm = Alarm(loop, self._time_is_over)
         self._left: asyncio.Future[None] | None = None  # once the gateway stops; ends with the connection
         self._may_be_gone = False  # unseen, as reading was held
-        self._deadline_timer: asyncio.TimerHandle | None = None
+        self._hang_up_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to serve."""
@@ -355,13 +355,13 @@ class ServerConnection(Flow):
         """
         super().hold(holder)
         self._may_be_gone = True
-        if self._deadline_timer is None:
-            self._deadline_timer = self._loop.call_later(_CHECK_S, self._check_deadlines)
+        if self._hang_up_timer is None:
+            self._hang_up_timer = self._loop.call_later(_CHECK_S, self._check_for_hang_up)
 
-    def _check_deadlines(self) -> None:
-        self._deadline_timer = None
+    def _check_for_hang_up(self) -> None:
+        self._hang_up_timer = None
         if not self.is_read and self.transport is not None and not self.cut_if_gone():
-            self._deadline_timer = self._loop.call_later(_CHECK_S, self._check_deadlines)
+            self._hang_up_timer = self._loop.call_later(_CHECK_S, self._check_for_hang_up)
 
     def cut_if_gone(self) -> bool:
         """Cut the connection if the client is gone unseen, and return whether it is."""
