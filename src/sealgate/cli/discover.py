@@ -51,7 +51,7 @@ _FINE_S = 1.0  # well within any recv_window
     default=0.5,
     show_default=True,
     metavar="SECONDS",
-    help="The distance between two requests.",
+    help="The time between two requests.",
 )
 @click.option("--yes", "is_agreed", is_flag=True, help="Send them without asking.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -219,7 +219,7 @@ def line(number: int, heard: ProbeResult) -> str:
 
 def _special(probe: Probe) -> str:
     if probe.is_false:
-        return "false on purpose"
+        return "wrong on purpose"
     if not probe.has_query:
         return ""
     return "query unsigned" if probe.target is SignedTarget.PATH else "query signed"
