@@ -31,13 +31,13 @@ def says(text: str) -> str:
 
 
 async def test_from_empty_to_an_error_with_its_advice(station: Station, admin: Admin, page: Page) -> None:
-    assert await page.read(says("No bot has asked for anything yet"))
+    assert await page.read(says("No bot has sent a request yet"))
     assert await page.read(says("No bot has met an error or a refusal since the start"))
     station.upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}')))
     await station.ask(request())
     await page.until(says("most likely the secret belongs to another key"))
     await page.until(says("1 in "))
-    assert not await page.read(says("No bot has asked for anything yet"))
+    assert not await page.read(says("No bot has sent a request yet"))
     assert await page.read("document.querySelectorAll('canvas').length") == 3
     assert await page.read("document.querySelector('#errors a').getAttribute('href')") == (
         "errors#signature_invalid"
@@ -142,9 +142,9 @@ async def test_what_the_gateway_holds_back_is_not_said_to_be_sent(station: Stati
         station.upstream.cut_all()
         assert (await station.ask(request())).reason == "upstream_unreachable"
         await page.open(feed.url)
-        await page.until(f"{says('The exchange has failed since')} && {says('Requests are still taken')}")
+        await page.until(f"{says('The exchange has failed since')} && {says('Requests are still accepted')}")
         feed.change, _ = STATES["halted"]
-        await page.until(f"{says('Orders are halted')} && !{says('Requests are still taken')}")
+        await page.until(f"{says('Orders are halted')} && !{says('Requests are still accepted')}")
 
 
 async def test_a_read_of_the_gateways_own_that_is_refused(

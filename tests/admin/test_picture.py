@@ -124,7 +124,7 @@ def test_an_exchange_that_gives_no_answer() -> None:
 
 @pytest.mark.parametrize(
     ("had_worked", "evidence"),
-    [(True, "it was accepted before"), (False, "it was not accepted since the start")],
+    [(True, "it was accepted before"), (False, "it has not been accepted since the start")],
 )
 def test_an_error_with_what_explains_it(*, had_worked: bool, evidence: str) -> None:
     trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 2.0, 0, 0.0, had_worked)
@@ -137,7 +137,7 @@ def test_an_error_that_is_over_says_since_when_and_advises_nothing() -> None:
     trouble = Trouble("main", verdict("key_invalid"), "grid", 3, NOW - 9.0, 0, 0.0, worked_at=NOW - 2.0)
     (shown,) = picture(troubles=(trouble,)).document()["errors"]
     assert (shown["over_since_ms"], shown["advice"]) == ((WALL - 2) * 1000, "")
-    assert shown["evidence"].startswith("it was not accepted since the start")
+    assert shown["evidence"].startswith("it has not been accepted since the start")
     (going_on,) = picture(troubles=(replace(trouble, worked_at=None),)).document()["errors"]
     assert going_on["over_since_ms"] is None
     assert going_on["advice"] == verdict("key_invalid").advice

@@ -38,7 +38,7 @@ def test_a_kind_that_comes_up_is_told_with_what_explains_it() -> None:
         "key": "main",
         "bot": "grid",
         "count": 1,
-        "evidence": "clock is fine (±2 ms), key is known: most likely the secret belongs to another key",
+        "evidence": "clock is fine (±2 ms), the key is known: most likely the secret belongs to another key",
         "advice": verdict("signature_invalid").advice,
         "see": "docs/errors.md#signature_invalid",
     }

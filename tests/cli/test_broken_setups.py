@@ -263,7 +263,7 @@ OFFLINE: dict[str, Case] = {
         "listen.tcp",
         has(LISTEN__TCP="192.0.2.1:8787", BOTS__GRID__TOKEN="env:PATH"),
         "cannot listen on 192.0.2.1:8787",
-        "set listen.tcp to another one",
+        "set listen.tcp to another address",
     ),
     "something where the socket should be": fails(
         "listen.unix", socket_in_the_way, "something else is there; remove it"

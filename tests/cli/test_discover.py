@@ -100,7 +100,7 @@ BROKEN: dict[str, tuple[dict[str, Any], dict[str, str], list[str], int, str]] = 
     "unknown key": ({}, {"SEALGATE_KEYS__MAIN__API_KEY": "x"}, [], 1, "does not know the key x (401 "),
     "unreachable": ({}, {"SEALGATE_BASE_URL": NOBODY}, [], 1, f"{NOBODY} cannot be reached: "),
     "other headers": ({}, {"SEALGATE_SIGNING__HEADER_PREFIX": "X-A-"}, [], 1, "set signing.header_prefix"),
-    "open path": ({"public_symbols": True}, {}, [], 1, "is answered without a right signature"),
+    "open path": ({"public_symbols": True}, {}, [], 1, "is answered even without a valid signature"),
     "no such path": ({}, {}, ["--path", "/v1/trade/none"], 1, "answered with 404"),
     "limit": ({"limit_requests": 1, "limit_window_s": 900.0}, {}, [], 1, "rate limit is reached (429 "),
     "session path": ({}, {}, ["--path", "/v1/trade/api-keys"], 2, "is not read with a signature"),

@@ -131,7 +131,7 @@ async def test_without_any_configuration_the_default_address_is_asked(
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (TimeoutError("timed out"), "nothing came within 5 s"),
+        (TimeoutError("timed out"), "no reply within 5 s"),
         (BadStatusLine("220 mail.example"), "does not speak HTTP"),
         (gaierror(-2, "Name or service not known"), "name or service not known; start it"),
     ],

@@ -153,7 +153,7 @@ def test_a_request_id_that_a_bot_used_twice(file: Path) -> None:
 def test_the_two_ways_to_settle_exclude_each_other(file: Path) -> None:
     result = run(file, "--settle", "mine", "--settle-all")
     assert result.exit_code == 2
-    assert "exclude each other" in result.stderr
+    assert "cannot be combined" in result.stderr
 
 
 def test_without_a_journal() -> None:

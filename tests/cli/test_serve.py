@@ -63,7 +63,7 @@ async def test_an_occupied_port(tmp_path: Path, occupied: str, setting: str) -> 
 async def test_an_admin_address_of_another_machine(tmp_path: Path) -> None:
     assert await refusal(tmp_path, SEALGATE_ADMIN__TCP="192.0.2.1:80") == (
         "sealgate: error: cannot listen on 192.0.2.1:80: cannot assign requested address; "
-        "set admin.tcp to another one"
+        "set admin.tcp to another address"
     )
 
 

@@ -76,5 +76,5 @@ async def test_the_watchdog_is_kept_quiet(upstream: Upstream, tmp_path: Path) ->
 async def test_a_service_manager_that_is_gone_is_no_trouble(upstream: Upstream, tmp_path: Path) -> None:
     environ = BASE | {"SEALGATE_BASE_URL": upstream.base_url, "NOTIFY_SOCKET": str(tmp_path / "nobody")}
     async with running_program("serve", environ=environ, folder=tmp_path) as program:
-        await program.line("service_manager_not_told")
+        await program.line("service_manager_not_notified")
         await program.line('"ready"')

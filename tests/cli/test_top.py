@@ -204,7 +204,7 @@ def test_all_that_can_be_seen(width: int) -> None:
         "2 orders in doubt",
         "not ready: clock not synced",
         "the exchange has failed for 7 s: 9 attempts, the last was unreachable.",
-        "orders are halted for bot grid; go on with: sealgate resume --bot grid",
+        "orders are halted for bot grid; release them with: sealgate resume --bot grid",
         "halted 5 s ago by user 1000, process 7: a bad day",
         "clock: no sample came",
         "the journal cannot be written: disk full",

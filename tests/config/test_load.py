@@ -195,7 +195,7 @@ PROBLEMS: dict[str, tuple[str, str]] = {
     ),
     "bad truth value": (
         "[clock]\nrequired = 'x'",
-        "FILE: clock.required: is not a truth value; write true or false",
+        "FILE: clock.required: is not a boolean; write true or false",
     ),
     "value for a table": ("listen = 1", "FILE: listen: is not a table; set its members one by one"),
     "value for all bots": ("bots = 1", "FILE: bots: is not a table; set its members one by one"),

@@ -139,7 +139,7 @@ def test_a_key_must_have_what_the_venue_wants(tmp_path: Path) -> None:
 
 def test_what_the_venue_has_no_use_for_is_refused(tmp_path: Path) -> None:
     text = problem(tmp_path, f"venue = 'bybit'\n{KEY}uid = 'x'\n")
-    assert text.endswith("keys.main.uid: has no effect: the venue bybit wants none")
+    assert text.endswith("keys.main.uid: has no effect: the venue bybit requires none")
 
 
 def test_no_passphrase_pasted_in_its_reference_is_repeated(tmp_path: Path) -> None:

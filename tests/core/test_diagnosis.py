@@ -108,13 +108,19 @@ CASES: dict[str, tuple[tuple[int, str], Facts, Weight, str, str]] = {
         "again",
     ),
     "clock in lower case": ((401, outside(900, 1000).lower()), USUAL, LIKELY, "stricter", "again"),
-    "permission": ((403, "API key lacks 'read' permission"), USUAL, PROVEN, "no read", "give the key read"),
+    "permission": (
+        (403, "API key lacks 'read' permission"),
+        USUAL,
+        PROVEN,
+        "no read",
+        "give the key the read permission",
+    ),
     "in lower case": (
         (403, "api key lacks 'trade' permission"),
         USUAL,
         PROVEN,
         "no trade",
-        "give the key trade",
+        "give the key the trade permission",
     ),
     "permission without a name": ((403, "API key lacks it"), USUAL, PROVEN, "no read", "give the key"),
     "whitelist": (
@@ -210,18 +216,18 @@ def test_where_the_venues_file_says_how_it_is_signed_only_the_keys_own_settings_
         reply(401, body(SIGNATURE)), facts(venue="okx", scheme_is_default=False, others=Others(("alt",)))
     )
     assert (first.text, first.weight) == (SECRET, Weight.LIKELY)
-    assert last.fix == "take [signing] out: the file of okx says how it is signed"
+    assert last.fix == "remove [signing]: the file of okx says how requests are signed"
 
 
 def test_the_headers_of_a_venue_are_those_of_its_file() -> None:
     [dropped] = causes_of(reply(401, body("Missing API key auth headers")), facts(venue="okx"))
-    assert dropped.text == "a proxy before the exchange drops them"
+    assert dropped.text == "a proxy in front of the exchange drops them"
 
 
 def test_headers_may_also_be_dropped_on_the_way() -> None:
     named, dropped = causes_of(reply(401, body("Missing API key auth headers")), facts())
     assert named.evidence == f"they were sent as {facts().header_prefix}APIKEY and so on"
-    assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy before the exchange drops them")
+    assert (dropped.weight, dropped.text) == (Weight.POSSIBLE, "a proxy in front of the exchange drops them")
 
 
 def test_a_kind_without_causes_names_none_and_leads_to_its_line_of_the_documents() -> None:
@@ -241,7 +247,7 @@ def test_a_large_skew_is_told_to_a_tenth_of_a_second() -> None:
 def test_what_speaks_against_a_cause_puts_it_last() -> None:
     causes = blamed("a", "b", causes_of(reply(401, body(SIGNATURE)), facts(others=Others(("alt",))))).causes
     assert causes[-1].weight is Weight.UNLIKELY
-    assert causes[-1].evidence == "others are signed the same way and accepted: alt"
+    assert causes[-1].evidence == "other keys are signed the same way and accepted: alt"
 
 
 def test_a_smaller_window_is_told_beside_the_clock() -> None:
@@ -262,7 +268,7 @@ def test_where_the_exchange_states_no_time_no_skew_is_told(clock_error_ms: int |
 @pytest.mark.parametrize(("round_trip_ms", "told"), [(1000, None), (1001, "the round trip took 1001 ms")])
 def test_a_slow_way_is_told(round_trip_ms: int, told: str | None) -> None:
     found = evidence(outside(100, 1000), facts(round_trip_ms=round_trip_ms, recv_window_ms=1000))
-    assert found.get("the way to the exchange is too slow") == told
+    assert found.get("the connection to the exchange is too slow") == told
 
 
 def test_ipv6_is_a_second_cause() -> None:
@@ -280,7 +286,7 @@ def test_what_is_no_address_is_not_repeated() -> None:
 
 def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
     [cause] = causes_of(reply(403, b"<html>Access denied</html>"), facts())
-    assert cause.evidence == "the reply is not JSON, so it is not of the exchange itself"
+    assert cause.evidence == "the reply is not JSON, so it is not from the exchange itself"
     for json_reply in (body("No."), b"\n" + body("No.")):
         [cause] = causes_of(reply(403, json_reply), facts())
         assert cause.evidence == ""

@@ -233,12 +233,12 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "signature_invalid",
             FRESH,
-            ("clock is fine (±4 ms), key is known: most likely the secret belongs to another key"),
+            ("clock is fine (±4 ms), the key is known: most likely the secret belongs to another key"),
         ),
         (
             "signature_invalid",
             WORKED,
-            "clock is fine (±4 ms), key is known and signed well before: most likely its secret was replaced",
+            "clock is fine (±4 ms), its signatures were accepted before: most likely its secret was replaced",
         ),
         ("timestamp_outside", UNSYNCED, "clock is not synced"),
         ("timestamp_invalid", Known(1e-5, has_worked=True), "clock is fine (±1 ms)"),
@@ -259,7 +259,7 @@ UNSYNCED = Known(None, has_worked=False)
         (
             "key_invalid",
             FRESH,
-            "it was not accepted since the start: most likely `api_key` is mistyped or revoked",
+            "it has not been accepted since the start: most likely `api_key` is mistyped or revoked",
         ),
         ("rate_limited", WORKED, "about 20 per 1 s"),
         ("rate_limited", FRESH, ""),

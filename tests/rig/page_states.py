@@ -81,7 +81,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
             _key(status, disabled=_INVALID, is_active=False),
             not_ready=(f"the key main is disabled: {_INVALID}",),
         ),
-        ("Key main is out of use", "key refused"),
+        ("Key main is disabled", "key refused"),
     ),
     "signatures refused": (
         lambda status: _key(status, trouble=_REFUSED, trouble_advice=verdict("signature_invalid").advice),
@@ -96,7 +96,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         lambda status: replace(
             status, keys=(replace(status.keys[0], disabled=_INVALID, is_active=False), status.keys[0])
         ),
-        ("Key main is out of use", "a key refused"),
+        ("Key main is disabled", "a key refused"),
     ),
     "no journal": (
         lambda status: replace(

@@ -241,7 +241,7 @@ async def test_nobody_waits_for_a_disk_that_reserves_a_nonce_and_does_not_answer
         assert [one.status for one in asked] == [200] * 3
         assert nonces(upstream) == sorted(set(nonces(upstream)))
     [told] = [line for line in logs if line["event"] == "nonces_not_reserved"]
-    assert told["cause"] == "the disk does not answer"
+    assert told["cause"] == "the disk does not respond"
 
 
 async def test_a_dummy_nonce_is_cut_out_and_the_rest_stays() -> None:

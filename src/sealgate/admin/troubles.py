@@ -160,7 +160,7 @@ class RefusalCount:
         return self.last_at if self.bot == STRANGER else self.passed_at
 
     def is_grave(self, now: float) -> bool:
-        """Return whether most requests of a known bot are refused, so that people should be told."""
+        """Return whether most requests of a known bot are refused, so that people should know."""
         is_most = self.refused >= _MANY and 2 * self.refused >= self.asked
         return is_most and self.bot != STRANGER and self.over_since(now) is None
 

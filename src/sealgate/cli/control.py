@@ -121,9 +121,9 @@ def send(
 def _places_of(way: Way, *, is_checked_by_gateway: bool) -> Places:
     """Return where the gateway may be.
 
-    In an emergency there may be no configuration at hand, and the default places are tried then; or one with
-    a mistake in it, which is told unless the gateway itself will tell it, and stops nobody as long as
-    admin.unix can be read.
+    In an emergency there may be no configuration at hand: then the default places are tried. If there is one
+    with a mistake in it, the mistake is reported, unless the gateway itself will report it; it stops nobody
+    as long as admin.unix can be read.
     """
     from sealgate.config.files import OFF, default_places
     from sealgate.config.load import OwnGateway, load_own_gateway

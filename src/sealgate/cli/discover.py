@@ -140,7 +140,7 @@ ENDS: dict[End, str] = {
         "this exchange leaves out of the signed path, or a proxy in between changes the path"
     ),
     End.PATH_OPEN: (
-        "{path} is answered without a right signature, so it tells nothing; "
+        "{path} is answered even without a valid signature, so it proves nothing; "
         "choose another with --path, such as {prefix}/user/ADDRESS/positions with your own address"
     ),
     End.PATH_CLOSED: (
@@ -156,7 +156,7 @@ ENDS: dict[End, str] = {
         "set signing.header_prefix to what it documents; it is {header_prefix} now"
     ),
     End.SESSION_WANTED: (
-        "{path} wants a session token and no signature ({words}); use --path to choose a read that is signed"
+        "{path} takes a session token, not a signature ({words}); use --path to choose a read that is signed"
     ),
     End.CLOCK: (
         "the exchange refuses the timestamp, although it follows the exchange's own time ({words}); "
@@ -166,7 +166,7 @@ ENDS: dict[End, str] = {
         "the exchange's rate limit is reached ({words}); stop other programs that use this key, wait, "
         "and run it again, more slowly, with --every"
     ),
-    End.TROUBLE: "the exchange is in trouble: {words}; try again later",
+    End.TROUBLE: "the exchange is failing: {words}; try again later",
     End.UNREACHABLE: f"{{base_url}} cannot be reached: {{words}}; {REACH}",
 }
 

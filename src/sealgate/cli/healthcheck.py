@@ -49,7 +49,7 @@ def _reasons(address: "Address", host_name: str, path: str) -> list[str]:
 def _cause(error: OSError | HTTPException) -> str:
     """Return cause and fix in plain words."""
     if isinstance(error, TimeoutError):
-        return f"nothing came within {_TIMEOUT_S:g} s; see its log, or restart it"
+        return f"no reply within {_TIMEOUT_S:g} s; see its log, or restart it"
     if isinstance(error, HTTPException):
         return "what listens there does not speak HTTP; is it the gateway's admin.tcp?"
     return f"{plain_cause(error)}; start it with `sealgate serve`"

@@ -45,7 +45,10 @@ def list_command(config_file: Path | None, alias: str | None, *, as_json: bool) 
 @_key_option
 @click.argument("api_key", required=False)
 @click.option(
-    "--limit", type=click.IntRange(1, 100), metavar="N", help="How many entries of its log.  [default: 20]"
+    "--limit",
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="How many entries of the key's audit log.  [default: 20]",
 )
 @_json_option
 def audit_command(

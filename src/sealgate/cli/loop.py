@@ -1,4 +1,4 @@
-"""Running a coroutine as the whole program: on uvloop where it is installed, until it is told to stop."""
+"""Running a coroutine as the whole program: on uvloop where it is installed, until a signal stops it."""
 
 import asyncio
 import contextlib

@@ -30,8 +30,13 @@ _HEADINGS = (
 
 @click.command("orders")
 @config_option
-@click.option("--settle", "request_id", metavar="REQUEST_ID", help="Take this one off, once looked up.")
-@click.option("--settle-all", is_flag=True, help="Take all of them off, once looked up.")
+@click.option(
+    "--settle",
+    "request_id",
+    metavar="REQUEST_ID",
+    help="Take this order off the list: you have looked it up.",
+)
+@click.option("--settle-all", is_flag=True, help="Take all orders off the list: you have looked them up.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
     """List orders in doubt: they were sent, and no reply is known, even after a crash.
@@ -43,7 +48,7 @@ def command(config_file: Path | None, request_id: str | None, *, settle_all: boo
     order does not make it usable again: to send the order again, the bot needs a new one.
     """
     if request_id is not None and settle_all:
-        raise click.UsageError("--settle and --settle-all exclude each other.")
+        raise click.UsageError("--settle and --settle-all cannot be combined.")
     from sealgate.config import load_config
     from sealgate.gateway.journal.order_journal import orders_in_doubt
 
@@ -109,7 +114,7 @@ def _table(doubts: Sequence["Doubt"]) -> str:
 
 
 def _row(doubt: "Doubt", *, is_shared: bool) -> Iterator["Text"]:
-    """Yield the cells; the gateway's own id is told only where a bot used its request id twice."""
+    """Yield the cells; the gateway's own id is shown only where a bot used its request id twice."""
     from rich.text import Text
 
     yield Text(f"{doubt.request_id}\nID {doubt.id}" if is_shared else doubt.request_id)

@@ -115,7 +115,11 @@ def _type(kind: Any, about: Option) -> Any:
 
 @click.command("sandbox")
 @click.option(
-    "--listen", type=HostPort(), default="127.0.0.1:8790", show_default=True, help="Port 0: a free one."
+    "--listen",
+    type=HostPort(),
+    default="127.0.0.1:8790",
+    show_default=True,
+    help="Where it listens; port 0 chooses a free port.",
 )
 @click.option(
     "--db",

@@ -133,7 +133,7 @@ def command(config_file: Path | None, *, as_curl: bool, as_json: bool, **request
     timestamp is by this host's clock; the gateway itself goes by the exchange's.
     """
     if as_curl and as_json:
-        raise click.UsageError("--curl excludes --json.")
+        raise click.UsageError("--curl and --json cannot be combined.")
 
     _print(load_config(config_file), Request(**request), as_curl=as_curl, as_json=as_json)
 

@@ -31,8 +31,8 @@ class GoneError(Exception):
 
 @click.command("top")
 @config_option
-@click.option("--once", is_flag=True, help="Print one picture and end.")
-@click.option("--json", "as_json", is_flag=True, help="Print each picture as a line of JSON.")
+@click.option("--once", is_flag=True, help="Print the figures once and exit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, one line per update.")
 @click.option("--admin", metavar="HOST:PORT", help="The gateway's admin address (admin.tcp).")
 @click.option("--requests", is_flag=True, help="Show the latest requests; in a terminal, press r.")
 @click.option("--bot", metavar="BOT", default="", help="Only the latest requests of this bot.")

@@ -19,8 +19,8 @@ from rich.text import Text
 from sealgate.cli.tables import plain_table
 from sealgate.core.findings import span
 
-HINT = "r: latest requests   q: end"
-_KEYS = "r: back   space: hold   b: next bot   o: next outcome   q: end"
+HINT = "r: latest requests   q: quit"
+_KEYS = "r: back   space: hold   b: next bot   o: next outcome   q: quit"
 _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 
 Row = Mapping[str, Any]
@@ -233,12 +233,12 @@ def _notices(picture: Picture) -> Iterator[str]:
         if refused["is_grave"]:
             yield f"{refused['words']}. {refused['advice']}"
     for halt in picture["halts"]:
-        yield f"orders are halted for {halt['words']}; go on with: {halt['resume']}"
+        yield f"orders are halted for {halt['words']}; release them with: {halt['resume']}"
         yield _halted_by(halt, picture["at_ms"])
 
 
 def _without_cause(reason: str, picture: Picture) -> str:
-    """Leave out a cause that is told further down."""
+    """Leave out a cause that is shown further down."""
     causes = [picture["clock"]["trouble"], picture["journal"]["trouble"]]
     causes += (key["disabled"] for key in picture["keys"])
     for cause in filter(None, causes):

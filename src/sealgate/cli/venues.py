@@ -302,7 +302,7 @@ def _clock(venue: Venue) -> str:
             "The file has no path for the time. Set clock.path if the exchange has one; otherwise the clock "
             "follows the Date header of replies, which is accurate to half a second."
         )
-    field = f", field {venue.clock_field}" if venue.clock_field else "; the field is found by itself"
+    field = f", field {venue.clock_field}" if venue.clock_field else "; the field is found automatically"
     return f"GET {venue.clock_path}{field}"
 
 

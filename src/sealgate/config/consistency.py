@@ -37,7 +37,7 @@ def _keys_are_whole(config: Config) -> Iterator[Problem]:
                 text = f"missing; keys of the venue {name} have one: write {setting} = {form}"
                 yield Problem(("keys", alias, setting), text)
             if is_set and not signing.needs(setting):
-                yield Problem(("keys", alias, setting), f"has no effect: the venue {name} wants none")
+                yield Problem(("keys", alias, setting), f"has no effect: the venue {name} requires none")
 
 
 def _windows_are_the_exchange_s(config: Config) -> Iterator[Problem]:

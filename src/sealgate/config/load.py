@@ -108,7 +108,7 @@ def load_admin(file: Path | None, environ: Mapping[str, str]) -> Admin:
 
 @dataclass(frozen=True, slots=True)
 class OwnGateway:
-    """How a configuration's own gateway is found, and told from others.
+    """How a configuration's own gateway is found, and recognised.
 
     `socket` is `admin.unix`. `base_url` is None where there is no configuration, or none that names an
     exchange; `addresses` has what could be read of `addresses_of`. `trouble` is why the rest is wrong, None
@@ -122,7 +122,7 @@ class OwnGateway:
 
 
 def addresses_of(listen: Listen, admin: Admin) -> dict[str, str]:
-    """Return where a gateway is told to listen, but for the admin socket: setting -> address, "" for none."""
+    """Return where a gateway is set to listen, except the admin socket: setting -> address, "" for none."""
     return {
         "listen.tcp": str(listen.tcp or ""),
         "listen.unix": str(listen.unix.absolute() if listen.unix else ""),
@@ -219,7 +219,7 @@ def _lines(problems: Iterable[Problem], layers: tuple[Layer, ...]) -> list[str]:
 
 
 def _is_misspelt(problem: Problem, lines: Sequence[str]) -> bool:
-    """Whether what is missing is there, misspelt, and is told as that."""
+    """Whether a missing setting is there but misspelt, which is reported as such."""
     names = (dotted(problem.path), variable(problem.path))
     hints = tuple(_hint(name) for name in names)
     return problem.text.startswith(MISSING) and any(line.endswith(hints) for line in lines)

@@ -198,8 +198,8 @@ class Upstream(_Table):
         str,
         PlainValidator(parse_prefix),
         WithJsonSchema(_text("^/([A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*/*)?$")),
-    ] = Field(default="", description="Before every path: forwarded, but not signed.")
-    connect_timeout: Seconds = Field(default=3.0, description="Seconds for one connection.")
+    ] = Field(default="", description="The start of every path: forwarded, but not signed.")
+    connect_timeout: Seconds = Field(default=3.0, description="Seconds to make one connection.")
     total_timeout: Seconds = Field(default=10.0, description="Seconds for one attempt.")
     max_connections: Count = Field(
         default=32, description="Connections to the exchange; with 1, reads wait behind an order that hangs."
@@ -214,7 +214,7 @@ class Upstream(_Table):
 
 
 class Signing(_Table):
-    """What of the venue's file is another way here; None: nothing. `Config.venue` has it in."""
+    """What replaces the venue file's settings; None: nothing does. `Config.venue` includes it."""
 
     header_prefix: Annotated[
         str | None,
@@ -230,7 +230,7 @@ class Signing(_Table):
         default=None, description="How the stored secret becomes the HMAC's key.", examples=["utf8"]
     )
     target: Literal["path", "path_and_query"] | None = Field(
-        default=None, description="path_and_query signs what follows the ?, too.", examples=["path"]
+        default=None, description="path_and_query also signs what follows the ?.", examples=["path"]
     )
 
 
@@ -241,11 +241,12 @@ class Clock(_Table):
         default="", description='The path of the exchange\'s time; "" if it has none.'
     )
     field: Annotated[str, PlainValidator(parse_pointer), WithJsonSchema(_text("^(/([^~/]|~[01])*)*$"))] = (
-        Field(default="", description='JSON pointer to the time in the reply; "" finds it.')
+        Field(default="", description='JSON pointer to the time in the reply; "" searches for it.')
     )
     interval: Seconds = Field(default=30.0, description="Seconds between two samples.")
     grace: SecondsOrZero = Field(
-        default=10.0, description="Seconds without a first sample until the log says so; see clock.required."
+        default=10.0,
+        description="Seconds to wait for the first sample before it is logged that there is none.",
     )
     required: bool = Field(
         default=True, description="false: sign by this machine's clock while the exchange's is not known."
@@ -266,7 +267,7 @@ class Limits(_Table):
     )
     headers: bool = Field(
         default=True,
-        description="false: what replies say of the limit in RateLimit and similar fields is ignored.",
+        description="false ignores RateLimit and similar header fields of replies.",
     )
     replay_429: Literal["all", "reads", "none"] = Field(
         default="all", description="What is sent again after a 429."
@@ -291,7 +292,7 @@ class Log(_Table):
         default="info", description="info logs every request; warning logs only problems."
     )
     format: Literal["auto", "console", "json"] = Field(
-        default="auto", description="How it is logged; auto is console on a terminal, else json."
+        default="auto", description="The format of the log; auto is console on a terminal, else json."
     )
 
 
@@ -305,7 +306,8 @@ class Journal(_Table):
     )
     keep: Seconds = Field(default=86400.0, description="Seconds that a settled order is kept.")
     max_size: Size = Field(
-        default=64 * 1024**2, description="Beyond it replies are forgotten first, orders in doubt never."
+        default=64 * 1024**2,
+        description="Beyond this size, replies are deleted first, orders in doubt never.",
     )
     on_failure: Literal["refuse", "continue"] = Field(
         default="refuse", description="What happens to orders while the file cannot be written."
@@ -349,7 +351,7 @@ class Policy(_Table):
         tuple[str, ...], PlainValidator(parse_symbols), WithJsonSchema(_list(_TEXT, minItems=1))
     ] = Field(
         default=(),
-        description="What it may order, as the exchange writes it; all else is refused.",
+        description="The symbols that it may order, as the exchange writes them; others are refused.",
         examples=[["BTC", "ETH"]],
     )
     max_size: Annotated[
@@ -369,10 +371,12 @@ class Policy(_Table):
     )
     max_orders_per_day: Count | None = Field(
         default=None,
-        description="How many may pass within any 24 h; with a journal, over restarts.",
+        description="How many may pass within any 24 h; with a journal, a restart does not reset it.",
         examples=[2000],
     )
-    reduce_only: bool = Field(default=False, description="Only orders that say that they reduce a position.")
+    reduce_only: bool = Field(
+        default=False, description="true allows only orders that are marked as reduce-only."
+    )
     observe: bool = Field(
         default=False, description="true counts what would be refused, and refuses nothing."
     )
@@ -384,7 +388,7 @@ class Policy(_Table):
 
 
 class Bot(_Table):
-    """A client: what it proves itself by, its keys as written (see `Config.keys_of`), its permissions."""
+    """A client: its credentials, its keys as written (see `Config.keys_of`), its permissions."""
 
     token: Reference | None = Field(
         default=None,
@@ -395,7 +399,9 @@ class Bot(_Table):
         default=None, description="Its user on the Unix socket, instead of a token.", examples=[1001]
     )
     key: Name | None = Field(
-        default=None, description="Its alias under [keys], where there are several.", examples=["main"]
+        default=None,
+        description="The alias of its key under [keys], if there are several.",
+        examples=["main"],
     )
     keys: Annotated[
         tuple[str, ...], PlainValidator(parse_aliases), WithJsonSchema(_list(_whole(NAME), minItems=1))
@@ -408,12 +414,12 @@ class Bot(_Table):
         default=frozenset({"read", "trade"}),
         description="Add keys only for bots that manage API keys or withdraw.",
     )
-    weight: Weight = Field(default=1.0, description="Its share when the limit is short.")
+    weight: Weight = Field(default=1.0, description="Its share while bots ask for more than the limit.")
     policy: Policy = Policy()
 
 
 class Route(_Table):
-    """A row for the route table: what it changes of the rule that would hold without it."""
+    """A row for the route table: how it changes the rule that would otherwise apply."""
 
     match: Annotated[
         str,
@@ -421,19 +427,19 @@ class Route(_Table):
         WithJsonSchema(_text(r"^(GET|POST|PUT|PATCH|DELETE) (/([A-Za-z0-9._~-]+|\{[A-Za-z0-9_]+\}))+$")),
     ] = Field(description="METHOD and path, with {placeholders}.")
     needs: Permission | None = Field(
-        default=None, description="With read it is also sent again after a lost reply.", examples=["read"]
+        default=None, description="With read, it is also sent again after a lost reply.", examples=["read"]
     )
     lane: Literal["cancel", "order", "read"] | None = Field(
         default=None, description="cancel goes before order, order before read.", examples=["read"]
     )
     cost: Count | None = Field(
         default=None,
-        description="More than 1 where the exchange counts it as several requests.",
+        description="More than 1 if the exchange counts it as several requests.",
         examples=[1],
     )
     share_s: SecondsOrZero | None = Field(
         default=None,
-        description="The reply to an identical read may be this old; 0: only reads that wait go as one.",
+        description="How old an identical read's reply may be; 0: only waiting reads share one.",
         examples=[0.0],
     )
 

@@ -1,4 +1,4 @@
-"""Problems in a configuration, told as one line each: where, cause, fix. Values are never repeated."""
+"""Problems in a configuration, reported as one line each: where, cause, fix. Values are never repeated."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -68,8 +68,8 @@ def _same(text: str) -> Callable[[Mapping[str, Any]], str]:
 _TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "literal_error": lambda context: f"is not one of the choices; write {context['expected']}",
     "value_error": lambda context: str(context["error"]),
-    "bool_parsing": _same("is not a truth value; write true or false"),
-    "bool_type": _same("is not a truth value; write true or false"),
+    "bool_parsing": _same("is not a boolean; write true or false"),
+    "bool_type": _same("is not a boolean; write true or false"),
     "string_type": _same("is not text; write it in quotes"),
     "model_type": _same("is not a table; set its members one by one"),
     "dict_type": _same("is not a table; set its members one by one"),

@@ -46,10 +46,10 @@ _UNITS = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One of them; `path` has ANY where the user chooses the name.
+    """A setting; `path` has ANY where the user chooses the name.
 
-    `parser` reads it, None where the type says all; `choices` are the texts that it can be, () where it is
-    free. `description` is one line, `schema` what the file may hold. `example` shows what has no default.
+    `parser` reads its value, None where its type is enough; `choices` are its possible texts, () where it is
+    free. `description` is one line, `schema` what the file may hold, `example` stands in for a default.
     """
 
     path: SettingPath

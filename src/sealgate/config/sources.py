@@ -115,7 +115,7 @@ def read_environment(environ: Mapping[str, str]) -> Layer:
         tuple(name[len(PREFIX) :].lower().split("__")): name for name in environ if _is_setting(name.upper())
     }
     tree: dict[str, object] = {}
-    # A table's own name comes before its members' and stays: to set both is an error, told by validation.
+    # A table's own name comes before its members' and stays: validation reports that both are set.
     for path, name in sorted(variables.items(), key=lambda item: len(item[0])):
         _insert(tree, path, environ[name])
     return Layer(tree, variables=variables)

@@ -66,7 +66,7 @@ class _Starter:
         texts = (
             f"The exchange: {self._venue.title}.",
             self._venue.note,
-            f"Its documents: {self._venue.docs}",
+            f"Its documentation: {self._venue.docs}",
         )
         return _HEAD + "".join(
             f"{line}\n" for text in texts[: 3 if self._venue.docs else 2] for line in _wrapped(text)

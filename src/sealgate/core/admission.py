@@ -28,7 +28,7 @@ _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f
 _DEADLINE = re.compile(r"[0-9]{1,9}")
 _LENGTH = re.compile(r"[0-9]{1,15}")
 _LONGEST_NAME = 253  # characters; DNS has none that is longer
-_LONGEST_PART = 15  # of a name that is told: a longer one may be a token that went into the wrong field
+_LONGEST_PART = 15  # of a name that is repeated: a longer one may be a token that went into the wrong field
 _HTTP_1 = ((1, 0), (1, 1))
 _MOST_REMEMBERED_BYTES = 4 * 1024  # of a head
 # They change nothing of who may send what; `TicketMemory.find` looks at them.
@@ -205,7 +205,7 @@ def check_head(head: Head, method: str, version: tuple[int, int], rules: Rules) 
 def _check_host(value: str, rules: Rules) -> None:
     """Refuse a rebinding web page, which carries its own name here (RFC 9110 section 7.4).
 
-    The name is told as `host_name` reads it: letters, digits, marks that no log and no terminal acts on.
+    The name is repeated as `host_name` reads it: letters, digits, marks that no log and no terminal acts on.
     """
     name = host_name(value)
     if name not in rules.hosts:

@@ -35,7 +35,7 @@ class Shape:
 
 
 def shape_of(secret: bytearray, api_key: str) -> Shape:
-    """Look at a secret, which is not empty."""
+    """Return the shape of a secret, which must not be empty."""
     return Shape(
         is_api_key=secret == api_key.encode("ascii"),
         is_wrapped=secret[0] in _WRAPPING or secret[-1] in _WRAPPING,
@@ -116,7 +116,7 @@ def _headers(_reply: WholeReply, facts: Facts) -> Causes:
     fix = "set signing.header_prefix as the exchange documents it"
     if not facts.venue:
         yield Cause(Weight.LIKELY, "the headers have another name at this exchange", fix, sent)
-    yield Cause(Weight.POSSIBLE, "a proxy before the exchange drops them", "connect without it")
+    yield Cause(Weight.POSSIBLE, "a proxy in front of the exchange drops them", "connect without it")
 
 
 def _key_unknown(_reply: WholeReply, facts: Facts) -> Causes:
@@ -133,7 +133,7 @@ def _key_unknown(_reply: WholeReply, facts: Facts) -> Causes:
         fix = f"swap keys.{alias}.api_key with what its secret points to"
         yield Cause(Weight.LIKELY, "API key and secret are swapped", fix, seen)
     if facts.is_listed is False:
-        seen = "the list that its session token reads does not have it"
+        seen = "it is not in the list that its session token can read"
         yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", compare, seen)
     yield Cause(Weight.POSSIBLE, "the API key is mistyped, revoked or expired", compare)
 
@@ -142,7 +142,7 @@ def _signature(_reply: WholeReply, facts: Facts) -> Causes:
     yield from _stored_wrongly(facts)
     others, alias = facts.others, facts.alias
     fix = f"store the secret of this API key where keys.{alias}.secret points"
-    seen = f"others are signed the same way and accepted: {', '.join(others.accepted)}"
+    seen = f"other keys are signed the same way and accepted: {', '.join(others.accepted)}"
     if others.signature_refused and others.accepted:
         names = ", ".join((alias, *others.signature_refused))
         yield Cause(Weight.LIKELY, f"the secrets of {names} are swapped", fix, seen)
@@ -168,7 +168,7 @@ def _known_scheme(facts: Facts, fix: str) -> Causes:
             f"compare keys.{alias}.{name} with the key's",
         )
     if not facts.scheme_is_default:
-        changed = f"take [signing] out: the file of {facts.venue} says how it is signed"
+        changed = f"remove [signing]: the file of {facts.venue} says how requests are signed"
         yield Cause(Weight.POSSIBLE, "the [signing] settings replace what the venue's file says", changed)
 
 
@@ -227,7 +227,9 @@ def _timestamp(reply: WholeReply, facts: Facts) -> Causes:
         yield Cause(Weight.LIKELY, "recv_window_ms is not what the exchange grants", fix, seen)
     if facts.round_trip_ms > granted_ms:
         seen = f"the round trip took {facts.round_trip_ms} ms"
-        yield Cause(Weight.LIKELY, "the way to the exchange is too slow", "use a machine nearer to it", seen)
+        yield Cause(
+            Weight.LIKELY, "the connection to the exchange is too slow", "use a machine nearer to it", seen
+        )
 
 
 def _clock(facts: Facts, seen: str) -> Causes:
@@ -235,7 +237,7 @@ def _clock(facts: Facts, seen: str) -> Causes:
         fix = "make clock.path answer, or set this machine's clock (NTP)"
         yield Cause(Weight.PROVEN, "this machine's clock is wrong, and /time could not be read", fix, seen)
     else:
-        fix = "correct clock.path and clock.field: they give another time"
+        fix = "correct clock.path and clock.field: they lead to a different time"
         bound = f"/time was read to ±{facts.clock_error_ms} ms"
         told = "; ".join(filter(None, (seen, bound)))
         yield Cause(Weight.LIKELY, "/time is not the clock that the exchange checks by", fix, told)
@@ -247,7 +249,7 @@ def _apart(skew_ms: int) -> str:
 
 def _permission(reply: WholeReply, facts: Facts) -> Causes:
     name = reply.verdict.found.get("permission", "read")
-    fix = f"give the key {name} in the app, or name another key as keys.{facts.alias}"
+    fix = f"give the key the {name} permission in the app, or configure another key as keys.{facts.alias}"
     yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
 
 
@@ -269,10 +271,10 @@ def _stranger(reply: WholeReply, _facts: Facts) -> Causes:
     seen = (
         ""
         if reply.body.lstrip().startswith(b"{")
-        else "the reply is not JSON, so it is not of the exchange itself"
+        else "the reply is not JSON, so it is not from the exchange itself"
     )
     fix = "look at the reply; ask the exchange whether it serves this country and network"
-    yield Cause(Weight.LIKELY, "a firewall before the exchange refuses this machine", fix, seen)
+    yield Cause(Weight.LIKELY, "a firewall in front of the exchange refuses this machine", fix, seen)
 
 
 def _nowhere(_reply: WholeReply, _facts: Facts) -> Causes:

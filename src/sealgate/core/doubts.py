@@ -68,7 +68,7 @@ def _text(value: object) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """One of them, as its readers want it; times are epoch ms.
+    """An order in doubt, as its readers want it; times are epoch ms.
 
     `id` is the gateway's own, `request_id` the one in log and reply, which a bot may have chosen. `sent_ms`
     is by this host's clock; `timestamp_ms`, which was signed, and `fence_ms`, after which it can no longer be

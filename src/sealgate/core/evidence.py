@@ -28,7 +28,7 @@ class Known(NamedTuple):
 
 
 def evidence(kind: str, known: Known) -> str:
-    """Return what that says about the cause, in a sentence without an end; "" where it says nothing."""
+    """Return what is known about the cause, as a sentence without its end; "" where nothing is."""
     explain = _EVIDENCE.get(kind)
     return explain(known) if explain else ""
 
@@ -42,14 +42,14 @@ def advice(verdict: Verdict, known: Known) -> str:
 
 def _signature(known: Known) -> str:
     if known.has_worked:
-        return f"{_clock(known)}, key is known and signed well before: most likely its secret was replaced"
-    return f"{_clock(known)}, key is known: most likely the secret belongs to another key"
+        return f"{_clock(known)}, its signatures were accepted before: most likely its secret was replaced"
+    return f"{_clock(known)}, the key is known: most likely the secret belongs to another key"
 
 
 def _key(known: Known) -> str:
     if known.has_worked:
         return "it was accepted before: most likely it was revoked or has expired"
-    return "it was not accepted since the start: most likely `api_key` is mistyped or revoked"
+    return "it has not been accepted since the start: most likely `api_key` is mistyped or revoked"
 
 
 def _timestamp(known: Known) -> str:

@@ -70,7 +70,7 @@ class Declined:
 
 @dataclass(frozen=True, slots=True)
 class ReplayBounds:
-    """Of one bot: how many keys and bytes of replies are remembered, and how long after they were settled."""
+    """How many keys and bytes of replies are remembered of one bot, and how long after they were settled."""
 
     most_count: int
     most_bytes: int

@@ -105,7 +105,7 @@ def _unrestricted(case: _Case) -> str:
     if case.has_ended or not (_EVERYBODY & {*case.key.ip_whitelist} or not case.key.ip_whitelist):
         return ""
     what = "trade" if case.may_trade else "read"
-    return f"has no whitelist: a thief of its secret can {what} from anywhere"
+    return f"has no whitelist: whoever steals its secret can {what} from anywhere"
 
 
 def _wide(case: _Case) -> str:

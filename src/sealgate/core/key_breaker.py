@@ -7,7 +7,7 @@ erred). One request at a time is the trial; while it is under way the others are
 
 A signature that is refused disables nothing: what was asked for may be the cause. Several in a row, with none
 that was taken among them, or one of the gateway's own read, are trouble with the secret or `[signing]`, which
-people must be told of.
+people must learn of.
 
 What a reply means is its verdict (core/venues/replies.py). A 401 that no rule knows speaks against a key that
 is tried, and against none that is in use.

@@ -344,7 +344,7 @@ def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
         place = f"{target.path:.200}"
         raise PolicyError("route", f"the venue's file does not say how orders to {place} are read")
     if (lacking := policy.lacks(route.order)) is not None:
-        raise PolicyError(lacking, "the venue's file does not say where orders of this route have it")
+        raise PolicyError(lacking, "the venue's file does not say where the orders of this route state it")
     return route.order
 
 

@@ -142,8 +142,8 @@ class Status:
     """Everything at once. `not_ready` is empty when the gateway is ready, else the reasons in words.
 
     `reloads` counts them by how they ended, `callback_errors` the exceptions that nobody awaited.
-    `addresses` is where it was told to listen: setting -> address, "" where it is off. A command tells the
-    gateway from others by them.
+    `addresses` is where it is set to listen: setting -> address, "" where it is off. A command recognises its
+    gateway by them.
     """
 
     version: str

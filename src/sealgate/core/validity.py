@@ -70,7 +70,7 @@ def parse_valid_ms(text: str) -> int:
 
 @dataclass(slots=True)
 class Validity:
-    """That of one order: `until` is its end by our clock, `end_ms` by the exchange's, 0 until it is stamped.
+    """How long one order is valid: `until` by our clock, `end_ms` by the exchange's, 0 until it is stamped.
 
     `window_ms` is for how long the exchange takes a timestamp of its key.
     """
@@ -88,7 +88,7 @@ class Validity:
         if not clock.is_synced:
             raise Refusal("clock_unsynced", "X-Gateway-Valid-Ms needs the exchange's time, not this host's.")
         if self.valid_ms < (shortest_ms := 2 * math.ceil(clock.error(now) * 1000)):
-            detail = f"It is below {shortest_ms} ms, twice what the exchange's clock may be off by."
+            detail = f"It is below {shortest_ms} ms, twice the possible error of the clock."
             raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too short. {detail}")
         end_ms = clock.timestamp_ms(now) + math.floor((self.until - now) * 1000)
         self.end_ms = min(end_ms, self.end_ms or end_ms)
@@ -98,7 +98,9 @@ class Validity:
     def check(self, now: float) -> None:
         """Raise Refusal `deadline_exceeded` where it is over."""
         if self.until <= now:
-            raise Refusal("deadline_exceeded", "X-Gateway-Valid-Ms was over before it could be sent.")
+            raise Refusal(
+                "deadline_exceeded", "The time of X-Gateway-Valid-Ms was up before the request could be sent."
+            )
 
     def explains(self, refused_at: float, error_s: float) -> bool:
         """Ask whether a timestamp was refused for this, and so for no fault of anybody's clock."""
@@ -111,8 +113,10 @@ def begin_validity(valid_ms: int, since: float, alias: str, window_ms: int | Non
     `window_ms` is None where it is not known to the millisecond.
     """
     if window_ms is None:
-        detail = f"how long the exchange takes a timestamp of the key {alias} is not known to the millisecond"
-        raise Refusal("bad_request", f"X-Gateway-Valid-Ms cannot be held: {detail}.")
+        detail = (
+            f"it is not known to the millisecond how long the exchange accepts a timestamp of the key {alias}"
+        )
+        raise Refusal("bad_request", f"X-Gateway-Valid-Ms cannot be enforced: {detail}.")
     if valid_ms > window_ms:
         detail = f"It is above keys.{alias}.recv_window_ms, {window_ms} ms."
         raise Refusal("bad_request", f"X-Gateway-Valid-Ms is too long. {detail}")

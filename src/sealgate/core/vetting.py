@@ -108,7 +108,7 @@ def vet_disk(folder: str, free: int, wanted: int) -> Finding | None:
     """Judge the space for the journal, None where there is enough."""
     text = f"{free // 1024**2} MiB are free in {folder}"
     if free < _LEAST_DISK:
-        return fail("journal", text, "free space there: orders are refused when it is full")
+        return fail("journal", text, "free space on that disk: orders are refused when it is full")
     if free < wanted:
         return warn("journal", f"{text}, less than journal.max_size", "free space, or lower journal.max_size")
     return None

@@ -22,7 +22,7 @@ class Limiter(Protocol):
         """Count a request."""
 
     def leave(self) -> None:
-        """Hear that a counted request has been answered."""
+        """Take in that a counted request has been answered."""
 
 
 class Unlimited:

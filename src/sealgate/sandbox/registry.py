@@ -1,4 +1,4 @@
-"""Users, keys and sessions: in memory for speed, written through to the store before anybody is told."""
+"""Users, keys and sessions: in memory for speed, written to the store before they are acknowledged."""
 
 import hashlib
 import hmac

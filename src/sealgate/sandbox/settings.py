@@ -179,5 +179,6 @@ class SandboxSettings:
         int, Option("How far the exchange's clock is ahead of this machine's.", least=-(10**11), most=10**11)
     ] = 0
     drift_ppm: Annotated[
-        float, Option("How fast it runs away, in millionths.", least=-(10**6), most=10**6)
+        float,
+        Option("How fast the exchange's clock drifts, in parts per million.", least=-(10**6), most=10**6),
     ] = 0.0

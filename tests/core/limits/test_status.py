@@ -87,7 +87,7 @@ def test_a_step_that_cannot_be_paid_for_says_after_how_many_requests_it_can() ->
         estimator.took(claim, 990.5 + number, is_paced=False)
         estimator.accepted(claim, 990.5 + number, 990.6 + number, is_scout=True)
     for status in limit_statuses(estimator, 1000.0):
-        assert "more requests were accepted: a refusal must be rare" in status.next_step
+        assert "more accepted requests: refusals must stay rare" in status.next_step
 
 
 def test_of_a_published_limit_nothing_more_is_tried() -> None:

@@ -290,7 +290,10 @@ def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: st
         ('at = "/a"\nkind = "x"', "6: at needs is, not, begins or contains, and these need at"),
         ('is = ["1"]\nkind = "x"', "6: at needs is, not, begins or contains, and these need at"),
         ('at = "/a"\nis = ["1"]\nnot = ["2"]\nkind = "x"', "8: not cannot be combined with "),
-        ('status = [400]\nkind = "lost"', "7: kind = 'lost' is the gateway's own; call it another name"),
+        (
+            'status = [400]\nkind = "lost"',
+            "7: kind = 'lost' is one of the gateway's own kinds; choose another name",
+        ),
         ('kind = "x"', "5: a rule needs status, or at"),
         ("status = [400]", "5: kind is missing"),
         ('status = [400]\nkind = "Too fast"', "7: kind = 'Too fast' is not a slug such as rate_limited"),

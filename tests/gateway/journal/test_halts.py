@@ -104,5 +104,5 @@ def test_a_file_that_another_program_holds(file: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("sealgate.gateway.journal.file.LOCK_WAIT_S", 0.0)
     with closing(sqlite3.connect(file)) as database:
         database.execute("BEGIN IMMEDIATE")
-        with pytest.raises(JournalError, match="database is locked; end the program that holds it open"):
+        with pytest.raises(JournalError, match="database is locked; stop the program that holds it open"):
             HaltsTable(file).write(HALTS)

@@ -192,7 +192,7 @@ async def test_a_disk_that_hangs_holds_neither_cancel_nor_read_and_orders_not_fo
         for answer in await asyncio.gather(*begun):
             assert (answer.status, answer.reason, answer.outcome) == (503, "halted", "not_sent")
         assert station.gateway.status().not_ready == (
-            "the journal cannot be written: the disk does not answer",
+            "the journal cannot be written: the disk does not respond",
         )
         for message in (CANCEL, request()):
             assert (await station.ask(message)).outcome == "done"

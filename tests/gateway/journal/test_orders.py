@@ -451,7 +451,7 @@ async def test_a_disk_that_hangs_is_a_disk_that_refuses_until_it_answers(file: P
             assert await book.intent(order(5))
     failed, recovered = logs
     assert (failed["event"], failed["log_level"], failed["orders"]) == ("journal_failed", "error", "refused")
-    assert failed["cause"] == "the disk does not answer"
+    assert failed["cause"] == "the disk does not respond"
     assert recovered["event"] == "journal_recovered"
     assert sorted(read(file, "id, state")) == [
         ("a1-1", "sent"),

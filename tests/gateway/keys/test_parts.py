@@ -142,7 +142,7 @@ NO_REDIS = {
 
 @pytest.mark.parametrize("text", NO_REDIS.values(), ids=NO_REDIS)
 def test_what_is_no_redis_is_wiped_and_not_told(read: list[bytearray], text: str) -> None:
-    with pytest.raises(SecretError, match="env:R: it holds no Redis URL; store ") as refused:
+    with pytest.raises(SecretError, match="env:R: it does not hold a Redis URL; store ") as refused:
         read_redis("env:R", {"R": text})
     assert "s3cr" not in str(refused.value)
     assert is_wiped(read)

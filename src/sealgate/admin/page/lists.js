@@ -5,27 +5,27 @@ import { countOf, number, span } from "./words.js";
 export function notices(now, stream) {
   const found = [];
   const add = (mood, text) => found.push(el("p", `notice ${mood}`, ...marked(text)));
-  if (stream === "reconnecting") add("", "The gateway does not answer: it was stopped, or the way to it is broken. What you see is the last state; this page goes on by itself.");
+  if (stream === "reconnecting") add("", "The gateway does not answer: it was stopped, or the connection to it is broken. This is its last known state; the page reconnects by itself.");
   if (stream === "stalled") add("", "No news for some seconds: the gateway is very busy, or this machine slept.");
   if (now === null) return found;
   for (const reason of now.not_ready.filter((one) => !hasOwnWords(one, now.keys))) add("bad", `Not ready: ${reason}`);
   if (now.failing) add("bad", failingWords(now));
-  else if (now.clock.trouble && !now.not_ready.some(isOfClock)) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by what is known of it, ${span(now.clock.age_s)} old.`);
+  else if (now.clock.trouble && !now.not_ready.some(isOfClock)) add("", `The exchange's time cannot be read: ${now.clock.trouble}. Requests are signed by the last reading, which is ${span(now.clock.age_s)} old.`);
   for (const halt of now.halts) add("bad", haltWords(halt, now.at_ms));
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
   for (const one of now.refusals.filter((one) => one.is_grave)) add("", `${one.words}, since ${timeOf(one.first_ms)}. ${one.advice}`);
   if (now.journal.trouble) add("bad", journalWords(now.journal));
-  if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has asked for anything yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
+  if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has sent a request yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
   return found;
 }
 
 /** The reason stands last, so that a backquote in it changes nothing else. */
 function haltWords({ words, since_ms: since, who, resume, reason }, atMs) {
   const ago = `${new Date(since).toLocaleString("en-GB")}, ${span((atMs - since) / 1000)} ago`;
-  return `Orders are halted for ${words} since ${ago}, by ${who}. Reads and cancels pass. Go on with: \`${resume}\`${reason ? `. Reason: ${reason}` : ""}`;
+  return `Orders are halted for ${words} since ${ago}, by ${who}. Reads and cancels pass. Release them with: \`${resume}\`${reason ? `. Reason: ${reason}` : ""}`;
 }
 
-/** Keys and the journal are told of further down. */
+/** Keys and the journal have notices of their own. */
 const hasOwnWords = (reason, keys) =>
   reason.startsWith("the journal cannot be written") || keys.some((key) => reason.startsWith(`the key ${key.alias} is disabled`));
 
@@ -35,7 +35,7 @@ const SOON_S = 7 * 86_400;
 
 function keyNotices({ alias, disabled, trouble, trouble_advice: advice, expires_at: at, sharing }, atMs) {
   const leftS = (at ?? Infinity) - atMs / 1000;
-  const found = disabled ? [`Key ${alias} is out of use: ${disabled}. It is tried again by itself.`] : [];
+  const found = disabled ? [`Key ${alias} is disabled: ${disabled}. The gateway tries it again by itself.`] : [];
   if (trouble) found.push(`Key ${alias}: ${trouble}. ${advice}`);
   if (sharing?.degraded) found.push(`Key ${alias} is not shared: ${sharing.degraded}. This gateway uses a careful part of the limit (one of ${sharing.replicas}) until it is.`);
   if (leftS < SOON_S) found.push(`Key ${alias} ${leftS > 0 ? `expires in ${span(leftS)}` : "has expired"}: make a new one in the app.`);
@@ -45,11 +45,11 @@ function keyNotices({ alias, disabled, trouble, trouble_advice: advice, expires_
 const journalWords = ({ trouble, is_refusing: isRefusing }) =>
   `The journal cannot be written: ${trouble}. ${isRefusing ? "Orders are refused until it can; reads and cancels pass." : "Orders are sent without a record."}`;
 
-/** The gateway goes on trying, unless something of its own keeps it from that. */
+/** The gateway keeps trying, unless a fault of its own prevents that. */
 function failingWords({ failing, at_ms: atMs, not_ready: notReady, halts }) {
   const { kind, since_ms: since, attempts, cause, advice } = failing;
   const ago = `${timeOf(since)}, ${span((atMs - since) / 1000)} ago`;
-  const goesOn = notReady.length || halts.length ? "" : " Requests are still taken, and sent.";
+  const goesOn = notReady.length || halts.length ? "" : " Requests are still accepted, and sent.";
   return `The exchange has failed since ${ago}: ${countOf(attempts, "attempt", "attempts")}, the last was ${kind}. ${cause ?? ""} ${advice}${goesOn}`;
 }
 

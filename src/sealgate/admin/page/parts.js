@@ -96,7 +96,7 @@ function share(bot) {
     svg("line", { class: "due", x1: bot.due * 100, x2: bot.due * 100, y1: 0, y2: 14 }),
   );
   bar.setAttribute("aria-label", `${percent(bot.share)}, due ${percent(bot.due)}`);
-  cell.title = `${percent(bot.share)} of what was sent; its weight is ${percent(bot.due)} of those who ask`;
+  cell.title = `${percent(bot.share)} of what was sent; its weight gives it ${percent(bot.due)}`;
   cell.append(bar);
   return cell;
 }

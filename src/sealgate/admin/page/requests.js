@@ -19,7 +19,7 @@ export function inspect(isFrozen) {
 
   function draw() {
     const rows = all.filter((one) => [one.bot, ""].includes(bot.value) && [one.outcome, ""].includes(outcome.value));
-    list.replaceChildren(rows.length ? table(rows) : el("p", "empty", all.length ? "None of the latest requests is like that." : "No bot has asked for anything yet."));
+    list.replaceChildren(rows.length ? table(rows) : el("p", "empty", all.length ? "None of the latest requests matches." : "No bot has sent a request yet."));
     say(rows.length);
   }
 

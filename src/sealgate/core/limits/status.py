@@ -106,7 +106,7 @@ def _next_in_words(limit: Limit, step: Step | None, now: float) -> str:
     height = f"next: {_height(step.rate, step.rate, limit)}"
     if step.accepted:
         requests = "request" if step.accepted == 1 else "requests"
-        return f"{height}, once {step.accepted:,} more {requests} were accepted: a refusal must be rare"
+        return f"{height}, after {step.accepted:,} more accepted {requests}: refusals must stay rare"
     return (
         f"{height}, in {span(step.in_s)}, if requests wait"
         if step.in_s

@@ -94,7 +94,7 @@ class Outbox:
 class MemberPacer:
     """Paces one of several gateways that share a key. `own` is the pacer of this gateway.
 
-    `outbox` is what the leader must be told; `leader` is set where this very process leads.
+    `outbox` is what the leader must learn; `leader` is set where this very process leads.
     """
 
     def __init__(self, settings: PacerSettings, chance: Callable[[], float], name: str) -> None:

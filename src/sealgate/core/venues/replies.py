@@ -203,7 +203,7 @@ def _rule(table: Table) -> Rule:
         raise table.error(None, "a rule needs status, or at")
     kind = table.checked("kind", _SLUG, "a slug such as rate_limited", "" if means is Means.DONE else None)
     if kind in _OWN_KINDS:
-        raise table.error("kind", f"kind = {kind!r} is the gateway's own; call it another name")
+        raise table.error("kind", f"kind = {kind!r} is one of the gateway's own kinds; choose another name")
     whose = Whose(table.text("whose", _WHOSE.get(means, Whose.SETUP), list(Whose)))
     advice = table.text("advice", _ADVICE[means])
     return Rule(

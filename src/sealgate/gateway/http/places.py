@@ -1,7 +1,7 @@
 """The places of a listener, and who gives one up when all are taken.
 
-Whoever sends a request is heard, so silence must not cost the others their places: a place goes from the
-stranger that has had it the longest to whoever comes.
+A client that sends a request is served, so silent ones must not cost the others their places: when all are
+taken, the stranger that has had its place the longest gives it up to the next client.
 """
 
 from typing import Protocol
@@ -10,7 +10,7 @@ from sealgate.errors import Refusal
 
 
 class Guest(Protocol):
-    """Whoever has a place: a connection, or one that still shakes hands."""
+    """What has a place: a connection, or one that is still shaking hands."""
 
     def turn_out(self) -> None:
         """End it at once."""

@@ -97,8 +97,8 @@ _PRIMARY = 0xFF  # of SQLite's extended error codes
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: "move it away, and look up the latest orders at the exchange",
     sqlite3.SQLITE_NOTADB: "name another file, or move it away",
-    sqlite3.SQLITE_FULL: "free space there",
-    sqlite3.SQLITE_BUSY: "end the program that holds it open",
+    sqlite3.SQLITE_FULL: "free space on that disk",
+    sqlite3.SQLITE_BUSY: "stop the program that holds it open",
 }
 
 

@@ -99,7 +99,7 @@ class LimitsKeeper:
     def recall(self, subjects: Iterable[str]) -> dict[str, Snapshot]:
         """Return what was kept of those that are not followed yet; blocks.
 
-        They start from it, before their first request. What cannot be read is told in the log.
+        They start from it, before their first request. What cannot be read is logged.
         """
         kept: dict[str, Snapshot] = {}
         refused: dict[str, sqlite3.Error] = {}
@@ -121,7 +121,7 @@ class LimitsKeeper:
             await self.keep()
 
     async def keep(self) -> None:
-        """Write now; a disk that refuses is told in the log."""
+        """Write now; a disk that refuses is logged."""
         learned = {subject: scheduler.snapshot() for subject, scheduler in self._subjects.items()}
         try:
             await asyncio.to_thread(self._table.keep, learned, self._system.wall())

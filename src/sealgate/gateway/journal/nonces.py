@@ -15,11 +15,10 @@ import structlog
 
 from sealgate.core.validity import Nonces
 from sealgate.gateway.journal.file import JournalError, as_journal_error, connect, is_in_use
-from sealgate.gateway.journal.writer import HANGS_AFTER_S
+from sealgate.gateway.journal.writer import HANGS, HANGS_AFTER_S
 from sealgate.gateway.platform.system import System
 
 _AGAIN_S = 1.0
-_HANGS = "the disk does not answer"
 FAR_S = 60.0
 FAR_FIX = (
     "if the exchange refuses them or a clock was wrong, make a new API key; until then they go on above it"
@@ -93,7 +92,7 @@ class NoncesKeeper:
             await asyncio.wait((task,), timeout=HANGS_AFTER_S)
             if not task.done():
                 self._again_at = math.inf
-                self._log(_HANGS)
+                self._log(HANGS)
 
     async def close(self) -> None:
         """Wait for what is being written, within reason."""

@@ -29,7 +29,7 @@ log = structlog.get_logger("sealgate.journal")
 class OrderJournal:
     """The journal of orders of one running gateway. Made in a running loop, before the first request.
 
-    What an earlier run had under way is in doubt from now on, and told in the log. Raises JournalError;
+    What an earlier run had under way is in doubt from now on, and logged. Raises JournalError;
     blocks while the file is checked.
     """
 

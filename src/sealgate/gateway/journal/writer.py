@@ -3,8 +3,8 @@
 Whatever waits in its queue becomes one transaction (a group commit), so that many orders at once wait hardly
 longer than one. Between transactions it looks after the file.
 
-A disk that refuses: the transaction's intents are told so at once, endings are owed and written later. It is
-tried again once a second and not for each order, so that a broken disk costs no more than that.
+A disk that refuses: whoever waits for an intent learns it at once, endings are owed and written later. The
+disk is tried again once a second and not for each order, so that a broken one costs no more than that.
 
 A disk that hangs holds the thread, so those who wait see it by the clock: what one write has taken by then.
 It counts as a disk that refuses until the write returns, and what comes meanwhile is not even queued.
@@ -32,8 +32,8 @@ _LOOK_S = 1.0
 _MOST_AT_ONCE = 1000  # rows of one transaction
 _MOST_OWED = 10_000  # endings; what goes beyond stays `sent`, and so is in doubt at the next start
 _STOP_S = 10.0
-_HANGS = "the disk does not answer"
-_FIX = "free space, or check journal.file; it is tried again every second"
+HANGS = "the disk does not respond"
+_FIX = "free space, or check journal.file; the gateway tries again every second"
 _FIX_MOVED = (
     "put the same file back; or look up the latest orders at the exchange and restart the gateway, which then"
     " has no record of earlier orders and Idempotency-Keys"
@@ -69,7 +69,7 @@ class Ages:
 
 
 class Item(NamedTuple):
-    """A row to write, and who waits for it, if anybody: told None, or the trouble in words."""
+    """A row to write, and the future of whoever waits for it: its result is None, or the trouble in words."""
 
     row: Row
     waiting: asyncio.Future[str | None] | None = None
@@ -113,7 +113,7 @@ class Writer:
         self._queue.put(None)
         self._thread.join(_STOP_S)
         if self._thread.is_alive():
-            log.error("journal_hangs", cause=_HANGS, fix="look after the disk")
+            log.error("journal_hangs", cause=HANGS, fix="check the disk")
         return not self._thread.is_alive()
 
     @property
@@ -125,13 +125,13 @@ class Writer:
         """Say in the log that the disk does not answer, if it does not; once until it does."""
         if self.is_hanging and not self._is_hang_logged:
             self._is_hang_logged = True
-            self._log_failure(_HANGS, "look after the disk")
+            self._log_failure(HANGS, "check the disk")
 
     @property
     def status(self) -> JournalStatus:
         """The journal as of the latest transaction, or as a hang left it; from any thread."""
         if self.is_hanging:
-            return replace(self._status, trouble=_HANGS, is_refusing=self._keeping.must_be_written)
+            return replace(self._status, trouble=HANGS, is_refusing=self._keeping.must_be_written)
         return self._status
 
     def _run(self) -> None:

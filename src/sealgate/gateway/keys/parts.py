@@ -199,7 +199,7 @@ def read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
         check_redis_url(text)
     except ValueError:
         fix = 'store "redis://:PASSWORD@HOST:PORT/0" there'
-        raise SecretError(setting, "it holds no Redis URL", fix) from None
+        raise SecretError(setting, "it does not hold a Redis URL", fix) from None
     finally:
         wipe(url)
     return Secret(text)

@@ -61,7 +61,7 @@ async def cannot_listen(address: Address, setting: str, error: OSError) -> Start
     # Python appends the address to `strerror`; what a look-up of a name fails with has a negative number.
     number = error.errno or 0
     cause = os.strerror(number).lower() if number > 0 else error.strerror or str(error)
-    fix = f"set {setting} to another one"
+    fix = f"set {setting} to another address"
     if error.errno == errno.EADDRINUSE:
         cause = "another program listens there"
         if await _is_gateway(address):
@@ -119,7 +119,7 @@ def bind_unix(path: Path, setting: str, group: int | None = None) -> UnixSocket:
 
 
 def check_place(path: Path, setting: str) -> None:
-    """Look whether `bind_unix` could have a path; change nothing. Raises StartError naming the setting."""
+    """Check whether `bind_unix` could use a path; change nothing. Raises StartError naming the setting."""
     if path.parent.exists():
         _check_folder(path)
     _is_stale(path, setting)
@@ -136,7 +136,7 @@ def _check_folder(path: Path) -> None:
     """Refuse a folder in which others could replace the socket; in a sticky one, as /tmp, they cannot."""
     if (fault := folder_fault(path.parent)) is not None:
         cause, fix = fault
-        own = f"name {path.parent / 'sealgate' / path.name}, whose folder is then made"
+        own = f"use {path.parent / 'sealgate' / path.name}, whose folder the gateway creates"
         raise StartError(f"{_cannot(path)}: {cause}; {fix}, or {own}")
 
 
@@ -237,13 +237,13 @@ def bind_admin(setting: Path | str | None, environ: Mapping[str, str]) -> UnixSo
     path = _default_place(environ)
     if (trouble := _trouble_with(path.parent)) is None:
         return bind_unix(path, "admin.unix")
-    cause = f"cannot listen on {path}: its folder {trouble}; or set admin.unix to a path of its own"
+    cause = f"cannot listen on {path}: its folder {trouble}; or set admin.unix to another path"
     log.warning("admin_socket_off", cause=cause, missing="halt, resume and reload by command")
     return None
 
 
 def check_admin(setting: Path | str | None, environ: Mapping[str, str]) -> None:
-    """Look whether `bind_admin` could have its place; change nothing. Raises StartError if not."""
+    """Check whether `bind_admin` could use its path; change nothing. Raises StartError if not."""
     if setting != OFF:
         check_place(_default_place(environ) if setting is None else Path(setting), "admin.unix")
 
@@ -254,7 +254,7 @@ def _default_place(environ: Mapping[str, str]) -> Path:
 
 def _trouble_with(folder: Path) -> str | None:
     """Make the folder if need be; return why it is not ours alone, None where it is."""
-    with contextlib.suppress(OSError):  # what is wrong with it is told below
+    with contextlib.suppress(OSError):  # what is wrong with it is reported below
         folder.mkdir(mode=0o700, exist_ok=True)
     try:
         return why_not_private(folder)

@@ -69,7 +69,7 @@ class Background:
         while True:
             try:
                 return await work()
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is logged
                 _log_error(part, error)
             if task.cancelling():  # its end is what failed
                 return None

@@ -205,7 +205,7 @@ class ServiceManager:
                 sock.setblocking(False)
                 sock.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
-            log.warning("service_manager_not_told", what=lines[0], cause=error.strerror)
+            log.warning("service_manager_not_notified", what=lines[0], cause=error.strerror)
 
     def notify_status(self, status: str) -> None:
         """Set the line that `systemctl status` shows, unless it shows it already."""

@@ -10,7 +10,7 @@ from sealgate.gateway.upstream.answer import Answer
 
 
 class SharedReads:
-    """Those of one pipeline, by whose rules each of their bots was admitted to the same."""
+    """The shared reads of one pipeline: by its rules each of their bots may read the same."""
 
     def __init__(self) -> None:
         self._recent: RecentReads[Shared] = RecentReads()

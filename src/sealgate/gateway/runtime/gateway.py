@@ -205,8 +205,7 @@ Said = tuple[int, dict[str, Any]]
 class Controls:
     """The three commands of one gateway.
 
-    A name that is not known is refused rather than taken: who halts a bot must not be left with a typing
-    error that halted nobody.
+    A name that is not known is refused: a typo in a halt must not be answered as if it had halted somebody.
     """
 
     def __init__(self, gateway: Gateway) -> None:

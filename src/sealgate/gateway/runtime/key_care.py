@@ -1,8 +1,8 @@
-"""Looks after one key of a generation: tries it once, and reads when a disabled one expires.
+"""Looks after one key of a generation: tries it once, tries it again while disabled, and reads its expiry.
 
-A key that no bot has had accepted yet is tried once after the start, so that a wrong secret is told before an
-order meets it. What the exchange answers is taken in as with any request of a bot. Nothing waits for it and
-nothing fails by it: an exchange that does not answer, or answers something else, says nothing of a key.
+A key that the exchange has not accepted for any bot yet is tried once after the start, so that a wrong secret
+is reported before an order meets it. The reply is processed like the reply to a bot's request. Nothing waits
+for it and nothing fails because of it: no answer, or an answer about something else, proves nothing of a key.
 """
 
 from dataclasses import replace
@@ -150,7 +150,7 @@ class KeyCare:
             return
         if is_mismatch(answer.verdict):
             self._live_key.breaker.confirm_mismatch()
-        elif key_fault(answer.verdict) is None:  # which is told as with any request
+        elif key_fault(answer.verdict) is None:  # a fault is logged by the breaker, as with any request
             is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
             log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
@@ -177,7 +177,7 @@ class KeyCare:
             log.warning("key_not_listed", key=self._alias, cause=cause, fix=fix)
 
     async def _ask(self, path: str) -> Answer | None:
-        """Return a reply, None where there is none, which is told."""
+        """Return a reply, None where there is none, which is logged."""
         try:
             return await self._answer(path)
         except Refusal as refusal:

@@ -1,4 +1,4 @@
-"""What a gateway has but one of, which stays over a reload, and the generations that use it in turn."""
+"""The parts that a gateway has one of and keeps over a reload, and the generations that use them in turn."""
 
 import contextlib
 from collections.abc import Callable, Mapping
@@ -193,7 +193,7 @@ class Services:
 def build_services(
     config: Config, environ: Mapping[str, str], system: System, ends: contextlib.AsyncExitStack
 ) -> tuple[Services, Pipeline]:
-    """Make it, and the first pipeline; `ends` learns how each part ends.
+    """Make the services and the first pipeline; `ends` gets what closes each part.
 
     Raises SecretError where a secret cannot be read, JournalError where the journal cannot be used.
     """
