@@ -83,13 +83,15 @@ class Metrics:
         self._refusals = self._counter("refusals", "Replies that the gateway made itself", "bot", "reason")
         self._retries = self._counter("retries", "Requests sent again", "key", "reason")
         self._limited = self._counter("rate_limited", "429 replies, by who made them", "key", "origin")
-        self._errors = self._counter("upstream_errors", "Errors of the upstream, by kind", "key", "kind")
+        self._errors = self._counter(
+            "upstream_errors", "Errors of the exchange and of the connection to it, by kind", "key", "kind"
+        )
         self._shared = self._counter(
-            "shared_reads", "Reads that were not sent, as an identical one was", "key"
+            "shared_reads", "Reads not sent, as an identical one's reply answers them", "key"
         )
         self._stated_waits = Histogram(
             "sealgate_retry_after_seconds",
-            "What 429 replies stated",
+            "Waits that refusals for the limit stated",
             ("key",),
             buckets=_LONG,
             registry=self._registry,
@@ -141,7 +143,7 @@ class _StatusCollector(Collector):
         """Yield the metrics of that moment."""
         status = self._status
         yield _gauge_family("build_info", "The running version", ("version",), {(status.version,): 1.0})
-        yield _one_gauge("inflight", "Requests under way", status.inflight)
+        yield _one_gauge("inflight", "Requests in flight", status.inflight)
         yield _one_gauge("connections", "Open connections of bots", status.connections)
         yield _one_gauge("orders_in_doubt", "Orders sent whose outcome is unknown", status.journal.in_doubt)
         yield _one_gauge(
@@ -198,7 +200,7 @@ def _key_metrics(status: Status) -> Iterator[Metric]:
     used: Values = {labels: limit.used_ratio for labels, limit in limits.items()}
     active: Values = {(key.alias,): float(key.is_active) for key in status.keys}
     ends: Values = {(key.alias,): key.expires_at for key in status.keys if key.expires_at is not None}
-    yield _gauge_family("key_active", "0 while the exchange does not take a key", ("key",), active)
+    yield _gauge_family("key_active", "0 while the exchange does not accept a key", ("key",), active)
     yield _gauge_family("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
     yield _gauge_family("pause_seconds", "Seconds left of a key's pause", ("key",), pauses)
     yield _gauge_family(
@@ -218,7 +220,9 @@ def _sharing_metrics(status: Status) -> Iterator[Metric]:
     leads: Values = {labels: float(one.is_leader) for labels, one in shared.items()}
     degraded: Values = {labels: float(one.degraded is not None) for labels, one in shared.items()}
     yield _gauge_family("limit_sharing_replicas", "Gateways that share a key's limit", ("key",), replicas)
-    yield _gauge_family("limit_sharing_lead", "1 where this gateway paces for all of them", ("key",), leads)
+    yield _gauge_family(
+        "limit_sharing_lead", "1 if this gateway is the leader, which paces for all", ("key",), leads
+    )
     yield _gauge_family("limit_sharing_degraded", "1 while the limit cannot be shared", ("key",), degraded)
 
 
