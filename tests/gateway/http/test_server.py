@@ -80,6 +80,27 @@ async def test_only_a_head_that_waited_behind_another_says_since_when() -> None:
     assert came_at == [0.0, 7.0]
 
 
+async def test_others_have_their_turns_between_requests_that_are_answered_at_once() -> None:
+    waits, served, is_open = 0, 0, asyncio.Event()
+
+    async def count(incoming: Incoming) -> bool:
+        nonlocal waits, served
+        waits += 1
+        await is_open.wait()
+        served += 1
+        return await answer(incoming)
+
+    async with running(replace(SERVICE, handle=count)) as (_, port), bot_at("127.0.0.1", port) as bot:
+        await bot.send(request() * 200)
+        await until(lambda: waits == 1)
+        is_open.set()
+        turns = 0
+        while served < 200:
+            await let_pass(0)
+            turns += 1
+    assert turns > 20
+
+
 async def test_an_idle_connection_is_closed() -> None:
     async with running(replace(SERVICE, idle_s=SHORT_S)) as (_, port), bot_at("127.0.0.1", port) as bot:
         assert (await bot.ask(request())).status == 200

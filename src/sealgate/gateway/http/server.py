@@ -238,6 +238,8 @@ class ServerConnection(Flow):
                     break
                 if not item.body.is_read:
                     item.body.take()  # nobody wanted it, and nothing behind it is read as long as it waits
+                if self._queue or self._ahead:  # many that are refused at once must not keep others waiting
+                    await asyncio.sleep(0)  # noqa: TID251 - takes no time
         except ConnectionResetError:
             pass
         except Exception:
