@@ -111,6 +111,8 @@ async def test_a_known_mix(upstream: Upstream) -> None:
         ("grid", "outside_prefix"): 1,
         ("unknown", "bot_unauthenticated"): 1,
         ("unknown", "bad_request"): 1,
+        ("unknown", "browser_refused"): 0,
+        ("unknown", "host_refused"): 0,
     }
     # The order that was to wait for longer than it could was not sent again.
     assert counts(found, "retries_total") == {("main", "lost"): 1, ("main", "rate_limited"): 1}
@@ -143,6 +145,14 @@ async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_se
     assert sum(counts(found, "requests_total").values()) == 5
     assert counts(found, "outcomes_total") == {("local", "done"): 5}
     assert counts(found, "upstream_duration_seconds_count") == {(): 2}
+
+
+async def test_what_alerts_and_the_dashboard_count_is_there_from_zero_on(station: Station) -> None:
+    """Prometheus sees no increase in the first value of a series, so it would miss a burst before that."""
+    found = figures(Metrics(station.gateway.status).snapshot()().decode())
+    assert counts(found, "rate_limited_total") == {("main", "upstream"): 0}
+    strangers = ("bot_unauthenticated", "browser_refused", "host_refused")
+    assert counts(found, "refusals_total") == {("unknown", reason): 0 for reason in strangers}
 
 
 async def test_no_series_has_a_name_that_a_bot_chose(station: Station) -> None:

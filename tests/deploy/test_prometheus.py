@@ -138,6 +138,31 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
             assert await prometheus.ask('up{job="sealgate"} == 1')
 
 
+@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
+async def test_a_real_prometheus_sees_what_comes_in_one_burst() -> None:
+    """A burst between two scrapes, of a kind that was never seen before: strangers, and the first 429."""
+    async with running_upstream() as upstream, running_station(upstream) as station:
+        metrics = Metrics(station.gateway.status)
+        station.gateway.reporter.add(metrics)
+        async with (
+            running_admin(station.gateway.status, metrics) as admin,
+            running_prometheus(admin.port) as prometheus,
+        ):
+            await prometheus.until("sealgate_build_info")
+            upstream.answers.extend(
+                [say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")), say(OK)]
+            )
+            await station.ask(request())
+            page = request(b"GET", b"/v1/trade/symbols/list", b"Origin: https://example.com")
+            await asyncio.gather(*(station.ask(page) for _ in range(40)))
+            strangers = (
+                'sum by (instance, reason) (increase(sealgate_refusals_total{bot="unknown"}[5m])) > 10'
+            )
+            assert strangers in (FOLDER / "alerts.yml").read_text()
+            assert await prometheus.until(strangers)
+            assert await prometheus.until('increase(sealgate_rate_limited_total{origin="upstream"}[5m]) > 0')
+
+
 def test_the_panel_of_who_spends_the_limit_shows_what_was_sent() -> None:
     """Refusals of the gateway spend nothing, and resends do."""
     (panel,) = [panel for panel in BOARD["panels"] if panel["title"] == "Who spends the limit"]

@@ -17,6 +17,7 @@ from sealgate.core.status import Status
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
 STRANGER = "unknown"
+_OF_STRANGERS = ("bot_unauthenticated", "browser_refused", "host_refused")
 
 
 class _TrafficCollector(Collector):
@@ -97,6 +98,9 @@ class Metrics:
             registry=self._registry,
         )
         self._status = status
+        # From zero on: Prometheus takes what a new series starts with for its past, not for an increase.
+        for reason in _OF_STRANGERS:
+            self._refusals.labels(STRANGER, reason)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
@@ -129,8 +133,11 @@ class Metrics:
 
     def snapshot(self) -> Callable[[], bytes]:
         """Look at the status, on the loop; return what writes the text, slowly, for a thread."""
-        status = _StatusCollector(self._status())
-        return lambda: generate_latest(self._registry) + generate_latest(status)
+        status = self._status()
+        for key in status.keys:
+            self._limited.labels(key.alias, "upstream")
+        collector = _StatusCollector(status)
+        return lambda: generate_latest(self._registry) + generate_latest(collector)
 
 
 class _StatusCollector(Collector):
