@@ -222,6 +222,9 @@ CONTROL = [
     ("faults", {"faults": [{"kind": "cut", "probability": 2}]}),
     ("faults", {"faults": [{"kind": "status", "status": 200}]}),
     ("key_system", {}),
+    ("limit", {"kind": "gcra", "costs": {"POST /v1/trade/order/*": 2}}),
+    ("limit", {"kind": "gcra", "costs": {"POST /v1/trade/ordr": 2}}),
+    ("limit", {"kind": "gcra", "costs": {"DELETE /v1/trade/order/{id}": 2}}),
 ]
 
 
@@ -229,3 +232,45 @@ CONTROL = [
 async def test_bad_control_calls_are_a_422(name: str, value: dict[str, Any]) -> None:
     async with bot_at_sandbox() as bot:
         assert (await bot.control("PUT", name, value)).status == 422
+
+
+MISTYPED = [
+    "POST /v1/trade/ordr",
+    "POST /v1/trade/orders*",
+    "PUT /v1/trade/order",
+    "post /v1/trade/order",
+    "/v1/trade/order",
+    "POST v1/trade/order",
+    "GET /v1/trade/time?since=1",
+    "PUT /_sandbox/limit",
+    "DELETE /v1/trade/order/{id}/now",
+]
+TYPED = [
+    "",
+    "*",
+    "* /v1/trade/order",
+    "*order",
+    "POST *",
+    "HEAD /v1/trade/time",
+    "DELETE /v1/trade/order/7",
+    "DELETE /v1/trade/order/{id}",
+    "GET /v1/trade/user/0x*/openOrders",
+    "GET /v1/*/openOrders",
+    "GET /v1/**/{address}/*",
+]
+
+
+@pytest.mark.parametrize("match", MISTYPED)
+async def test_a_fault_that_could_never_strike_is_a_422(match: str) -> None:
+    async with bot_at_sandbox() as bot:
+        faults = [{"kind": "cut", "match": "POST *"}, {"kind": "cut", "match": match}]
+        answer = await bot.control("PUT", "faults", {"faults": faults})
+        assert (answer.status, answer.detail[0]["loc"]) == (422, ["body", "faults", 1, "match"])
+        assert answer.detail[0]["msg"].startswith("fits no call of the exchange; write 'METHOD /path'")
+
+
+@pytest.mark.parametrize("match", TYPED)
+async def test_a_fault_that_can_strike_is_taken(match: str) -> None:
+    async with bot_at_sandbox() as bot:
+        put = await bot.control("PUT", "faults", {"faults": [{"kind": "cut", "match": match}]})
+        assert put.status == 200

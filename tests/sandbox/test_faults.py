@@ -129,6 +129,7 @@ MATCHES = [
     ("*", True),
     ("GET *", False),
     ("DELETE /v1/trade/order/{order_id}", True),
+    ("DELETE /v1/trade/order/{id}", True),
     ("DELETE /v1/trade/order/7", True),
     ("DELETE /v1/trade/order/8", False),
     ("* /v1/trade/*", True),

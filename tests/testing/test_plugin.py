@@ -180,6 +180,10 @@ def test_the_admin_address_is_there(sealgate_gateway: Gateway) -> None:
             lambda sandbox: sandbox.faults({"kind": "dely"}),
             r"sealgate_sandbox.faults: faults.0.kind: .*'delay'",
         ),
+        (
+            lambda sandbox: sandbox.faults({"kind": "cut", "match": "POST /v1/trade/ordr"}),
+            r"sealgate_sandbox.faults: faults.0.match: fits no call of the exchange; write 'METHOD /path'",
+        ),
         (lambda sandbox: sandbox.market(order_id=77), "sealgate_sandbox.market: Order was never placed"),
         (lambda sandbox: sandbox.market(price="5"), "^sealgate_sandbox.market: symbol: Field required$"),
         (lambda sandbox: sandbox.market(order_id="x"), "^sealgate_sandbox.market: order_id: Input should be"),

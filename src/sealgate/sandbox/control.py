@@ -6,7 +6,7 @@ from decimal import Decimal
 from sealgate.sandbox.account import Accounts
 from sealgate.sandbox.catalogue import ApiError
 from sealgate.sandbox.clock import Moment, ServerClock
-from sealgate.sandbox.faults import FaultPlan
+from sealgate.sandbox.faults import FaultPlan, fits_any
 from sealgate.sandbox.gate import Gate
 from sealgate.sandbox.keys import KeyDesk
 from sealgate.sandbox.market import plain
@@ -29,12 +29,19 @@ from sealgate.sandbox.registry import Registry
 from sealgate.sandbox.sessions import SessionDesk
 from sealgate.sandbox.settings import SandboxSettings
 from sealgate.sandbox.system import System
+from sealgate.sandbox.validation import invalid_field
 
 ADDRESS_BYTES = 20
+_NO_CALL = "fits no call of the exchange; write 'METHOD /path', such as 'POST /v1/trade/order'"
 
 
 class Conditions:
-    """Limit, clock and faults as they are now; each is replaced whole, never changed in place."""
+    """Limit, clock and faults as they are now; each is replaced whole, never changed in place.
+
+    `calls` are those of the exchange, each a `METHOD /template`: what fits none of them is refused.
+    """
+
+    calls: frozenset[str] = frozenset()
 
     def __init__(self, settings: SandboxSettings, system: System) -> None:
         self._system = system
@@ -69,6 +76,10 @@ class Conditions:
 
     def set_limit(self, call: Call[Limit]) -> Limit:
         """Set the rate limit; counting starts anew."""
+        for name in call.input.costs:
+            is_path = "*" not in name and "{" not in name
+            if name not in self.calls and not (is_path and fits_any(name, self.calls)):
+                raise invalid_field("body", "costs", name, message=_NO_CALL)
         self.gate = Gate(call.input)
         return call.input
 
@@ -89,6 +100,10 @@ class Conditions:
 
     def set_faults(self, call: Call[Faults]) -> Faults:
         """Make faults happen."""
+        for number, fault in enumerate(call.input.faults):
+            if not fits_any(fault.match, self.calls):
+                message = f"{_NO_CALL} or 'POST *'"
+                raise invalid_field("body", "faults", number, "match", message=message)
         self.plan = FaultPlan(call.input, self._system.dice(call.input.seed))
         return call.input
 

@@ -7,7 +7,7 @@ Refusals of any step, and the unexpected, become replies in the stated shape her
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,7 +33,7 @@ from sealgate.sandbox.orders import OrderDesk
 from sealgate.sandbox.positions import PositionDesk
 from sealgate.sandbox.records import Key
 from sealgate.sandbox.registry import Registry
-from sealgate.sandbox.router import Found, Router
+from sealgate.sandbox.router import Found, Route, Router
 from sealgate.sandbox.routes import CONTROL, Desks, build_routes
 from sealgate.sandbox.sessions import PasskeyDesk, SessionDesk
 from sealgate.sandbox.settings import SandboxSettings
@@ -76,6 +76,7 @@ class Exchange:
         self._doorman = Doorman(self._registry, desks.passkeys, settings)
         self._routes = build_routes(desks, settings)
         self._router = Router(self._routes)
+        self.conditions.calls = frozenset(_calls(self._routes))
 
     def _build_desks(self, system: System) -> Desks:
         settings, registry = self._settings, self._registry
@@ -220,6 +221,15 @@ class Exchange:
 def _ok(value: BaseModel, now: Moment) -> Reply:
     order_id = getattr(value, "order_id", None)
     return Reply(200, value.model_dump_json().encode(), "ok", _dated(now), order_id)
+
+
+def _calls(routes: Sequence[Route]) -> Iterator[str]:
+    """Yield what can be limited and struck, each as `METHOD /template`."""
+    for route in routes:
+        if not route.template.startswith(f"{CONTROL}/"):
+            yield f"{route.method} {route.template}"
+            if route.method == "GET":
+                yield f"HEAD {route.template}"
 
 
 def _dated(now: Moment) -> dict[str, str]:

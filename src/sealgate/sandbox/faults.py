@@ -1,9 +1,14 @@
 """Faults on purpose: which one strikes a request. Pure but for the dice; `server` makes them happen."""
 
+import re
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Protocol
 
 from sealgate.sandbox.models.control import Fault, Faults
+
+_ANYTHING = frozenset("*{")  # wildcards, which stand for nothing as well
+_PARAMETER = re.compile(r"\{[^/{}]*\}")
 
 
 class Dice(Protocol):
@@ -34,4 +39,36 @@ class FaultPlan:
 
 
 def _matches(pattern: str, method: str, template: str, path: str) -> bool:
-    return pattern in {"", f"{method} {template}"} or fnmatchcase(f"{method} {path}", pattern)
+    is_template = _PARAMETER.sub("{}", pattern) == _PARAMETER.sub("{}", f"{method} {template}")
+    return not pattern or is_template or fnmatchcase(f"{method} {path}", pattern)
+
+
+def fits_any(pattern: str, calls: Iterable[str]) -> bool:
+    """Whether a pattern can match a request for one of these calls, each a `METHOD /template`."""
+    mine = re.sub(r"\*+", "*", _PARAMETER.sub("{", pattern))
+    return not pattern or any(_overlap(mine, _PARAMETER.sub("{", call)) for call in calls)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether some text fits both, where `*` stands for anything, and `{` for anything without a slash."""
+    todo, seen = [(0, 0)], set[tuple[int, int]]()
+    while todo:
+        at = i, j = todo.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        here, there = one[i : i + 1], other[j : j + 1]
+        if not here and not there:
+            return True
+        if here == there:
+            todo.append((i + 1, j + 1))
+        if _takes(here, there):
+            todo.append((i, j + 1))
+        if _takes(there, here):
+            todo.append((i + 1, j))
+        todo += [(i + 1, j)] * (here in _ANYTHING) + [(i, j + 1)] * (there in _ANYTHING)
+    return False
+
+
+def _takes(wildcard: str, letter: str) -> bool:
+    return bool(letter) and (wildcard == "*" or (wildcard == "{" and letter != "/"))

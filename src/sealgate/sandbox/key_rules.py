@@ -50,7 +50,9 @@ def key_changes(body: UpdateKey, key: Key, settings: SandboxSettings) -> dict[st
 def checked_label(label: str, settings: SandboxSettings) -> str:
     """Give the label, if it is not too long."""
     if len(label) > settings.label_max:
-        raise invalid_field("body", "label", f"String should have at most {settings.label_max} characters")
+        raise invalid_field(
+            "body", "label", message=f"String should have at most {settings.label_max} characters"
+        )
     return label
 
 
@@ -79,12 +81,14 @@ def expiry_ms(days: int | None, now: Moment, settings: SandboxSettings) -> int |
     if days is None:
         return None
     if days > settings.expires_days_max:
-        raise invalid_field("body", "expires_days", f"Input should be at most {settings.expires_days_max}")
+        raise invalid_field(
+            "body", "expires_days", message=f"Input should be at most {settings.expires_days_max}"
+        )
     return now.server_ms + days * DAY_MS
 
 
 def checked_audit_limit(limit: int, settings: SandboxSettings) -> int:
     """Refuse or cut down a limit above the maximum, by option."""
     if limit > AUDIT_MAX and settings.audit_over_max == "reject":
-        raise invalid_field("query", "limit", f"Input should be at most {AUDIT_MAX}")
+        raise invalid_field("query", "limit", message=f"Input should be at most {AUDIT_MAX}")
     return min(limit, AUDIT_MAX)

@@ -58,7 +58,7 @@ class MarketDesk:
         if change.fill is not None:
             size = checked_size(change.fill, symbol.size_decimals)
         if size > order.size:
-            raise invalid_field("body", "fill", f"Of this order {plain(order.size)} is left")
+            raise invalid_field("body", "fill", message=f"Of this order {plain(order.size)} is left")
         fill = _filled(account, order, size)
         return MarketReply(symbol=symbol.name, mark_price=plain(symbol.mark), fills=[fill])
 

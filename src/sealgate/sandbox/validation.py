@@ -28,9 +28,9 @@ def read_query(model: type[Model], query: str) -> Model:
         raise _invalid("query", error) from None
 
 
-def invalid_field(where: str, name: str, message: str) -> ApiError:
-    """Make a 422 for one field."""
-    return ApiError("validation", detail=[{"loc": [where, name], "msg": message, "type": "value_error"}])
+def invalid_field(where: str, *names: str | int, message: str) -> ApiError:
+    """Make a 422 for one field, named from the outside in."""
+    return ApiError("validation", detail=[{"loc": [where, *names], "msg": message, "type": "value_error"}])
 
 
 def _invalid(where: str, error: ValidationError, skip: int = 0) -> ApiError:

@@ -47,9 +47,10 @@ class Fault(Wire):
     next: Annotated[
         int | None, Field(ge=1, le=10**9, description="how many requests it strikes; null: no end to it")
     ] = None
-    match: Annotated[str, Field(description="'METHOD /path'; `*` matches anything; empty: every request")] = (
-        ""
-    )
+    match: Annotated[
+        str,
+        Field(max_length=200, description="'METHOD /path'; `*` matches anything; empty: every request"),
+    ] = ""
     status: Annotated[int, Field(ge=400, le=599, description="for `status`")] = 503
     delay_s: Annotated[Seconds, Field(description="of `late` and `delay`; how long a `stall` lasts")] = 0.5
     executed: Annotated[bool, Field(description="whether a `status` comes after execution")] = False
