@@ -95,6 +95,7 @@ def test_the_url_is_the_address_and_the_target() -> None:
         ("{url|pct}", "{url} takes no filter"),
         ("a{b", "a lone {: write {{ for the character itself"),
         ("a}b", "a lone }: write }} for the character itself"),
+        ("größe={body}", "it has a letter that is not ASCII, which exchanges spell in different ways"),
     ],
 )
 def test_what_it_cannot_be_is_said_with_the_nearest_name(text: str, cause: str) -> None:

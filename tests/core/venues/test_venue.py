@@ -459,6 +459,12 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
             LEAST.replace("{target}", "{target|unqote}"),
             "4: message: unknown filter |unqote; did you mean unquote?",
         ),
+        (LEAST + 'strips = ["größe"]\n', "5: 'größe' in strips is not a parameter name"),
+        (LEAST + 'recv_window = "५"\n', "5: recv_window = '५' is not a number of milliseconds"),
+        (
+            'base_url = "https://x.y/größe"\n' + LEAST,
+            "1: base_url = 'https://x.y/größe' is not an https address without a slash at its end",
+        ),
         ('words = "msg"\n' + LEAST, "1: 'msg' in words is not a JSON pointer such as /msg"),
         ('name = "m"\ntitle = "M"\n[signing]\n', "3: message is missing"),
         ('title = "M"\n[signing]\nmessage = "m"\n', "1: name is missing"),

@@ -108,10 +108,10 @@ _TABLES = ("sorts_query", "strips", "drops", "headers", "parts")
 # What a header may end a filtered text with: a bot's bytes must not begin a line of their own there.
 _SAFE_IN_HEADERS = frozenset({"base64", "pct", "sha512"})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_PARAMETER = re.compile(r"[\w.\-]+")
+_PARAMETER = re.compile(r"[\w.\-]+", re.ASCII)
 _ADDED = re.compile(rb"(?:^|&)([^&=]+)=")
 _DROPPED = re.compile(r"[A-Za-z0-9_\-]+\*?")
-_DIGITS = re.compile(r"[1-9]\d*")
+_DIGITS = re.compile(r"[1-9]\d*", re.ASCII)
 
 Choice = Mapping[str, Template]  # by method, kind of body, "body" (any), or "*"
 

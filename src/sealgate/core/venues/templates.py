@@ -44,6 +44,8 @@ Template = tuple[bytes | Ref, ...]
 def parse_template(text: str, names: Iterable[str]) -> Template:
     """Read a template that may mention `names`. Raises TemplateError with the nearest valid name."""
     known = list(names)
+    if not text.isascii():
+        raise TemplateError("it has a letter that is not ASCII, which exchanges spell in different ways")
     pieces: list[bytes | Ref] = []
     for found in _PIECE.finditer(text):
         piece = found[0]
@@ -54,7 +56,7 @@ def parse_template(text: str, names: Iterable[str]) -> Template:
         elif piece in ("{", "}"):
             raise TemplateError(f"a lone {piece}: write {piece * 2} for the character itself")
         else:
-            pieces.append(piece.encode("utf-8"))
+            pieces.append(piece.encode("ascii"))
     return tuple(pieces)
 
 

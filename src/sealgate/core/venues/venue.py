@@ -22,11 +22,11 @@ __all__ = ["KeyMaterial", "Sealer", "Venue", "VenueError", "read_venue"]
 _KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words", "order_ids")
 _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
-_URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?")
-_PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?")
-_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?")
+_URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
+_PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
+_READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
-_LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s")
+_LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
 # When a count begins anew: at a time, or in so long.
 RESETS = ("epoch_s", "epoch_ms", "in_s", "in_ms")
