@@ -16,6 +16,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from sealgate.core.findings import in_one_line
 from sealgate.core.limits.pacer import PacerSettings
 from sealgate.core.limits.status import SharingStatus
 from sealgate.core.sharing.member import (
@@ -130,7 +131,7 @@ def words(error: BaseException) -> str:
     if isinstance(error, TimeoutError | RedisTimeoutError):
         return f"Redis did not answer within {TIMEOUT_S * 1000:.0f} ms"
     if isinstance(error, ResponseError):
-        said = "".join(str(error).splitlines()[:1])[:100]
+        said = in_one_line("".join(str(error).splitlines()[:1])[:100])
         return f"Redis refuses ({said or 'no reason given'})"
     return "Redis cannot be reached"
 

@@ -39,7 +39,7 @@ quotas = st.builds(
     st.just(math.inf) | positive,
     st.none() | numbers,
     st.none() | numbers,
-    names | st.just(""),
+    names | st.sampled_from(["", "\xa0"]),  # as the exchange writes it
 )
 replies = st.builds(
     LimitReply,
@@ -127,6 +127,12 @@ STRANGE: dict[str, bytes] = {
     "a grant of another version": b'{"grant":[["a"],[]]}',
     "a grant of names that are none": b'{"grant":[[["a"]],[],[]]}',
     "a refusal for no reason": b'{"grant":[[],[],[["a","x","y",null]]]}',
+    "a refusal in words that move a terminal's cursor": (
+        b'{"grant":[[],[],[["a","deadline_exceeded","\\u001b[2J",null]]]}'
+    ),
+    "a bot whose name ends the line": (
+        b'{"from":"a","note":[false,[],[],[],[],[["1","b\\nc","order",5.0,1.0,1.0,false,false]],0]}'
+    ),
     "an announcement that is none": b'{"beat":{}}',
     "an announcement of limits that are none": b'{"beat":{"limits":[{}],"statuses":[],"at_a_time":null}}',
 }

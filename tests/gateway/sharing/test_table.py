@@ -40,6 +40,10 @@ WORDS = {
     "refused": (ResponseError("OOM command not allowed"), "Redis refuses (OOM command not allowed)"),
     "refused in many lines": (ResponseError("ERR script\nat line 1"), "Redis refuses (ERR script)"),
     "refused at length": (ResponseError("x" * 200), f"Redis refuses ({'x' * 100})"),
+    "refused in words that move a terminal's cursor": (
+        ResponseError("ERR \x1b[2Jx"),
+        "Redis refuses (ERR  [2Jx)",
+    ),
     "refused without a word": (ResponseError(""), "Redis refuses (no reason given)"),
     "not there": (RedisConnectionError("redis://:s3cret@localhost"), "Redis cannot be reached"),
     "not let in": (AuthenticationError("s3cret is wrong"), "Redis cannot be reached"),

@@ -73,6 +73,14 @@ def text(value: Any) -> str:
     return value
 
 
+def shown(value: Any) -> str:
+    """Return a text that log and terminal get to see, and take as one."""
+    found = text(value)
+    if not found.isprintable():
+        raise MessageError(f"not printable: {found!r:.100}")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class SharedLimit:
     """What is known of the limit of all: as believed, as shown, requests at a time, and how many share it."""
@@ -110,10 +118,10 @@ def _read_status(one: Mapping[str, Any]) -> LimitStatus:
         number(one["used_ratio"], 0),
         whole(one["seen"]),
         is_foreign_use=flag(one["is_foreign_use"]),
-        words=text(one["words"]),
+        words=shown(one["words"]),
         low=positive(one["low"]),
         high=None if one["high"] is None else positive(one["high"]),
-        next_step=text(one["next_step"]),
+        next_step=shown(one["next_step"]),
     )
 
 
@@ -265,7 +273,7 @@ def read_grant(content: Any) -> Grant:
             [text(name) for name in go],
             [text(name) for name in credits_lent],
             [
-                RejectedClaim(text(name), _slug(slug), text(detail), _maybe(wait_s))
+                RejectedClaim(text(name), _slug(slug), shown(detail), _maybe(wait_s))
                 for name, slug, detail, wait_s in rejected
             ],
         )
@@ -321,7 +329,7 @@ def _read_claim(values: Any, now: float) -> Claim:
     name, bot, lane, left_s, weight, cost, is_read, is_again = values
     return Claim(
         text(name),
-        text(bot),
+        shown(bot),
         Lane(lane),
         now + number(left_s),
         positive(weight),
