@@ -114,6 +114,18 @@ def test_a_socket_that_is_named_is_meant_whichever_gateway_is_there(machine: Mac
         assert ended.code == 0, ended
 
 
+def test_with_a_file_that_cannot_be_read_the_message_says_how_to_halt_all_the_same(machine: Machine) -> None:
+    machine.configure("edited", machine.base_url, machine.port, 'venue = "ser\n')
+    ended = machine.run("edited", "halt")
+    assert ended.code == 2, ended
+    assert "is not TOML" in ended.err
+    assert "pass --socket" in ended.err
+    assert not machine.is_halted()
+    ended = machine.run("edited", "halt", "--socket", machine.socket)
+    assert ended.code == 0, ended
+    assert machine.is_halted()
+
+
 def test_without_a_configuration_where_nobody_can_be_asked_it_names_the_gateway_and_does_nothing(
     machine: Machine, process: int
 ) -> None:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 120.0  # a reload tries new keys, and may wait for the limit
 _NO_GATEWAY = "what listens there is not a gateway; see admin.unix"
+_WITHOUT_FILE = (
+    "in a hurry, pass --socket with the path of the running gateway's admin.unix: that needs no configuration"
+)
 _QUESTIONS = {
     "halt": "Halt its orders?",
     "resume": "Release its orders?",
@@ -123,14 +126,18 @@ def _places_of(way: Way, *, is_checked_by_gateway: bool) -> Places:
 
     In an emergency there may be no configuration at hand: then the default places are tried. If there is one
     with a mistake in it, the mistake is reported, unless the gateway itself will report it; it stops nobody
-    as long as admin.unix can be read.
+    as long as admin.unix can be read. Where it cannot be, the message says how to do without.
     """
+    from sealgate.config import ConfigError
     from sealgate.config.files import OFF, default_places
     from sealgate.config.load import OwnGateway, load_own_gateway
 
     if way.socket_file is not None:
         return Places((way.socket_file,), OwnGateway(), is_given=True, fix="correct --socket")
-    own = load_own_gateway(way.config_file, os.environ)
+    try:
+        own = load_own_gateway(way.config_file, os.environ)
+    except ConfigError as error:
+        raise ConfigError([str(error), _WITHOUT_FILE]) from None
     for line in str(own.trouble).splitlines() if own.trouble and not is_checked_by_gateway else ():
         click.echo(f"sealgate: {coloured('warning:', 'warn')} {line}", err=True)
     if own.socket == OFF:
