@@ -27,7 +27,7 @@ OURS = {
     "admin": frozenset({"", "core", "errors"}),
     "gateway": frozenset({"", "core", "config", "errors"}),
     "cli": frozenset({"", "gateway", "admin", "sandbox", "config", "core", "errors"}),
-    "testing": frozenset({"cli", "gateway", "sandbox", "config", "core", "errors"}),
+    "testing": frozenset({"admin", "cli", "gateway", "sandbox", "config", "core", "errors"}),
 }
 
 DESIGN = Path(__file__).parents[1] / "docs" / "internals" / "design.md"

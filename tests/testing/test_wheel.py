@@ -52,6 +52,20 @@ def sealgate_settings():
 def test_a_mistake(sealgate_gateway):
     pass
 """
+FAILS = """\
+import requests
+
+def test_a_bot_that_trusts(sealgate_gateway, sealgate_sandbox):
+    sealgate_sandbox.faults({"kind": "reset_after", "match": "POST *"})
+    order = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}
+    assert requests.post(f"{sealgate_gateway.url}/v1/trade/order", json=order, timeout=45).ok
+
+def test_that_calls_it_wrong(sealgate_sandbox):
+    sealgate_sandbox.faults({"kind": "cut", "match": "POST /v1/trade/ordr"})
+
+def test_that_goes_back(sealgate_sandbox):
+    sealgate_sandbox.advance(-1)
+"""
 
 
 class Project:
@@ -153,6 +167,20 @@ def test_settings_that_are_wrong_fail_in_one_line(project: Project) -> None:
     assert line.endswith("limits.max_weight: unknown setting; did you mean limits.max_wait?")
     assert "Traceback" not in done.stdout
     assert done.stdout.count("did you mean") == 1
+
+
+def test_a_test_that_fails_shows_what_the_gateway_logged_of_its_last_request(project: Project) -> None:
+    done = project.run(FAILS)
+    shown = done.stdout.partition("Captured log call")[2].partition("____")[0]
+    assert re.search(r"WARNING .* request .*method=POST .*outcome=unknown .*reason=upstream_broken", shown)
+
+
+def test_a_wrong_call_fails_at_the_line_of_the_test(project: Project) -> None:
+    done = project.run(FAILS)
+    for call in ("faults", "advance"):
+        shown = done.stdout.partition(f">       sealgate_sandbox.{call}(")[2].partition("____")[0]
+        assert len([line for line in shown.splitlines() if re.search(r"\.py:\d+", line)]) == 1, done.stdout
+    assert "world.py" not in done.stdout
 
 
 @pytest.mark.parametrize("example", EXAMPLES[:2])

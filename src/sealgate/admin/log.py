@@ -236,6 +236,15 @@ class RequestLog:
         return str(event)
 
 
+def log_requests(batch: Batch) -> None:
+    """Log one line for each Outcome by structlog's loggers, where the log is not ours to set up. A reader."""
+    log = structlog.get_logger("sealgate.request")
+    for outcome in batch.outcomes:
+        level = _level(outcome)
+        values = {name: value for name, value in _event(outcome, "", level).items() if name not in _FIRST}
+        (log.warning if level == "warning" else log.info)("request", **values)
+
+
 def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
     event: Event = {
         "timestamp": timestamp,

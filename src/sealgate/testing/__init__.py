@@ -5,7 +5,8 @@ in a thread of their own, for synchronous and asynchronous tests alike; docs/san
 else is imported when the first test asks, so that other test runs pay nothing.
 """
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from sealgate.testing.world import World
 
 __all__ = ["Gateway", "Sandbox"]
+
+# What a wrong call raises, pytest shows at the line of the test.
+__tracebackhide__ = operator.methodcaller("errisinstance", ValueError)
 
 _OF_MYPYC = r"the \(type, exc, tb\) signature of throw\(\) is deprecated"
 
@@ -74,6 +78,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Let tests that use the gateway make errors of warnings: the compiled one gives this, from 3.12 on."""
     if "_sealgate_world" in getattr(item, "fixturenames", ()):
         item.add_marker(pytest.mark.filterwarnings(f"ignore:{_OF_MYPYC}:DeprecationWarning"))
+
+
+@pytest.hookimpl(hookwrapper=True, trylast=True)  # inside of what collects the log of a test
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, None]:
+    """Log the last requests of a test before it has ended: else none of its reports has them."""
+    yield
+    world = getattr(item, "funcargs", {}).get("_sealgate_world")
+    if world is not None:
+        world.report()
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import operator
 import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -18,6 +19,7 @@ import pytest
 import structlog
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from sealgate.admin.log import log_requests
 from sealgate.cli.serving import running_with_admin
 from sealgate.config import ConfigError
 from sealgate.config.load import config_of
@@ -27,7 +29,8 @@ from sealgate.gateway.journal.file import JournalError
 from sealgate.gateway.keys.sources import SecretError
 from sealgate.gateway.platform.machine import StartError
 from sealgate.gateway.platform.system import System
-from sealgate.sandbox.message import Request
+from sealgate.gateway.runtime.gateway import Gateway
+from sealgate.sandbox.message import Reply, Request
 from sealgate.sandbox.server import Sandbox, running_sandbox
 from sealgate.sandbox.system import System as SandboxHost
 
@@ -37,6 +40,9 @@ _TURNS = 20  # of the loop: more than a request and its reply take
 _STEP_S = 1.0  # that pass at a time while a gateway or the exchange ends
 _MOST_AHEAD_S = 1e9  # 31 years: the gateway takes no reading for the time that lies after 2100
 _SECRET = "SEALGATE_TESTING_SECRET"  # noqa: S105 - the name of a variable
+
+# What a wrong call raises, pytest shows at the line of the test.
+__tracebackhide__ = operator.methodcaller("errisinstance", ValueError)
 
 T = TypeVar("T")
 
@@ -104,6 +110,7 @@ class World:
         self._loop = _Loop()
         self._ahead_s = 0.0  # since the test began
         self._exchange, self._gateway = contextlib.AsyncExitStack(), contextlib.AsyncExitStack()
+        self._running: Gateway | None = None
         self._stop = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="sealgate-testing", daemon=True)
 
@@ -136,7 +143,11 @@ class World:
         self, name: str, method: str, values: Mapping[str, Any] | None = None, query: str = ""
     ) -> dict[str, Any]:
         """Make a call under /_sandbox. Raises ValueError, with what the exchange says."""
-        return self._call(self._control(name, method, values or {}, query))
+        reply = self._call(self._control(name, method, values or {}, query))
+        document: dict[str, Any] = json.loads(reply.body)
+        if reply.status != HTTPStatus.OK:
+            raise ValueError(f"sealgate_sandbox.{name}: {_cause(document['detail'])}")
+        return document
 
     def start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
         """Start a gateway with these settings; return its addresses when it is ready. Raises SetupError."""
@@ -148,7 +159,13 @@ class World:
 
     def stop_gateway(self) -> None:
         """End it at once: what it still waits for is over."""
+        self._running = None
         self._call(self._end(self._gateway))
+
+    def report(self) -> None:
+        """Let the gateway log now what has ended, which it does a moment later."""
+        if self._running is not None:
+            self._call(self._report(self._running))
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(_ANSWER_S)
@@ -162,21 +179,21 @@ class World:
         self._loop.ahead_s += max(seconds, 0.0)  # its timers are relative, so it may stay ahead
         await self._settle()
 
+    async def _report(self, gateway: Gateway) -> None:
+        await self._settle()
+        gateway.reporter.flush()
+
     async def _settle(self) -> None:
         """Let arrive what is on its way between exchange and gateway, and let them act on it."""
         for _ in range(_TURNS):
             await asyncio.sleep(0)  # noqa: TID251 - takes no time
 
-    async def _control(self, name: str, method: str, values: Mapping[str, Any], query: str) -> dict[str, Any]:
+    async def _control(self, name: str, method: str, values: Mapping[str, Any], query: str) -> Reply:
         target = f"/_sandbox/{name}?{query}"
         body = json.dumps(values, default=str).encode()  # decimals are text
         request = Request(method, target, CIMultiDictProxy(CIMultiDict[str]()), body, "127.0.0.1")
         exchange = self.sandbox.exchange
-        reply = exchange.answer(request, exchange.conditions.now())
-        document: dict[str, Any] = json.loads(reply.body)
-        if reply.status != HTTPStatus.OK:
-            raise ValueError(f"sealgate_sandbox.{name}: {_cause(document['detail'])}")
-        return document
+        return exchange.answer(request, exchange.conditions.now())
 
     async def _start_gateway(self, settings: Mapping[str, Any]) -> tuple[str, str]:
         if not isinstance(settings, Mapping):
@@ -193,8 +210,9 @@ class World:
         )
         try:
             config = config_of(_merged(defaults, settings))
-            running = running_with_admin(config, environ=environ, system=system)
+            running = running_with_admin(config, (log_requests,), environ=environ, system=system)
             gateway, admin = await self._gateway.enter_async_context(running)
+            self._running = gateway
             gateway.services.untried.clear()  # the exchange gets the test's requests only
             if config.clock.required:
                 await gateway.wait_until_ready(_READY_S)
