@@ -442,7 +442,7 @@ def time_in_seconds(setup: Setup) -> None:
 
 RAW: dict[str, Case] = {
     "too small a window": fails(
-        "clock", time_in_seconds, "too poor for a recv_window of 300 ms", "larger recv_window_ms"
+        "clock", time_in_seconds, "not precise enough for a recv_window of 300 ms", "larger recv_window_ms"
     ),
     "reading only": warns(
         "keys.main.session", listed(permissions=["read"]), "the key may not trade", "bots.*.may", code=1

@@ -251,8 +251,8 @@ DAY = 86_400.0
         (1.002, 0.002, Level.OK, "this machine's clock is off by +1002 ms"),
         (1.003, 0.002, Level.WARN, "this machine's clock is 1.0 s behind"),
         (0.0, 2.5, Level.OK, "known to ±2500 ms"),
-        (0.0, 2.501, Level.FAIL, "known to ±2501 ms, too poor for a recv_window of 5000 ms"),
-        (120.0, 3.0, Level.FAIL, "known to ±3000 ms, too poor for a recv_window of 5000 ms"),
+        (0.0, 2.501, Level.FAIL, "known to ±2501 ms, not precise enough for a recv_window of 5000 ms"),
+        (120.0, 3.0, Level.FAIL, "known to ±3000 ms, not precise enough for a recv_window of 5000 ms"),
     ],
 )
 def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> None:

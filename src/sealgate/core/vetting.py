@@ -30,7 +30,7 @@ def vet_clock(offset_s: float, error_s: float, recv_window_ms: int) -> Finding:
     text = f"the exchange's time is known to ±{bound_ms} ms"
     if error_s * 2000 > recv_window_ms:
         fix = "use a machine with a faster connection to the exchange, or a larger recv_window_ms"
-        return fail("clock", f"{text}, too poor for a recv_window of {recv_window_ms} ms", fix)
+        return fail("clock", f"{text}, not precise enough for a recv_window of {recv_window_ms} ms", fix)
     if abs(offset_s) > _HOST_OFF_S + error_s:
         side = "behind" if offset_s > 0 else "ahead"
         fix = "set this machine's clock (NTP): the log's times go by it"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _LONGEST_SLEEP_S = 1.0
 _REMARKABLE_S = 600.0  # longer than any limit's window that is usual
 
-_LIFT = "restart to lift it, if it is an error"
-_LIFT_SHARED = "stop all gateways of this key and delete its entry in Redis to lift it, if it is an error"
+_LIFT = "restart the gateway to end it, if it is a mistake"
+_LIFT_SHARED = "stop all gateways of this key and delete its entry in Redis to end it, if it is a mistake"
 
 log = structlog.get_logger("sealgate.pacing")
 

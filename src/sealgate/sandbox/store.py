@@ -212,7 +212,7 @@ def _why_unusable(error: sqlite3.Error) -> str:
     """Return cause and fix where a file was opened and is of no use."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
         return (
-            "locked by another program, as a sandbox does while it runs; end that one, or name another file"
+            "locked by another program, as a sandbox does while it runs; stop that one, or name another file"
         )
     return f"cannot be used as a database: {error}; name another file"
 

@@ -77,7 +77,7 @@ def test_a_bound_worse_than_half_of_the_window_is_not_good_enough() -> None:
     assert not clock.is_good_for(50, system.boot)
     assert clock.not_ready is None
     system.move(1e5, 1e5, 1e5)
-    assert clock.not_ready == "clock known to 20031 ms only, too poor for a recv_window of 100 ms"
+    assert clock.not_ready == "clock known to 20031 ms only, not precise enough for a recv_window of 100 ms"
 
 
 def test_where_it_is_not_required_a_poor_clock_will_do() -> None:
@@ -91,7 +91,7 @@ async def test_it_is_ready_once_it_is_good_for_the_shortest_window() -> None:
     system = HandHost()
     clock = synced(system, recv_window_ms=50)
     await clock.wait_until_good(system.boot, 5000)
-    with pytest.raises(Refusal, match="too poor for a recv_window of 50 ms"):
+    with pytest.raises(Refusal, match="not precise enough for a recv_window of 50 ms"):
         await clock.wait_until_ready(system.boot)
     clock.observe(Sample(system.boot - 0.001, system.boot, EPOCH, 0.001))
     await clock.wait_until_ready(system.boot)

@@ -171,7 +171,7 @@ async def test_a_journal_in_which_every_timestamp_gets_too_old() -> None:
     connection = Connection(OK)
     async with pipeline_to(connection, book=Ageing(host, (1.7, 1.7)), host=host) as pipeline:
         context = admitted()
-        with pytest.raises(Refusal, match=r"halted: The journal took 1\.7 s to write it"):
+        with pytest.raises(Refusal, match=r"halted: The journal took 1\.7 s to record the order"):
             await pipeline.deliver(ORDER, b"{}", context)
     assert (context.attempts, connection.ends) == (0, ["released"])
 
@@ -180,7 +180,9 @@ async def test_a_journal_that_takes_longer_than_the_request_may() -> None:
     one = ticket("POST /order", (b"X-Gateway-Deadline-Ms", b"5"))
     connection = Connection(OK)
     async with pipeline_to(connection, book=Slow()) as pipeline:
-        with pytest.raises(Refusal, match="deadline_exceeded: The journal could not record it in time"):
+        with pytest.raises(
+            Refusal, match="deadline_exceeded: The journal could not record the order in time"
+        ):
             await pipeline.deliver(one, b"{}", admitted(one))
     assert connection.ends == ["released"], "it serves the next"
 

@@ -171,8 +171,8 @@ class KeptClock:
         error_s = self.error_s()
         if error_s is None:
             return f"clock not synced: {self.trouble}"
-        window_ms = self._needs.recv_window_ms
-        return f"clock known to {error_s * 1000:.0f} ms only, too poor for a recv_window of {window_ms} ms"
+        known, window_ms = f"clock known to {error_s * 1000:.0f} ms only", self._needs.recv_window_ms
+        return f"{known}, not precise enough for a recv_window of {window_ms} ms"
 
     async def wait_until_ready(self, give_up_at: float) -> None:
         """Return when requests can be signed with every key. Raises as `wait_until_good` does."""

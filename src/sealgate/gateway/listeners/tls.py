@@ -49,7 +49,9 @@ class ServerTls:
         try:
             self._context = server_context(self._listen)
         except StartError as error:
-            log.warning("certificate_not_renewed", cause=str(error), meanwhile="the old one stays")
+            log.warning(
+                "certificate_not_renewed", cause=str(error), meanwhile="the old certificate stays in use"
+            )
         else:
             log.info("certificate_renewed")
 

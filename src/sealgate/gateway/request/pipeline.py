@@ -96,7 +96,7 @@ class Pipeline:
         else:
             body = await self._read(ticket, request, context)
         if body and ticket.route.is_bodiless:
-            raise Refusal("bad_request", "At this exchange such a request has no body.")
+            raise Refusal("bad_request", "A request to this path has no body at this exchange.")
         if (known := self._recall(ticket, body, context)) is not None:
             return known
         checks = ticket.checks
@@ -222,7 +222,7 @@ class Pipeline:
             async with asyncio.timeout(max(0.0, context.ends_at - now)):
                 attempt = await shared.wait()
         except TimeoutError:
-            detail = "The identical read that was sent for this one as well got no reply in time."
+            detail = "The identical read whose reply this one was to share got none in time."
             raise Refusal("upstream_timeout", detail) from None
         context.enter(OWN, now := self._system.now())
         context.has_shared, context.may_share = True, not shared.is_too_large
@@ -379,7 +379,9 @@ class Pipeline:
             return
         self._stamp(ticket, live_key, body, self._system.now(), context)
         if (took_s := await self._record_takes_s(ticket, body, context)) >= fresh_s:
-            detail = f"The journal took {took_s:.1f} s to write it, by when its timestamp was too old."
+            detail = (
+                f"The journal took {took_s:.1f} s to record the order, and by then its timestamp was too old."
+            )
             raise Refusal("halted", detail)
 
     async def _record_takes_s(self, ticket: Ticket, body: bytes, context: RequestContext) -> float:
@@ -388,7 +390,7 @@ class Pipeline:
             async with asyncio.timeout(self._time_left_s(context, since)):
                 await self._books.intent(ticket, body, context)
         except TimeoutError:
-            raise Refusal("deadline_exceeded", "The journal could not record it in time.") from None
+            raise Refusal("deadline_exceeded", "The journal could not record the order in time.") from None
         return self._system.now() - since
 
     def _time_left_s(self, context: RequestContext, now: float) -> float:

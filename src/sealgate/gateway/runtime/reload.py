@@ -40,6 +40,7 @@ _FREE = {
 _FIXED_TABLES = ("listen", "admin", "journal", "log", "limits")
 _SAME = Target("/", "/", None)  # what old and new key sign to be compared
 _FIRST_SAMPLE_S = 5.0
+_MEANWHILE = "the old configuration stays in use"
 
 log = structlog.get_logger("sealgate.reload")
 
@@ -199,11 +200,11 @@ class Reloader:
             except (ConfigError, SecretError, TrialError, ReloadError, OSError) as error:
                 told = "; ".join(str(error).splitlines())
                 self.results["failed"] += 1
-                log.error("reload_failed", asked_by=asked_by, cause=told, meanwhile="the old one stays")  # noqa: TRY400 - the cause says it all
+                log.error("reload_failed", asked_by=asked_by, cause=told, meanwhile=_MEANWHILE)  # noqa: TRY400 - the cause says it all
                 raise ReloadError(told) from None
             except Exception:
                 self.results["failed"] += 1
-                log.exception("reload_failed", asked_by=asked_by, meanwhile="the old one stays")
+                log.exception("reload_failed", asked_by=asked_by, meanwhile=_MEANWHILE)
                 raise ReloadError(
                     "the reload failed inside the gateway; report it with the line in its log"
                 ) from None
@@ -252,7 +253,7 @@ class Reloader:
         doubts = await self._follow_clock(new, old)
         doubts += await Trial(new, old.generation, self._services.system).run()
         if old.is_draining:
-            raise ReloadError("the gateway is shutting down; reload the next one")
+            raise ReloadError("the gateway is shutting down; reload the one that replaces it")
         return doubts
 
     async def _follow_clock(self, new: Pipeline, old: Pipeline) -> list[str]:
