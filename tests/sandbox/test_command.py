@@ -138,6 +138,7 @@ WRONG = [
     ("a cost without a route", ["--limit-costs", "=2"], "is not METHOD /path=N"),
     ("a cost too large", ["--limit-costs", "GET /x=1000001"], "is not METHOD /path=N"),
     ("a cost that is no number", ["--limit-costs", "GET /x=y"], "is not METHOD /path=N"),
+    ("a cost of no call", ["--limit-costs", "POST /v1/ordr=2", *FREE], "'POST /v1/ordr' fits no call"),
     (
         "a database in no folder",
         ["--db", "/nonexistent/s.db", *FREE],

@@ -135,6 +135,7 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
     It prints a ready-made API key, secret and session token, and keeps running until Ctrl-C. Limits, faults,
     prices and the clock can be changed while it runs, under /_sandbox; /openapi.json describes all of it.
     """
+    from sealgate.sandbox.control import CostError
     from sealgate.sandbox.store import StoreError
 
     settings = SandboxSettings(**choices)
@@ -142,6 +143,8 @@ def command(listen: tuple[str, int], db: str, *, as_json: bool, **choices: Any) 
         asyncio.run(_run(settings, listen, db, as_json=as_json))
     except StoreError as error:
         leave_with_error(str(error))
+    except CostError as error:
+        leave_with_error(f"--limit-costs: {error}")
     except OSError as error:
         if error.errno in _OF_ITS_OUTPUT:
             raise

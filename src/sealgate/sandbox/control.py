@@ -1,5 +1,6 @@
 """The control calls under /_sandbox, and the state that they switch: limit, clock, faults."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 
@@ -35,13 +36,12 @@ ADDRESS_BYTES = 20
 _NO_CALL = "fits no call of the exchange; write 'METHOD /path', such as 'POST /v1/trade/order'"
 
 
+class CostError(ValueError):
+    """A cost is given for no call of the exchange. `str()` has cause and fix."""
+
+
 class Conditions:
-    """Limit, clock and faults as they are now; each is replaced whole, never changed in place.
-
-    `calls` are those of the exchange, each a `METHOD /template`: what fits none of them is refused.
-    """
-
-    calls: frozenset[str] = frozenset()
+    """Limit, clock and faults as they are now; each is replaced whole, never changed in place."""
 
     def __init__(self, settings: SandboxSettings, system: System) -> None:
         self._system = system
@@ -60,6 +60,22 @@ class Conditions:
         self.gate = Gate(self._first_limit)
         self.plan = FaultPlan(Faults(), system.dice())
         self.clock = self._clock(self._first_clock)
+        self._calls: frozenset[str] = frozenset()
+
+    def serve(self, calls: frozenset[str]) -> None:
+        """Take the exchange's calls, each a `METHOD /template`: a fault or cost that fits none is refused.
+
+        Raises CostError where that is a cost of the start.
+        """
+        self._calls = calls
+        for name in self._unknown_costs(self._first_limit):
+            raise CostError(f"{name!r} {_NO_CALL}")
+
+    def _unknown_costs(self, limit: Limit) -> Iterator[str]:
+        for name in limit.costs:
+            is_path = "*" not in name and "{" not in name
+            if name not in self._calls and not (is_path and fits_any(name, self._calls)):
+                yield name
 
     def now(self) -> Moment:
         """Read all clocks at once."""
@@ -76,10 +92,8 @@ class Conditions:
 
     def set_limit(self, call: Call[Limit]) -> Limit:
         """Set the rate limit; counting starts anew."""
-        for name in call.input.costs:
-            is_path = "*" not in name and "{" not in name
-            if name not in self.calls and not (is_path and fits_any(name, self.calls)):
-                raise invalid_field("body", "costs", name, message=_NO_CALL)
+        for name in self._unknown_costs(call.input):
+            raise invalid_field("body", "costs", name, message=_NO_CALL)
         self.gate = Gate(call.input)
         return call.input
 
@@ -101,7 +115,7 @@ class Conditions:
     def set_faults(self, call: Call[Faults]) -> Faults:
         """Make faults happen."""
         for number, fault in enumerate(call.input.faults):
-            if not fits_any(fault.match, self.calls):
+            if not fits_any(fault.match, self._calls):
                 message = f"{_NO_CALL} or 'POST *'"
                 raise invalid_field("body", "faults", number, "match", message=message)
         self.plan = FaultPlan(call.input, self._system.dice(call.input.seed))

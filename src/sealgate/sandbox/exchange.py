@@ -76,7 +76,7 @@ class Exchange:
         self._doorman = Doorman(self._registry, desks.passkeys, settings)
         self._routes = build_routes(desks, settings)
         self._router = Router(self._routes)
-        self.conditions.calls = frozenset(_calls(self._routes))
+        self.conditions.serve(frozenset(_calls(self._routes)))
 
     def _build_desks(self, system: System) -> Desks:
         settings, registry = self._settings, self._registry
