@@ -1,6 +1,7 @@
 """The log: one line for each request, for machines or for people, and nothing secret in it."""
 
 import base64
+import errno
 import io
 import json
 import os
@@ -451,6 +452,34 @@ def test_a_reader_that_is_gone_stops_nothing(failing: str) -> None:
     if failing == "a closed pipe":
         with pytest.raises(BrokenPipeError):
             target.close()
+
+
+class Full(io.StringIO):
+    """A file on a disk that is full until the line `last` was refused."""
+
+    def __init__(self, last: str) -> None:
+        super().__init__()
+        self.last = last
+        self.has_room = threading.Event()
+
+    def write(self, text: str) -> int:
+        if self.has_room.is_set():
+            return super().write(text)
+        if text.endswith(self.last):
+            self.has_room.set()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_lines_that_a_full_disk_refused_are_counted_in_the_log() -> None:
+    target = Full(last="49\n")
+    stream = LogStream(target, lost)
+    for number in range(50):
+        stream.write(f"{number}\n")
+    assert target.has_room.wait(PATIENCE_S)
+    stream.write("first\n")
+    stream.write("second\n")
+    stream.close()
+    assert target.getvalue().splitlines() == ["lost 50", "first", "second"]
 
 
 def test_what_waits_goes_out_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

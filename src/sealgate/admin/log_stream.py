@@ -1,7 +1,8 @@
 """The log's way out of the process: a thread writes, so that nobody waits for a terminal, a pipe or a disk.
 
 What reads stderr may stall (a full pipe, a paused terminal, journald under load), and a write then blocks for
-as long. Lines wait here meanwhile, up to a bound; beyond it they are lost, and the log says how many.
+as long. Lines wait here meanwhile, up to a bound; beyond it they are lost, and so are those that a full disk
+refuses. The log says how many.
 """
 
 import contextlib
@@ -55,13 +56,18 @@ class LogStream:
 
     def _run(self) -> None:
         is_last = False
+        refused = 0  # lines that could not be written
         while not is_last:
             is_last = self._is_closing.is_set()  # asked first, so that all that came before it is written
             text = self._take(waits=not is_last)
             # A full disk or a reader that is gone must stop neither the log for good nor the gateway.
-            with contextlib.suppress(OSError, ValueError):
-                self._stream.write(text)
+            try:
+                self._stream.write(f"{self._say_lost(refused)}\n{text}" if refused and text else text)
                 self._stream.flush()
+            except (OSError, ValueError):
+                refused += text.count("\n")  # the stream may keep the first of them for later
+            else:
+                refused = 0 if text else refused
             self._written += len(text)
             self._is_closing.wait(_REST_S)
 
