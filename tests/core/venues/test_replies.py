@@ -361,6 +361,33 @@ def test_an_error_that_names_an_order_may_have_executed() -> None:
         read_venue("mine.toml", 'order_ids = "ids"\n' + LEAST)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Order timed out. Please try again.",
+        "Network timeout, please try again later",
+        "Timeout waiting for response from backend server.",
+        "API endpoint REQUEST TIMEOUT",
+        "Server time-out",
+    ],
+)
+def test_an_order_whose_error_tells_of_a_timeout_may_have_executed_whatever_its_code(words: str) -> None:
+    judge = read_venue("mine.toml", 'words = "/msg"\n' + LEAST + RULES).replies
+    body = json.dumps({"code": "51001", "msg": words}).encode()
+    for status in (200, 400, 401, 429):
+        assert judge.judge(status, body, is_order=True).means is Means.UNKNOWN
+    assert judge.judge(200, body).means is Means.SIGNATURE, "a read has nothing to execute"
+    limited = json.dumps({"code": "50011", "msg": words}).encode()
+    assert judge.judge(200, limited, is_order=True).means is Means.UNKNOWN, "it would be sent again"
+
+
+@pytest.mark.parametrize("words", ["Timestamp request expired", "Parameter timeOut error", "timeInForce"])
+def test_other_words_leave_the_rules_as_they_are(words: str) -> None:
+    judge = read_venue("mine.toml", 'words = "/msg"\n' + LEAST + RULES).replies
+    body = json.dumps({"code": "51001", "msg": words}).encode()
+    assert judge.judge(200, body, is_order=True).means is Means.SIGNATURE
+
+
 def test_words_can_be_judged_under_another_status() -> None:
     judge = read_venue("mine.toml", 'words = "/detail"\n' + LEAST + RULES).replies
     assert judge.judge_words(400, "outside the window").means is Means.TIMESTAMP

@@ -26,6 +26,12 @@ BODILESS = frozenset({204, 304})  # whose head is the whole reply
 LONGEST_ERROR, LONGEST_DONE = 65_536, 4_096
 _MOST_WORDS = 500  # letters of the exchange's words that are kept for people
 
+# What an exchange says of an order that it lost sight of, whatever code it gives that.
+_TIMED_OUT = re.compile(
+    r"timed out|time-?out (waiting|from)|(backend|connection|creation|engine|gateway|network) time-?out\b"
+    r"|(order|request|response|server|service|system) time-?out\b",
+    re.IGNORECASE,
+)
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 REPLY_KEYS = ("status", "at", "is", "not", "begins", "contains", "finds", "means", "kind", "whose", "advice")
 _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
@@ -274,13 +280,16 @@ class Judge:
         for rule in rules:
             text = rule.match(reader.texts(rule.at) if rule.at else ())
             if text is not None:
-                if rule.means is not _MEANS_DONE and self._names_order(reader):
+                if self._may_have_executed(rule.means, reader, is_order=is_order):
                     return self._worded(_UNKNOWN, _NOTHING, reader)
                 return self._worded(rule.verdict, _found(rule, text), reader)
         says_all = not is_order and (is_head or status in BODILESS)
         if OK <= status < BAD_REQUEST and not says_all and self._is_unsaid(reader, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reader)
-        return self._worded(by_status(status), _NOTHING, reader)
+        verdict = by_status(status)
+        if self._may_have_executed(verdict.means, reader, is_order=is_order):
+            verdict = _UNKNOWN
+        return self._worded(verdict, _NOTHING, reader)
 
     def judge_words(self, status: int, words: str) -> Verdict:
         """Classify an error's words, as in a verdict, as if they had come with another status."""
@@ -289,8 +298,13 @@ class Judge:
                 return rule.verdict
         return by_status(status)
 
-    def _names_order(self, reader: "_BodyReader") -> bool:
-        return any(reader.texts(at) for at in self.order_ids)
+    def _may_have_executed(self, means: Means, reader: "_BodyReader", *, is_order: bool) -> bool:
+        """Whether an error's body says so: it names an order, or that of an order tells of a timeout."""
+        if means is _MEANS_DONE or means is _MEANS_UNKNOWN:
+            return False
+        if any(reader.texts(at) for at in self.order_ids):
+            return True
+        return is_order and any(_TIMED_OUT.search(text) for at in self.words_at for text in reader.texts(at))
 
     def _is_unsaid(self, reader: "_BodyReader", *, is_order: bool) -> bool:
         """Whether a reply's status says "done", and its words, which decide at this venue, do not.
