@@ -121,12 +121,17 @@ def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
     assert file.read_text().startswith("not a database")
 
 
-def test_a_journal_of_another_version(tmp_path: Path) -> None:
+def test_a_journal_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "journal.db"
+    prepare(file)
     with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE news (of TEXT)")
         database.execute("PRAGMA user_version = 99")
-    with pytest.raises(JournalError, match=r"made by another version \(99\)"):
+    with pytest.raises(JournalError, match=r"made by another version \(99\); start the newer Sealgate that"):
         prepare(file)
+    with closing(sqlite3.connect(file)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (99,)
+        assert "CREATE TABLE news (of TEXT);" in database.iterdump()
 
 
 async def learn_a_limit(station: Station) -> None:

@@ -102,6 +102,11 @@ _FIXES = {
 }
 
 
+_FIX_NEWER = (
+    "start the newer Sealgate that made it; a new file would know none of its orders and Idempotency-Keys"
+)
+
+
 class JournalMovedError(Exception):
     """The file that a gateway had opened is no longer in its place. `str()` is the cause."""
 
@@ -225,7 +230,7 @@ def check_sound(database: sqlite3.Connection, file: Path) -> int:
     """Return the version of a file that is whole. Raises JournalError where it is not, or not ours."""
     version = _version(database)
     if version not in range(VERSION + 1):
-        raise JournalError(file, f"made by another version ({version})", "choose another file")
+        raise JournalError(file, f"made by another version ({version})", _FIX_NEWER)
     _check_damage(database, file, "quick_check(1)")
     return version
 
