@@ -608,6 +608,43 @@ async def test_half_heads_are_let_go_with_their_connections() -> None:
     assert kept < 5 * len(half)
 
 
+ENDLESS = b"X-More: %b\r\n" % (b"x" * 8000)
+WRONG = {
+    "a head without end": b"GET / HTTP/1.1\r\n" + ENDLESS * 9,
+    "a field without end": b"GET / HTTP/1.1\r\nX: " + b"x" * 70_000,
+    "no HTTP": b"GET / HTTP/1.1\r\n" + ENDLESS * 7 + b"\0" * 8000,
+    "a trailer without end": (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + ENDLESS * 9),
+}
+
+
+@pytest.mark.parametrize("raw", WRONG.values(), ids=WRONG)
+async def test_what_is_refused_is_let_go_with_its_connection(raw: bytes) -> None:
+    async def read(incoming: Incoming) -> bool:
+        try:
+            return await read_and_answer(incoming)
+        except Refusal as refusal:
+            incoming.connection.write(malformed(refusal.with_traceback(None)))
+            return False
+
+    async with running(replace(SERVICE, handle=read)) as (server, port):
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for _ in range(10):
+                async with bot_at("127.0.0.1", port) as bot:
+                    await bot.send(raw)
+                    with contextlib.suppress(ConnectionResetError):
+                        assert await bot.rest()
+                while server.connections:
+                    await let_pass(0)
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert kept < 2 * len(raw)
+
+
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 

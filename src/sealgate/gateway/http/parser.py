@@ -34,14 +34,19 @@ _VERSIONS: Final = {"0.9": (0, 9), "1.0": (1, 0), "1.1": (1, 1), "2.0": (2, 0)}
 _HTTP_11: Final = (1, 1)
 
 
-class Malformed(Exception):  # noqa: N818 - a verdict on a peer, and reported as an event
+class _StopError(Exception):
+    """Ends the parsing of a piece. It holds the frames that it came through, so nothing may hold it."""
+
+
+class Malformed:
     """What came is no HTTP/1.1, or more than is taken; behind a message it is merely more than that.
 
     `detail` repeats nothing of what came.
     """
 
+    __slots__ = ("detail", "is_too_large")
+
     def __init__(self, detail: str, *, is_too_large: bool = False) -> None:
-        super().__init__(detail)
         self.detail = detail
         self.is_too_large = is_too_large
 
@@ -138,7 +143,7 @@ class _Parser:
                 self._held = self._held + len(piece) if len(events) == came else 0
                 if self._held > (_FRAMING_BYTES if self._part == _BODY else MOST_HEAD_BYTES):
                     self._refuse(self.too_large, is_too_large=True)
-            except (Malformed, HttpParserError):
+            except (_StopError, HttpParserError):
                 self._join_parts()
                 if self._part != _OVER:
                     events.append(self._verdict or Malformed(self.no_http))
@@ -171,7 +176,7 @@ class _Parser:
     def _refuse(self, detail: str, *, is_too_large: bool = False) -> NoReturn:
         """Stop the parser. llhttp raises an error of its own where this one leaves a callback."""
         self._verdict = Malformed(detail, is_too_large=is_too_large)
-        raise self._verdict
+        raise _StopError
 
     def on_message_begin(self) -> None:
         if self._part == _OVER:
