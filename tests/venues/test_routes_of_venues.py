@@ -268,6 +268,47 @@ def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: s
     assert is_stoppable(RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(method, path))
 
 
+_CANCEL = re.compile(r"cancel|kill_?switch$", re.IGNORECASE)
+# What takes back no order, or makes another one; of Bybit's and MEXC's those of other files.
+_NO_CANCEL = re.compile(
+    r"replace|withdraw|transfer|redeem|copy_?trader|-trader|loan|lend|borrow|c2c|invoice|qr_code|on_disconnect|cancel_status"
+    r"|^/(spot|contract|unified)/v3/private|^/api/v1/private/",
+    re.IGNORECASE,
+)
+
+
+def test_what_cancels_goes_first_and_passes_a_halt(every_call: dict[str, list[Call]]) -> None:
+    cancels = [
+        (name, call)
+        for name, calls in every_call.items()
+        for call in calls
+        if call.method != "GET" and _CANCEL.search(call.path) and not _NO_CANCEL.search(call.path)
+    ]
+    assert len(cancels) > 200
+    tables = {name: RouteTable(venue_of(FOLDER / f"{name}.toml").routes) for name in every_call}
+    prefixes = {name: venue_of(FOLDER / f"{name}.toml").prefix for name in every_call}
+    assert [
+        (name, call)
+        for name, call in cancels
+        if is_stoppable(tables[name].find(call.method, call.path.removeprefix(prefixes[name])))
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("coinex", "POST /v2/spot/cancel-order"),
+        ("bitmart", "POST /spot/v3/cancel_order"),
+        ("exmo", "POST /v1.1/order_cancel"),
+        ("bitmex", "POST /api/v1/order/cancelAllAfter"),
+        ("deribit", "GET /api/v2/private/cancel_all_by_kind_or_type"),
+    ],
+)
+def test_so_does_what_ccxt_does_not_know(name: str, call: str) -> None:
+    method, path = call.split()
+    assert not is_stoppable(RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(method, path))
+
+
 @pytest.mark.parametrize(
     ("name", "call"),
     [
