@@ -37,6 +37,7 @@ class OrderJournal:
         self._keeping = keeping
         self._system = system
         self._loop = asyncio.get_running_loop()
+        self._unrecorded: set[str] = set()  # refused before the file had anything of them, and not ended yet
         self._lock = Lock(file)
         try:
             ledger = Ledger(file, keeping)
@@ -65,11 +66,15 @@ class OrderJournal:
         `ended` in any case, also where the order was not sent after all or the call was cancelled.
         """
         may_go_without = order.lane is Lane.CANCEL or not self._keeping.must_be_written
-        if self._writer.is_hanging:
-            self._writer.log_hang()
-            return may_go_without
         written: asyncio.Future[str | None] = self._loop.create_future()
-        if not self._writer.put(Item(orders.sent_row(order), written)):
+        if self._writer.status.trouble is not None:
+            self._writer.log_hang()
+            is_put = False
+        else:
+            is_put = self._writer.put(Item(orders.sent_row(order), written))
+        if not is_put:
+            if not may_go_without and order.attempts == 1:
+                self._unrecorded.add(order.id)
             return may_go_without
         await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
         if may_go_without:
@@ -83,7 +88,14 @@ class OrderJournal:
         return written.result() is None
 
     def ended(self, order: Order, ending: Ending) -> None:
-        """Write how an order ended, as it was last sent; nobody waits for it."""
+        """Write how an order ended, as it was last sent; nobody waits for it.
+
+        An order of which the file has nothing, because it was refused, stays out of it: a bot that tries on
+        while the disk is full must not leave more to write than the space that is freed.
+        """
+        if order.id in self._unrecorded:
+            self._unrecorded.discard(order.id)
+            return
         settled_ms = int(self._ages.written_at(self._system.wall(), self._system.now()) * 1000)
         self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
 
