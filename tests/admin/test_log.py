@@ -19,11 +19,12 @@ import structlog
 import structlog.testing
 
 from rig.outcome import ANSWERED, changed
+from rig.verdicts import upstream_error
 from rig.wire import PATIENCE_S
 from sealgate.admin import log_stream
 from sealgate.admin.log import Repeats, RequestLog, configure_log, redact, redacted
 from sealgate.admin.log_stream import LogStream
-from sealgate.core.outcome import Batch, Outcome
+from sealgate.core.outcome import Batch, Conclusion, Outcome
 from sealgate.core.routes import Lane
 
 WALL_S = 1_800_000_000.25  # epoch seconds
@@ -167,6 +168,18 @@ def test_only_the_gateways_and_the_upstreams_faults_are_warnings(
     log(Batch([FAILED]))
     (line,) = capsys.readouterr().err.splitlines()
     assert (json.loads(line)["level"], json.loads(line)["reason"]) == ("warning", "upstream_broken")
+
+
+def test_an_order_in_doubt_is_a_warning_also_where_the_exchange_answered(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    errors = (upstream_error("other_5xx", 1.0),)
+    failed = changed(DONE, status=503, conclusion=Conclusion.UNKNOWN, upstream_errors=errors)
+    log = log_as("warning", "json")
+    log(Batch([failed]))
+    log(Batch([changed(failed, lane=Lane.READ), changed(failed, attempts=0)]))  # a read, and one given before
+    (line,) = capsys.readouterr().err.splitlines()
+    assert (json.loads(line)["level"], json.loads(line)["outcome"]) == ("warning", "unknown")
 
 
 def test_the_level_holds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -376,6 +389,24 @@ def test_others_pass() -> None:
     assert len(passed(line(0), line(1, "up"), line(2, cause="disk"), line(3, cause="net"))) == 4
     assert len(passed(line(0, level="info"), line(0, level="info"))) == 2
     assert len(passed(line(0, request_id="a"), line(0, request_id="b"))) == 1
+
+
+ENDS = {
+    "journal_recovered": "journal_failed",
+    "clock_synced": "clock_trouble",
+    "key_enabled": "key_disabled",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_trouble_that_was_over_is_news_when_it_comes_back(end: str) -> None:
+    trouble = ENDS[end]
+    lines = line(0, trouble), line(1, trouble), line(2, end, level="info"), line(3, trouble), line(4, trouble)
+    assert [one["event"] for one in passed(line(0), *lines, line(5))] == ["down", trouble, end, trouble]
+
+
+def test_each_reload_that_fails_is_answered() -> None:
+    assert len(passed(line(0, "reload_failed"), line(1, "reload_failed"))) == 2
 
 
 def test_a_clock_that_was_set_back_silences_nothing() -> None:

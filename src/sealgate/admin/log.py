@@ -16,7 +16,8 @@ from typing import Any, TextIO, cast
 import structlog
 
 from sealgate.admin.log_stream import LogStream
-from sealgate.core.outcome import Batch, Outcome
+from sealgate.core.outcome import Batch, Conclusion, Outcome
+from sealgate.core.routes import Lane
 from sealgate.errors import REASONS, Fault
 
 BLANK = "***"
@@ -32,10 +33,18 @@ _SUSPECT = re.compile(
 _QUIET = timedelta(seconds=59)  # so that what comes once a minute passes
 _MOST = 256  # different ones that are remembered
 _LOUD = frozenset({"warning", "error", "critical"})
+# What ends a trouble: if that comes back within the minute, it is news again.
+_ENDS = {
+    "journal_recovered": ("journal_failed",),
+    "clock_synced": ("clock_trouble",),
+    "key_enabled": ("key_disabled", "key_still_disabled"),
+}
+_EACH = frozenset({"reload_failed"})  # the answer to what somebody just did
 _UNLIKE = frozenset({"timestamp", "exc_info", "exception", "request_id"})  # differ, and say nothing new
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 # By the name of the method that logs.
 JOURNAL_LEVELS = {"debug": "<7>", "info": "<6>", "warning": "<4>", "error": "<3>", "critical": "<2>"}
+_UNKNOWN, _READ = Conclusion.UNKNOWN, Lane.READ
 _FIRST = ("timestamp", "level", "event")
 _ENCODER = json.JSONEncoder(default=repr)  # `json.dumps` makes a new one for each line
 _JSON = structlog.processors.JSONRenderer(serializer=lambda event, **_: _ENCODER.encode(event))
@@ -75,7 +84,7 @@ class Repeats:
     """A structlog processor; it goes by the line's own `timestamp`, which must be there already.
 
     A warning that says the same again within a minute is counted, not written; the next one says how many
-    were left out.
+    were left out. One whose trouble was over in between is written, so that the last line is how things are.
     """
 
     def __init__(self) -> None:
@@ -85,7 +94,9 @@ class Repeats:
         self, _logger: object, _method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
         """Let a line pass, or raise DropEvent."""
-        if event["level"] not in _LOUD:
+        for name in _ENDS.get(event["event"], ()):
+            self._forget(name)
+        if event["level"] not in _LOUD or event["event"] in _EACH:
             return event
         now = datetime.fromisoformat(event["timestamp"])
         key = tuple(f"{name}={value!r}" for name, value in event.items() if name not in _UNLIKE)
@@ -97,6 +108,10 @@ class Repeats:
         if said is not None and said.count:
             event["repeated"] = said.count
         return event
+
+    def _forget(self, name: str) -> None:
+        for key in [key for key in self._said if f"event={name!r}" in key]:
+            del self._said[key]
 
     def _note(self, key: tuple[str, ...], now: datetime) -> None:
         self._said[key] = _Said(now)
@@ -211,7 +226,7 @@ class RequestLog:
         self._before_plain = JOURNAL_LEVELS["info"] if _for_journal in self._renderers else ""
 
     def __call__(self, batch: Batch) -> None:
-        """Write the lines; what is the gateway's or the upstream's fault is a warning."""
+        """Write the lines; what is the gateway's or the upstream's fault is a warning, and so is an order in doubt."""
         timestamp = self._stamper.time()
         begin = self._before_plain + _BEGIN % timestamp
         rare = batch.rare
@@ -309,7 +324,8 @@ def _rare(outcome: Outcome) -> Event:
 
 def _level(outcome: Outcome) -> str:
     is_ours = outcome.reason is not None and REASONS[outcome.reason].fault is not Fault.BOT
-    is_alarming = is_ours or outcome.broken is not None
+    is_in_doubt = outcome.attempts > 0 and outcome.conclusion is _UNKNOWN and outcome.lane is not _READ
+    is_alarming = is_ours or is_in_doubt or outcome.broken is not None
     return "warning" if is_alarming else "info"
 
 
