@@ -216,6 +216,8 @@ class RefusalCounts:
 
 
 def _reason(outcome: Outcome) -> str | None:
-    """Return why the gateway refused it, None where it did not, or where the exchange failed."""
-    is_passed_on = outcome.reason in _OF_THE_EXCHANGE and outcome.upstream_errors
-    return None if is_passed_on else outcome.reason
+    """Return why the gateway refused it, None where it did not.
+
+    Where the exchange failed, the order may have executed, also where only its Idempotency-Key comes again.
+    """
+    return None if outcome.reason in _OF_THE_EXCHANGE else outcome.reason

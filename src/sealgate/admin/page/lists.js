@@ -102,13 +102,14 @@ function labelled(label, text) {
 }
 
 /** What was ordered, as far as its body says. */
-const termsOf = ({ side, size, symbol, price }) => [side, size, symbol, price && `at ${price}`].filter(Boolean).join(" ");
+const termsOf = ({ side, size, symbol, price, client_id: as }) =>
+  [side, size, symbol, price && `at ${price}`, as && `as ${as}`].filter(Boolean).join(" ");
 
 export function doubts({ doubts: all, in_doubt: count }) {
   const head = el("tr", "", ...["request", "bot", "order", "sent", "fence"].map((name) => el("th", "", name)));
   const rows = all.map((one) =>
     el("tr", "", el("td", "", el("code", "", one.request_id)), el("td", "", one.bot), el("td", "", el("code", "", `${one.method} ${one.target}`), el("div", "", termsOf(one))), labelled("sent", timeOf(one.sent_ms)), labelled("fence", one.fence_ms ? timeOf(one.fence_ms) : "not known")),
   );
-  const words = `${countOf(count, "order was", "orders were")} sent and never answered. Look each up at the exchange, then run: \`sealgate orders --settle REQUEST\`. The fence is the exchange's time after which it no longer admits the order.`;
+  const words = `${countOf(count, "order was", "orders were")} sent, and nobody knows what became of ${count === 1 ? "it" : "them"}. Look each up at the exchange, then run: \`sealgate orders --settle REQUEST\`. The fence is the exchange's time after which it no longer admits the order.`;
   return [el("p", "empty", ...marked(words)), ...(rows.length ? [el("table", "", el("thead", "", head), el("tbody", "", ...rows))] : [])];
 }
