@@ -167,6 +167,9 @@ OFFLINE: dict[str, Case] = {
     "not TOML": fails(
         "configuration", configures("a = 1\n[listen"), "is not TOML", "correct the syntax", code=2
     ),
+    "text without quotes": fails(
+        "configuration", configures("venue = bybit"), ":1: is not TOML", "text needs quotes", code=2
+    ),
     "unknown variable": fails(
         "configuration",
         has(LISTEN_TCP="127.0.0.1:1"),

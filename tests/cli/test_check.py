@@ -86,6 +86,25 @@ async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) ->
         assert "names no signed read" not in asked.stdout
 
 
+@pytest.mark.parametrize(
+    ("status", "fix"),
+    [
+        (b"401 Unauthorized", "correct venue and base_url: it is not the address of Bybit v5"),
+        (b"503 Service Unavailable", "run it again; if it persists, look at"),
+    ],
+)
+async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
+    tmp_path: Path, status: bytes, fix: str
+) -> None:
+    """Its path and field are right then, and nothing that the user could correct."""
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="bybit")
+        setup.answers(lambda _: say(reply(status, b"{}")))
+        [line] = lines_of((await setup.check()).stdout, "fail  clock")
+    assert fix in line
+    assert "clock.path" not in line
+
+
 async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="")
@@ -253,6 +272,18 @@ async def test_a_policy_that_lets_little_or_nothing_pass_at_its_venue_says_so(
     assert first.startswith(f"{level} bots.grid.policy grid ")
     assert says in first
     assert f"bots.grid.policy {'would close' if 'OBSERVE' in policy else 'closes'} " in closes
+
+
+async def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(BOTS__GRID__POLICY__SYMBOLS="BTCUSDT")
+    lines = [" ".join(line.split()) for line in (await setup.check("--offline")).stdout.splitlines()]
+    assert "ok bots.grid.policy closes all trading routes that the venue's file does not name" in lines, lines
+    setup.has(BOTS__GRID__MAY="read,trade,keys")
+    result = await setup.check("--offline")
+    assert "POST /v5/asset/withdraw/create" in lines_of(result.stdout, "warn  bots.grid.policy")[0]
 
 
 async def test_a_policy_that_closes_no_named_route_closes_the_others_all_the_same(tmp_path: Path) -> None:

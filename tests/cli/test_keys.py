@@ -250,6 +250,14 @@ async def test_no_session_is_configured() -> None:
     assert result.stderr.startswith("sealgate: error: keys.main.session is not set; store a session token")
 
 
+async def test_only_the_default_venue_lists_keys() -> None:
+    """A session token, which another exchange does not have, is not asked for."""
+    async with exchange() as (_, environ):
+        result = await keys("list", environ=environ | {"SEALGATE_VENUE": "bybit"})
+    assert result.exit_code == 2
+    assert result.stderr.startswith("sealgate: error: Bybit v5 lists its keys only in its own app")
+
+
 async def test_the_key_system_is_down() -> None:
     async with running_sandbox() as sandbox:
         sandbox.exchange._desks.keys.is_available = False

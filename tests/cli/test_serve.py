@@ -73,6 +73,11 @@ CONFIGURATIONS = {
         "sealgate: error: SEALGATE_KEYS__MAIN__SECRET: ",
         "write file:/path, env:NAME",
     ),
+    "the starter file's placeholder": (
+        {"SEALGATE_KEYS__MAIN__API_KEY": "PASTE_THE_API_KEY"},
+        "sealgate: error: keys.main.api_key is still the placeholder; ",
+        "paste your API key",
+    ),
     "a configuration file that is not there": (
         {"SEALGATE_CONFIG": "nowhere.toml"},
         "sealgate: error: ",

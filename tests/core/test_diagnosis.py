@@ -1,6 +1,7 @@
 """The causes of a 401 or 403: which one comes first, and why, for each set of facts."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -210,6 +211,12 @@ def test_where_the_venues_file_says_how_it_is_signed_only_the_keys_own_settings_
         (Weight.LIKELY, SECRET),
         (Weight.POSSIBLE, "the passphrase belongs to another key"),
     ]
+    plain = reply(401, body(SIGNATURE))
+    named = replace(plain, verdict=replace(plain.verdict, words='Header "OK-ACCESS-PASSPHRASE" incorrect.'))
+    assert [(cause.weight, cause.text) for cause in causes_of(named, known)] == [
+        (Weight.POSSIBLE, SECRET),
+        (Weight.LIKELY, "the passphrase belongs to another key"),
+    ]
     assert not any("[signing]" in cause.fix or "discover" in cause.fix for cause in causes)
     assert "keys.main.passphrase" in causes[1].fix
     [first, *_, last] = causes_of(
@@ -399,7 +406,7 @@ def test_a_public_path_makes_no_witness() -> None:
 
 def test_a_read_does_not_tell_whether_a_key_may_trade() -> None:
     [finding] = judgement(read(GOOD, is_to_trade=True, is_listed=None))
-    words = "; only the exchange's list of keys shows whether it may trade (keys.main.session)"
+    words = "; whether it may trade, only the exchange's list of keys shows (keys.main.session)"
     assert (finding.level, finding.text.endswith(words)) == (Level.OK, True)
     [finding] = judgement(read(GOOD, is_to_trade=True, is_listed=True))
     assert "trade," not in finding.text

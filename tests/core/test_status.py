@@ -1,5 +1,5 @@
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -272,7 +272,14 @@ UNSYNCED = Known(None, has_worked=False)
     ],
 )
 def test_what_is_known_explains_the_error(kind: str, known: Known, words: str) -> None:
-    assert evidence(kind, known) == words
+    assert evidence(verdict(kind), known) == words
+
+
+def test_a_passphrase_that_the_exchange_names_is_blamed_before_the_secret() -> None:
+    refused = replace(verdict("signature_invalid"), words='Request header "OK-ACCESS-PASSPHRASE" incorrect.')
+    assert evidence(refused, FRESH) == (
+        "clock is fine (±4 ms), the exchange names the passphrase: most likely that is wrong"
+    )
 
 
 @pytest.mark.parametrize("kind", ["timestamp_outside", "timestamp_invalid"])

@@ -42,6 +42,7 @@ def _doubt(number: int) -> Doubt:
         side="buy",
         size="0.00125",
         price="65000.5",
+        client_id="grid-7",
     )
 
 
@@ -90,7 +91,11 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (
         lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),
-        ("7 orders were sent, and nobody knows what became of them", "buy 0.00125 BTC at 65000.5", "fence"),
+        (
+            "7 orders were sent, and nobody knows what became of them",
+            "buy 0.00125 BTC at 65000.5 as grid-7",
+            "fence",
+        ),
     ),
     "one key of two": (
         lambda status: replace(

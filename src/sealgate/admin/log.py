@@ -226,7 +226,7 @@ class RequestLog:
         self._before_plain = JOURNAL_LEVELS["info"] if _for_journal in self._renderers else ""
 
     def __call__(self, batch: Batch) -> None:
-        """Write the lines; what is the gateway's or the upstream's fault is a warning, and so is an order in doubt."""
+        """Write the lines; a fault of the gateway or the upstream is a warning, as is an order in doubt."""
         timestamp = self._stamper.time()
         begin = self._before_plain + _BEGIN % timestamp
         rare = batch.rare

@@ -162,7 +162,7 @@ class Picture:
             "over_since_ms": self._epoch_ms(over_since),
             "whose": trouble.verdict.whose.value,
             "advice": "" if over_since is not None else advice(trouble.verdict, known),
-            "evidence": evidence(trouble.kind, known),
+            "evidence": evidence(trouble.verdict, known),
         }
 
     def _refusal(self, refusal: RefusalCount) -> dict[str, Any]:

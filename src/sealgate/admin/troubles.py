@@ -128,7 +128,7 @@ class Troubles:
             key=record.key,
             bot=record.bot,
             count=record.unsaid,
-            evidence=evidence(record.kind, known) or None,
+            evidence=evidence(record.verdict, known) or None,
             advice=advice(record.verdict, known),
             see=doc_link(record.verdict),
         )

@@ -115,7 +115,12 @@ class _KeyLists:
 
     def _sessions(self, alias: str | None) -> dict[str, Secret]:
         """Return the session tokens to use by alias, each token once."""
-        keys = self._config.keys
+        venue, keys = self._config.venue, self._config.keys
+        if not venue.key_list:
+            leave_with_error(
+                f"{venue.title} lists its keys only in its own app or website; "
+                "whether this one is accepted, `sealgate check` shows"
+            )
         asked = tuple(keys) if alias is None else (known_alias(self._config, alias),)
         references = {name: reference for name in asked if (reference := keys[name].session)}
         if not references:

@@ -18,7 +18,8 @@ from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app, control_app
 from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.cli.loop import stop_event
-from sealgate.config import Address, Config
+from sealgate.config import Address, Config, ConfigError
+from sealgate.config.starter import leftovers
 from sealgate.errors import Refusal
 from sealgate.gateway.listeners.sockets import bind, bind_admin
 from sealgate.gateway.platform.machine import ServiceManager, caller_of, forbid_core_dumps, room_for_admin
@@ -34,8 +35,13 @@ _MOST_AT_ONCE = 8  # commands; they are a person's
 
 
 async def serve(load: Callable[[], Config]) -> None:
-    """Run the gateway until a signal asks it to stop; `load` is called again for a reload."""
+    """Run the gateway until a signal asks it to stop; `load` is called again for a reload.
+
+    Raises ConfigError, also where the example of the starter file would be sent to the exchange.
+    """
     config = load()
+    if lines := [f"{cause}; {fix}" for cause, fix in leftovers(config)]:
+        raise ConfigError(lines)
     with contextlib.closing(buffered_stderr()) as stream:
         configure_log(config.log.level, config.log.format, System().wall, stream)
         forbid_core_dumps()

@@ -27,6 +27,7 @@ _SERVICE_LINK = re.compile(
 
 # How Python's parser tells of a string's missing end, before a line's end and at the end of the file, and of
 # a table that stands there twice.
+_NO_VALUE = "Invalid value"  # of tomllib
 _UNCLOSED = frozenset({"Illegal character '\\n'", "Unterminated string", 'Expected "\'"'})
 _TWICE = re.compile(r"Cannot declare (\(.+\)) twice")
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
@@ -90,6 +91,8 @@ def _syntax_error(file: Path, message: str) -> str:
     cause = _AT_LINE.sub("", message)
     if cause in _UNCLOSED:
         return f"{file}{line}: is not TOML: a string is not closed; add the quote at its end"
+    if cause == _NO_VALUE:
+        return f"{file}{line}: is not TOML: a value is not valid; text needs quotes around it"
     if twice := _TWICE.fullmatch(cause):
         table = dotted(ast.literal_eval(twice[1]))
         return f"{file}{line}: is not TOML: [{table}] occurs twice; put its settings under one of them"

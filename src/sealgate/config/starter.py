@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator
 from itertools import groupby
 
+from sealgate.config.model import Config
 from sealgate.config.settings import ANY, Setting, all_settings, plain_value, toml_text
 from sealgate.config.venues import DEFAULT_VENUE, default_venue, settings_of, venue_text
 from sealgate.core.routes import Auth
@@ -39,6 +40,17 @@ def starter_text(venue: Venue | None = None, venue_name: str = "") -> str:
     `venue_name` is how the file is to name the venue, if not by its own name.
     """
     return _Starter(venue or default_venue(), venue_name).text()
+
+
+def leftovers(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield cause and fix for what still stands as the starter file has it."""
+    if str(config.base_url).rstrip("/") == _PASTED["base_url"]:
+        yield f"base_url is still the example, {config.base_url}", "write the address of your exchange"
+    for alias, key in config.keys.items():
+        if key.api_key == _PASTED["keys.*.api_key"]:
+            yield f"keys.{alias}.api_key is still the placeholder", "paste your API key"
+        if key.uid == _PASTED_WHERE_WANTED["uid"]:
+            yield f"keys.{alias}.uid is still the placeholder", "paste the id that the exchange gave you"
 
 
 class _Starter:

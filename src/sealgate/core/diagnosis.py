@@ -138,7 +138,7 @@ def _key_unknown(_reply: WholeReply, facts: Facts) -> Causes:
     yield Cause(Weight.POSSIBLE, "the API key is mistyped, revoked or expired", compare)
 
 
-def _signature(_reply: WholeReply, facts: Facts) -> Causes:
+def _signature(reply: WholeReply, facts: Facts) -> Causes:
     yield from _stored_wrongly(facts)
     others, alias = facts.others, facts.alias
     fix = f"store the secret of this API key where keys.{alias}.secret points"
@@ -149,23 +149,29 @@ def _signature(_reply: WholeReply, facts: Facts) -> Causes:
     if others.accepted:
         yield Cause(Weight.LIKELY, _OTHER_SECRET, fix, seen)
     if facts.venue:
-        yield from _known_scheme(facts, fix)
+        yield from _known_scheme(facts, fix, reply.verdict.words.lower())
     elif others.accepted:
         yield Cause(Weight.UNLIKELY, _OTHER_SCHEME, _discover(facts), seen)
     else:
         yield from _open_scheme(facts, fix)
 
 
-def _known_scheme(facts: Facts, fix: str) -> Causes:
-    """Where the venue's file says how it is signed, only the key's own settings can be wrong."""
+def _known_scheme(facts: Facts, fix: str, words: str) -> Causes:
+    """Where the venue's file says how it is signed, only the key's own settings can be wrong.
+
+    `words` are the exchange's, in small letters: if they name a setting, the secret is hardly to blame.
+    """
     alias = facts.alias
+    named = [name for name in facts.wants if name in words]
     if not facts.others.accepted:
-        yield Cause(Weight.LIKELY, _OTHER_SECRET, fix)
+        yield Cause(Weight.POSSIBLE if named else Weight.LIKELY, _OTHER_SECRET, fix)
     for name in facts.wants:
+        is_named = name in named
         yield Cause(
-            Weight.POSSIBLE,
+            Weight.LIKELY if is_named else Weight.POSSIBLE,
             f"the {name} belongs to another key",
             f"compare keys.{alias}.{name} with the key's",
+            "the exchange names it" if is_named else "",
         )
     if not facts.scheme_is_default:
         changed = f"remove [signing]: the file of {facts.venue} says how requests are signed"

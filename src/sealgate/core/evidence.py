@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from sealgate.core.venues.replies import Means, Verdict
 
+_PASSPHRASE = "passphrase"  # noqa: S105 - in the exchange's own words
 _FINE_MS = 1000  # well within any recv_window
 
 
@@ -27,9 +28,11 @@ class Known(NamedTuple):
     step_s: float | None = None
 
 
-def evidence(kind: str, known: Known) -> str:
+def evidence(verdict: Verdict, known: Known) -> str:
     """Return what is known about the cause, as a sentence without its end; "" where nothing is."""
-    explain = _EVIDENCE.get(kind)
+    if verdict.means is Means.SIGNATURE and _PASSPHRASE in verdict.words.lower():
+        return f"{_clock(known)}, the exchange names the passphrase: most likely that is wrong"
+    explain = _EVIDENCE.get(verdict.kind)
     return explain(known) if explain else ""
 
 

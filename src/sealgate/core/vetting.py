@@ -186,7 +186,8 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
         return warn(area, f"{read.facts.path} is answered without a key too, which proves nothing", fix)
     text = f"a signed read is accepted ({read.facts.method} {read.facts.path}, {read.facts.round_trip_ms} ms)"
     if read.facts.is_to_trade and read.facts.is_listed is None:
-        text += f"; only the exchange's list of keys shows whether it may trade ({area}.session)"
+        where = f"only the exchange's list of keys shows ({area}.session)"
+        text += f"; whether it may trade, {'the first order shows' if read.facts.venue else where}"
     return ok(area, text)
 
 

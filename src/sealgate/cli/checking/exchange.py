@@ -11,7 +11,7 @@ from http import HTTPStatus
 from sealgate.cli.checking.local import Known
 from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
-from sealgate.config.venues import is_scheme_open, venue_text
+from sealgate.config.venues import DEFAULT_VENUE, is_scheme_open, venue_text
 from sealgate.core.attempts import Failure
 from sealgate.core.diagnosis import Facts, WholeReply
 from sealgate.core.findings import REACH, Finding, Level, error_words, fail, ok, warn
@@ -40,6 +40,7 @@ from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
 _SAMPLES = 3
+_ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
 _NO_PATH = "the venue's file names no path for the time"
 _NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
@@ -135,13 +136,13 @@ class Exchange:
     async def _read_time(self) -> Finding:
         if not self._config.clock.path:
             return await self._read_date()
-        trouble: str | None = None
+        trouble: tuple[str, str] | None = None
         for _ in range(_SAMPLES):
             trouble = trouble or await self._take_sample()
         if trouble is not None and not self._clock.is_synced:
             report = fail if self._config.clock.required else warn
-            fix = "correct clock.path and clock.field"
-            return report("clock", f"{self._config.clock.path}: {trouble}", fix)
+            cause, fix = trouble
+            return report("clock", f"{self._config.clock.path}: {cause}", fix)
         return vet_clock(self._clock.offset_s(), self._clock.error_s(), self._window_ms())
 
     async def _read_date(self) -> Finding:
@@ -157,18 +158,26 @@ class Exchange:
     def _window_ms(self) -> int:
         return min(key.recv_window_ms for key in self._config.keys.values())
 
-    async def _take_sample(self) -> str | None:
-        """Take in one reply of `/time`; return what is wrong with it, None if nothing is."""
+    async def _take_sample(self) -> tuple[str, str] | None:
+        """Take in one reply of `/time`; return what is wrong with it and the fix, None if nothing is."""
         sent = self._system.now()
         answer = await self._ask(self._config.clock.path)
         if isinstance(answer, Failure):
-            return answer.detail
+            return answer.detail, _ITS_FAULT
         self._is_time_missing = answer.status == HTTPStatus.NOT_FOUND
         try:
             self._clock.take(answer, sent)
         except UnreadableTimeError as error:
-            return str(error)
+            is_its_fault = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            return str(error), _ITS_FAULT if is_its_fault else self._fix_of_time()
         return None
+
+    def _fix_of_time(self) -> str:
+        """Return what to correct where something else than the time is answered."""
+        venue = self._config.venue
+        if venue.name == DEFAULT_VENUE or self._config.clock.path != venue.clock_path:
+            return "correct clock.path and clock.field, or base_url"
+        return f"correct venue and base_url: it is not the address of {venue.title}"
 
     async def _read_lists(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
         """Ask for the list of keys with each session token, and yield a line for each key that has it."""

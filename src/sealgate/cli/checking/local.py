@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sealgate.config import Address, Config
 from sealgate.config.addresses import is_loopback
+from sealgate.config.starter import leftovers
 from sealgate.core.diagnosis import Shape, shape_of
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
@@ -32,8 +33,6 @@ from sealgate.gateway.platform.system import System, random_token
 from sealgate.gateway.runtime.memory import nonces_place, subject
 from sealgate.gateway.runtime.rules import look_at_policy, policies
 from sealgate.gateway.upstream.pool import ConnectionSlots
-
-_STARTER_HOST, _STARTER_KEY = "api.example.com", "PASTE_THE_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -68,17 +67,8 @@ def look_at_file(file: Path | None) -> Iterator[Finding]:
 
 def look_for_leftovers(config: Config) -> Iterator[Finding]:
     """Yield what still stands as the starter file has it."""
-    if config.base_url.host == _STARTER_HOST:
-        yield fail(
-            "configuration",
-            f"base_url is still the example, {config.base_url}",
-            "write the address of your exchange",
-        )
-    for alias, key in config.keys.items():
-        if key.api_key == _STARTER_KEY:
-            yield fail(
-                "configuration", f"keys.{alias}.api_key is still the placeholder", "paste your API key"
-            )
+    for cause, fix in leftovers(config):
+        yield fail("configuration", cause, fix)
 
 
 def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known]) -> Iterator[Finding]:

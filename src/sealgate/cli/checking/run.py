@@ -152,7 +152,7 @@ async def _go_out(turn: Round) -> None:
     if (finding := await look_at_redis(turn.config, turn.environ)) is not None:
         turn.report.add(finding)
     if any(local.look_for_leftovers(turn.config)):
-        turn.report.add(warn("exchange", "not contacted", "set base_url and the key first"))
+        turn.report.add(warn("exchange", "not contacted", "replace the example first, see configuration"))
     elif (left_s := pause_s(turn.running)) > 0:
         text = "not contacted: the running gateway is pausing after a 429"
         turn.report.add(warn("exchange", text, f"run this again in {left_s:.0f} s"))

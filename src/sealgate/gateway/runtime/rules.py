@@ -83,7 +83,8 @@ def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, F
     area, may, file = f"bots.{bot}.policy", f"{bot} {words(policy)}", f"the file of {config.venue.name}"
     can, closes = ("would", "would close") if policy.observe else ("can", "closes")
     own_file = "in a venue file of your own"
-    routes = list(_judged_routes(config))
+    granted = config.bots[bot].may  # what that refuses, the policy closes to nobody
+    routes = [(name, route) for name, route in _judged_routes(config) if route.needs in granted]
     lacking = {policy.lacks(route.order) for _, route in routes if route.order is not None}
     if None not in lacking:
         rules = " and ".join(sorted(filter(None, lacking)))
