@@ -70,8 +70,8 @@ def test_what_is_mounted_is_there() -> None:
             assert (FOLDER / source).exists() if source.startswith(".") else source in STACK["volumes"], (
                 source
             )
-    for config in STACK["configs"].values():
-        assert (FOLDER / config["file"]).is_file()
+    # podman-compose leaves out what `configs` has, and says nothing.
+    assert mounts("gateway")["/etc/sealgate/sealgate.toml"] == "./sealgate.toml"
 
 
 def test_secrets_are_files_that_git_does_not_know() -> None:

@@ -69,12 +69,13 @@ def service(name: str, folder: Path, image: Image, ports: Mapping[int, int]) -> 
     """Return a service's container with its volumes and configuration; secrets come later."""
     settings = STACK["services"][name]
     made = container(folder / name, image, ports)
-    for volume in settings["volumes"]:
-        made.make(volume.split(":")[1], 0o700)  # as the image has it
+    for source, place, *_ in (volume.split(":") for volume in settings["volumes"]):
+        if source.startswith("."):
+            made.mount(COMPOSE / source, place)
+        else:
+            made.make(place, 0o700)  # as the image has it
     for place in settings["tmpfs"]:
         made.make(place, 0o1777)
-    for config in settings.get("configs", []):
-        made.mount(COMPOSE / STACK["configs"][config["source"]]["file"], config["target"])
     return made
 
 
