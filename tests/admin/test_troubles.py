@@ -248,3 +248,10 @@ def record(refused: int, asked: int, passed_at: float | None = None) -> RefusalC
 @pytest.mark.parametrize(("made", "is_grave"), GRAVE.values(), ids=GRAVE)
 def test_people_are_told_where_most_is_refused(made: Callable[[], RefusalCount], *, is_grave: bool) -> None:
     assert made().is_grave(100.0) is is_grave
+
+
+def test_the_notice_ends_some_time_after_a_bot_stopped_asking_and_its_line_stays() -> None:
+    stopped = record(9, 9)
+    assert stopped.is_grave(3.0 + 299.0)
+    assert not stopped.is_grave(3.0 + 300.0)
+    assert stopped.over_since(3.0 + 300.0) is None

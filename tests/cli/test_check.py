@@ -286,6 +286,15 @@ async def test_what_a_bot_may_not_do_anyway_is_nothing_that_its_policy_closes(tm
     assert "POST /v5/asset/withdraw/create" in lines_of(result.stdout, "warn  bots.grid.policy")[0]
 
 
+async def test_a_policy_with_max_notional_says_what_a_bot_must_read_for_it(tmp_path: Path) -> None:
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    setup.has(VENUE="bybit", BOTS__GRID__TOKEN=f"file:{setup.write('GRID', 'GRID' * 20)}")
+    setup.has(BOTS__GRID__POLICY__MAX_NOTIONAL="100")
+    [line, _] = lines_of((await setup.check("--offline")).stdout, "ok  bots.grid.policy")
+    assert line.endswith("for all but limit buys, a bot must have read GET /v5/market/tickers")
+
+
 async def test_a_policy_that_closes_no_named_route_closes_the_others_all_the_same(tmp_path: Path) -> None:
     setup = a_setup(tmp_path, "https://exchange.example")
     setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")

@@ -229,6 +229,16 @@ def test_what_is_refused_only_now_and_then_is_no_notice() -> None:
     assert drawn(screen(PICTURE)).count("key_reused") == 1
 
 
+def test_a_long_wait_is_in_seconds_and_one_order_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    latency = {"added_p99_ms": 999.4, "upstream_p99_ms": 10_048.0}
+    Console(width=200).print(
+        screen({**PICTURE, "latency": latency, "journal": {**PICTURE["journal"], "in_doubt": 1}})
+    )
+    shown = capsys.readouterr().out
+    assert "added p99 999 ms, upstream p99 10 s" in shown
+    assert "1 order in doubt" in shown
+
+
 def test_an_offset_of_nothing_has_no_minus() -> None:
     clock = {"offset_s": -0.0003, "error_s": 0.004, "trouble": None}
     assert "clock +0 ms" in drawn(screen(PICTURE | {"clock": clock}))

@@ -24,6 +24,7 @@ _QUIET_S = 60.0
 log = structlog.get_logger("sealgate.upstream")
 QUIET_S = 60.0
 STRANGER = "unknown"  # a client that is no known bot, as in the metrics
+_RECENT_S = 300.0  # as in the alert SealgateBotRefused
 _MANY = 3  # fewer say nothing about a bot
 _OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
 
@@ -160,9 +161,13 @@ class RefusalCount:
         return self.last_at if self.bot == STRANGER else self.passed_at
 
     def is_grave(self, now: float) -> bool:
-        """Return whether most requests of a known bot are refused, so that people should know."""
+        """Return whether most requests of a known bot are refused, so that people should know.
+
+        A bot that has stopped asking keeps its line, but the notice ends after a while.
+        """
         is_most = self.refused >= _MANY and 2 * self.refused >= self.asked
-        return is_most and self.bot != STRANGER and self.over_since(now) is None
+        is_recent = now - self.last_at < _RECENT_S
+        return is_most and is_recent and self.bot != STRANGER and self.over_since(now) is None
 
     @property
     def words(self) -> str:

@@ -26,6 +26,7 @@ _OUTCOME_COLOURS = {"refused": "yellow", "unknown": "bold red"}
 Row = Mapping[str, Any]
 _MOST_ERRORS = 8
 _BAR, _SHORTEST_BAR = 24, 8
+_A_SECOND_MS = 1000
 _FULL = 0.95
 _STATE_COLOURS = {
     "ready": "green",
@@ -202,20 +203,22 @@ class _Use:
 def _head(picture: Picture) -> _Parts:
     state = picture["state"]
     name = Text.assemble(("Sealgate ", "bold"), (state, _STATE_COLOURS.get(state, "bold red")))
-    latency = picture["latency"]
+    latency, in_doubt = picture["latency"], picture["journal"]["in_doubt"]
     sent_per_s = sum(key["sent_per_s"] for key in picture["keys"])
     parts = (
         picture["base_url"],
         f"{picture['requests_per_s']:g} asked/s, {sent_per_s:g} sent/s",
         f"added p99 {_ms(latency['added_p99_ms'])}, upstream p99 {_ms(latency['upstream_p99_ms'])}",
         _clock(picture["clock"]),
-        f"{picture['journal']['in_doubt']} orders in doubt",
+        f"{in_doubt} {'order' if in_doubt == 1 else 'orders'} in doubt",
     )
     return _Parts([name, *map(Text, parts)])
 
 
 def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g} ms"
+    if value is None:
+        return "-"
+    return f"{value / 1000:.3g} s" if value >= _A_SECOND_MS else f"{value:.3g} ms"
 
 
 def _clock(clock: Mapping[str, Any]) -> str:

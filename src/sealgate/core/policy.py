@@ -129,7 +129,8 @@ def _check_notional(most: Decimal, order: OrderTerms, last_price: LastPrice) -> 
 
 _NO_PRICE = (
     "only a limit buy is measured by its own price; for all others the market's is needed, and no price of "
-    "this symbol was seen yet, or the last reply with one could not be read; read the exchange's prices first"
+    "this symbol came through the gateway yet, or the last reply with one could not be read; let a bot read "
+    "the exchange's prices through the gateway"
 )
 
 

@@ -1,6 +1,6 @@
 // The parts of the page that are words and tables. Text is set as text: nothing that a bot or the exchange
 // said can become markup.
-import { countOf, ms, number, percent, signed, span } from "./words.js";
+import { countOf, ms, number, percent, seconds, signed, span } from "./words.js";
 
 /** Make an element: `el("td", "number", "3")`, `el("tr", "", cell, cell)`. */
 export function el(tag, className = "", ...content) {
@@ -39,7 +39,7 @@ function limitTile(key, isOneOfMany) {
   if (!limit) return tile(isOneOfMany ? `Sent with ${key.alias}` : "Sent", perSecond(key.sent_per_s), "to the exchange");
   const name = isOneOfMany ? `Limit of ${key.alias}` : "Limit used";
   const mood = limit.used_ratio >= 0.95 ? "warn" : "";
-  return tile(name, percent(limit.used_ratio), `${number(key.used)} of ${number(limit.n)} per ${span(limit.window_s)}`, mood);
+  return tile(name, percent(limit.used_ratio), `${number(key.used)} of ${number(limit.n)} per ${seconds(limit.window_s)}`, mood);
 }
 
 function nextTile(key) {

@@ -26,6 +26,9 @@ export function span(seconds) {
   return `${Math.max(0, Math.round(seconds))} s`;
 }
 
+/** A window, to three digits where it is short: 0.815 s is not 1 s. */
+export const seconds = (window) => (window < 60 ? `${Number(window.toPrecision(3))} s` : span(window));
+
 /** Epoch seconds as the time of day; with seconds where they are not 0. */
 export const clock = (seconds) =>
   new Date(seconds * 1000).toLocaleTimeString("en-GB", {

@@ -289,7 +289,9 @@ class Lock:
     def _take(self, file: Path) -> None:
         if not _try_lock(file, self._descriptor, fcntl.LOCK_EX):
             raise JournalError(
-                file, "another gateway uses it", "stop that one, or give each a file of its own"
+                file,
+                "another gateway uses it",
+                "stop that one, or give each a file of its own, and one limits.redis if they share a key",
             )
 
     def release(self) -> None:

@@ -78,6 +78,13 @@ def _judged_routes(config: Config) -> Iterator[tuple[str, Route]]:
                 yield f"{method} {prefix}{row.template}", route
 
 
+def _price_routes(config: Config) -> Iterator[str]:
+    """Yield the reads whose replies have the prices that `max_notional` needs."""
+    for row in config.venue.routes:
+        if row.prices:
+            yield f"{row.method} {config.upstream.prefix}{row.template}"
+
+
 def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, Finding]:
     """Return what a bot may order at this venue, and which routes its policy closes."""
     area, may, file = f"bots.{bot}.policy", f"{bot} {words(policy)}", f"the file of {config.venue.name}"
@@ -92,9 +99,11 @@ def look_at_policy(config: Config, bot: str, policy: Policy) -> tuple[Finding, F
         fix = f"say it {own_file} (docs/venues.md){f', or leave out {rules}' if rules else ''}"
         level = Level.WARN if policy.observe else Level.FAIL
         orders = Finding(area, level, f"{may}; no order {can} pass: {file} does not say {gap}", fix)
-    elif policy.max_notional is not None and not any(row.prices for row in config.venue.routes):
+    elif policy.max_notional is not None and not (prices := list(_price_routes(config))):
         gap = f"only buys with a limit {can} pass: {file} names no prices for max_notional"
         orders = warn(area, f"{may}; {gap}", "if the bot sends others, leave out max_notional")
+    elif policy.max_notional is not None:
+        orders = ok(area, f"{may}; for all but limit buys, a bot must have read {' or '.join(prices)}")
     else:
         orders = ok(area, may)
     rule_by_route = {name: policy.lacks(route.order) for name, route in routes}
