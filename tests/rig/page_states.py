@@ -10,6 +10,7 @@ from rig.station import Station
 from rig.verdicts import verdict
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
+from sealgate.core.limits.status import LimitStatus
 from sealgate.core.status import PolicyStatus, Status, halt_status
 from sealgate.gateway.platform.system import System
 
@@ -47,6 +48,9 @@ def _doubt(number: int) -> Doubt:
 
 
 _DOUBTS = tuple(map(_doubt, range(3)))
+
+
+_SHORT = LimitStatus(4.0, 0.8149, 0.5, 6, is_foreign_use=False, words="", low=3.6, high=4.1, next_step="")
 
 
 def _key(status: Status, **changes: Any) -> Status:
@@ -88,6 +92,7 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         lambda status: _key(status, trouble=_REFUSED, trouble_advice=verdict("signature_invalid").advice),
         ("signatures refused", f"Key main: {_REFUSED}. Check that the secret belongs to this key. If "),
     ),
+    "a short window": (lambda status: _key(status, limits=(_SHORT,)), ("of 4 per 0.815 s",)),
     "expiring": (lambda status: _key(status, expires_at=_NOW_MS / 1000 + 2.5 * _DAY_S), ("expires in 2 d",)),
     "doubts": (
         lambda status: replace(status, journal=JournalStatus(7, _DOUBTS, None, is_refusing=False)),
