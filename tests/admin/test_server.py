@@ -54,7 +54,9 @@ async def test_not_ready_while_draining(station: Station, admin: Admin) -> None:
     assert (await admin.ask("/-/healthy")).status == 200
 
 
-async def test_ready_says_so_where_all_signatures_are_refused(station: Station, admin: Admin) -> None:
+async def test_ready_and_a_metric_say_so_where_all_signatures_are_refused(
+    station: Station, admin: Admin
+) -> None:
     station.upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}'))
     assert (await admin.ask("/-/ready")).body == b"ready\n"
     with capture_logs() as logs:
@@ -65,9 +67,11 @@ async def test_ready_says_so_where_all_signatures_are_refused(station: Station, 
     assert (answer.status, answer.body) == (200, told)
     (line,) = [line for line in logs if line["event"] == "signatures_refused"]
     assert "sealgate discover" in line["fix"]
+    assert b'\nsealgate_key_signatures_refused{key="main"} 1.0\n' in (await admin.ask("/metrics")).body
     station.upstream.otherwise = say(OK)
     assert (await station.ask(request())).status == 200
     assert (await admin.ask("/-/ready")).body == b"ready\n"
+    assert b'\nsealgate_key_signatures_refused{key="main"} 0.0\n' in (await admin.ask("/metrics")).body
 
 
 async def test_the_status_as_json(station: Station, admin: Admin) -> None:

@@ -207,7 +207,11 @@ def _key_metrics(status: Status) -> Iterator[Metric]:
     used: Values = {labels: limit.used_ratio for labels, limit in limits.items()}
     active: Values = {(key.alias,): float(key.is_active) for key in status.keys}
     ends: Values = {(key.alias,): key.expires_at for key in status.keys if key.expires_at is not None}
+    refused: Values = {(key.alias,): float(key.trouble is not None) for key in status.keys}
     yield _gauge_family("key_active", "0 while the exchange does not accept a key", ("key",), active)
+    yield _gauge_family(
+        "key_signatures_refused", "1 while the exchange refuses a key's signatures", ("key",), refused
+    )
     yield _gauge_family("key_expires_timestamp_seconds", "When a key expires", ("key",), ends)
     yield _gauge_family("pause_seconds", "Seconds left of a key's pause", ("key",), pauses)
     yield _gauge_family(
