@@ -268,7 +268,7 @@ def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: s
     assert is_stoppable(RouteTable(venue_of(FOLDER / f"{name}.toml").routes).find(method, path))
 
 
-_CANCEL = re.compile(r"cancel|kill_?switch$", re.IGNORECASE)
+_CANCEL = re.compile(r"cancel|kill_?switch$|/delete-(open-)?orders?$|/allOpenOrders$", re.IGNORECASE)
 # What takes back no order, or makes another one; of Bybit's and MEXC's those of other files.
 _NO_CANCEL = re.compile(
     r"replace|withdraw|transfer|redeem|copy_?trader|-trader|loan|lend|borrow|c2c|invoice|qr_code|on_disconnect|cancel_status"
@@ -319,6 +319,10 @@ def test_so_does_what_ccxt_does_not_know(name: str, call: str) -> None:
         ("bybit", "GET /v5/user/query-api"),
         ("okx", "GET /api/v5/asset/withdrawal-history"),
         ("binance", "GET /sapi/v1/capital/withdraw/history"),
+        ("binance", "POST /sapi/v3/asset/getUserAsset"),
+        ("bitstamp", "POST /api/v2/fees/trading/btcusd"),
+        ("cex", "POST /api/spot/rest/get_my_orders"),
+        ("gemini", "POST /v1/positions"),
     ],
 )
 def test_a_bot_that_reads_still_reads(name: str, call: str) -> None:
