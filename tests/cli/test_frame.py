@@ -244,3 +244,12 @@ def test_an_unknown_command_of_the_group_names_the_nearest() -> None:
     result = CliRunner().invoke(main, ["token", "nwe"])
     assert result.exit_code == 2
     assert "Did you mean 'new'?" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("demo", "--seconds", "nan"), ("discover", "--every", "nan"), ("sandbox", "--ban-s", "nan")]
+)
+def test_a_time_that_is_no_number_is_refused(words: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "'nan' is not a finite number" in result.output

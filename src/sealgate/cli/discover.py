@@ -10,7 +10,15 @@ from typing import Any
 
 import click
 
-from sealgate.cli.frame import checked_target, chosen_alias, config_option, leave, leave_with_error, shortened
+from sealgate.cli.frame import (
+    FiniteRange,
+    checked_target,
+    chosen_alias,
+    config_option,
+    leave,
+    leave_with_error,
+    shortened,
+)
 from sealgate.cli.loop import run
 from sealgate.config import Config, load_config
 from sealgate.config.venues import is_scheme_open, venue_text
@@ -47,7 +55,7 @@ _FINE_S = 1.0  # well within any recv_window
 @click.option(
     "--every",
     "spacing_s",
-    type=click.FloatRange(0.1, 60.0),
+    type=FiniteRange(0.1, 60.0),
     default=0.5,
     show_default=True,
     metavar="SECONDS",

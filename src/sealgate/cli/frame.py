@@ -1,6 +1,7 @@
 """What all commands share: lazy loading, errors in one line, standard streams, what several options mean."""
 
 import errno
+import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +31,17 @@ _FIXES = {
     errno.EACCES: "choose a port above 1023, or give this user the permission",
 }
 _STREAMS = range(3)
+
+
+class FiniteRange(click.FloatRange):
+    """A range that `nan` is not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what is no number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
 
 
 def coloured(text: str, level: str) -> str:

@@ -7,14 +7,13 @@ imported when the command runs.
 import asyncio
 import errno
 import json
-import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from sealgate.cli.frame import leave_with_error, plain_cause
+from sealgate.cli.frame import FiniteRange, leave_with_error, plain_cause
 from sealgate.sandbox.settings import Option, SandboxSettings
 
 if TYPE_CHECKING:
@@ -63,17 +62,6 @@ class Cost(click.ParamType[tuple[str, int]]):
         if not route or not cost.isdecimal() or int(cost) > MAX_COST:
             self.fail(f"{value!r} is not METHOD /path=N, as in 'POST /v1/trade/order=2'", param, ctx)
         return route, int(cost)
-
-
-class FiniteRange(click.FloatRange):
-    """A range that `nan` is not in."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Refuse what is no number."""
-        number = float(super().convert(value, param, ctx))
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number", param, ctx)
-        return number
 
 
 def settings_options(command: Callable[..., None]) -> Callable[..., None]:

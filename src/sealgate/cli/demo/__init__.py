@@ -10,7 +10,7 @@ show.py      the whole, from start to end: the table, live or in plain lines, an
 
 import click
 
-from sealgate.cli.frame import leave_with_error
+from sealgate.cli.frame import FiniteRange, leave_with_error
 
 PORT = click.IntRange(0, 65535)
 
@@ -18,7 +18,7 @@ PORT = click.IntRange(0, 65535)
 @click.command("demo")
 @click.option(
     "--seconds",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="End after this many seconds; else Ctrl-C ends it.",
 )
 @click.option("--port", type=PORT, default=0, help="Where bots connect.  [default: a free port]")
