@@ -105,6 +105,17 @@ async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
     assert "clock.path" not in line
 
 
+async def test_an_exchange_that_shuts_this_country_out_is_no_limit_to_wait_for(tmp_path: Path) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="bybit")
+        setup.answers(lambda _: say(reply(b"403 Forbidden", b"<html>blocked</html>")))
+        result = await setup.check()
+    assert result.exit_code == 1
+    [line] = lines_of(result.stdout, "fail  exchange")
+    assert "it shuts out this address or key (403), so nothing more was asked" in line
+    assert line.endswith("if it stays, ask the exchange whether it serves this country and network")
+
+
 async def test_a_venue_that_has_its_signed_read_by_post_alone(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         setup.has(VENUE="kraken", CLOCK__PATH="/v1/trade/time", CLOCK__FIELD="")

@@ -11,6 +11,7 @@ from sealgate.core.diagnosis import Facts, Others, Shape, WholeReply, causes_of,
 from sealgate.core.findings import REACH, RENEW, Finding, Level, Weight, blamed, sentence
 from sealgate.core.key_audit import CHECKS
 from sealgate.core.key_records import KeyRecord
+from sealgate.core.venues.replies import Means
 from sealgate.core.vetting import Read, judge_reads, limited, vet_record
 from sealgate.errors import REASONS
 
@@ -367,7 +368,7 @@ def test_a_line_for_each_reply(reply: WholeReply | None, level: Level, text: str
 
 @pytest.mark.parametrize(("stated", "wait"), [(3.0, "wait 3 s"), (None, "wait a while")])
 def test_a_429_says_how_long_to_wait(stated: float | None, wait: str) -> None:
-    finding = limited("exchange", stated)
+    finding = limited("exchange", 429, judged(429), stated)
     assert (finding.area, finding.level) == ("exchange", Level.WARN)
     assert finding.fix.startswith(wait)
 
@@ -396,6 +397,13 @@ def test_what_is_no_success_is_told_and_no_witness(status: int, text: str) -> No
     main, told = judgement(read(refused("Invalid HMAC signature")), alt)
     assert told.text.startswith(text)
     assert not any("accepted: alt" in cause.evidence for cause in main.causes)
+
+
+def test_a_ban_is_told_in_the_exchanges_words() -> None:
+    ban = replace(judged(429), means=Means.BANNED, words="banned until 1800000000000")
+    finding = limited("exchange", 418, ban, None)
+    assert (finding.level, finding.fix[:12]) == (Level.FAIL, "wait a while")
+    assert "(418 banned until 1800000000000)" in finding.text
 
 
 def test_a_public_path_makes_no_witness() -> None:

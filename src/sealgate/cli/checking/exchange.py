@@ -46,11 +46,11 @@ _NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
 
 class LimitedError(Exception):
-    """A 429: nothing more is sent."""
+    """A 429 or a ban: nothing more is sent. `finding` is its line."""
 
-    def __init__(self, retry_after_s: float | None) -> None:
+    def __init__(self, finding: Finding) -> None:
         super().__init__()
-        self.retry_after_s = retry_after_s
+        self.finding = finding
 
 
 class UnreachableError(Exception):
@@ -97,7 +97,7 @@ class Exchange:
                 yield finding
             is_public = await self._read_keys(known, reads)
         except LimitedError as error:
-            end = limited("exchange", error.retry_after_s)
+            end = error.finding
         except UnreachableError as error:
             end = fail("exchange", f"cannot be reached: {error}", REACH)
         for made, finding in zip(reads, judge_reads(reads, is_public=is_public), strict=True):
@@ -130,7 +130,7 @@ class Exchange:
             self._keep_alive_s = stated if self._keep_alive_s is None else min(stated, self._keep_alive_s)
         if answer.verdict.is_limited:
             limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
-            raise LimitedError(limit.retry_after_s)
+            raise LimitedError(limited("exchange", answer.status, answer.verdict, limit.retry_after_s))
         return answer
 
     async def _read_time(self) -> Finding:
