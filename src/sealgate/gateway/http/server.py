@@ -55,8 +55,9 @@ class Incoming:
         self.read_at = 0.0
 
     def release(self) -> None:
-        """Let go of fields and target, which may be large; what is left is enough for a reply."""
+        """Let go of fields, target and body, which may be large; what is left is enough for a reply."""
         self.head = RequestHead(self.head.method, "", self.head.version, ())
+        self.body.take()
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,7 @@ class ServerConnection(Flow):
         super().connection_lost(exc)
         if self._latest is not None:
             self._latest.body.fail(ConnectionResetError("the client is gone"))
+            self._latest = None  # it has this connection, which only the collector would see
         if self.on_hang_up is not None:
             self.on_hang_up()
         self._wake()
