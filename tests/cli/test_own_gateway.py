@@ -1,13 +1,17 @@
 """A command acts on the gateway of its configuration, on the one that the user named, or on none."""
 
 import contextlib
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from rig.plain import Ended, Gateway, run, running_exchange, running_gateway
 from rig.ports import free_port
+from sealgate.cli import main
+from sealgate.cli.control import UnixConnection
 
 CONFIG = """\
 base_url = "{base_url}"
@@ -153,3 +157,13 @@ def test_without_a_configuration_a_person_is_asked(machine: Machine) -> None:
     ended = machine.run("elsewhere", "halt", answer="y")
     assert ended.code == 0, ended
     assert machine.is_halted()
+
+
+def test_another_user_is_told_whose_command_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: UnixConnection) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(UnixConnection, "connect", refuse)
+    result = CliRunner().invoke(main, ["halt", "--socket", str(tmp_path / "admin.sock")])
+    assert result.exit_code == 1
+    assert "admin.sock: permission denied; run this as the gateway's user" in result.output

@@ -1,3 +1,4 @@
+import errno
 import socket
 from collections.abc import Callable
 from decimal import Decimal
@@ -519,6 +520,21 @@ def test_what_is_no_file(parse: Callable[[object], object], value: object) -> No
 def test_what_cannot_be_a_journal(value: object) -> None:
     with pytest.raises(ValueError, match="is not a file in a folder that exists"):
         parse_journal_file(value)
+
+
+@pytest.mark.parametrize("parse", [parse_ca_file, parse_pem_file, parse_journal_file])
+def test_a_file_that_this_user_may_not_look_at_is_a_mistake_and_no_crash(
+    parse: Callable[[object], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who halts a gateway as another user must get as far as its socket. Root may look at everything."""
+
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    for look in ("is_file", "is_dir"):
+        monkeypatch.setattr(Path, look, refuse)
+    with pytest.raises(ValueError, match="is in a folder closed to this user; act as the gateway's user"):
+        parse("/var/lib/sealgate/file")
 
 
 def test_a_journal_need_not_exist_yet(tmp_path: Path) -> None:

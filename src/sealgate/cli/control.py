@@ -180,7 +180,8 @@ def _connected(places: Places) -> Iterator["UnixConnection"]:
             except OSError as error:
                 if error.errno in _ABSENT:
                     continue
-                leave(f"{path}: {plain_cause(error)}")
+                fix = "; run this as the gateway's user" if error.errno == errno.EACCES else ""
+                leave(f"{path}: {plain_cause(error)}{fix}")
             if places.is_given or places.own.base_url is None:
                 yield connection
                 return

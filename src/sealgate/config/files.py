@@ -11,7 +11,8 @@ import os
 import ssl
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 OFF = "off"
@@ -61,7 +62,9 @@ def parse_ca_file(value: object) -> Path | None:
     if value == "":
         return None
     file = _path(value)
-    if file is None or not file.is_file():
+    with _looking():
+        is_file = file is not None and file.is_file()
+    if file is None or not is_file:
         raise ValueError("is not a file that exists; name a PEM file of CA certificates")
     try:
         ssl.create_default_context(cafile=file)
@@ -75,7 +78,9 @@ def parse_pem_file(value: object) -> Path | None:
     if value == "":
         return None
     file = _path(value)
-    if file is None or not file.is_file():
+    with _looking():
+        is_file = file is not None and file.is_file()
+    if file is None or not is_file:
         raise ValueError("is not a file that exists; name a PEM file")
     return file
 
@@ -85,7 +90,9 @@ def parse_journal_file(value: object) -> Path | None:
     if value == "":
         return None
     file = _path(value)
-    if file is None or not file.parent.is_dir() or file.is_dir():
+    with _looking():
+        is_possible = file is not None and file.parent.is_dir() and not file.is_dir()
+    if file is None or not is_possible:
         raise ValueError("is not a file in a folder that exists; make the folder, name a file in it")
     return file
 
@@ -120,6 +127,15 @@ def parse_group(value: object) -> int | None:
     if isinstance(value, bool) or not str(value).isdecimal():
         raise ValueError("is not a group on this machine; name one that exists, or write its number")
     return int(str(value))
+
+
+@contextmanager
+def _looking() -> Iterator[None]:
+    """Make a mistake in the configuration of what this user may not look at: commands may go on with one."""
+    try:
+        yield
+    except PermissionError:
+        raise ValueError("is in a folder closed to this user; act as the gateway's user") from None
 
 
 def _path(value: object) -> Path | None:
