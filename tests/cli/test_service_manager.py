@@ -12,8 +12,8 @@ import pytest
 
 from cli.test_serve import BASE
 from rig.program import Program, running_program
-from rig.upstream import Upstream
-from rig.wire import PATIENCE_S
+from rig.upstream import Upstream, say
+from rig.wire import PATIENCE_S, reply
 
 
 class Manager:
@@ -64,6 +64,12 @@ async def test_an_exchange_that_is_away_does_not_keep_it_from_being_started(tmp_
     async with under(address, "http://127.0.0.1:9", tmp_path) as (manager, _):
         await manager.hears("READY=1")
         await manager.hears("STATUS=not ready: clock not synced")
+
+
+async def test_refused_signatures_are_in_the_status(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}'))
+    async with under(str(tmp_path / "notify"), upstream.base_url, tmp_path) as (manager, _):
+        await manager.hears("STATUS=ready, but the key main: the exchange refused its last signature")
 
 
 async def test_the_watchdog_is_kept_quiet(upstream: Upstream, tmp_path: Path) -> None:

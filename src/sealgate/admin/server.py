@@ -80,13 +80,13 @@ class _Views:
         if status.not_ready:
             reasons = (f"not ready: {reason}\n" for reason in status.not_ready)
             return web.Response(status=503, text="".join(reasons))
-        return web.Response(text="".join(("ready\n", *_notes(status))))
+        return web.Response(text="".join(("ready\n", *(f"note: {one}\n" for one in notes(status)))))
 
     async def status(self, _: web.Request) -> web.Response:
         return web.json_response(self._document())
 
 
-def _notes(status: Status) -> Iterator[str]:
+def notes(status: Status) -> Iterator[str]:
     """Yield what people must know of a gateway that serves.
 
     A halt is what somebody wanted: reads and cancels pass. Where the exchange refuses signatures the cause is
@@ -94,12 +94,12 @@ def _notes(status: Status) -> Iterator[str]:
     better.
     """
     if status.halts:
-        yield "note: orders are halted\n"
+        yield "orders are halted"
     if status.clock.trouble is not None:
-        yield f"note: clock: {status.clock.trouble}\n"
+        yield f"clock: {status.clock.trouble}"
     for key in status.keys:
         if key.trouble is not None:
-            yield f"note: the key {key.alias}: {key.trouble}\n"
+            yield f"the key {key.alias}: {key.trouble}"
 
 
 def _guard(hosts: frozenset[str], *, is_loopback: bool) -> Middleware:

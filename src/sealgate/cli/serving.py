@@ -15,7 +15,7 @@ from sealgate.admin.live import Live
 from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
-from sealgate.admin.server import admin_app, control_app
+from sealgate.admin.server import admin_app, control_app, notes
 from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config, ConfigError
@@ -77,7 +77,7 @@ def _in_words(gateway: Gateway) -> str:
         return f"draining: {status.inflight} in flight"
     if status.not_ready:
         return f"not ready: {'; '.join(status.not_ready)}"
-    return "ready, but orders are halted" if status.halts else "ready"
+    return ", but ".join(filter(None, ("ready", "; ".join(notes(status)))))
 
 
 def _reload_on_hangup(gateway: Gateway) -> None:
