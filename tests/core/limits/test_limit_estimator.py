@@ -318,6 +318,15 @@ def test_a_published_limit_that_somebody_else_uses_gives_way() -> None:
     assert limit.most == 10.0
 
 
+def test_one_refusal_lowers_a_published_limit_to_half_of_it_at_the_most() -> None:
+    waits = iter([1.0])
+    bots = Bots(lambda _now, _is_read: next(waits, 0.0), estimator=LimitEstimator((Quota(100, 10.0),)))
+    bots.run(2.0)
+    [limit] = bots.estimator.limits
+    assert bots.refused == 1
+    assert 0.5 <= limit.low / limit.most < 1.0
+
+
 def test_without_published_limits_what_was_learned_holds_again() -> None:
     estimator = LimitEstimator((Quota(10, 1.0),))
     estimator.publish((Quota(5, 1.0),))
