@@ -144,7 +144,7 @@ def _check_places(batch: object, orders: list[Any], shape: OrderShape) -> None:
     for names, tables in ((shape.own, [batch]), (shape.around, orders)):
         for table in tables:
             if isinstance(table, dict) and (strays := table.keys() & names):
-                raise UnreadableError(f"{min(strays)} is not where the venue's file says")
+                raise UnreadableError(f"{min(strays)} is not at the place that the venue's file names")
 
 
 def _matches(rows: Rows, order: object, batch: object, shape: OrderShape) -> bool:
@@ -192,7 +192,7 @@ def _each(document: object, path: Path | None) -> list[Any]:
         return [document]
     rows = _find(document, path)
     if not isinstance(rows, list) or not rows:
-        raise UnreadableError("there is no list where the venue's file says")
+        raise UnreadableError("there is no list at the place that the venue's file names")
     return rows
 
 
@@ -315,7 +315,7 @@ def _fold(names: str) -> bytes:
 
 
 def _constant(name: str) -> object:
-    raise UnreadableError(f"{name} is no JSON")
+    raise UnreadableError(f"{name} is not JSON")
 
 
 _SPACE = " \t\n\r"  # RFC 8259 section 2
