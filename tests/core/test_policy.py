@@ -143,9 +143,11 @@ def test_a_policy_judges_all_but_reads_and_named_cancels() -> None:
         (
             RouteRow("POST", "/listenKey", auth=Auth.KEY),
             RouteRow("POST", "/buy", auth=Auth.KEY, order=OrderShape()),
+            RouteRow("POST", "/quote", auth=Auth.OPEN),
         )
     )
     assert not is_judged(by_key.find("POST", "/listenKey"))
+    assert not is_judged(by_key.find("POST", "/quote"))
     assert is_judged(by_key.find("POST", "/buy"))
     demoted = RouteTable(rows, (CustomRoute("POST", "/order/cancel", lane=Lane.ORDER),))
     assert is_judged(demoted.find("POST", "/order/cancel"))
@@ -200,6 +202,15 @@ def test_an_order_counts_while_it_waits_and_for_the_span_from_when_it_was_sent()
     with pytest.raises(PolicyError, match="3 of 3"):
         usage.count(MINUTE, 1, 659.0)
     usage.count(MINUTE, 3, 660.0)
+
+
+def test_an_order_whose_reply_came_late_shortens_no_others_count() -> None:
+    usage = Usage()
+    early, late = usage.count(DAY, 1, 0.0), usage.count(DAY, 2, 0.0)
+    usage.ended(late, 9.0)
+    usage.ended(early, 1.0)
+    with pytest.raises(PolicyError, match="3 of 3"):
+        usage.count(DAY, 1, DAY_S + 5.0)
 
 
 def test_what_passed_before_a_restart_counts() -> None:
@@ -381,6 +392,18 @@ def test_a_reply_that_is_too_long_brings_no_older_price_of_another_request_back(
     prices.learn(LIST, SYMBOL_PRICE, says(6))
     prices.learn(LIST, SYMBOL_PRICE, None)
     assert prices.last("BTC") is None
+
+
+def test_replies_with_prices_take_bounded_room_while_no_order_asks() -> None:
+    prices = Prices()
+    tracemalloc.start()
+    try:
+        for number in range(300):
+            prices.learn((f"/{number}", b""), SYMBOL_PRICE, says(number) + b" " * 10_000)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert prices.last("BTC") == D(299)
 
 
 def test_prices_take_bounded_room_and_those_that_are_read_again_stay() -> None:
