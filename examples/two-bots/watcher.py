@@ -14,7 +14,10 @@ PAUSE_S = 5
 
 
 def read(gateway, path):
-    """Return the status and the text of a reply; the gateway has waited and tried again where that helps."""
+    """Return the status and the text of a reply; the gateway has waited and tried again where that helps.
+
+    While the gateway restarts there is no reply: the status is 0 then.
+    """
     request = urllib.request.Request(gateway + path)
     token = pathlib.Path(os.environ["TOKEN_FILE"]).read_text().strip()
     request.add_header("Authorization", f"Bearer {token}")
@@ -24,6 +27,8 @@ def read(gateway, path):
     except urllib.error.HTTPError as reply:
         with reply:
             return reply.status, reply.read().decode()
+    except OSError as error:
+        return 0, f"no reply: {error}"
 
 
 def main(gateway, how_often="0"):

@@ -75,6 +75,11 @@ async def test_the_trader_trades_and_the_watcher_can_only_read(tmp_path: Path) -
             assert await said(tmp_path, "watcher", EXAMPLES / "careful_bot.py", url) == "not_sent"
 
 
+async def test_the_watcher_goes_on_while_the_gateway_restarts(tmp_path: Path) -> None:
+    (tmp_path / "watcher").write_text(TOKENS["watcher"])
+    assert await said(tmp_path, "watcher", FOLDER / "watcher.py", "http://127.0.0.1:9", "1") == "0"
+
+
 async def said(folder: Path, bot: str, program: Path, *arguments: str) -> str:
     """Run a bot's program as a bot, and return the first word that it prints."""
     process = await asyncio.create_subprocess_exec(
