@@ -17,7 +17,7 @@ from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import OK, PATIENCE_S, reply
 from sealgate.gateway.journal import JournalError, LimitsKeeper, LimitsTable, orders
-from sealgate.gateway.journal.file import connect, prepare
+from sealgate.gateway.journal.file import as_journal_error, connect, prepare
 from sealgate.gateway.journal.learned import Insight, look_into
 from sealgate.gateway.platform.system import System
 
@@ -119,6 +119,19 @@ def test_a_file_that_is_no_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=r"notes\.txt: file is not a database; name another"):
         prepare(file)
     assert file.read_text().startswith("not a database")
+
+
+def test_a_full_disk_under_a_journal_that_is_there_asks_for_space_and_not_for_another_file(
+    tmp_path: Path,
+) -> None:
+    """SQLite says only `disk I/O error` of it."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+    with (
+        pytest.raises(JournalError, match=r"journal\.db: disk I/O error; free space on that disk, or look"),
+        as_journal_error(tmp_path / "journal.db"),
+    ):
+        raise error
 
 
 def test_a_journal_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:

@@ -98,6 +98,8 @@ _FIXES = {
     sqlite3.SQLITE_CORRUPT: "move it away, and look up the latest orders at the exchange",
     sqlite3.SQLITE_NOTADB: "name another file, or move it away",
     sqlite3.SQLITE_FULL: "free space on that disk",
+    # SQLite says this of a full disk, too, if there is no room for the log beside the file.
+    sqlite3.SQLITE_IOERR: "free space on that disk, or look after it",
     sqlite3.SQLITE_BUSY: "stop the program that holds it open",
 }
 
