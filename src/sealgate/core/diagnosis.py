@@ -288,8 +288,9 @@ def _nowhere(_reply: WholeReply, _facts: Facts) -> Causes:
     yield Cause(Weight.LIKELY, "there is no such path: the prefix is wrong", fix)
 
 
-def _unlisted(reply: WholeReply, _facts: Facts) -> Causes:
-    yield Cause(Weight.POSSIBLE, "no rule of the venue's file lists it", reply.verdict.advice)
+def _unlisted(_reply: WholeReply, _facts: Facts) -> Causes:
+    cause = "the venue's file has no rule for this error, or base_url is another server's"
+    yield Cause(Weight.POSSIBLE, cause, "compare base_url with the exchange's documents")
 
 
 _EXPLAIN: dict[str, Callable[[WholeReply, Facts], Causes]] = {

@@ -178,7 +178,7 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
     area = read.area
     if reply.verdict.means is not Means.DONE:
         said = error_words(reply.status, reply.verdict.words, (read.api_key,))
-        return blamed(area, f"a signed read was refused, {said}", causes_of(reply, read.facts))
+        return blamed(area, f"a signed read was refused, {said.rstrip('.')}", causes_of(reply, read.facts))
     if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
         fix = "write the address that it leads to as base_url: the gateway follows no redirects"
         return fail(area, f"the exchange redirects to another address ({reply.status})", fix)
