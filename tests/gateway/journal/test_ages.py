@@ -68,7 +68,7 @@ async def test_a_wall_clock_a_day_off_and_right_again(
     await book.close()
 
 
-async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
+async def test_a_start_with_a_wall_clock_a_day_ahead_forgets_nothing_then_nor_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, system = tmp_path / "journal.db", JumpyHost()
@@ -77,6 +77,7 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_deletes_nothing(
     ledger.close()
     system.ahead_s = DAY_S
     book = OrderJournal(file, KEEPING, system)
+    assert [kept.name.key for kept in book.recall()] == ["k-1"], "or its order could be sent twice now"
     await looked_after(book, monkeypatch)
     await book.close()
     system.ahead_s = 0.0

@@ -263,7 +263,7 @@ BACK: dict[str, tuple[Row, Ending | None]] = {
 
 @pytest.mark.parametrize(("row", "ending"), BACK.values(), ids=BACK)
 async def test_what_comes_back_of(file: Path, row: Row, ending: Ending | None) -> None:
-    leave_behind(file, row)
+    leave_behind(file, row, settled_row(order(9), DONE, now_ms()))  # a newer one shows what time it was
     async with running_book(file) as book:
         assert [kept.ending for kept in book.recall()] == ([] if ending is None else [ending])
 

@@ -112,9 +112,6 @@ class OrderJournal:
         if await asyncio.to_thread(self._writer.stop):
             self._lock.release()
 
-    def _wall_ms(self) -> int:
-        return int(self._system.wall() * 1000)
-
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
         with as_journal_error(file), closing(connect(file)) as database:
             check_made(database, file)
@@ -123,8 +120,10 @@ class OrderJournal:
             self._ages = Ages(self._system.wall(), self._system.now(), orders.newest_s(database))
             self._passed = self._read_passed(database)
             _log_doubts(ledger.in_doubt, ledger.doubts)
-            since_ms = self._wall_ms() - int(self._keeping.longest_s * 1000)
-            return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, self._wall_ms()))
+            # By the wall clock alone, one that is ahead at the start would let a key be used a second time.
+            judged_ms = int(self._ages.judged_at(self._system.wall(), self._system.now()) * 1000)
+            since_ms = judged_ms - int(self._keeping.longest_s * 1000)
+            return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, judged_ms))
 
     def _read_passed(self, database: sqlite3.Connection) -> dict[str, list[Passed]]:
         """Read them as of the end of their second, so that they count too long rather than too short.
