@@ -264,3 +264,18 @@ def test_output_of_the_gateway_is_not_taken_for_the_bots(
     sealgate_sandbox.clock(skew_ms=3_600_000)
     assert send(sealgate_gateway, "/order", ORDER).status_code == 200
     assert capfd.readouterr() == ("", "")
+
+
+def test_the_log_has_each_request_as_the_bot_met_it(
+    caplog: pytest.LogCaptureFixture, sealgate_gateway: Gateway, sealgate_sandbox: Sandbox
+) -> None:
+    sealgate_sandbox.faults({"kind": "reset_after", "next": 1, "match": "POST *"})
+    with caplog.at_level("INFO"):
+        replies = [send(sealgate_gateway, "/order", ORDER) for _ in range(2)]
+        sealgate_sandbox._world.report()
+    lines = [
+        line.getMessage() for line in caplog.records if line.name.partition(".")[0] in {"aiohttp", "sealgate"}
+    ]
+    lines = [line for line in lines if "/order" in line]
+    assert [reply.status_code for reply in replies] == [502, 200]
+    assert ["status=502" in lines[0], "status=200" in lines[1], len(lines)] == [True, True, 2], lines

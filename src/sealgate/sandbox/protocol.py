@@ -31,6 +31,8 @@ class _Connection(RequestHandler):
             loop=asyncio.get_running_loop(),
             auto_decompress=False,
             keepalive_timeout=KEEPALIVE_S,
+            # It would say 204 of a request whose connection a fault has reset.
+            access_log=None,  # type: ignore[arg-type] # aiohttp asks whether there is one
         )
         self._refuse = refuse
 
