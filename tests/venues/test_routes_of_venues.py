@@ -327,3 +327,19 @@ def test_so_does_what_ccxt_does_not_know(name: str, call: str) -> None:
 )
 def test_a_bot_that_reads_still_reads(name: str, call: str) -> None:
     assert needs(name, *call.split()) is Permission.READ
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("bybit", "/v5/position/list"),
+        ("bybit", "/v5/order/realtime"),
+        ("okx", "/api/v5/account/balance"),
+        ("okx", "/api/v5/trade/orders-pending"),
+    ],
+)
+def test_the_usual_reads_have_a_name_in_log_and_page_and_no_other_right(name: str, path: str) -> None:
+    table = RouteTable(venue_of(FOLDER / f"{name}.toml").routes)
+    read, write = table.find("GET", path), table.find("POST", path)
+    assert (read.template, read.needs, read.is_cancel) == (path, Permission.READ, False)
+    assert (write.template, write.needs) == ("other", Permission.TRADE)
