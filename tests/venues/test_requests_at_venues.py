@@ -515,3 +515,20 @@ async def test_what_a_file_adds_is_the_gateways_also_where_it_cuts_nothing_out(t
             assert (await station.ask(get(f"/orders?{name}=1"))).reason == "bad_request"
         assert (await station.ask(get("/orders?keys=1"))).status == 200
         assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("venue", "target"),
+    [
+        ("deribit", "/api/v2/private/get_positions"),  # a body would name another call
+        ("deribit", "/api/v2/private/buy"),
+        ("bybit", "/v5/account/wallet-balance"),  # it would shut out all bots, as after a 403 everybody waits
+        ("bybit", "/v5/market/tickers"),
+    ],
+)
+async def test_a_body_is_refused_where_the_exchange_takes_none(venue: str, target: str) -> None:
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at(venue)) as station:
+        asked = await station.ask(post(target, b"{}", "application/json").replace(b"POST", b"GET", 1))
+        assert (asked.reason, asked.outcome) == ("bad_request", "not_sent")
+        assert (await station.ask(get(target))).status == 200
+        assert len(upstream.received) == 1
