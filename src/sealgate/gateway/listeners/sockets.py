@@ -65,7 +65,8 @@ async def cannot_listen(address: Address, setting: str, error: OSError) -> Start
     if error.errno == errno.EADDRINUSE:
         cause = "another program listens there"
         if await _is_gateway(address):
-            cause, fix = "a Sealgate gateway runs there already", "stop it, or `sealgate reload`"
+            cause = "a Sealgate gateway runs there already"
+            fix = f"stop it, or `sealgate reload`; for another exchange, set {setting} to another address"
     return StartError(f"cannot listen on {address}: {cause}; {fix}")
 
 
