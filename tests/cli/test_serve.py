@@ -181,7 +181,9 @@ async def test_a_signal_ends_it_with_success(tmp_path: Path, number: signal.Sign
 async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> None:
     async with running_upstream() as upstream, serving(upstream, tmp_path) as program:
         address = event(program, "listening")["bots"].removeprefix("http://")
-        told = "a Sealgate gateway runs there already; stop it, or `sealgate reload`; for another exchange, set "
+        told = (
+            "a Sealgate gateway runs there already; stop it, or `sealgate reload`; for another exchange, set "
+        )
         admin = event(program, "listening")["admin"].removeprefix("http://")
         assert f"{told}listen.tcp" in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
         assert f"{told}admin.tcp" in await refusal(tmp_path, SEALGATE_ADMIN__TCP=admin)
