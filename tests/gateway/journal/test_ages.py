@@ -86,19 +86,33 @@ async def test_a_start_with_a_wall_clock_a_day_ahead_forgets_nothing_then_nor_la
     await book.close()
 
 
-def test_time_that_passes_makes_orders_old() -> None:
-    ages = Ages(wall=1000.0, now=50.0, newest=900.0)
-    assert ages.judged_at(wall=1000.0, now=50.0) == 900.0, "older than the newest row by this"
-    assert ages.judged_at(wall=1060.0, now=110.0) == 960.0
-    assert ages.written_at(wall=1060.0, now=110.0) == 1060.0
+@pytest.mark.parametrize("aheads_s", [(2 * DAY_S, 2 * DAY_S), (-2 * DAY_S, 0.0), (0.0, 5 * DAY_S, 9 * DAY_S)])
+async def test_starts_by_a_wall_clock_that_is_wrong_forget_no_key(
+    file: Path, monkeypatch: pytest.MonkeyPatch, aheads_s: tuple[float, ...]
+) -> None:
+    """Nor does what ends meanwhile, or is in flight at the end, make the keys of before old."""
+    system = JumpyHost()
+    keys = set[str]()
+    for number, ahead_s in enumerate((0.0, *aheads_s, 0.0)):
+        system.ahead_s = ahead_s
+        ended, in_flight = (
+            ORDER._replace(
+                id=f"{name}-{number}", idempotency_key=f"{name}-{number}", sent_ms=int(system.wall() * 1e3)
+            )
+            for name in ("ended", "in-flight")
+        )
+        book = OrderJournal(file, KEEPING, system)
+        assert {one.name.key for one in book.recall()} == keys
+        await book.intent(ended)
+        book.ended(ended, DONE)
+        await book.intent(in_flight)
+        await looked_after(book, monkeypatch)
+        await book.close()
+        keys |= {f"ended-{number}", f"in-flight-{number}"}
 
 
-def test_a_row_of_the_future_does_not_make_others_old() -> None:
-    ages = Ages(wall=1000.0, now=50.0, newest=9000.0)
-    assert ages.judged_at(wall=1000.0, now=50.0) == 1000.0
-    assert ages.judged_at(wall=5000.0, now=60.0) == 1010.0
-
-
-def test_the_first_start_counts_from_the_wall_clock() -> None:
-    ages = Ages(wall=1000.0, now=50.0, newest=None)
-    assert ages.judged_at(wall=1010.0, now=60.0) == ages.written_at(wall=1010.0, now=60.0) == 1010.0
+def test_time_for_which_gateways_ran_makes_orders_old() -> None:
+    first = Ages(wall=1000.0, now=50.0, newest=None)
+    assert first.at(now=50.0) == 1000.0
+    assert first.at(now=60.0) == 1010.0
+    assert Ages(wall=99_000.0, now=7.0, newest=1010.0).at(now=17.0) == 1020.0

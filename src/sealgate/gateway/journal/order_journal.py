@@ -96,7 +96,7 @@ class OrderJournal:
         if order.id in self._unrecorded:
             self._unrecorded.discard(order.id)
             return
-        settled_ms = int(self._ages.written_at(self._system.wall(), self._system.now()) * 1000)
+        settled_ms = int(self._ages.at(self._system.now()) * 1000)
         self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
 
     @property
@@ -115,15 +115,14 @@ class OrderJournal:
     def _recover(self, file: Path, ledger: Ledger) -> list[Kept]:
         with as_journal_error(file), closing(connect(file)) as database:
             check_made(database, file)
-            orders.recover(database)
-            ledger.read_doubts(database)
             self._ages = Ages(self._system.wall(), self._system.now(), orders.newest_s(database))
+            now_ms = int(self._ages.at(self._system.now()) * 1000)
+            orders.recover(database, now_ms)
+            ledger.read_doubts(database)
             self._passed = self._read_passed(database)
             _log_doubts(ledger.in_doubt, ledger.doubts)
-            # By the wall clock alone, one that is ahead at the start would let a key be used a second time.
-            judged_ms = int(self._ages.judged_at(self._system.wall(), self._system.now()) * 1000)
-            since_ms = judged_ms - int(self._keeping.longest_s * 1000)
-            return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, judged_ms))
+            since_ms = now_ms - int(self._keeping.longest_s * 1000)
+            return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, now_ms))
 
     def _read_passed(self, database: sqlite3.Connection) -> dict[str, list[Passed]]:
         """Read them as of the end of their second, so that they count too long rather than too short.

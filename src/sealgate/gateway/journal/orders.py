@@ -54,11 +54,11 @@ _LEAN = ", ".join(_LEAN_COLUMNS)
 _READ_LEAN = f"SELECT {_LEAN} FROM orders WHERE rowid IN ({_OLDEST})"
 _WRITE_LEAN = f"INSERT INTO orders ({_LEAN}) VALUES ({', '.join('?' * len(_LEAN_COLUMNS))})"
 _REPLAYS = """
-SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, coalesce(settled_ms, sent_ms)
+SELECT bot, idempotency_key, digest, state, fence_ms, status, head, body, settled_ms
 FROM orders WHERE rowid IN (
     SELECT number FROM (
         SELECT rowid AS number, row_number() OVER (PARTITION BY bot ORDER BY rowid DESC) AS place
-        FROM orders WHERE digest IS NOT NULL AND coalesce(settled_ms, sent_ms) >= ?
+        FROM orders WHERE digest IS NOT NULL AND settled_ms >= ?
     ) WHERE place <= ?
 ) ORDER BY rowid DESC
 """
@@ -173,15 +173,17 @@ def write(database: sqlite3.Connection, rows: Sequence[Row]) -> None:
         database.executemany(_WRITE, rows)
 
 
-def recover(database: sqlite3.Connection) -> None:
-    """Put in doubt what an earlier run of the gateway had under way when it ended."""
+def recover(database: sqlite3.Connection, settled_ms: int) -> None:
+    """Put in doubt what an earlier run of the gateway had under way when it ended, from then on."""
     with database:
-        database.execute("UPDATE orders SET state = ? WHERE state = ?", (UNKNOWN, SENT))
+        # Earlier versions left those in doubt without a time.
+        statement = "UPDATE orders SET state = ?, settled_ms = ? WHERE settled_ms IS NULL"
+        database.execute(statement, (UNKNOWN, settled_ms))
 
 
 def newest_s(database: sqlite3.Connection) -> float | None:
-    """Return when the newest row was written, epoch seconds."""
-    (newest_ms,) = database.execute("SELECT max(coalesce(settled_ms, sent_ms)) FROM orders").fetchone()
+    """Return when the newest row was settled, epoch seconds as `Ages` counts them."""
+    (newest_ms,) = database.execute("SELECT max(settled_ms) FROM orders").fetchone()
     return None if newest_ms is None else newest_ms / 1000
 
 
@@ -204,12 +206,14 @@ def in_doubt(database: sqlite3.Connection, most: int, *, is_left_alone: bool = F
 
 
 def settle(database: sqlite3.Connection, ids: Iterable[str], wall_ms: int) -> None:
-    """Take orders out of doubt that a person looked up."""
+    """Take orders out of doubt that a person looked up; `wall_ms` counts in a file without a settled one."""
     statement = (
         "UPDATE orders SET state = ?, settled_ms = ?, sent_body = NULL WHERE id = ? AND state IN (?, ?)"
     )
     with database:
-        database.executemany(statement, [(LOOKED_UP, wall_ms, one, UNKNOWN, SENT) for one in ids])
+        newest = newest_s(database)
+        settled_ms = wall_ms if newest is None else int(newest * 1000)
+        database.executemany(statement, [(LOOKED_UP, settled_ms, one, UNKNOWN, SENT) for one in ids])
 
 
 def prune(database: sqlite3.Connection, before_ms: int, most: int) -> int:

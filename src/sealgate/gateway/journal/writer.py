@@ -45,27 +45,20 @@ log = structlog.get_logger("sealgate.journal")
 class Ages:
     """Made at the start. `wall` is epoch seconds, `now` a clock that nobody sets.
 
-    `newest` is when the newest row of the file was written, epoch seconds, None where there is none.
+    `newest` is when the newest row of the file was settled, by the same count; None where there is none.
 
-    The wall clock alone would forget every Idempotency-Key once it jumps ahead, if only for a second, and an
-    order could be sent twice after the next start. So an order is written down with the later of two times:
-    the wall clock's, and that of the start plus what has passed since on a clock that nobody sets. It is
-    judged by the earlier of two: the wall clock's, and that of the newest row at the start plus what has
-    passed. Both err towards keeping: a row goes only after the gateway saw its time pass, or where newer rows
-    show that it did.
+    By the wall clock every Idempotency-Key would be forgotten once it is ahead, at a start or later, and an
+    order could be sent twice. So the age of a row is the time for which gateways ran since: rows are written
+    down with, and judged by, the time of the newest row at the start plus what has passed since. The wall
+    clock is asked once in the life of a file, to begin with.
     """
 
     def __init__(self, wall: float, now: float, newest: float | None) -> None:
-        self._started_wall = wall - now
-        self._started_rows = min(wall, wall if newest is None else newest) - now
+        self._started = (wall if newest is None else newest) - now
 
-    def written_at(self, wall: float, now: float) -> float:
-        """Return the time to write down for what ends now."""
-        return max(wall, self._started_wall + now)
-
-    def judged_at(self, wall: float, now: float) -> float:
-        """Return the time to which the age of a row is counted."""
-        return min(wall, self._started_rows + now)
+    def at(self, now: float) -> float:
+        """Return the time to write down for what ends now, and to count the age of a row to."""
+        return self._started + now
 
 
 class Item(NamedTuple):
@@ -191,7 +184,7 @@ class Writer:
     def _look_after(self) -> None:
         """Write what is owed and look after the file; what gets so far has shown that the disk is back."""
         self._ledger.write(self._owed)
-        self._ledger.look_after(self._ages.judged_at(self._system.wall(), self._system.now()))
+        self._ledger.look_after(self._ages.at(self._system.now()))
         if self._trouble is not None:
             log.warning("journal_recovered", written_late=len(self._owed))
         self._trouble = None
