@@ -127,3 +127,39 @@ def test_at_three_times_the_limit_pollers_are_served_three_times_what_is_sent_fo
     assert served[Lane.READ] >= 3 * sent[Lane.READ] > 0, (sent, served, refused, asked)
     assert not refused[Lane.READ]
     assert sent.total() >= 0.97 * LIMIT * 60
+
+
+def test_reads_that_go_as_one_and_come_again_at_once_do_not_use_up_the_limit_in_a_burst() -> None:
+    """Each time one goes, nobody waits for the length of a trip; the next ones still keep the pace."""
+    paced = pacer(20.0)
+    names = [f"{number}" for number in range(8)]
+    for name in names:
+        assert paced.enter(read(name, "flooder"), 0.0) is None
+    now = 1.0
+    for turn in range(10):
+        again_at = paced.release(now).look_again_at
+        now = now if again_at is None else again_at
+        release = paced.release(now)
+        assert len(release.go) == 1
+        assert len(release.shared) == 7
+        paced.answered(release.go[0], now + 0.005, LimitReply(Fate.ACCEPTED))
+        for name in names:
+            again = read(f"{name} {turn}", "flooder")
+            assert not paced.goes_at_once(again, now + 0.006)
+            assert paced.enter(again, now + 0.006) is None
+            assert not paced.release(now + 0.006).go
+    assert now > 1.4
+    cancel = Claim("cancel", "other", Lane.CANCEL, 100.0)
+    assert not paced.goes_at_once(cancel, now + 0.01)
+    assert paced.enter(cancel, now + 0.01) is None
+    assert not paced.release(now + 0.01).go
+    assert [one.id for one in paced.release(now + 0.051).go] == ["cancel"]
+
+
+def test_whoever_comes_when_a_turn_is_free_ends_the_pace_and_a_burst_goes_at_once() -> None:
+    paced = pacer(20.0)
+    assert paced.enter(read("1", "a"), 0.0) is None
+    assert went(paced, 0.0) == ([], [])
+    assert went(paced, 1.1) == (["1"], [])
+    assert not paced.goes_at_once(read("2", "a"), 1.11)
+    assert all(paced.goes_at_once(read(f"burst {number}", "a", None), 1.2) for number in range(10))

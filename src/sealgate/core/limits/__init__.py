@@ -23,10 +23,11 @@
 8. If the last two or three events alone are explained clearly better, the limit changed before them; if the
    last level is off, a higher one is the limit, and a lower one has the median of the last three believed,
    or the lower of two.
-9. While nobody waits, a request goes at once if it fits into every window; once somebody waits, requests go
-   at an even pace, slower where a window is nearly used up; a flood waits before a long window is full, so
-   that no cancel has to wait for its end; and a learned limit that was refused less than three times, or not
-   for a while, holds nobody for long, as a 429 costs less than that.
+9. While nobody waits, a request goes at once if it fits into every window; once somebody has to wait,
+   requests go at an even pace, slower where a window is nearly used up, until one comes to a free turn: that
+   nobody waits for the length of a trip, as after reads that went as one, does not end it; a flood waits
+   before a long window is full, so that no cancel has to wait for its end; and a learned limit that was
+   refused less than three times, or not for a while, holds nobody for long, as a 429 costs less than that.
 10. The pace is `low`, which is believed to hold; `high` is the most that the events allow, infinite where
     they say nothing above `low`.
 11. A step up, towards the middle of the two or beyond an exact `low`, is carried by reads (by all others

@@ -51,7 +51,8 @@ class Pacer:
         self._estimator = LimitEstimator(settings.known)
         self._sent: dict[str, float] = {}
         self._serials: set[str] = set()  # those of which a request is under way
-        self._paced: set[bool] = set()  # classes of which somebody had to wait, and somebody still waits
+        self._paced: set[bool] = set()  # classes of which somebody had to wait, until one finds its turn free
+        self._quiet: set[bool] = set()  # those of which nobody waits any more
         self._scout = ""
         self._scout_until = -math.inf
 
@@ -67,9 +68,9 @@ class Pacer:
         """Let a claim go where nobody waits and there is room: then it need not stand in line."""
         if self._queue or now > claim.give_up_at or claim.serial in self._serials:
             return False
-        self._paced.clear()
         if self._ready_at(claim, now) > now:
             return False
+        self._paced.discard(self._class(claim))  # its turn was free: as nobody waits, that is the end of it
         self._start(claim, now)
         return True
 
@@ -290,10 +291,11 @@ class Pacer:
                 self._paced.add(kind)
                 at = self._ready_at(claim, now)
             if at <= now:
+                self._paced -= self._quiet & {kind}
                 return claim, None
             waiting.add(kind)
             again_at = at if again_at is None else min(at, again_at)
-        self._paced &= waiting | behind
+        self._quiet = self._paced - waiting - behind
         return None, again_at
 
     def _is_paced(self, claim: Claim) -> bool:
