@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -75,7 +76,24 @@ def test_a_burst_inside_a_published_limit_goes_at_once_and_the_rest_is_spaced() 
     first = desk.pacer.release(0.0).look_again_at
     assert first == pytest.approx(1.005, abs=1e-6)
     assert len(desk.go(1.0051)) == 1
-    assert desk.pacer.release(1.0051).look_again_at == pytest.approx(1.0503, abs=1e-3)
+    assert desk.pacer.release(1.0051).look_again_at == pytest.approx(1.0301, abs=1e-3)  # half a place later
+    assert len(desk.go(1.0302)) == 1
+    assert desk.pacer.release(1.0302).look_again_at == pytest.approx(1.0552, abs=1e-3)
+
+
+def test_timers_that_are_late_by_less_than_a_place_cost_no_place() -> None:
+    desk = Desk()
+    desk.pacer.believe([Limit(20.0, 1.0, 20.0, 20.0, seen=3)])
+    desk.send(0.0, 300)
+    now, times = 0.0, list[float]()
+    while now < 6.0:
+        again_at = desk.pacer.release(now).look_again_at
+        assert again_at is not None
+        now = again_at + 0.02
+        times += [now] * len(desk.go(now))
+    went = [at for at in times if 1.5 <= at < 5.5]
+    assert len(went) >= 78  # of 80
+    assert min(after - before for before, after in pairwise(went)) >= 0.024  # and no two at once
 
 
 def test_one_lone_refusal_after_rare_orders_holds_nobody_for_long() -> None:

@@ -125,13 +125,12 @@ class Limit:
 
     def turn_at(self, cost: float, tally: Tally | WeightedTally, now: float, *, is_carrier: bool) -> float:
         """Return when it is a request's turn at the even pace, or in addition to it if it carries a step."""
-        at = self.slot + self.spacing_s(tally, now) * cost
-        if self.tried is None:
-            return at
-        if is_carrier:
+        spacing_s = self.spacing_s(tally, now) * cost
+        at = self.slot + spacing_s
+        if is_carrier and self.tried is not None:
             at = min(at, self.extra + cost / (self.tried - self.low))
-        # Two closer together would try a burst, and not the rate.
-        return max(at, self.went + cost / self.tried)
+        # Whoever makes up for a timer that was late, or carries a step, makes no burst of it.
+        return max(at, self.went + spacing_s / 2)
 
     def took(
         self, cost: float, tally: Tally | WeightedTally, now: float, *, is_paced: bool, is_carrier: bool
@@ -143,8 +142,8 @@ class Limit:
         if is_carrier and self.slot + spacing_s * cost > now + 1e-9:
             self.extra = now
         else:
-            late = 0.1 if self.tried is None else 1.0
-            self.slot = max(self.slot + spacing_s * cost, now - late * spacing_s)
+            # What a timer is late by, up to a place, is not lost.
+            self.slot = max(self.slot + spacing_s * cost, now - spacing_s)
         self.went = now
 
     def spacing_s(self, tally: Tally | WeightedTally, now: float) -> float:
