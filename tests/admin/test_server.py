@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import gc
 import json
+import logging
+import tracemalloc
 from collections.abc import AsyncIterator
 from itertools import product
 
@@ -145,6 +148,45 @@ async def test_a_connection_without_a_request_is_closed(station: Station, sent: 
     ):
         await bot.send(sent)
         assert await bot.rest() == b""
+
+
+FIELD = b"X-More: %b\r\n" % (b"x" * 8000)
+HEAD = b"%b /no HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+MORE = {
+    "requests behind a stream": request(target=b"/events") + 2000 * request(target=b"/no"),
+    "a head without end": HEAD % b"GET" + 9 * FIELD,
+    "a body": HEAD % b"POST" + b"Content-Length: 1000000\r\n\r\n" + b"x" * 400_000,
+    "trailers": HEAD % b"POST" + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + 50 * FIELD,
+}
+
+
+@pytest.mark.parametrize("raw", MORE.values(), ids=MORE)
+async def test_who_sends_on_without_waiting_for_a_reply_is_cut(admin: Admin, raw: bytes) -> None:
+    async with bot_at("127.0.0.1", admin.port) as bot:
+        await bot.send(raw)
+        await bot.rest()
+
+
+@pytest.mark.parametrize("fields", [b"", b"Nonsense"], ids=["no page", "no HTTP"])
+async def test_what_is_refused_is_let_go_with_its_reply(
+    admin: Admin, fields: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At once, and not when the collector runs, which may be much later."""
+    caplog.set_level(logging.CRITICAL, "aiohttp")  # as the gateway does; else the record would keep it
+    raw = HEAD % b"GET" + 7 * FIELD + fields + b"\r\n\r\n"
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            async with bot_at("127.0.0.1", admin.port) as bot:
+                await bot.send(raw)
+                assert (await bot.line()).split()[1] in (b"404", b"400")
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert kept < 5 * len(raw)
 
 
 # Who may read.

@@ -28,6 +28,7 @@ BACKLOG = 16  # connections that the kernel accepts ahead of us: each is a descr
 _FIELDS = (
     64  # of a head: fewer than aiohttp takes, as each may hold 8 KB before anything is known of the sender
 )
+_MOST_BYTES = 64 * 1024  # that come before a reply; a request here has no body, and one head is far smaller
 _TOO_MANY = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     b"too many connections\n"
@@ -36,8 +37,14 @@ _TOO_MANY = (
 log = structlog.get_logger("sealgate.admin")
 
 
+def _let_go(error: BaseException | None) -> None:
+    """Drop the frames that an error came through: they hold it, and the request, until the collector runs."""
+    if error is not None:
+        error.__traceback__ = None
+
+
 class _Connection(web.RequestHandler):
-    __slots__ = ("_most", "_server")
+    __slots__ = ("_came", "_most", "_server")
 
     def __init__(self, server: web.Server, most: int, head_timeout_s: float) -> None:
         loop = asyncio.get_running_loop()
@@ -45,6 +52,7 @@ class _Connection(web.RequestHandler):
         super().__init__(server, loop=loop, keepalive_timeout=head_timeout_s, max_headers=_FIELDS)
         self._server = server
         self._most = most
+        self._came = 0  # bytes since the latest reply
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Serve it, unless there are too many."""
@@ -56,6 +64,14 @@ class _Connection(web.RequestHandler):
         if isinstance(transport, asyncio.WriteTransport):
             transport.write(_TOO_MANY)
         transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse; whoever sends on and on without waiting for a reply is cut, as all of it would be held."""
+        self._came += len(data)
+        if self._came > _MOST_BYTES:
+            self.force_close()
+        else:
+            super().data_received(data)
 
     def handle_error(
         self,
@@ -69,14 +85,19 @@ class _Connection(web.RequestHandler):
             context = {"message": "a page of the admin address failed", "exception": exc}
             asyncio.get_running_loop().call_exception_handler(context)
         said = "this is not HTTP/1.1\n" if message else None
-        return super().handle_error(request, status, exc, said)
+        reply = super().handle_error(request, status, exc, said)
+        _let_go(exc)
+        return reply
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Send a reply, whoever made it."""
+        self._came = 0
         if isinstance(resp, web.HTTPExpectationFailed):
             resp.text = "expectation refused\n"
+        if isinstance(resp, web.HTTPException):
+            _let_go(resp)
         if not resp.prepared:  # a stream has them already
             resp.headers.update(HEADERS)
         return await super().finish_response(request, resp, start_time)
