@@ -343,3 +343,12 @@ def test_the_usual_reads_have_a_name_in_log_and_page_and_no_other_right(name: st
     read, write = table.find("GET", path), table.find("POST", path)
     assert (read.template, read.needs, read.is_cancel) == (path, Permission.READ, False)
     assert (write.template, write.needs) == ("other", Permission.TRADE)
+
+
+def test_no_read_of_bybit_takes_a_body_also_where_a_row_of_its_own_names_it() -> None:
+    rows = venue_of(FOLDER / "bybit.toml").routes
+    table = RouteTable(rows)
+    reads = [row.template for row in rows if row.method == "GET" and row.needs is not Permission.KEYS]
+    assert len(reads) > 10
+    assert [path for path in reads if not table.find("GET", path.replace("**", "x")).is_bodiless] == []
+    assert table.find("GET", "/v5/market/time").auth is Auth.OPEN
