@@ -29,6 +29,7 @@ COMPILED = (
     "core/idle_connections.py",
     "core/limit_reply.py",
     "core/idempotency.py",
+    "core/recent_reads.py",
     "core/routes.py",
     "core/venues/scheme.py",
     "core/venues/templates.py",

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 
 from sealgate.core.admission import Ticket
 from sealgate.core.attempts import Failure
-from sealgate.core.idempotency import RecentReads
+from sealgate.core.recent_reads import RecentReads
 from sealgate.gateway.pacing import Shared
 from sealgate.gateway.upstream.answer import Answer
 
