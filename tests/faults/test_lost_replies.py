@@ -5,7 +5,9 @@ it may have arrived. A part of a reply never passes as the whole.
 """
 
 import asyncio
+import gc
 import socket
+import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -468,3 +470,33 @@ async def test_a_fault_of_ours_after_the_first_byte_leaves_it_unknown(
         assert told(await station.ask(order)) == (500, "unknown", "internal_error")
         assert told(await station.ask(order)) == (500, "unknown", "internal_error")
     assert len(upstream.received) == 1
+
+
+LARGE_BODY = 300_000
+LET_GO = {
+    "reset before it is read": (say_and_reset(), b"60000"),
+    "cut while it is held": (say_and_close(reply(b"200 OK", b"x" * LARGE_BODY)[:200_000]), b"60000"),
+    "late": (say_and_stall(), b"50"),
+}
+
+
+@pytest.mark.parametrize(("fault", "deadline_ms"), LET_GO.values(), ids=LET_GO)
+async def test_an_order_whose_reply_is_lost_is_let_go_at_once(
+    station: Station, fault: Act, deadline_ms: bytes
+) -> None:
+    """With its body, and not when the collector runs, which may be much later."""
+    deadline = b"X-Gateway-Deadline-Ms: " + deadline_ms
+    raw = request(b"POST", b"/v1/trade/order", deadline, body=b"x" * LARGE_BODY)
+    station.upstream.early = lambda line: fault if line.startswith(b"POST") else None
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            assert (await station.ask(raw)).outcome == "unknown"
+        await station.until_all_hung_up()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert kept < 4 * LARGE_BODY

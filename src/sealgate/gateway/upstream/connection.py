@@ -140,10 +140,12 @@ class UpstreamConnection(Flow):
             )
             answer = Answer(message.status, message.phrase, fields, body, verdict)
             self.life.answered(self._rested_s, fields.keep_alive_s, self._heard_at or self._sent_at)
-        except TimeoutError:
+        except TimeoutError as error:
             failure = Failure(FailureKind.LATE, "no whole reply in time", self._limit_fields())
+            error.__traceback__ = None
         except TRANSPORT_ERRORS as error:
             failure = Failure(FailureKind.LOST, describe(error), self._limit_fields())
+            error.__traceback__ = None  # else its frames hold it, and the request, until the collector runs
             if self._rested_s is not None and self._heard_at is None:
                 self.life.closed(self._rested_s, System.now())
         except BaseException:  # such as that the bot hung up
