@@ -142,6 +142,15 @@ def certificates_that_differ(setup: Setup) -> None:
     setup.has(LISTEN__TLS_CERT=str(cert), LISTEN__TLS_KEY=str(key))
 
 
+def expired_certificate(setup: Setup) -> None:
+    issued = trustme.CA().issue_cert("a.example", not_after=datetime(2026, 1, 1, tzinfo=UTC))
+    cert, key = setup.folder / "cert.pem", setup.folder / "key.pem"
+    issued.cert_chain_pems[0].write_to_path(cert)
+    issued.private_key_pem.write_to_path(key)
+    key.chmod(0o600)
+    setup.has(LISTEN__TLS_CERT=str(cert), LISTEN__TLS_KEY=str(key))
+
+
 def socket_in_the_way(setup: Setup) -> None:
     setup.has(LISTEN__UNIX=str(setup.write("bots.sock", "something else")))
 
@@ -274,6 +283,7 @@ OFFLINE: dict[str, Case] = {
     "key of another certificate": fails(
         "listen.tls_cert", certificates_that_differ, "does not match the certificate"
     ),
+    "certificate that has expired": fails("listen.tls_cert", expired_certificate, "expired on", "renew it"),
     "damaged journal": fails("journal", damaged_journal, "damaged; move it away"),
     "journal that is none": fails("journal", no_journal, "file is not a database; name another file"),
     "journal of a newer version": fails("journal", newer_journal, "made by another version"),

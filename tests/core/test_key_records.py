@@ -39,6 +39,7 @@ from sealgate.core.vetting import (
     vet_disk,
     vet_keep_alive,
     vet_listed,
+    vet_own_certificate,
     vet_record,
 )
 
@@ -273,6 +274,21 @@ def test_clock(offset_s: float, error_s: float, level: Level, words: str) -> Non
 def test_certificate(days: float, level: Level, text: str) -> None:
     finding = vet_certificate(NOW + days * DAY, NOW)
     assert (finding.area, finding.level, finding.text) == ("TLS", level, text)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "level", "text"),
+    [
+        (-10, 80, Level.OK, "the certificate matches its key, and is valid until 2027-04-05"),
+        (-82, 8, Level.WARN, "the certificate matches its key, and is valid until 2027-01-23"),
+        (-0.5, 0.5, Level.OK, "the certificate matches its key, and is valid until 2027-01-15"),
+        (-90, 0, Level.FAIL, "the certificate expired on 2027-01-15"),
+        (1, 90, Level.FAIL, "the certificate is valid only from 2027-01-16 on"),
+    ],
+)
+def test_the_certificate_that_bots_see(starts: float, ends: float, level: Level, text: str) -> None:
+    finding = vet_own_certificate(NOW + starts * DAY, NOW + ends * DAY, NOW)
+    assert (finding.area, finding.level, finding.text) == ("listen.tls_cert", level, text)
 
 
 @pytest.mark.parametrize(

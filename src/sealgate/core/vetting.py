@@ -68,6 +68,22 @@ def vet_certificate(not_after: float, now: float) -> Finding:
     return ok("TLS", text)
 
 
+def vet_own_certificate(starts: float, ends: float, now: float) -> Finding:
+    """Judge the certificate that bots see, by its life; those that are renewed each day end soon, and may."""
+    if now < starts:
+        fix = f"this machine's clock says {day(now)}: set it if that is wrong, else wait"
+        return fail("listen.tls_cert", f"the certificate is valid only from {day(starts)} on", fix)
+    fix = "renew it; a running gateway loads the new files by itself"
+    if now >= ends:
+        return fail("listen.tls_cert", f"the certificate expired on {day(ends)}", fix)
+    text = f"the certificate matches its key, and is valid until {day(ends)}"
+    return (
+        warn("listen.tls_cert", text, fix)
+        if ends - now < (ends - starts) / 10
+        else ok("listen.tls_cert", text)
+    )
+
+
 def refused_certificate(code: int, host: str, message: str, now: float) -> Finding:
     """Say why a certificate was refused: `code` and `message` are OpenSSL's."""
     if code in (_CERTIFICATE_EXPIRED, _CERTIFICATE_EARLY):

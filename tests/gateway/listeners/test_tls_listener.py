@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import CutError
 from sealgate.config import Listen
-from sealgate.gateway.listeners.tls import ServerTls, server_context
+from sealgate.gateway.listeners.tls import ServerTls, certificate_life, server_context
 from sealgate.gateway.platform.machine import StartError
 
 TOKENS = {**ENVIRON, "WATCH": "watch-token"}
@@ -175,6 +176,19 @@ def trouble(**settings: str) -> str:
     assert "; " in told
     assert "\n" not in told
     return told
+
+
+@pytest.mark.parametrize("years", [(2024, 2025), (2024, 2090), (2089, 2090)])
+def test_the_life_of_the_certificate_that_bots_see(
+    certificates: Certificates, years: tuple[int, int]
+) -> None:
+    """Also where it is not valid now, is issued by an authority that nobody knows, and bots must have one."""
+    starts, ends = (datetime(year, 1, 1, tzinfo=UTC) for year in years)
+    issued = certificates.authority.issue_cert("bots.example", not_before=starts, not_after=ends)
+    cert, key = certificates.write("aged", issued)
+    settings = {"tls_cert": str(cert), "tls_key": str(key), "client_ca": str(certificates.ca_file)}
+    life = certificate_life(Listen.model_validate(certificates.settings | settings))
+    assert life == (starts.timestamp(), ends.timestamp())
 
 
 def test_a_key_of_another_certificate(certificates: Certificates) -> None:

@@ -17,7 +17,7 @@ from sealgate.core.diagnosis import Shape, shape_of
 from sealgate.core.findings import Finding, Level, fail, ok, warn
 from sealgate.core.limits.memory import Snapshot, kept_in_words
 from sealgate.core.validity import Nonces
-from sealgate.core.vetting import vet_descriptors, vet_disk
+from sealgate.core.vetting import vet_descriptors, vet_disk, vet_own_certificate
 from sealgate.gateway.journal import JournalError
 from sealgate.gateway.journal.learned import UNREAD_FIX, look_into
 from sealgate.gateway.journal.nonces import FAR_FIX, FAR_S
@@ -27,7 +27,7 @@ from sealgate.gateway.keys.parts import key_with, read_roster
 from sealgate.gateway.keys.sources import read_secret
 from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.gateway.listeners.sockets import cannot_listen, check_admin, check_place
-from sealgate.gateway.listeners.tls import server_context
+from sealgate.gateway.listeners.tls import certificate_life
 from sealgate.gateway.platform.machine import StartError, grantable
 from sealgate.gateway.platform.system import System, random_token
 from sealgate.gateway.runtime.memory import nonces_place, subject
@@ -141,11 +141,14 @@ def look_at_certificate(config: Config) -> Iterator[Finding]:
     if config.listen.tls_cert is None:
         return
     try:
-        server_context(config.listen)
+        life = certificate_life(config.listen)
     except StartError as error:
         yield found_wrong("listen.tls_cert", str(error))
     else:
-        yield ok("listen.tls_cert", "the certificate matches its key")
+        if life is None:
+            yield ok("listen.tls_cert", "the certificate matches its key")
+        else:
+            yield vet_own_certificate(*life, System().wall())
 
 
 def look_at_addresses(config: Config, environ: Mapping[str, str], *, is_running: bool) -> Iterator[Finding]:

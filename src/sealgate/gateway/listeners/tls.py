@@ -22,6 +22,7 @@ log = structlog.get_logger("sealgate.server_tls")
 
 _State = tuple[tuple[int, int, int] | None, ...]
 _GOODBYE_S = 2.0  # for the peer's half of the end, before the connection is just closed
+_AT_ANY_TIME = ssl.VerifyFlags(0x200000)  # X509_V_FLAG_NO_CHECK_TIME
 _PAUSE_S = 1.0  # where the next accept would fail, too
 
 
@@ -77,6 +78,30 @@ def server_context(listen: Listen) -> ssl.SSLContext:
     if listen.client_ca is not None:
         _ask_for_certificates(context, listen.client_ca)
     return context
+
+
+def certificate_life(listen: Listen) -> tuple[float, float] | None:
+    """Return from when until when the certificate is valid, epoch seconds; None where it cannot be read.
+
+    It is shown to a client in memory that trusts it, as Python reads those of a peer only. Raises StartError.
+    """
+    own = server_context(listen.model_copy(update={"client_ca": None}))
+    peer = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    peer.check_hostname = False
+    peer.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | _AT_ANY_TIME
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    try:
+        peer.load_verify_locations(listen.tls_cert)
+        server = own.wrap_bio(to_server, to_client, server_side=True)
+        client = peer.wrap_bio(to_client, to_server)
+        for end in (client, server, client):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+        certificate: dict[str, Any] = client.getpeercert() or {}
+    except (OSError, ValueError):  # made for another purpose, say
+        return None
+    starts, ends = (ssl.cert_time_to_seconds(certificate[name]) for name in ("notBefore", "notAfter"))
+    return starts, ends
 
 
 def _ask_for_certificates(context: ssl.SSLContext, client_ca: Path) -> None:
