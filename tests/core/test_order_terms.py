@@ -83,6 +83,7 @@ def test_a_batch_without_orders_is_not_read(body: bytes) -> None:
     ("order", "price", "is_capped"),
     [
         ('"price": 5, "type": "limit", "side": "buy"', 5, True),
+        ('"price": "0.25", "type": "limit", "side": "buy"', 0.25, True),
         ('"price": 5, "type": "limit", "side": "buy", "stop": 9', 5, True),
         ('"price": 5, "type": "limit", "side": "sell"', 5, False),
         ('"price": 5, "type": "limit", "side": "BUY"', 5, False),
@@ -99,7 +100,7 @@ def test_a_batch_without_orders_is_not_read(body: bytes) -> None:
     ],
 )
 def test_only_a_buy_with_a_limit_is_capped_by_its_price(
-    order: str, price: int | None, *, is_capped: bool
+    order: str, price: float | None, *, is_capped: bool
 ) -> None:
     (terms,) = read(LIMITED, f'{{"size": 1, {order}}}'.encode())
     assert (terms.price, terms.is_capped) == (price, is_capped)
@@ -262,9 +263,17 @@ def test_parameters_that_have_two_readings_are_not_read(query: str | None, body:
         read(FORM, body, query)
 
 
-@pytest.mark.parametrize("content_type", [None, JSON_TYPE, b"Application/JSON; charset=UTF-8"])
+@pytest.mark.parametrize(
+    "content_type",
+    [None, b"", JSON_TYPE, b"Application/JSON; charset=UTF-8", JSON_TYPE + b';charset="utf-8"'],
+)
 def test_json_is_read_as_json(content_type: bytes | None) -> None:
     assert read(FLAT, b"{}", content_type=content_type)
+
+
+@pytest.mark.parametrize("parameter", [b"", b";charset=utf-8", b"; charset=UTF-8"])
+def test_a_form_is_read_as_a_form(parameter: bytes) -> None:
+    assert read(FORM, b"size=1", content_type=b"application/x-www-form-urlencoded" + parameter)
 
 
 @pytest.mark.parametrize(
