@@ -423,6 +423,14 @@ def test_who_was_asked_for_under_another_leader_is_let_go_by_this_one_only(pacer
     assert granted(pacer, "a", now=0.2) == [a]
 
 
+def test_who_was_rejected_by_another_leader_waits_for_this_one(pacer: MemberPacer) -> None:
+    (a,) = waiting(pacer, "a")
+    pacer.take_grant(Grant(rejected=[RejectedClaim("a", "rate_limited", "The key is paused.", 2.0)]), 0.0)
+    pacer.share(0.0)
+    assert pacer.release(0.0).rejected == ()
+    assert granted(pacer, "a") == [a]
+
+
 def test_what_was_to_be_told_to_a_leader_that_is_lost_is_dropped(pacer: MemberPacer) -> None:
     a, b, c = waiting(pacer, "a", "b", "c")
     granted(pacer, "a")
