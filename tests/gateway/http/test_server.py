@@ -660,6 +660,15 @@ async def test_a_strangers_body_is_let_go_with_its_connection() -> None:
     assert await kept_of(refuse, raw) < 2 * len(raw)
 
 
+async def test_a_body_that_nobody_reads_is_let_go_with_its_connection() -> None:
+    async def refuse(incoming: Incoming) -> bool:
+        incoming.connection.write(malformed(Refusal("ambiguous_target", "made up")))
+        return False
+
+    raw = request(b"POST", b"/v1/trade/order", b"Content-Length: 1000000") + b"x" * 200_000
+    assert await kept_of(refuse, raw) < len(raw)
+
+
 async def test_closing_lets_a_reply_out_and_cuts_who_waits_for_ever() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 

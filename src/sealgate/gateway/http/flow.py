@@ -38,6 +38,7 @@ class Flow(asyncio.Protocol):
         """End the wait of a task that cannot write."""
         del exc
         self.transport = self._asking = None
+        self._holders.clear()  # a body among them has this connection, which only the collector would see
         if self._writable is not None:
             self._writable.set_result(None)
 
