@@ -328,7 +328,7 @@ BANNED = Verdict(Means.BANNED, "banned", Whose.UPSTREAM, "", {"until": "17900784
 
 
 def test_a_ban_lasts_as_long_as_its_words_or_the_header_say() -> None:
-    assert limit_reply(BANNED, {}, lambda: NOW) == LimitReply(Fate.LIMITED, 60.0, 1.0, (), "Banned.  Wait.")
+    assert limit_reply(BANNED, {}, lambda: NOW) == LimitReply(Fate.BANNED, 60.0, 1.0, (), "Banned.  Wait.")
     assert limit_reply(BANNED, {"retry-after": "90"}, lambda: NOW).retry_after_s == 90.0
     assert limit_reply(BANNED, {"retry-after": "5"}, lambda: NOW).retry_after_s == 60.0
     assert limit_reply(BANNED, {}, lambda: NOW + 90.0).retry_after_s == 0.0

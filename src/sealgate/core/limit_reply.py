@@ -103,8 +103,9 @@ def limit_reply(
     resolution_s = 0.0 if stated is not None and "." in stated else 1.0
     waits = (parse_retry_after(stated, now), _left_s(verdict, now))
     wait_s = max((wait for wait in waits if wait is not None), default=None)
-    ban = in_one_line(verdict.words) if verdict.means is Means.BANNED else ""
-    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas, ban)
+    if verdict.means is Means.BANNED:
+        return LimitReply(Fate.BANNED, wait_s, resolution_s, quotas, in_one_line(verdict.words))
+    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas)
 
 
 def _left_s(verdict: Verdict, now: float) -> float | None:

@@ -440,6 +440,38 @@ def test_who_was_refused_before_anything_was_accepted_is_no_measure() -> None:
     assert bots.estimator.limits == []
 
 
+@pytest.mark.parametrize("ban_s", [50.0, 300.0, 3600.0])
+@pytest.mark.parametrize(
+    ("gap_s", "before", "is_busy"), [(15.0, 5, False), (1.0, 30, True), (0.02, 1000, True)]
+)
+@pytest.mark.parametrize("does_state", [True, False])
+def test_how_long_a_ban_lasts_says_nothing_of_the_limit(
+    ban_s: float, gap_s: float, before: int, is_busy: bool, does_state: bool
+) -> None:
+    """Once it is over nobody waits for long, and whoever was busy before may be about as busy again."""
+    estimator = LimitEstimator()
+    numbers = count()
+
+    def send(now: float) -> Claim:
+        claim = Claim(str(next(numbers)), "a", Lane.READ, 1e9, is_read=True)
+        estimator.took(claim, now, is_paced=False)
+        return claim
+
+    for number in range(before):
+        estimator.accepted(claim := send(number * gap_s), number * gap_s, number * gap_s, is_scout=False)
+    banned_at = now = before * gap_s
+    while now < banned_at + ban_s:
+        until = banned_at + ban_s if does_state else now + max(0.5, now - banned_at)
+        estimator.throttled(send(now), now, until, until - now if does_state else None, 1.0, is_ban=True)
+        now = until
+    estimator.accepted(claim := send(now), now, now + TRIP_S, is_scout=True)
+    for _ in range(before):
+        now += gap_s
+        assert min(estimator.ready_at(claim, now, is_paced=is_paced) for is_paced in (False, True)) <= now + 2
+        estimator.accepted(claim := send(now), now, now + TRIP_S, is_scout=False)
+    assert not is_busy or all(limit.low > 0.3 / gap_s for limit in estimator.limits)
+
+
 def test_stated_waits_that_contradict_each_other_are_not_learned_from() -> None:
     estimator = LimitEstimator()
     reads = [Claim(str(number), "a", Lane.READ, 1e9, is_read=True) for number in range(40)]

@@ -167,10 +167,11 @@ class PacerPromises(RuleBasedStateMachine):
     def an_answer_comes(self, number: int, fate: Fate, pause_s: float | None, again: bool) -> None:
         claim = _picked(self.out, number)
         self.pacer.sent(claim, self.now)
-        self.pacer.answered(claim, self.now, LimitReply(fate, pause_s, 0.0))
-        self.was_limited = self.was_limited or fate is Fate.LIMITED
+        reply = LimitReply(fate, pause_s, 0.0)
+        self.pacer.answered(claim, self.now, reply)
+        self.was_limited = self.was_limited or reply.is_refusal
         self.obey()
-        if again and fate is Fate.LIMITED:
+        if again and reply.is_refusal:
             self.ask(replace(claim, is_again=True))
 
     @rule(seconds=times, late_s=st.sampled_from([0.0, 0.005]))

@@ -4,7 +4,7 @@
    full it was, its level.
 2. A 429 and whatever follows until a scout is accepted is one event: it began when the limiter was full, and
    the limiter gave way between two known moments; stated waits that contradict each other say nothing, and
-   after two such events no stated wait does (`throttle.py`).
+   after two such events no stated wait does; nor does a ban, which is a punishment (`throttle.py`).
 3. The level of a window of any length lies between two counts, one for each of those moments; the less is
    known about the moment, the further apart they are and the less they prove.
 4. The hypothesis that is believed is the one whose level was the same at the last events, six at the most

@@ -87,6 +87,7 @@ class Fate(StrEnum):
 
     ACCEPTED = "accepted"
     LIMITED = "limited"
+    BANNED = "banned"  # shut out, for longer than the limit itself would refuse
     LOST = "lost"  # nobody knows whether it was counted: taken as counted
 
 
@@ -104,3 +105,8 @@ class LimitReply:
     resolution_s: float = 1.0
     quotas: tuple[Quota, ...] = ()
     ban: str = ""
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether the exchange refused it for its limit, so that nothing is sent for a while."""
+        return self.fate is Fate.LIMITED or self.fate is Fate.BANNED

@@ -255,10 +255,17 @@ class LimitEstimator:
             self._event = None
             self._learn(event, now)
 
-    def throttled(
-        self, claim: Claim, sent_at: float, paused_until: float, stated_s: float | None, resolution_s: float
+    def throttled(  # noqa: PLR0913 - all that a refusal says
+        self,
+        claim: Claim,
+        sent_at: float,
+        paused_until: float,
+        stated_s: float | None,
+        resolution_s: float,
+        *,
+        is_ban: bool = False,
     ) -> None:
-        """Take in a 429 to what was sent at `sent_at`; everything pauses until `paused_until`."""
+        """Take in a 429 or a ban to what was sent at `sent_at`; everything pauses until `paused_until`."""
         jitter_s = _SURE * self._trips.spread_s
         beside = self._beside(claim.id, jitter_s)
         self._refused_at = sent_at
@@ -274,7 +281,7 @@ class LimitEstimator:
             self._event = ThrottleEvent(sent_at, mixed_until, is_read=claim.is_read, tried=tried)
         does_learn = self._lies < LIES
         self._event.in_flight = min(self._event.in_flight, beside)
-        self._event.add(sent_at, claim.cost, stated_s if does_learn else None, resolution_s)
+        self._event.add(sent_at, claim.cost, stated_s if does_learn else None, resolution_s, is_ban=is_ban)
 
     def _beside(self, claim_id: str, jitter_s: float) -> int:
         """Return how many others were in flight; whatever was sent a jitter later may have arrived before."""
@@ -323,7 +330,7 @@ class LimitEstimator:
         for limit in self.limits:
             limit.slot = max(limit.slot, event.resumed_at) + drain_s
             limit.seen, limit.last_seen = limit.seen + 1, now
-            limit.stood_s = event.resumed_at - event.refused_at
+            limit.stood_s = event.stood_s
             if limit.is_round or limit.seen >= FEW:
                 stood_s = min(limit.stood_s, limit.window)
                 # One event alone may have meant something else: that is found out sooner.

@@ -174,7 +174,7 @@ class Pacer:
         is_scout = self._end_scout(claim)
         if reply.fate is _ACCEPTED:
             self._estimator.accepted(claim, sent_at, now, is_scout=is_scout)
-        elif reply.fate is Fate.LIMITED:
+        elif reply.is_refusal:
             self._throttled(claim, sent_at, now, reply, is_scout=is_scout)
         else:
             self._estimator.lost(claim)
@@ -188,7 +188,7 @@ class Pacer:
         """
         sent_at = self._pop_sent(claim)
         self._end_scout(claim)
-        if reply.fate is Fate.LIMITED:
+        if reply.is_refusal:
             self._ban = reply.ban
             self._gate = self._gate.throttled(
                 now, usable(reply.retry_after_s), self._chance(), is_scout=False
@@ -358,7 +358,14 @@ class Pacer:
         stated_s = usable(reply.retry_after_s)
         self._ban = reply.ban
         self._gate = self._gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
-        self._estimator.throttled(claim, sent_at, self._gate.until, stated_s, reply.resolution_s)
+        self._estimator.throttled(
+            claim,
+            sent_at,
+            self._gate.until,
+            stated_s,
+            reply.resolution_s,
+            is_ban=reply.fate is Fate.BANNED,
+        )
         self._paced.add(self._class(claim))
 
 

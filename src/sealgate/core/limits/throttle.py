@@ -10,13 +10,15 @@ class ThrottleEvent:
 
     What was sent until `mixed_until` may have arrived before it; `tried` is the rate that was being tried.
     The limiter gave way between `earliest` and `latest`: that is what `Retry-After` states, less its
-    resolution, intersected over the refusals of one volley and cut at the first acceptance.
+    resolution, intersected over the refusals of one volley and cut at the first acceptance. How long a ban
+    lasts is a punishment, and says nothing of when the limiter gave way.
     """
 
     __slots__ = (
         "cost",
         "earliest",
         "in_flight",
+        "is_ban",
         "is_lie",
         "is_read",
         "last_at",
@@ -33,7 +35,7 @@ class ThrottleEvent:
         self.refused_at, self.mixed_until = sent_at, mixed_until
         self.earliest, self.latest, self.resumed_at = sent_at, math.inf, math.inf
         self.is_read, self.tried = is_read, tried
-        self.last_at, self.is_lie = sent_at, False
+        self.last_at, self.is_lie, self.is_ban = sent_at, False, False
         self.cost = 1.0  # the least that was refused: so much more did not fit
         self.lost = 0.0  # cost of what was refused
         self.in_flight = 1_000_000  # fewest others in flight at a refusal
@@ -49,13 +51,29 @@ class ThrottleEvent:
         """How long it did not give way, at the least."""
         return self.earliest - self.refused_at
 
-    def add(self, sent_at: float, cost: float, stated_s: float | None, resolution_s: float) -> None:
+    @property
+    def stood_s(self) -> float:
+        """How long nothing was accepted, as far as the limiter is the reason."""
+        return self.wait_s if self.is_ban else self.resumed_at - self.refused_at
+
+    def add(
+        self,
+        sent_at: float,
+        cost: float,
+        stated_s: float | None,
+        resolution_s: float,
+        *,
+        is_ban: bool = False,
+    ) -> None:
         """Take in one refusal. Stated waits that contradict each other say nothing."""
         self.cost = min(self.cost, cost) if self.lost else cost
         self.lost += cost
         self.last_at = max(self.last_at, sent_at)
         if self.refused_at < sent_at <= self.mixed_until:
             self.refused_at = sent_at
+        if is_ban or self.is_ban:
+            self.is_ban = True
+            return
         if stated_s is not None and not self.is_lie:
             latest = sent_at + stated_s
             earliest = max(sent_at, latest - resolution_s)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sealgate.core.limits import Limit, memory
-from sealgate.core.limits.claims import Claim, Fate, LimitReply, Rejection, Release
+from sealgate.core.limits.claims import Claim, LimitReply, Rejection, Release
 from sealgate.core.limits.pacer import Pacer, PacerSettings
 from sealgate.core.limits.status import LimitStatus, PacerStatus
 from sealgate.core.routes import Lane
@@ -220,11 +220,11 @@ class MemberPacer:
             self.own.answered(claim, now, reply)
             return
         sent_at = self.own.settle(claim, now, reply)  # learning is the leader's
-        if reply.fate is Fate.LIMITED:
+        if reply.is_refusal:
             self._void_credits()
         name = self._names.pop(claim.id, None)
         if name is not None:
-            is_urgent = name == claim.id or reply.fate is Fate.LIMITED
+            is_urgent = name == claim.id or reply.is_refusal
             self.outbox.completed(Completion(name, reply, sent_at, now), now, is_urgent=is_urgent)
 
     def is_paused(self, now: float) -> bool:
