@@ -312,6 +312,15 @@ def test_a_refusal_in_a_pause_that_ends_sooner_does_not_change_who_chose_its_end
     assert desk.rejection(1.0, 2.0).detail == "This key is paused for longer than this deadline."
 
 
+def test_a_ban_is_quoted_to_whoever_cannot_wait_for_its_end() -> None:
+    desk = Desk()
+    ban = LimitReply(Fate.LIMITED, 60.0, 0.0, ban="IP banned")
+    desk.answer(0.0, desk.send(0.0), ban)
+    assert desk.rejection(1.0, give_up_at=5.0).detail.endswith('The exchange says: "IP banned".')
+    desk.answer(100.0, desk.send(100.0), limited(60.0))
+    assert "IP banned" not in desk.rejection(101.0, give_up_at=105.0).detail
+
+
 def test_what_was_let_go_before_a_pause_can_see_it() -> None:
     desk = Desk()
     early, late = desk.send(0.0, 2)
