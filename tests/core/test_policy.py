@@ -236,6 +236,17 @@ def test_many_orders_take_bounded_room_and_none_is_forgotten_early() -> None:
             times.append(now)
 
 
+def test_a_flood_of_orders_takes_bounded_room() -> None:
+    usage = Usage()
+    tracemalloc.start()
+    try:
+        for number in range(10_000):
+            send(usage, Policy(), 1, 0.0001 * number)
+        assert tracemalloc.get_traced_memory()[0] < 500_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_orders_that_nothing_limits_take_bounded_room() -> None:
     usage = Usage()
     tracemalloc.start()
