@@ -82,14 +82,13 @@ def test_a_burst_inside_a_published_limit_goes_at_once_and_the_rest_is_spaced() 
 
 
 def test_timers_that_are_late_by_less_than_a_place_cost_no_place() -> None:
-    desk = Desk()
-    desk.pacer.believe([Limit(20.0, 1.0, 20.0, 20.0, seen=3)])
+    desk = Desk(Quota(20, 1))
     desk.send(0.0, 300)
     now, times = 0.0, list[float]()
     while now < 6.0:
         again_at = desk.pacer.release(now).look_again_at
         assert again_at is not None
-        now = again_at + 0.02
+        now = again_at + 0.01
         times += [now] * len(desk.go(now))
     went = [at for at in times if 1.5 <= at < 5.5]
     assert len(went) >= 78  # of 80

@@ -127,10 +127,12 @@ class Limit:
         """Return when it is a request's turn at the even pace, or in addition to it if it carries a step."""
         spacing_s = self.spacing_s(tally, now) * cost
         at = self.slot + spacing_s
-        if is_carrier and self.tried is not None:
+        if self.tried is None:  # what makes up for a timer that was late makes no burst of it
+            return max(at, self.went + spacing_s / 2)
+        if is_carrier:
             at = min(at, self.extra + cost / (self.tried - self.low))
-        # Whoever makes up for a timer that was late, or carries a step, makes no burst of it.
-        return max(at, self.went + spacing_s / 2)
+        # Two closer together would try a burst, and not the rate.
+        return max(at, self.went + cost / self.tried)
 
     def took(
         self, cost: float, tally: Tally | WeightedTally, now: float, *, is_paced: bool, is_carrier: bool
