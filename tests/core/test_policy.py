@@ -428,3 +428,18 @@ def test_prices_take_bounded_room_and_those_that_are_read_again_stay() -> None:
         prices.learn((f"/{number}", b""), SYMBOL_PRICE, None)
     assert prices.last("S0") == D(2)
     assert len(prices.new_faults()) == 16
+
+
+@pytest.mark.parametrize(
+    ("server_now", "is_full"), [(1000.0, True), (1005.0, True), (87_000.0, True), (88_000.0, False)]
+)
+def test_what_an_earlier_run_sent_counts_by_the_exchanges_clock(server_now: float, is_full: bool) -> None:
+    memory = PolicyMemory([("grid", 1000, 2)])
+    memory.date(server_now, 5.0)
+    memory.date(server_now, 6.0)
+    usage, policy = memory.usage["grid"], Policy(max_orders_per_day=2)
+    if is_full:
+        with pytest.raises(PolicyError, match="2 of 2 orders"):
+            usage.count(policy, 1, 7.0)
+    else:
+        assert usage.count(policy, 1, 7.0) == 1

@@ -70,9 +70,9 @@ def _text(value: object) -> str | None:
 class Doubt:
     """An order in doubt, as its readers want it; times are epoch ms.
 
-    `id` is the gateway's own, `request_id` the one in log and reply, which a bot may have chosen. `sent_ms`
-    is by this host's clock; `timestamp_ms`, which was signed, and `fence_ms`, after which it can no longer be
-    admitted, are by the exchange's. The last five are its `Terms`.
+    `id` is the gateway's own, `request_id` the one in log and reply, which a bot may have chosen. `sent_ms`,
+    `timestamp_ms`, which was signed, and `fence_ms`, after which it can no longer be admitted, are by the
+    exchange's clock. The last five are its `Terms`.
     """
 
     id: str

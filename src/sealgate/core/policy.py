@@ -364,10 +364,22 @@ class Checks:
 
 @dataclass(slots=True, eq=False)
 class PolicyMemory:
-    """What outlives a reload: what each bot has used of its policy, and the prices of each exchange."""
+    """What outlives a reload: what each bot has used of its policy, and the prices of each exchange.
 
+    `undated` is what an earlier run sent, the oldest first: the bot, the exchange's epoch second, how many.
+    It counts once the exchange's time is known: this machine's clock may be days off at a start.
+    """
+
+    undated: list[tuple[str, int, int]] = field(default_factory=list)
     usage: dict[str, Usage] = field(default_factory=dict)
     prices: dict[str, Prices] = field(default_factory=dict)
+
+    def date(self, server_now: float, now: float) -> None:
+        """Count what is undated, each as of the end of its second: too long rather than too short."""
+        for bot, at_s, orders in self.undated:
+            age_s = max(0.0, server_now - at_s - 1)
+            self.usage.setdefault(bot, Usage()).restore((Passed(now - age_s, orders),))
+        self.undated = []
 
     def guard(self, bot: str, policy: Policy, exchange: str) -> Guard:
         """Put a bot's policy in force."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gateway.clock.test_kept import EPOCH, HandHost
+from gateway.clock.test_kept import HandHost
 from rig.admitted import BOT, signing_key, ticket
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
@@ -89,7 +89,7 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
     kept, begun = books(book), context(attempts=1)
     kept.begin(KEYED, b"{}", SEALER, begun)
     begun.request_id, begun.timestamp_ms, begun.fence_ms = "mine", 1000, 6000
-    await kept.intent(KEYED, b"{}", begun)
+    await kept.intent(KEYED, b"{}", begun, 1)
     (written,) = book.intents
     assert written is begun.order
     assert written == Order(
@@ -106,14 +106,14 @@ async def test_an_intent_has_all_that_is_needed_to_look_it_up() -> None:
         timestamp_ms=1000,
         fence_ms=6000,
         attempts=2,
-        sent_ms=int(EPOCH * 1000),
+        sent_ms=1,
         sent_body=b"{}",
     )
 
 
 async def test_a_body_that_is_far_too_large_for_an_order_is_not_recorded() -> None:
     book = Book()
-    await books(book).intent(PLAIN, bytes(100_000), context())
+    await books(book).intent(PLAIN, bytes(100_000), context(), 1)
     assert book.intents[0].sent_body is None
 
 
@@ -122,7 +122,7 @@ async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None
     book = Book(is_taking=False)
     kept, begun = books(book), context()
     with pytest.raises(Refusal, match="halted: The journal cannot be written"):
-        await kept.intent(PLAIN, b"{}", begun)
+        await kept.intent(PLAIN, b"{}", begun, 1)
     kept.ended(begun, None)
     ((order, ending),) = book.endings
     assert (order, ending.conclusion) == (begun.order, Conclusion.NOT_SENT)
@@ -131,7 +131,7 @@ async def test_what_cannot_be_recorded_is_not_sent_but_its_end_is_told() -> None
 async def test_the_first_end_of_a_request_is_the_one_that_is_noted() -> None:
     book = Book()
     kept, begun = books(book), context(conclusion=Conclusion.DONE, attempts=1)
-    await kept.intent(PLAIN, b"{}", begun)
+    await kept.intent(PLAIN, b"{}", begun, 1)
     kept.ended(begun, REPLY)
     begun.conclusion = Conclusion.UNKNOWN
     kept.ended(begun, None)

@@ -202,6 +202,23 @@ async def test_orders_of_before_a_days_downtime_count_no_more(upstream: Upstream
         assert "1 of 1 orders" in why(await station.ask(order()))
 
 
+async def test_a_start_with_this_machines_clock_days_ahead_forgets_no_order(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """By the exchange's clock they are of a moment ago, and what is sent now is remembered by it, too."""
+    file, two_days_ms = tmp_path / "journal.db", 2 * 86_400_000
+    async with running(upstream, file, max_orders_per_day=2) as station:
+        assert (await station.ask(order())).status == 200
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("UPDATE orders SET sent_ms = sent_ms - ?", (two_days_ms,))
+    upstream.skew_ms = -two_days_ms
+    async with running(upstream, file, max_orders_per_day=2) as station:
+        assert (await station.ask(order())).status == 200
+        assert "2 of 2 orders" in why(await station.ask(order()))
+    async with running(upstream, file, max_orders_per_day=2) as station:
+        assert "2 of 2 orders" in why(await station.ask(order()))
+
+
 async def test_a_market_order_is_measured_by_the_last_price_that_the_exchange_said(
     upstream: Upstream,
 ) -> None:

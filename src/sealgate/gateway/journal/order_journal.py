@@ -11,7 +11,6 @@ import structlog
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.idempotency import Kept
 from sealgate.core.outcome import Ending
-from sealgate.core.policy import Passed
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import JournalError, Lock, as_journal_error, check_made, connect, is_in_use
@@ -53,8 +52,8 @@ class OrderJournal:
         kept, self._kept = self._kept, []
         return kept
 
-    def recall_passed(self) -> dict[str, list[Passed]]:
-        """Return by bot what was sent under its policy, by the clock of `now`."""
+    def recall_passed(self) -> list[tuple[str, int, int]]:
+        """Return what was sent under policies, as in `PolicyMemory.undated`."""
         return self._passed
 
     async def intent(self, order: Order) -> bool:
@@ -119,21 +118,10 @@ class OrderJournal:
             now_ms = int(self._ages.at(self._system.now()) * 1000)
             orders.recover(database, now_ms)
             ledger.read_doubts(database)
-            self._passed = self._read_passed(database)
+            self._passed = list(orders.passed(database))
             _log_doubts(ledger.in_doubt, ledger.doubts)
             since_ms = now_ms - int(self._keeping.longest_s * 1000)
             return list(orders.kept_replays(database, since_ms, MOST_REPLAYS, now_ms))
-
-    def _read_passed(self, database: sqlite3.Connection) -> dict[str, list[Passed]]:
-        """Read them as of the end of their second, so that they count too long rather than too short.
-
-        Time for which no gateway ran counts: a limit per day must not hold back the orders of the next one.
-        """
-        now, wall = self._system.now(), self._system.wall()
-        found: dict[str, list[Passed]] = {}
-        for bot, at_s, count in orders.passed(database):
-            found.setdefault(bot, []).append(Passed(now - max(0.0, wall - at_s - 1), count))
-        return found
 
 
 def _log_doubts(count: int, doubts: tuple[Doubt, ...]) -> None:

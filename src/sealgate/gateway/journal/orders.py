@@ -68,9 +68,9 @@ class Order(NamedTuple):
     """An order as its latest attempt was signed; times are epoch ms.
 
     `id` is the gateway's own and unique, `request_id` the bot's where it sent one. `digest` is the one of
-    core/idempotency.py, None without an Idempotency-Key. `sent_ms` is by this host's clock,
-    `timestamp_ms` and `fence_ms` are by the exchange's. `counted` is how many orders it is to its bot's
-    policy, 0 without one. `sent_body` is None where it was too large.
+    core/idempotency.py, None without an Idempotency-Key. `sent_ms`, `timestamp_ms`, which was signed, and
+    `fence_ms` are by the exchange's clock. `counted` is how many orders it is to its bot's policy, 0 without
+    one. `sent_body` is None where it was too large.
     """
 
     id: str
@@ -188,7 +188,7 @@ def newest_s(database: sqlite3.Connection) -> float | None:
 
 
 def passed(database: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
-    """Return (bot, epoch second, orders) of what was sent under policies, the oldest first."""
+    """Return (bot, the exchange's epoch second, orders) of what was sent under policies, the oldest first."""
     yield from database.execute("SELECT bot, at_s, orders FROM counted WHERE orders > 0 ORDER BY at_s")
 
 

@@ -75,8 +75,11 @@ class Bookkeeping:
         """Whether `intent` comes before the first byte."""
         return self._journal is not None and not ticket.is_read
 
-    async def intent(self, ticket: Ticket, body: bytes, context: RequestContext) -> None:
-        """Write down what is about to be sent. Raises Refusal `halted` where that is not possible."""
+    async def intent(self, ticket: Ticket, body: bytes, context: RequestContext, now_ms: int) -> None:
+        """Write down what is about to be sent; `now_ms` is the exchange's time.
+
+        Raises Refusal `halted` where that is not possible.
+        """
         if self._journal is None:
             return
         context.order = Order(
@@ -93,7 +96,7 @@ class Bookkeeping:
             timestamp_ms=context.timestamp_ms,
             fence_ms=context.fence_ms,
             attempts=context.attempts + 1,
-            sent_ms=int(self._system.wall() * 1000),
+            sent_ms=now_ms,
             counted=0 if context.used is None else context.used[1],
             sent_body=kept_body(body),
         )

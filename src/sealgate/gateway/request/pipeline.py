@@ -103,6 +103,7 @@ class Pipeline:
         if checks is not None and checks.valid_ms:
             self._limit_validity(ticket, checks.valid_ms, request.read_at or context.started, context)
         if checks is not None and checks.guard is not None:
+            await self._date_counts(context)
             passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._system.now())
             if isinstance(passed, str):
                 context.detail = passed
@@ -113,6 +114,13 @@ class Pipeline:
         if checks is not None and checks.prices is not None:
             _learn_prices(checks.prices, ticket, body, answer, context)
         return passed_on(answer)
+
+    async def _date_counts(self, context: RequestContext) -> None:
+        """Count by the exchange's clock what an earlier run sent; wait for that clock, if need be."""
+        policies = self.generation.rules.policies
+        if policies.undated:
+            await self.generation.clock.wait_until_ready(context.give_up_at)
+            policies.date(self.generation.clock.server_now(), self._system.now())
 
     def _limit_validity(self, ticket: Ticket, valid_ms: int, since: float, context: RequestContext) -> None:
         """Fix when X-Gateway-Valid-Ms ends, of an order whose head was read at `since`. Raises Refusal."""
@@ -388,7 +396,9 @@ class Pipeline:
         since = self._system.now()
         try:
             async with asyncio.timeout(self._time_left_s(context, since)):
-                await self._books.intent(ticket, body, context)
+                await self._books.intent(
+                    ticket, body, context, int(self.generation.clock.server_now() * 1000)
+                )
         except TimeoutError:
             raise Refusal("deadline_exceeded", "The journal could not record the order in time.") from None
         return self._system.now() - since

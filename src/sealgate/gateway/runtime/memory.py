@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from sealgate.config import Config
 from sealgate.core.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.core.limits.memory import Snapshot
-from sealgate.core.policy import PolicyMemory, Usage
+from sealgate.core.policy import PolicyMemory
 from sealgate.core.venues.venue import Scope
 from sealgate.gateway.journal import (
     HaltsTable,
@@ -33,7 +33,7 @@ _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 def build_books(config: Config, system: System, policies: PolicyMemory | None = None) -> Bookkeeping:
     """Open the journal, if there is one, and take up what it kept. Raises JournalError.
 
-    `policies` take up how many orders each bot sent within the last day.
+    `policies` take up how many orders each bot sent, which count once the exchange's time is known.
     """
     journal = config.journal
     replays = IdempotencyKeys(ReplayBounds(MOST_REPLAYS, _MOST_REPLAY_BYTES, journal.keep))
@@ -42,9 +42,8 @@ def build_books(config: Config, system: System, policies: PolicyMemory | None = 
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
     order_journal = OrderJournal(journal.file, keeping, system)
     replays.restore(order_journal.recall(), system.now())
-    usage = {} if policies is None else policies.usage
-    for bot, passed in order_journal.recall_passed().items():
-        usage.setdefault(bot, Usage()).restore(passed)
+    if policies is not None:
+        policies.undated = order_journal.recall_passed()
     return Bookkeeping(replays, order_journal, system, NoncesKeeper(NoncesTable(journal.file), system))
 
 
