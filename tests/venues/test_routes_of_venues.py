@@ -106,7 +106,7 @@ def is_elsewhere(name: str, call: Call) -> bool:
 
 # What moves money or makes keys by the name, and does neither; what asks about the key that asks.
 _HARMLESS = re.compile(
-    r"cancel|fee|resendCode|withdrawal/(open|status)/?$|withdrawal-requests|get_withdrawals"
+    r"cancel|fee|resendCode|withdrawal/status/?$|withdrawal-requests|get_withdrawals"
     r"|withdraw-?margin|withdraw-income|Withdraw(Methods|Addresses|Info|Status)$"
     r"|/rest-api$|checkApiKey|apiKeyInfo|query-apikey$|query-api$|user/api-key$|ApiKeyInfo$",
     re.IGNORECASE,
@@ -227,6 +227,8 @@ def test_nothing_that_leads_out_of_a_users_accounts_is_for_bots_that_trade(
         ("kraken", "POST /0/private/GetWebSocketsToken"),
         ("phemex", "GET /exchange/wallets/confirm/withdraw"),
         ("bybit", "POST /v5/p2p/order/finish"),
+        ("bitstamp", "POST /api/v2/withdrawal/open"),
+        ("bitstamp", "POST /api/v2/withdrawal/open/"),
     ],
 )
 def test_what_else_moves_money_out_needs_keys(name: str, call: str) -> None:
@@ -321,6 +323,7 @@ def test_so_does_what_ccxt_does_not_know(name: str, call: str) -> None:
         ("binance", "GET /sapi/v1/capital/withdraw/history"),
         ("binance", "POST /sapi/v3/asset/getUserAsset"),
         ("bitstamp", "POST /api/v2/fees/trading/btcusd"),
+        ("bitstamp", "POST /api/v2/withdrawal/status"),
         ("cex", "POST /api/spot/rest/get_my_orders"),
         ("gemini", "POST /v1/positions"),
     ],
