@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import structlog
 
-from rig.acts import say, say_and_close
+from rig.acts import Wire, drip, say, say_and_close
 from rig.bot import Reply, request, told
 from rig.odd_orders import json_order
 from rig.policy_oracle import Limits, fraction, may_pass_json
-from rig.station import ENVIRON, Station, running_station
+from rig.station import ENVIRON, KEY, Station, running_station
 from rig.upstream import Upstream
 from rig.wire import reply
 from sealgate.core.halts import Scope
@@ -216,6 +216,31 @@ async def test_a_start_with_this_machines_clock_days_ahead_forgets_no_order(
         assert (await station.ask(order())).status == 200
         assert "2 of 2 orders" in why(await station.ask(order()))
     async with running(upstream, file, max_orders_per_day=2) as station:
+        assert "2 of 2 orders" in why(await station.ask(order()))
+
+
+async def test_an_order_waits_for_no_better_clock_than_its_own_key_needs(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    """Another key's window is so short that no reading will ever be good enough for it."""
+
+    async def slowly(wire: Wire) -> None:
+        await drip(upstream.time_reply(), 0.001)(wire)
+
+    file = tmp_path / "journal.db"
+    async with running(upstream, file, max_orders_per_day=2) as station:
+        assert (await station.ask(order())).status == 200
+    upstream.time = slowly
+    bots = {"grid": {"token": "env:GRID", "key": "main", "policy": {"max_orders_per_day": 2}}}
+    keys = {"main": KEY, "strict": {**KEY, "api_key": "ak-public-2", "recv_window_ms": 1}}
+    journal = {"file": str(file)}
+    async with running_station(upstream, TOKENS, bots=bots, keys=keys, journal=journal) as station:
+        assert station.gateway.generation.clock.not_ready is not None
+        assert told(await station.ask(order("BTC", "0.1", b"X-Gateway-Deadline-Ms: 2000"))) == (
+            200,
+            "done",
+            None,
+        )
         assert "2 of 2 orders" in why(await station.ask(order()))
 
 

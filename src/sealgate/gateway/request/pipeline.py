@@ -103,7 +103,7 @@ class Pipeline:
         if checks is not None and checks.valid_ms:
             self._limit_validity(ticket, checks.valid_ms, request.read_at or context.started, context)
         if checks is not None and checks.guard is not None:
-            await self._date_counts(context)
+            await self._date_counts(ticket, context)
             passed = checks.guard.admit(ticket.route, ticket.target, ticket.head, body, self._system.now())
             if isinstance(passed, str):
                 context.detail = passed
@@ -115,12 +115,13 @@ class Pipeline:
             _learn_prices(checks.prices, ticket, body, answer, context)
         return passed_on(answer)
 
-    async def _date_counts(self, context: RequestContext) -> None:
+    async def _date_counts(self, ticket: Ticket, context: RequestContext) -> None:
         """Count by the exchange's clock what an earlier run sent; wait for that clock, if need be."""
         policies = self.generation.rules.policies
         if policies.undated:
-            await self.generation.clock.wait_until_ready(context.give_up_at)
-            policies.date(self.generation.clock.server_now(), self._system.now())
+            clock, window_ms = self.generation.clock, self.generation.live_keys[ticket.key].key.recv_window_ms
+            await clock.wait_until_good(context.give_up_at, window_ms)  # as the order itself needs it
+            policies.date(clock.server_now(), self._system.now())
 
     def _limit_validity(self, ticket: Ticket, valid_ms: int, since: float, context: RequestContext) -> None:
         """Fix when X-Gateway-Valid-Ms ends, of an order whose head was read at `since`. Raises Refusal."""
