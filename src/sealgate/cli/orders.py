@@ -41,11 +41,11 @@ _HEADINGS = (
 def command(config_file: Path | None, request_id: str | None, *, settle_all: bool, as_json: bool) -> None:
     """List orders in doubt: they were sent, and no reply is known, even after a crash.
 
-    Look each up at the exchange, then take it off with --settle. "Sent" is by this host's clock. The fence is
-    the exchange's time after which it no longer admits the order; until then it may still execute it. Both
-    are in UTC. Side, size, symbol, price and, after "as", the client order id are those of the order that was
-    sent. The Idempotency-Key is the bot's own name for the order, which the exchange never sees. Settling an
-    order does not make it usable again: to send the order again, the bot needs a new one.
+    Look each up at the exchange, then take it off with --settle. "Sent" and the fence are by the exchange's
+    clock, in UTC. After the fence it no longer admits the order; until then it may still execute it. Side,
+    size, symbol, price and, after "as", the client order id are those of the order that was sent. The
+    Idempotency-Key is the bot's own name for the order, which the exchange never sees. Settling an order does
+    not make it usable again: to send the order again, the bot needs a new one.
     """
     if request_id is not None and settle_all:
         raise click.UsageError("--settle and --settle-all cannot be combined.")
