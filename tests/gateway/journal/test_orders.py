@@ -409,9 +409,10 @@ async def test_endings_are_written_when_the_disk_is_back(file: Path, disk: Disk)
 
 async def test_what_is_refused_while_the_disk_refuses_leaves_nothing_to_write(file: Path, disk: Disk) -> None:
     """A bot that tries on must not use up the space that is freed."""
-    again = order(1)._replace(attempts=2)
+    again, later = order(1)._replace(attempts=2), order(50)
     async with running_book(file) as book:
         await book.intent(order(1))
+        await book.intent(later)
         disk.trouble = FULL
         assert not await book.intent(order(2))
         book.ended(order(2), Ending(Conclusion.NOT_SENT))
@@ -421,9 +422,12 @@ async def test_what_is_refused_while_the_disk_refuses_leaves_nothing_to_write(fi
             book.ended(order(number), Ending(Conclusion.NOT_SENT))
         assert not await book.intent(again), "its first attempt is in the file"
         book.ended(again, Ending(Conclusion.NOT_SENT))
+        assert not await book.intent(later), "it was recorded, a pause came before it was sent, and now this"
+        book.ended(later, Ending(Conclusion.NOT_SENT))
         disk.trouble = None
         await until(lambda: book.status.trouble is None)
-    assert read(file, "id, state") == [("a1-1", "not_sent"), ("a1-2", "not_sent")]
+    found = [("a1-1", "not_sent"), ("a1-50", "not_sent"), ("a1-2", "not_sent")]
+    assert read(file, "id, state") == found
 
 
 async def test_endings_that_were_never_written_are_told(file: Path, disk: Disk) -> None:

@@ -10,7 +10,7 @@ import structlog
 
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.idempotency import Kept
-from sealgate.core.outcome import Ending
+from sealgate.core.outcome import Conclusion, Ending
 from sealgate.core.routes import Lane
 from sealgate.gateway.journal import orders
 from sealgate.gateway.journal.file import JournalError, Lock, as_journal_error, check_made, connect, is_in_use
@@ -36,7 +36,7 @@ class OrderJournal:
         self._keeping = keeping
         self._system = system
         self._loop = asyncio.get_running_loop()
-        self._unrecorded: set[str] = set()  # refused before the file had anything of them, and not ended yet
+        self._begun: set[str] = set()  # orders that have not ended, and that the file has, or may have
         self._lock = Lock(file)
         try:
             ledger = Ledger(file, keeping)
@@ -72,9 +72,8 @@ class OrderJournal:
         else:
             is_put = self._writer.put(Item(orders.sent_row(order), written))
         if not is_put:
-            if not may_go_without and order.attempts == 1:
-                self._unrecorded.add(order.id)
             return may_go_without
+        self._begun.add(order.id)
         await asyncio.wait((written,), timeout=_PATIENCE_S if may_go_without else HANGS_AFTER_S)
         if may_go_without:
             return True
@@ -89,12 +88,12 @@ class OrderJournal:
     def ended(self, order: Order, ending: Ending) -> None:
         """Write how an order ended, as it was last sent; nobody waits for it.
 
-        An order of which the file has nothing, because it was refused, stays out of it: a bot that tries on
+        An order that was not sent, and of which the file has nothing, stays out of it: a bot that tries on
         while the disk is full must not leave more to write than the space that is freed.
         """
-        if order.id in self._unrecorded:
-            self._unrecorded.discard(order.id)
+        if ending.conclusion is Conclusion.NOT_SENT and order.id not in self._begun:
             return
+        self._begun.discard(order.id)
         settled_ms = int(self._ages.at(self._system.now()) * 1000)
         self._writer.put(Item(orders.settled_row(order, ending, settled_ms)))
 
