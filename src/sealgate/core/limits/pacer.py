@@ -70,7 +70,8 @@ class Pacer:
             return False
         if self._ready_at(claim, now) > now:
             return False
-        self._paced.discard(self._class(claim))  # its turn was free: as nobody waits, that is the end of it
+        if self._paced:  # its turn was free: as nobody waits, that is the end of it
+            self._paced.discard(self._class(claim))
         self._start(claim, now)
         return True
 
