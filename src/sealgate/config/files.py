@@ -61,10 +61,8 @@ def parse_ca_file(value: object) -> Path | None:
     """Check that a file of CA certificates is there; "" is the system's own store."""
     if value == "":
         return None
-    file = _path(value)
-    with _looking():
-        is_file = file is not None and file.is_file()
-    if file is None or not is_file:
+    file = _file(value)
+    if file is None:
         raise ValueError("is not a file that exists; name a PEM file of CA certificates")
     try:
         ssl.create_default_context(cafile=file)
@@ -77,10 +75,8 @@ def parse_pem_file(value: object) -> Path | None:
     """Check that a PEM file is there; the listener looks into it."""
     if value == "":
         return None
-    file = _path(value)
-    with _looking():
-        is_file = file is not None and file.is_file()
-    if file is None or not is_file:
+    file = _file(value)
+    if file is None:
         raise ValueError("is not a file that exists; name a PEM file")
     return file
 
@@ -127,6 +123,13 @@ def parse_group(value: object) -> int | None:
     if isinstance(value, bool) or not str(value).isdecimal():
         raise ValueError("is not a group on this machine; name one that exists, or write its number")
     return int(str(value))
+
+
+def _file(value: object) -> Path | None:
+    """Return the file that a value names, None where there is none. Raises ValueError as `_looking` does."""
+    file = _path(value)
+    with _looking():
+        return file if file is not None and file.is_file() else None
 
 
 @contextmanager

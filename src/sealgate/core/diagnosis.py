@@ -18,6 +18,7 @@ from sealgate.core.venues.replies import Means, Verdict, doc_link
 
 _WRAPPING = b"\"'` \t\r\n"
 _OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
+ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
 _OTHER_SCHEME = "[signing] is not what the exchange takes"
 
 
@@ -279,7 +280,7 @@ def _stranger(reply: WholeReply, _facts: Facts) -> Causes:
         if reply.body.lstrip().startswith(b"{")
         else "the reply is not JSON, so it is not from the exchange itself"
     )
-    fix = "look at the reply; ask the exchange whether it serves this country and network"
+    fix = f"look at the reply; {ASK_WHETHER_SERVED}"
     yield Cause(Weight.LIKELY, "a firewall in front of the exchange refuses this machine", fix, seen)
 
 

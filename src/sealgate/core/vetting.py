@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
-from sealgate.core.diagnosis import Facts, Others, WholeReply, causes_of
+from sealgate.core.diagnosis import ASK_WHETHER_SERVED, Facts, Others, WholeReply, causes_of
 from sealgate.core.findings import RENEW, Finding, Level, blamed, error_words, fail, ok, warn
 from sealgate.core.key_audit import cannot_trade
 from sealgate.core.key_records import DAY_S, KeyRecord, KeyState, ListedKey
@@ -17,7 +17,6 @@ from sealgate.core.venues.replies import Means, Verdict
 
 _CERTIFICATE_WARN_S = 14 * DAY_S  # those of today live for 90 days and less, and are renewed before a third
 _HOST_OFF_S = 1.0  # harmless to the gateway, but the log's times, and certificates, go by it
-_ELSEWHERE = "ask the exchange whether it serves this country and network"
 _LEAST_DISK = 16 * 1024**2
 # OpenSSL's X509_V_ERR_…, x509_vfy.h
 _CERTIFICATE_EXPIRED, _CERTIFICATE_EARLY = 10, 9
@@ -184,7 +183,7 @@ def limited(area: str, status: int, verdict: Verdict, retry_after_s: float | Non
     if verdict.means is Means.BANNED:
         said = error_words(status, verdict.words)
         text = f"it shuts out this address or key ({said}), so nothing more was asked"
-        return fail(area, text, f"{wait}, and run it again; if it stays, {_ELSEWHERE}")
+        return fail(area, text, f"{wait}, and run it again; if it stays, {ASK_WHETHER_SERVED}")
     return warn(
         area, "the rate limit is exceeded (429), so nothing more was asked", f"{wait}, and run it again"
     )
