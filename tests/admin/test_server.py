@@ -2,10 +2,8 @@
 
 import asyncio
 import contextlib
-import gc
 import json
 import logging
-import tracemalloc
 from collections.abc import AsyncIterator
 from itertools import product
 
@@ -16,6 +14,7 @@ from admin.test_metrics import figures
 from faults.test_descriptors import is_served_again
 from rig.admin import Admin, running_admin
 from rig.bot import bot_at, request
+from rig.held_memory import counting_held
 from rig.station import Station, running_station
 from rig.upstream import Upstream, Wire, say
 from rig.wire import OK, reply
@@ -174,18 +173,12 @@ async def test_what_is_refused_is_let_go_with_its_reply(
     """At once, and not when the collector runs, which may be much later."""
     caplog.set_level(logging.CRITICAL, "aiohttp")  # as the gateway does; else the record would keep it
     raw = HEAD % b"GET" + 7 * FIELD + fields + b"\r\n\r\n"
-    gc.collect()
-    gc.disable()
-    tracemalloc.start()
-    try:
+    with counting_held() as held:
         for _ in range(10):
             async with bot_at("127.0.0.1", admin.port) as bot:
                 await bot.send(raw)
                 assert (await bot.line()).split()[1] in (b"404", b"400")
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        gc.enable()
+        kept = held()
     assert kept < 5 * len(raw)
 
 

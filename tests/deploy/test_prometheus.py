@@ -4,15 +4,17 @@ import asyncio
 import json
 import re
 import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from rig.admin import running_admin
 from rig.bot import request
-from rig.prometheus import PROGRAM, PROMTOOL, running_prometheus
-from rig.station import running_station
-from rig.upstream import running_upstream, say, say_and_close
+from rig.prometheus import PROGRAM, PROMTOOL, Prometheus, running_prometheus
+from rig.station import Station, running_station
+from rig.upstream import Upstream, running_upstream, say, say_and_close
 from rig.wire import OK, reply
 from sealgate.admin.metrics import Metrics
 
@@ -115,8 +117,9 @@ def _checked(exposition: bytes) -> "subprocess.CompletedProcess[bytes]":
     )
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
-async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
+@asynccontextmanager
+async def scraped_station() -> AsyncIterator[tuple[Upstream, Station, Metrics, Prometheus]]:
+    """Run a gateway whose metrics a real Prometheus has read once."""
     async with running_upstream() as upstream, running_station(upstream) as station:
         metrics = Metrics(station.gateway.status)
         station.gateway.reporter.add(metrics)
@@ -125,42 +128,37 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
             running_prometheus(admin.port) as prometheus,
         ):
             await prometheus.until("sealgate_build_info")
-            limited = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
-            for _ in range(2):  # a rate needs a first value and a later one
-                upstream.answers.extend([limited, say(OK), say_and_close(), say(OK)])
-                for raw in (ORDER, request(), request(b"GET", b"/v1/wallet")):
-                    await station.ask(raw)
-                await prometheus.until("sealgate_retries_total")
-            checked = await asyncio.to_thread(_checked, metrics.snapshot()())
-            assert checked.returncode == 0, checked.stdout
-            for query in queries():
-                assert await prometheus.until(filled(query)), query
-            assert await prometheus.ask('up{job="sealgate"} == 1')
+            yield upstream, station, metrics, prometheus
+
+
+@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
+async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
+    async with scraped_station() as (upstream, station, metrics, prometheus):
+        limited = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
+        for _ in range(2):  # a rate needs a first value and a later one
+            upstream.answers.extend([limited, say(OK), say_and_close(), say(OK)])
+            for raw in (ORDER, request(), request(b"GET", b"/v1/wallet")):
+                await station.ask(raw)
+            await prometheus.until("sealgate_retries_total")
+        checked = await asyncio.to_thread(_checked, metrics.snapshot()())
+        assert checked.returncode == 0, checked.stdout
+        for query in queries():
+            assert await prometheus.until(filled(query)), query
+        assert await prometheus.ask('up{job="sealgate"} == 1')
 
 
 @pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
 async def test_a_real_prometheus_sees_what_comes_in_one_burst() -> None:
     """A burst between two scrapes, of a kind that was never seen before: strangers, and the first 429."""
-    async with running_upstream() as upstream, running_station(upstream) as station:
-        metrics = Metrics(station.gateway.status)
-        station.gateway.reporter.add(metrics)
-        async with (
-            running_admin(station.gateway.status, metrics) as admin,
-            running_prometheus(admin.port) as prometheus,
-        ):
-            await prometheus.until("sealgate_build_info")
-            upstream.answers.extend(
-                [say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")), say(OK)]
-            )
-            await station.ask(request())
-            page = request(b"GET", b"/v1/trade/symbols/list", b"Origin: https://example.com")
-            await asyncio.gather(*(station.ask(page) for _ in range(40)))
-            strangers = (
-                'sum by (instance, reason) (increase(sealgate_refusals_total{bot="unknown"}[5m])) > 10'
-            )
-            assert strangers in (FOLDER / "alerts.yml").read_text()
-            assert await prometheus.until(strangers)
-            assert await prometheus.until('increase(sealgate_rate_limited_total{origin="upstream"}[5m]) > 0')
+    async with scraped_station() as (upstream, station, _, prometheus):
+        upstream.answers.extend([say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05")), say(OK)])
+        await station.ask(request())
+        page = request(b"GET", b"/v1/trade/symbols/list", b"Origin: https://example.com")
+        await asyncio.gather(*(station.ask(page) for _ in range(40)))
+        strangers = 'sum by (instance, reason) (increase(sealgate_refusals_total{bot="unknown"}[5m])) > 10'
+        assert strangers in (FOLDER / "alerts.yml").read_text()
+        assert await prometheus.until(strangers)
+        assert await prometheus.until('increase(sealgate_rate_limited_total{origin="upstream"}[5m]) > 0')
 
 
 def test_the_panel_of_who_spends_the_limit_shows_what_was_sent() -> None:

@@ -5,9 +5,7 @@ it may have arrived. A part of a reply never passes as the whole.
 """
 
 import asyncio
-import gc
 import socket
-import tracemalloc
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from rig.bot import met, request, told
+from rig.held_memory import counting_held
 from rig.history import check_history
 from rig.station import API_KEY, SECRET, Station, running_station
 from rig.tls import Authority
@@ -488,15 +487,9 @@ async def test_an_order_whose_reply_is_lost_is_let_go_at_once(
     deadline = b"X-Gateway-Deadline-Ms: " + deadline_ms
     raw = request(b"POST", b"/v1/trade/order", deadline, body=b"x" * LARGE_BODY)
     station.upstream.early = lambda line: fault if line.startswith(b"POST") else None
-    gc.collect()
-    gc.disable()
-    tracemalloc.start()
-    try:
+    with counting_held() as held:
         for _ in range(10):
             assert (await station.ask(raw)).outcome == "unknown"
         await station.until_all_hung_up()
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        gc.enable()
+        kept = held()
     assert kept < 4 * LARGE_BODY

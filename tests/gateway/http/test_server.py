@@ -4,9 +4,7 @@ import asyncio
 import asyncio.trsock
 import contextlib
 import errno
-import gc
 import os
-import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -18,6 +16,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from rig.bot import bot_at, request
+from rig.held_memory import counting_held
 from rig.slow import deaf_bot
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.errors import Refusal
@@ -590,10 +589,7 @@ async def test_half_heads_are_let_go_with_their_connections() -> None:
     """At once, and not when the collector runs, which may be much later."""
     half = b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %b\r\n" % (at, b"x" * 8000) for at in range(8))
     async with running(SERVICE) as (server, port):
-        gc.collect()
-        gc.disable()
-        tracemalloc.start()
-        try:
+        with counting_held() as held:
             for _ in range(10):
                 async with bot_at("127.0.0.1", port) as bot:
                     await bot.send(half)
@@ -601,10 +597,7 @@ async def test_half_heads_are_let_go_with_their_connections() -> None:
                         await let_pass(0)
                 while server.connections:
                     await let_pass(0)
-            kept, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-            gc.enable()
+            kept = held()
     assert kept < 5 * len(half)
 
 
@@ -620,10 +613,7 @@ WRONG = {
 async def kept_of(handle: Callable[[Incoming], Awaitable[bool]], raw: bytes) -> int:
     """Return how many bytes stay of ten connections that send this, without a run of the collector."""
     async with running(replace(SERVICE, handle=handle)) as (server, port):
-        gc.collect()
-        gc.disable()
-        tracemalloc.start()
-        try:
+        with counting_held() as held:
             for _ in range(10):
                 async with bot_at("127.0.0.1", port) as bot:
                     await bot.send(raw)
@@ -631,10 +621,7 @@ async def kept_of(handle: Callable[[Incoming], Awaitable[bool]], raw: bytes) -> 
                         assert await bot.rest()
                 while server.connections:
                     await let_pass(0)
-            return tracemalloc.get_traced_memory()[0]
-        finally:
-            tracemalloc.stop()
-            gc.enable()
+            return held()
 
 
 @pytest.mark.parametrize("raw", WRONG.values(), ids=WRONG)
