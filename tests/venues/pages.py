@@ -4,6 +4,7 @@ import re
 import textwrap
 from pathlib import Path
 
+from sealgate.config.venue_names import NotServed, Served, other_names
 from sealgate.core.venues.replies import Means, Verdict
 from sealgate.core.venues.venue import Venue
 from venues.through import FILES, venue_of
@@ -19,6 +20,10 @@ _KINDS_HEAD = """\
 _ERRORS_HEAD = """\
 | kind | status | its words | means | look at | what to do |
 |---|---|---|---|---|---|
+"""
+_NAMES_HEAD = """\
+| other name | write, or why it is not served |
+|---|---|
 """
 _LIST_HEAD = """\
 | venue | tier | verified with | signature | key | time | replies | counts by | note |
@@ -55,6 +60,21 @@ def exchanges_block() -> str:
     names = sorted(venue.name for venue in map(venue_of, FILES) if venue.name != DEFAULT)
     text = ", ".join(f"`{name}`" for name in names)
     return "\n".join(textwrap.wrap(f"{text}.", 120, break_on_hyphens=False)) + "\n"
+
+
+def names_block() -> str:
+    """Return the names that no venue has: the venue that is meant, or why the exchange is not served."""
+    rows = ((_named(list(names)), _meant(meaning)) for names, meaning in other_names().rows)
+    return _NAMES_HEAD + "".join(_row(*cells) for cells in rows)
+
+
+def _meant(meaning: Served | NotServed) -> str:
+    if isinstance(meaning, NotServed):
+        return f"not served: {meaning}"
+    settings = (
+        f'`{name} = "{value}"`' for name, value in {"venue": meaning.venue, **meaning.settings}.items()
+    )
+    return ", ".join(settings)
 
 
 def kinds_block() -> str:
@@ -113,6 +133,7 @@ def _row(*cells: str) -> str:
 
 BLOCKS = {
     ("docs/venues.md", "venues"): venues_block,
+    ("docs/venues.md", "names"): names_block,
     ("docs/errors.md", "kinds"): kinds_block,
     ("docs/errors.md", "errors"): errors_block,
     ("README.md", "exchanges"): exchanges_block,

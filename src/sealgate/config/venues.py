@@ -5,13 +5,13 @@ address, prefix, clock, limits and timestamps holds where nobody sets it.
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from sealgate.config.files import expand_home
 from sealgate.config.names import SettingPath
+from sealgate.config.venue_names import explain
 from sealgate.core import venues
 from sealgate.core.venues.venue import Venue, read_venue
 
@@ -70,9 +70,7 @@ def parse_venue(value: object) -> Venue:
         return _read(value if "/" in value else f"./{value}")
     names = venue_names()
     if value not in names:
-        close = get_close_matches(value.lower(), names, n=1)
-        hint = f"did you mean {close[0]}?" if close else "`sealgate venues` lists them"
-        raise ValueError(f"{value!r} is not a venue; {hint}")
+        raise ValueError(f"{value!r} {explain(value, names)}")
     return built_in_venue(value)
 
 

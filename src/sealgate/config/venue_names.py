@@ -1,0 +1,88 @@
+"""Names that no venue has: the venue that is meant, or why the exchange is not served.
+
+An exchange that is known is never answered with another one whose name looks alike.
+"""
+
+import tomllib
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from sealgate.core import venues
+
+_FILE = Path(venues.__file__).parent / "other_names" / "names.toml"
+_ALIKE = 0.82  # a typo in a name of five letters; less is another name
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The venue that a name means, and the settings that lead to the host."""
+
+    venue: str
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f'{name} = "{value}"' for name, value in self.settings.items()]
+        return " with ".join(filter(None, (self.venue, ", ".join(lines))))
+
+
+@dataclass(frozen=True, slots=True)
+class NotServed:
+    """Why an exchange is not served, and what to do instead."""
+
+    why: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.why}; {self.fix}"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherNames:
+    """What the data file says; names are as they are written there."""
+
+    products: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, ...], Served | NotServed], ...]
+
+
+@cache
+def other_names() -> OtherNames:
+    """Return the names that people use and no venue has."""
+    tables = tomllib.loads(_FILE.read_text("utf-8"))
+    same = [(tuple(row["names"]), Served(row["venue"], row.get("set", {}))) for row in tables["same"]]
+    rest = [(tuple(row["names"]), NotServed(row["why"], row["fix"])) for row in tables["not_served"]]
+    return OtherNames(tuple(tables["products"]), (*same, *rest))
+
+
+def explain(name: str, served: Collection[str]) -> str:
+    """Return why a name is not one of the `served`, and what to write: "cause; fix"."""
+    others = other_names()
+    meanings = {_plain(one): Served(one) for one in served} | {
+        _plain(one): meaning for names, meaning in others.rows for one in names
+    }
+    plain = _plain(name)
+    # There are three cases: a name that is known, one with a product behind it, one with a typo.
+    if (meaning := meanings.get(plain)) is not None:
+        return (
+            f"is not served: {meaning}"
+            if isinstance(meaning, NotServed)
+            else f"is not a venue; use {meaning}"
+        )
+    known = _without_product(plain, others.products)
+    close = [known] if known in meanings else get_close_matches(plain, meanings, 1, _ALIKE)
+    if not close:
+        return "is not a venue; `sealgate venues` lists them"
+    if isinstance(meaning := meanings[close[0]], NotServed):
+        return f"is not a venue, and {close[0]} is not served: {meaning}"
+    return f"is not a venue; did you mean {meaning}?"
+
+
+def _plain(name: str) -> str:
+    """Return a name as it is compared: small letters and digits."""
+    return "".join(letter for letter in name.lower() if letter.isalnum())
+
+
+def _without_product(plain: str, products: tuple[str, ...]) -> str:
+    return next((plain.removesuffix(one) for one in products if plain.endswith(one)), plain)

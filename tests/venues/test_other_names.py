@@ -1,0 +1,107 @@
+"""Names that people give as `venue` and no file has: the right name, or why the exchange is not served."""
+
+import ccxt  # type: ignore[import-untyped]
+import pytest
+from click.testing import CliRunner
+
+from sealgate.cli import main
+from sealgate.config import ConfigError, load_config
+from sealgate.config.venue_names import Served, other_names
+from sealgate.config.venues import built_in_venue, parse_venue, venue_names
+
+# As hummingbot, freqtrade and NautilusTrader write them, or as a search for the exchange shows them.
+ELSEWHERE = (
+    "binance_perpetual",
+    "binance_us",
+    "bybit_perpetual",
+    "okx_perpetual",
+    "gate_io",
+    "gate_io_perpetual",
+    "kucoin_perpetual",
+    "bitmart_perpetual",
+    "hyperliquid_perpetual",
+    "dydx_v4_perpetual",
+    "coinbase_advanced_trade",
+    "ascend_ex",
+    "btc_markets",
+    "krakenfutures",
+    "Crypto.com",
+    "crypto_com",
+    "huobi",
+    "okex",
+)
+WALLET = "it signs with a wallet, and the gateway holds API keys only"
+DIRECTLY = "let the bot connect to it directly"
+
+
+def told(name: str) -> str:
+    """Return what is said of a name, "" where it is a venue."""
+    try:
+        parse_venue(name)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("bitbns", "'bitbns' is not served: a venue's file cannot describe its signature yet; " + DIRECTLY),
+        ("hyperliquid", f"'hyperliquid' is not served: {WALLET}; {DIRECTLY}"),
+        ("okex", "'okex' is not a venue; use okx"),
+        ("huobi", "'huobi' is not a venue; use htx"),
+        ("Gate.io", "'Gate.io' is not a venue; use gate"),
+        ("mexc_contract", "'mexc_contract' is not a venue; use mexc-contract"),
+        ("okx-swap", "'okx-swap' is not a venue; did you mean okx?"),
+        ("bnance", "'bnance' is not a venue; did you mean binance?"),
+        ("bitmax", "'bitmax' is not a venue; use ascendex"),
+        ("pionex", "'pionex' is not a venue; `sealgate venues` lists them"),
+    ],
+)
+def test_a_name_is_answered_with_the_exchange_that_is_meant(name: str, text: str) -> None:
+    assert told(name) == text
+
+
+@pytest.mark.parametrize("name", ["binance-futures", "binanceusdm", "binance_perpetual", "BINANCE_FUTURES"])
+def test_futures_at_another_host_are_the_venue_with_the_settings_for_it(name: str) -> None:
+    use = 'use binance with base_url = "https://fapi.binance.com", clock.path = "/fapi/v1/time"'
+    assert told(name) == f"{name!r} is not a venue; {use}"
+
+
+def test_a_typo_in_a_name_that_is_not_served_leads_to_no_other_exchange() -> None:
+    assert "hyperliquid is not served: it signs with a wallet" in told("hyperliqiud")
+
+
+@pytest.mark.parametrize("name", [*ccxt.exchanges, *ELSEWHERE])
+def test_every_name_that_clients_use_is_known(name: str) -> None:
+    text = told(name)
+    assert "lists them" not in text
+    assert "did you mean" not in text or name.startswith(text.rpartition(" ")[2].strip("?"))
+
+
+def test_what_is_told_can_be_written() -> None:
+    for names, meaning in other_names().rows:
+        assert not [name for name in names if name in venue_names()]
+        if isinstance(meaning, Served):
+            venue = built_in_venue(meaning.venue)
+            key = {"api_key": "ak", "secret": "env:S"}
+            key |= {one: "env:P" for one in ("passphrase", "uid") if venue.signing.needs(one)}
+            settings = {name.replace(".", "__"): value for name, value in meaning.settings.items()}
+            settings |= {"venue": venue.name} | {f"keys__main__{name}": value for name, value in key.items()}
+            environ = {f"SEALGATE_{name.upper()}": value for name, value in settings.items()}
+            assert load_config(None, environ=environ).venue == venue
+
+
+def test_no_name_means_two_things() -> None:
+    names = [*venue_names(), *(name for names, _ in other_names().rows for name in names)]
+    plain = [name.replace("-", "") for name in names]
+    assert [name for name in plain if plain.count(name) > 1] == []
+
+
+def test_a_configuration_and_the_commands_say_the_same() -> None:
+    with pytest.raises(ConfigError, match=r"SEALGATE_VENUE: 'dydx' is not served: it signs with a wallet"):
+        load_config(None, environ={"SEALGATE_VENUE": "dydx"})
+    for command in (("venues", "show", "dydx"), ("config", "init", "--venue", "dydx")):
+        result = CliRunner().invoke(main, command)
+        assert result.exit_code == 2
+        assert "'dydx' is not served: it signs with a wallet" in result.stderr
