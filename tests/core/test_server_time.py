@@ -22,7 +22,7 @@ from sealgate.core.server_time import (
     parse_server_time,
     stated_time,
 )
-from sealgate.core.venues.replies import Means, Verdict, Whose
+from sealgate.core.venues.replies import Means, Verdict, WaitRule, Whose
 from sealgate.core.venues.venue import Counter
 
 T = 1_790_000_000
@@ -331,7 +331,7 @@ def test_a_ban_lasts_as_long_as_its_words_or_the_header_say() -> None:
     assert limit_reply(BANNED, {}, lambda: NOW) == LimitReply(Fate.BANNED, 60.0, 1.0, (), "Banned.  Wait.")
     assert limit_reply(BANNED, {"retry-after": "90"}, lambda: NOW).retry_after_s == 90.0
     assert limit_reply(BANNED, {"retry-after": "5"}, lambda: NOW).retry_after_s == 60.0
-    assert limit_reply(BANNED, {}, lambda: NOW + 90.0).retry_after_s == 0.0
+    assert limit_reply(BANNED, {}, lambda: NOW + 90.0).retry_after_s is None
 
 
 THEN = 1_790_000_015.0
@@ -385,3 +385,42 @@ def test_what_is_counted_is_taken_in_with_a_reply_that_says_no_more() -> None:
     counts = counted([USED], [(b"X-Used", b"1")], THEN)
     assert limit_reply(judged(200), {}, lambda: THEN, counts).quotas == counts
     assert limit_reply(judged(200), {}, lambda: THEN).quotas == ()
+
+
+def rule(moment: str, documented_s: float | None = None) -> Verdict:
+    return replace(LIMITED_BY_RULE, wait=WaitRule("x-reset", moment, documented_s))
+
+
+LIMITED_BY_RULE = Verdict(Means.LIMITED, "rate_limited", Whose.UPSTREAM, "")
+
+
+@pytest.mark.parametrize(
+    ("moment", "text", "wait_s"),
+    [
+        ("epoch_s", b"1790078405", 5.25),
+        ("epoch_ms", b"1790078401500", 1.75),
+        ("in_s", b"7", 7.25),
+        ("in_ms", b"700", 0.95),
+        ("epoch_ms", b"1790078400000", None),  # exchanges write "now" where nothing is exceeded
+        ("epoch_s", b"1790078399", None),
+        ("in_ms", b"0", None),
+        ("epoch_s", b"1790078405000", None),  # in another unit than the file says: no wait of a year
+        ("in_s", b"soon", None),
+    ],
+)
+def test_the_header_that_a_rule_names_states_the_wait(moment: str, text: bytes, wait_s: float | None) -> None:
+    """It ends when the exchange's clock certainly says so: `error_s` is added, and nothing is taken off."""
+    fields = [(b"X-Reset", text)]
+    taught = limit_reply(rule(moment), {}, lambda: NOW, fields=fields, error_s=0.25)
+    assert taught.retry_after_s == (None if wait_s is None else pytest.approx(wait_s))
+    assert not taught.is_documented
+
+
+def test_the_longest_wait_that_is_stated_counts_and_documents_only_without_one() -> None:
+    fields = [(b"X-Reset", b"7")]
+    both = limit_reply(rule("in_s", 900.0), {"retry-after": "9"}, lambda: NOW, fields=fields)
+    assert both == LimitReply(Fate.LIMITED, 9.0)
+    assert limit_reply(rule("in_s", 900.0), {}, lambda: NOW, fields=fields) == LimitReply(Fate.LIMITED, 7.0)
+    documented = LimitReply(Fate.LIMITED, 900.0, is_documented=True)
+    assert limit_reply(rule("in_s", 900.0), {}, lambda: NOW) == documented
+    assert limit_reply(rule("in_s", 900.0), {"retry-after": "0"}, lambda: NOW) == documented

@@ -291,6 +291,35 @@ def test_a_ban_says_until_when() -> None:
     assert venue("binance").replies.judge(418, body).found == {"until": "1790000000000"}
 
 
+_WAITS: list[tuple[str, int, object, float | str, str]] = [
+    ("kraken", 200, {"error": ["EGeneral:Temporary lockout"]}, 900.0, ""),
+    ("kraken", 200, {"error": ["EService: Throttled: 1790000000"]}, "1790000000", ""),
+    ("kraken", 200, {"error": ["EService:Throttled: [1790000000]"]}, "1790000000", ""),
+    ("bybit", 403, "403, access too frequent", 600.0, "address"),
+    ("bybit", 200, {"retCode": 10018}, 600.0, "address"),
+    ("bybit", 200, {"retCode": 10006}, "x-bapi-limit-reset-timestamp as epoch_ms", ""),
+    ("gate", 429, {"label": "TOO_MANY_REQUESTS"}, "x-gate-ratelimit-reset-timestamp as epoch_s", ""),
+    ("kucoin", 429, {"code": "429000"}, "gw-ratelimit-reset as in_ms", ""),
+    ("kucoin", 200, {"code": "200002"}, 10.0, ""),
+    ("kucoin", 403, {"code": "1015"}, 30.0, "address"),
+    ("bitfinex", 500, ["error", 11010, "ratelimit: error"], 60.0, ""),
+    ("mexc", 418, {}, 120.0, "address"),
+    ("htx", 200, {"status": "error", "err_code": 1032}, "ratelimit-reset as epoch_ms", ""),
+    ("binance", 418, {}, 120.0, ""),
+]
+
+
+@pytest.mark.parametrize(("name", "status", "said", "wait", "scope"), _WAITS)
+def test_a_refusal_says_how_long_to_wait_as_the_exchange_documents_it(
+    name: str, status: int, said: object, wait: float | str, scope: str
+) -> None:
+    verdict = venue(name).replies.judge(status, json.dumps(said).encode())
+    rule = verdict.wait
+    assert verdict.is_limited
+    stated = f"{rule.header} as {rule.moment}" if rule.header else verdict.found.get("until")
+    assert (stated or rule.documented_s, rule.scope or "") == (wait, scope)
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_venue_with_rules_says_how_it_counts_and_what_a_check_may_read(name: str) -> None:
     one = venue(name)

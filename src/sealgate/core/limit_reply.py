@@ -8,7 +8,7 @@ from sealgate.core.findings import in_one_line
 from sealgate.core.limits.claims import Fate, LimitReply
 from sealgate.core.limits.quotas import Quota, parse_quota_fields
 from sealgate.core.server_time import is_plausible, parse_http_date, stated_time
-from sealgate.core.venues.replies import Means, Verdict
+from sealgate.core.venues.replies import Means, Verdict, WaitRule
 from sealgate.core.venues.venue import Counter
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # stricter than float(), which takes "1_0" and "nan"
@@ -80,18 +80,22 @@ def _number(texts: Mapping[bytes, bytes], header: str) -> float | None:
     return float(text) if text is not None and _COUNT.fullmatch(text) else None
 
 
-def limit_reply(
+def limit_reply(  # noqa: PLR0913, PLR0917 - all that a reply may tell
     verdict: Verdict,
     told: Mapping[str, str],
     server_now: Callable[[], float],
     counts: tuple[Quota, ...] = (),
+    fields: Iterable[tuple[bytes, bytes]] = (),
+    error_s: float = 0.0,
 ) -> LimitReply:
     """Read what a reply and its fields tell of the limit (`ReplyHead.limit_fields`); `counts` are `counted`.
 
-    `server_now` returns epoch seconds by the server's clock; it is asked only where a field needs it.
+    `server_now` returns epoch seconds by the server's clock, true to `error_s`; it is asked only where a
+    field needs it. `fields` are all of the reply, raw.
 
-    `Retry-After` counts on a refusal for the limit alone: on others (301, 503) it does not speak of it. Where
-    the exchange says in words until when it shuts somebody out, that counts, too; the longer one holds.
+    `Retry-After` counts on a refusal for the limit alone: on others (301, 503) it does not speak of it. The
+    exchange may also state the wait in its words, or in a header that the verdict's rule names. The longest
+    counts; if none is stated, what its documents ask for.
     """
     if not told and not verdict.is_limited:
         return LimitReply(Fate.ACCEPTED, quotas=counts) if counts else _ACCEPTED
@@ -99,15 +103,28 @@ def limit_reply(
     quotas = (*parse_quota_fields(told, now), *counts)
     if not verdict.is_limited:
         return LimitReply(Fate.ACCEPTED, quotas=quotas)
-    stated = told.get("retry-after")
+    stated, documented_s = told.get("retry-after"), verdict.wait.documented_s
     resolution_s = 0.0 if stated is not None and "." in stated else 1.0
-    waits = (parse_retry_after(stated, now), _left_s(verdict, now))
-    wait_s = max((wait for wait in waits if wait is not None), default=None)
-    if verdict.means is Means.BANNED:
-        return LimitReply(Fate.BANNED, wait_s, resolution_s, quotas, in_one_line(verdict.words))
-    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas)
-
-
-def _left_s(verdict: Verdict, now: float) -> float | None:
     until = stated_time(verdict.found.get("until", ""))
-    return None if until is None else max(0.0, until - now)
+    in_header = _moment_s(verdict.wait, {name.lower(): value for name, value in fields}, now)
+    ends = (None if until is None else until - now, in_header)
+    # Exchanges also write "now" where nothing is exceeded: that states no wait.
+    waits = [end_s + error_s for end_s in ends if end_s is not None and 0 < end_s <= LONGEST_S]
+    if (retry_after_s := parse_retry_after(stated, now)) is not None:
+        waits.append(retry_after_s)
+    wait_s = max(waits, default=None)
+    is_documented = not wait_s and documented_s is not None
+    wait_s = documented_s if is_documented else wait_s
+    if verdict.means is Means.BANNED:
+        words = in_one_line(verdict.words)
+        return LimitReply(Fate.BANNED, wait_s, resolution_s, quotas, words, is_documented)
+    return LimitReply(Fate.LIMITED, wait_s, resolution_s, quotas, "", is_documented)
+
+
+def _moment_s(rule: WaitRule, texts: Mapping[bytes, bytes], now: float) -> float | None:
+    """Return how far the moment is away that the header of a rule states, None if it states none."""
+    number = _number(texts, rule.header)
+    if number is None:
+        return None
+    seconds = number / 1000 if rule.moment.endswith("_ms") else number
+    return seconds - now if rule.moment.startswith("epoch") else seconds

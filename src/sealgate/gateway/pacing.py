@@ -102,6 +102,11 @@ class Permit:
         """Ask whether a pause has begun since, so that nothing may be sent at this moment."""
         return self._scheduler.is_paused(now)
 
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause where the claim waited."""
+        return self._scheduler.paused_until
+
     def answered(self, reply: LimitReply, now: float) -> None:
         """Report how it ended."""
         self._is_answered = True
@@ -239,6 +244,17 @@ class RateScheduler:
     def is_paused(self, now: float) -> bool:
         """Ask whether nothing may be sent at this moment."""
         return self._pacer.is_paused(now)
+
+    @property
+    def paused_until(self) -> float:
+        """The end of the last pause, minus infinity where there was none."""
+        return self._pacer.paused_until
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`, then one request alone: the pause was met elsewhere."""
+        if until > self.paused_until:
+            self._pacer.hold(until)
+            self.go_on()
 
     def snapshot(self) -> Snapshot:
         """Return what was learned of the limit, to be kept over a restart."""

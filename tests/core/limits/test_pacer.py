@@ -320,6 +320,35 @@ def test_a_ban_is_quoted_to_whoever_cannot_wait_for_its_end() -> None:
     assert "IP banned" not in desk.rejection(101.0, give_up_at=105.0).detail
 
 
+def test_after_a_pause_that_was_met_elsewhere_one_goes_alone_too() -> None:
+    desk = Desk()
+    [early] = desk.send(0.0)
+    desk.pacer.hold(10.0)
+    desk.answer(0.1, [early])  # it says nothing of what happens after the pause
+    desk.enter(1.0, 3)
+    assert desk.go(9.9) == []
+    [scout] = desk.go(10.0)
+    assert desk.go(11.0) == []
+    desk.answer(11.5, [scout])
+    assert len(desk.go(11.5)) == 2
+    desk.pacer.hold(9.0)  # that is over
+    assert len(desk.send(12.0, 2)) == 2
+
+
+def test_a_documented_wait_is_kept_whole_and_is_named_as_one() -> None:
+    desk = Desk()
+    ban = LimitReply(Fate.BANNED, 900.0, ban="Temporary lockout", is_documented=True)
+    desk.answer(0.0, desk.send(0.0), ban)
+    assert desk.rejection(1.0, give_up_at=5.0).detail == (
+        "This key is paused, as the exchange documents it, for longer than this deadline. "
+        'The exchange says: "Temporary lockout".'
+    )
+    assert desk.pacer.is_paused(899.9)
+    scout = desk.send(901.0)
+    desk.answer(901.1, scout, ban)  # the same once more, and not twice as long
+    assert desk.pacer.paused_until == pytest.approx(1801.1, abs=0.01)
+
+
 def test_what_was_let_go_before_a_pause_can_see_it() -> None:
     desk = Desk()
     early, late = desk.send(0.0, 2)

@@ -47,6 +47,7 @@ replies = st.builds(
     st.none() | numbers,
     st.sampled_from([0.0, 1.0]),
     st.lists(quotas, max_size=2).map(tuple),
+    is_documented=st.booleans(),
 )
 claims = st.builds(
     Claim, names, names, st.sampled_from(Lane), numbers, positive, positive, st.booleans(), st.booleans()
@@ -80,7 +81,7 @@ def test_a_note_means_the_same_on_another_clock(note: Note, here: float, there: 
 
 
 CLAIM = ["1", "bot", "order", 5.0, 1.0, 1.0, False, False]
-OVER: list[Any] = ["1", "accepted", None, 1.0, [], 0.5, 0.1]
+OVER: list[Any] = ["1", "accepted", None, 1.0, False, [], 0.5, 0.1]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_any_pause_that_an_exchange_can_state_is_read(pause_s: float) -> None:
 
 
 def test_nothing_ended_in_the_future() -> None:
-    [completion] = read_note([False, [], [], [], [[*OVER[:5], -1e9, -1e9]], [], 0], 100.0).completed
+    [completion] = read_note([False, [], [], [], [[*OVER[:-2], -1e9, -1e9]], [], 0], 100.0).completed
     assert (completion.sent_at, completion.at) == (100.0, 100.0)
 
 

@@ -11,6 +11,8 @@ from sealgate.core.venues.replies import (
     LONGEST_ERROR,
     Judge,
     Means,
+    Scope,
+    WaitRule,
     Whose,
     doc_link,
     unpacked,
@@ -317,6 +319,22 @@ def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: st
             "11: '0' never matches: the rule done before it has it already",
         ),
         (
+            'status = [429]\nmeans = "limited"\nkind = "x"\nwait = "X-Reset as epoch_ms"',
+            "9: wait = 'X-Reset as epoch_ms' is not header NAME as epoch_s | epoch_ms | in_s | in_ms",
+        ),
+        (
+            'status = [429]\nmeans = "limited"\nkind = "x"\nwait_s = 0',
+            "9: wait_s must be a number above 0",
+        ),
+        (
+            'status = [418]\nmeans = "banned"\nkind = "x"\nscope = "host"',
+            "9: scope = 'host' is unknown; it may be key, account, address",
+        ),
+        (
+            'status = [400]\nkind = "x"\nwait_s = 5',
+            "8: wait_s needs means = 'limited' or 'banned'",
+        ),
+        (
             'status = [400]\nfinds = { adress = "(1)" }\nkind = "x"',
             "7: unknown key adress; did you mean address?",
         ),
@@ -393,3 +411,24 @@ def test_words_can_be_judged_under_another_status() -> None:
     assert judge.judge_words(400, "outside the window").means is Means.TIMESTAMP
     assert judge.judge_words(400, "else").means is Means.REFUSED
     assert judge.judge_words(200, "outside the window").means is Means.DONE
+
+
+def test_a_rule_says_how_long_to_wait_and_who_is_shut_out() -> None:
+    judge = judge_of(
+        '[[replies]]\nstatus = [429]\nmeans = "limited"\nkind = "slow"\nwait = "header X-Reset as in_ms"\n'
+        '[[replies]]\nstatus = [403]\nmeans = "banned"\nkind = "out"\nwait_s = 600\nscope = "address"\n'
+    )
+    assert judge.judge(429, b"").wait == WaitRule("x-reset", "in_ms")
+    assert judge.judge(403, b"").wait == WaitRule("", "", 600.0, Scope.ADDRESS)
+    assert judge.judge(400, b"").wait == WaitRule()
+
+
+def test_an_address_is_shut_out_if_the_file_says_so_or_nothing_else_can_be() -> None:
+    judge = judge_of(
+        '[[replies]]\nstatus = [403]\nmeans = "banned"\nkind = "out"\nscope = "address"\n'
+        '[[replies]]\nstatus = [418]\nmeans = "banned"\nkind = "key_out"\n'
+    )
+    by_status = {status: judge.judge(status, b"") for status in (200, 403, 418, 429)}
+    with_key = [one for one, verdict in by_status.items() if verdict.shuts_out_address(is_open=False)]
+    without = [one for one, verdict in by_status.items() if verdict.shuts_out_address(is_open=True)]
+    assert (with_key, without) == ([403], [403, 418])

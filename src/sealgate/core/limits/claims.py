@@ -96,8 +96,9 @@ class LimitReply:
     """What came back.
 
     `retry_after_s` is what a 429 stated, true to `resolution_s`: 1 for whole seconds and dates, 0 for a
-    fraction. `quotas` are what the header fields said. `ban` is what the exchange says of shutting somebody
-    out, in its own words, "" where it does not.
+    fraction; if `is_documented`, the reply stated nothing, and the exchange's documents ask for that wait.
+    `quotas` are what the header fields said. `ban` is what the exchange says of shutting somebody out, in its
+    own words, "" where it does not.
     """
 
     fate: Fate
@@ -105,6 +106,7 @@ class LimitReply:
     resolution_s: float = 1.0
     quotas: tuple[Quota, ...] = ()
     ban: str = ""
+    is_documented: bool = False
 
     @property
     def is_refusal(self) -> bool:

@@ -50,7 +50,7 @@ class Gate:
         return Gate(now + wait_s, length_s, length_s == stated_s, in_a_row)
 
     def held(self, until: float) -> "Gate":
-        """Return the gate that stays closed until then at the least: another gateway met the pause."""
+        """Return the gate that stays closed until then at the least: another met the pause."""
         return self if until <= self.until else Gate(until, self.length_s)
 
 

@@ -45,7 +45,7 @@ class Pacer:
     def __init__(self, settings: PacerSettings, chance: Callable[[], float]) -> None:
         self.settings = settings
         self._chance = chance
-        self._ban = ""  # what the exchange said of the latest pause, where it shut somebody out
+        self._refusal = LimitReply(Fate.ACCEPTED)  # the one that began the latest pause
         self._gate = Gate()
         self._queue = WaitQueue()
         self._estimator = LimitEstimator(settings.known)
@@ -55,6 +55,7 @@ class Pacer:
         self._quiet: set[bool] = set()  # those of which nobody waits any more
         self._scout = ""
         self._scout_until = -math.inf
+        self._was_held = False  # another met the latest pause; until a scout is accepted
 
     def adopt(self, settings: PacerSettings) -> None:
         """Go by other settings from now on; a pause, who waits and what was sent stay."""
@@ -174,6 +175,7 @@ class Pacer:
         sent_at = self._pop_sent(claim)
         is_scout = self._end_scout(claim)
         if reply.fate is _ACCEPTED:
+            self._was_held = self._was_held and not is_scout
             self._estimator.accepted(claim, sent_at, now, is_scout=is_scout)
         elif reply.is_refusal:
             self._throttled(claim, sent_at, now, reply, is_scout=is_scout)
@@ -190,7 +192,7 @@ class Pacer:
         sent_at = self._pop_sent(claim)
         self._end_scout(claim)
         if reply.is_refusal:
-            self._ban = reply.ban
+            self._refusal = reply
             self._gate = self._gate.throttled(
                 now, usable(reply.retry_after_s), self._chance(), is_scout=False
             )
@@ -209,7 +211,8 @@ class Pacer:
         return self._gate.until
 
     def hold(self, until: float) -> None:
-        """Send nothing before `until`: another gateway that shares this limit met the pause."""
+        """Send nothing before `until`, then one request alone: another met the pause, or an earlier run."""
+        self._was_held = self._was_held or until > self._gate.until
         self._gate = self._gate.held(until)
 
     def recall(self, sends: Iterable[tuple[float, float]]) -> None:
@@ -320,7 +323,7 @@ class Pacer:
     def _start(self, claim: Claim, now: float) -> None:
         self._estimator.took(claim, now, is_paced=self._is_paced(claim))
         self._add_sent(claim, now)
-        if self._estimator.needs_scout:
+        if self._estimator.needs_scout or self._was_held:
             self._scout, self._scout_until = claim.id, now + _SCOUT_S
 
     def _add_sent(self, claim: Claim, now: float) -> None:
@@ -342,28 +345,30 @@ class Pacer:
 
     def _paused_for(self, claim: Claim, pause_s: float) -> Rejection:
         """Refuse what cannot wait for the end of a pause; say who chose its length."""
-        gate = self._gate
-        if gate.is_stated:
+        gate, ban = self._gate, self._refusal.ban
+        if gate.is_stated and self._refusal.is_documented:
+            detail = "This key is paused, as the exchange documents it, for longer than this deadline."
+        elif gate.is_stated:
             detail = "The exchange paused this key for longer than this deadline."
         elif not gate.in_a_row:
             detail = "This key is paused for longer than this deadline."
         else:
             times = f" {gate.in_a_row} times in a row" if gate.in_a_row > 1 else ""
             detail = f"The exchange refused this key{times}; the gateway pauses it beyond this deadline."
-        detail += f' The exchange says: "{self._ban}".' if self._ban else ""
+        detail += f' The exchange says: "{ban}".' if ban else ""
         return Rejection(claim, "rate_limited", detail, pause_s)
 
     def _throttled(
         self, claim: Claim, sent_at: float, now: float, reply: LimitReply, *, is_scout: bool
     ) -> None:
         stated_s = usable(reply.retry_after_s)
-        self._ban = reply.ban
+        self._refusal = reply
         self._gate = self._gate.throttled(now, stated_s, self._chance(), is_scout=is_scout)
         self._estimator.throttled(
             claim,
             sent_at,
             self._gate.until,
-            stated_s,
+            None if reply.is_documented else stated_s,  # it says nothing of when the limiter gives way
             reply.resolution_s,
             is_ban=reply.fate is Fate.BANNED,
         )

@@ -223,8 +223,6 @@ class Member:
     def _hold(self, until: float) -> None:
         self._announced_until = max(self._announced_until, until)
         self.pacer.hold(until)
-        if self.pacer.leader is not None:
-            self.pacer.leader.pacer.hold(until)
 
     def _begin(self, answer: HeartbeatReply, now: float) -> None:
         """Follow a new leader, which may be this gateway."""

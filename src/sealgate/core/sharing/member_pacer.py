@@ -241,6 +241,8 @@ class MemberPacer:
         if until > self.paused_until:
             self._void_credits()
         self.own.hold(until)
+        if self.leader is not None:
+            self.leader.pacer.hold(until)
 
     def credit_ends_at(self) -> float:
         """Return when the oldest credit goes back unused, infinity without one."""

@@ -306,7 +306,8 @@ def _completion(completion: Completion, now: float) -> list[Any]:
     reply = completion.reply
     quotas = [_quota(quota) for quota in reply.quotas]
     ages_s = now - completion.sent_at, now - completion.at
-    return [completion.name, reply.fate, reply.retry_after_s, reply.resolution_s, quotas, *ages_s]
+    wait = reply.retry_after_s, reply.resolution_s, reply.is_documented
+    return [completion.name, reply.fate, *wait, quotas, *ages_s]
 
 
 def _quota(quota: Quota) -> list[float | str | None]:
@@ -316,9 +317,13 @@ def _quota(quota: Quota) -> list[float | str | None]:
 
 
 def _read_completion(values: Any, now: float) -> Completion:
-    name, fate, retry_after_s, resolution_s, quotas, sent_ago_s, over_ago_s = values
+    name, fate, retry_after_s, resolution_s, is_documented, quotas, sent_ago_s, over_ago_s = values
     reply = LimitReply(
-        Fate(fate), _maybe(retry_after_s), number(resolution_s, 0), tuple(map(_read_quota, quotas))
+        Fate(fate),
+        _maybe(retry_after_s),
+        number(resolution_s, 0),
+        tuple(map(_read_quota, quotas)),
+        is_documented=flag(is_documented),
     )
     return Completion(
         text(name), reply, now - max(0.0, number(sent_ago_s)), now - max(0.0, number(over_ago_s))

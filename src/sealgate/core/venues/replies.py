@@ -10,7 +10,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from sealgate.core.headers import CODINGS
-from sealgate.core.venues.document import POINTER, Table, pick_each
+from sealgate.core.venues.document import FIELD_NAME, POINTER, Table, pick_each
 from sealgate.errors import REASONS
 
 # Each look-up of a member of http.HTTPStatus takes Python 3.11 some 130 ns, and these are compared often.
@@ -33,9 +33,22 @@ _TIMED_OUT = re.compile(
     re.IGNORECASE,
 )
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
-REPLY_KEYS = ("status", "at", "is", "not", "begins", "contains", "finds", "means", "kind", "whose", "advice")
+_TESTS = ("is", "not", "begins", "contains")
+_WAITS = ("wait_s", "wait", "scope")
+REPLY_KEYS = ("status", "at", *_TESTS, "finds", *_WAITS, "means", "kind", "whose", "advice")
 _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+# How a header states a moment: as a time of the epoch, or as how far away it is.
+MOMENTS = ("epoch_s", "epoch_ms", "in_s", "in_ms")
+_WAIT = re.compile(rf"header ({FIELD_NAME.pattern}) as ({'|'.join(MOMENTS)})")
+
+
+class Scope(StrEnum):
+    """What an exchange counts together under one limit, or shuts out together."""
+
+    KEY = "key"
+    ACCOUNT = "account"
+    ADDRESS = "address"
 
 
 class Means(StrEnum):
@@ -85,6 +98,24 @@ _ADVICE = {
 
 
 @dataclass(frozen=True, slots=True)
+class WaitRule:
+    """How long to wait after a refusal for the limit, where it is not said in the usual way.
+
+    `header` (in lower case, "" for none) states the end as `moment` says, one of MOMENTS. `documented_s` is
+    the wait that the exchange's documents ask for; it counts if the reply states none. `scope` is what is
+    refused with the request, None for whatever the limit counts together.
+    """
+
+    header: str = ""
+    moment: str = ""
+    documented_s: float | None = None
+    scope: Scope | None = None
+
+
+NO_WAIT_RULE = WaitRule()
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What one reply means, for all who ask. `kind` is "" where nothing is wrong.
 
@@ -100,10 +131,20 @@ class Verdict:
     found: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     words: str = ""
     topic: str = ""
+    wait: WaitRule = NO_WAIT_RULE
     is_limited: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "is_limited", self.means in {Means.LIMITED, Means.BANNED})
+
+    def shuts_out_address(self, *, is_open: bool) -> bool:
+        """Ask whether everything from this address is refused with the request.
+
+        A ban that a request without a key meets (`is_open`) can be for nothing else.
+        """
+        if not self.is_limited:
+            return False
+        return self.wait.scope is Scope.ADDRESS or (is_open and self.means is Means.BANNED)
 
 
 # By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
@@ -193,7 +234,7 @@ def _rule(table: Table) -> Rule:
     at = table.checked("at", POINTER, "a JSON pointer such as /code", "")
     exact, others = table.texts("is"), table.texts("not")
     begins, contains = table.texts("begins"), table.texts("contains")
-    tests = [key for key in ("is", "not", "begins", "contains") if table.data.get(key)]
+    tests = [key for key in _TESTS if table.data.get(key)]
     if bool(at) != bool(tests):
         raise table.error(
             tests[0] if tests else "at", "at needs is, not, begins or contains, and these need at"
@@ -222,8 +263,27 @@ def _rule(table: Table) -> Rule:
         tuple((name, finds.pattern(name)) for name in finds.data),
         means,
         # docs/errors.md has each kind of the built-in files; a user's file may have kinds of its own.
-        Verdict(means, kind, whose, advice, topic=kind if table.document.is_built_in else means),
+        Verdict(
+            means,
+            kind,
+            whose,
+            advice,
+            topic=kind if table.document.is_built_in else means,
+            wait=_wait_rule(table, means),
+        ),
     )
+
+
+def _wait_rule(table: Table, means: Means) -> WaitRule:
+    for key in _WAITS:
+        if key in table.data and means not in (Means.LIMITED, Means.BANNED):
+            raise table.error(key, f"{key} needs means = 'limited' or 'banned'")
+    wait = table.checked("wait", _WAIT, f"header NAME as {' | '.join(MOMENTS)}", "")
+    found = _WAIT.fullmatch(wait)
+    header, moment = (found[1].lower(), found[2]) if found else ("", "")
+    documented_s = table.number("wait_s", 1.0) if "wait_s" in table.data else None
+    scope = Scope(table.text("scope", choices=list(Scope))) if "scope" in table.data else None
+    return WaitRule(header, moment, documented_s, scope)
 
 
 @dataclass(frozen=True)

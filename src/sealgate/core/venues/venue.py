@@ -6,18 +6,17 @@ The grammar is docs/venues.md's. Every error is one line: file, line, cause and 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from urllib.parse import urlsplit
 
 from sealgate.core.order_terms import OrderShape, Path, PriceShape, Rows, steps
 from sealgate.core.routes import METHODS, Auth, Lane, Permission, RouteRow
 from sealgate.core.venues.document import FIELD_NAME, POINTER, Document, Table, VenueError
-from sealgate.core.venues.replies import REPLY_KEYS, Judge, read_rules
+from sealgate.core.venues.replies import MOMENTS, REPLY_KEYS, Judge, Scope, read_rules
 from sealgate.core.venues.scheme import SIGNING_KEYS, KeyMaterial, Scheme, Sealer, read_scheme
 from sealgate.core.venues.templates import Ref, Template, names_in
 
-__all__ = ["KeyMaterial", "Sealer", "Venue", "VenueError", "read_venue"]
+__all__ = ["KeyMaterial", "Scope", "Sealer", "Venue", "VenueError", "read_venue"]
 
 _KEYS = ("name", "title", "docs", "base_url", "prefix", "checked", "tier", "note", "words", "order_ids")
 _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
@@ -28,8 +27,6 @@ _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
-# When a count begins anew: at a time, or in so long.
-RESETS = ("epoch_s", "epoch_ms", "in_s", "in_ms")
 _ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
 _ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
@@ -38,19 +35,11 @@ _IN = ("json", "form", "parameters")
 _PLACE = "a JSON pointer such as /symbol"
 
 
-class Scope(StrEnum):
-    """What a venue counts together under one limit."""
-
-    KEY = "key"
-    ACCOUNT = "account"
-    ADDRESS = "address"
-
-
 @dataclass(frozen=True, slots=True)
 class Counter:
     """A header in which replies say how much of a limit is used or left; `most` is 0 where replies say it.
 
-    `resets` is how `resets_header` is to be read, one of RESETS. With `per_route` it speaks of the path that
+    `resets` is how `resets_header` is to be read, one of MOMENTS. With `per_route` it speaks of the path that
     was asked alone, and not of the whole limit.
     """
 
@@ -252,7 +241,7 @@ def _counter(row: Table) -> Counter:
         most=row.number("most", 1.0) if "most" in row.data else 0.0,
         most_header=most_header,
         resets_header=resets_header,
-        resets=row.text("resets", choices=RESETS) if resets_header else "",
+        resets=row.text("resets", choices=MOMENTS) if resets_header else "",
         per_route=row.flag("per_route"),
     )
 

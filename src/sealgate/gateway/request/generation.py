@@ -45,3 +45,8 @@ class Generation:
     def schedulers(self) -> set[RateScheduler]:
         """Return all that requests wait at; keys of one subject share theirs."""
         return {self.open_scheduler, *(live_key.scheduler for live_key in self.live_keys.values())}
+
+    def hold(self, until: float) -> None:
+        """Send nothing before `until`, whoever asks: the exchange has shut out this address."""
+        for scheduler in self.schedulers():
+            scheduler.hold(until)

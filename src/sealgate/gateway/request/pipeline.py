@@ -459,6 +459,8 @@ class Pipeline:
                 return
             counters = self.generation.config.venue.limits.counters
             observe(attempt, permit, ticket, context, self.generation.clock, now, counters)
+            if attempt.verdict.shuts_out_address(is_open=ticket.route.auth is _OPEN):
+                self.generation.hold(permit.paused_until)
             if ticket.route.auth is _SIGNED:
                 self.generation.live_keys[ticket.key].breaker.observe(
                     attempt.status, attempt.verdict, context.sent_at
