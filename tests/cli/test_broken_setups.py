@@ -23,6 +23,10 @@ from rig.wire import reply
 from sealgate.gateway.journal.file import VERSION, prepare
 from sealgate.sandbox.settings import SandboxSettings
 
+PEM = """-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f
+-----END PRIVATE KEY-----
+"""
 NO_LIMIT: dict[str, Any] = {"limit_kind": "none"}
 
 
@@ -89,6 +93,11 @@ def port_in_use(setup: Setup) -> None:
 def short_token(setup: Setup) -> None:
     setup.has(BOTS__GRID__TOKEN="env:GRID_TOKEN")
     setup.environ["GRID_TOKEN"] = "guess"
+
+
+def whole_header(setup: Setup) -> None:
+    setup.has(BOTS__GRID__TOKEN=f"file:{setup.write('grid.token', 'Bearer abcdefgh-token')}")
+    setup.hidden.append("abcdefgh")
 
 
 def damaged_journal(setup: Setup) -> None:
@@ -167,6 +176,21 @@ def swapped_key_and_secret(setup: Setup) -> None:
 
 
 OFFLINE: dict[str, Case] = {
+    "API key as secret": fails(
+        "keys.main",
+        lambda setup: setup.has_key("main", "ak-public-1", "ak-public-1"),
+        "what is stored as the secret is the API key, keys.main.api_key",
+        "store the secret that belongs to it",
+    ),
+    "a PEM as secret": fails(
+        "keys.main",
+        lambda setup: setup.has_key("main", "ak-public-1", PEM),
+        "what is stored as the secret is an Ed25519 private key, and only HMAC secrets are supported yet",
+        "make an HMAC key at the exchange",
+    ),
+    "a token with its header": fails(
+        "bots", whole_header, 'the token begins with "Bearer"', "store the token alone"
+    ),
     "unknown key in TOML": fails(
         "configuration",
         configures("[listen]\ntpc = 1"),
@@ -317,11 +341,6 @@ SANDBOX: dict[str, Case] = {
         writes("main.secret", "another-secret-another-secret-another"),
         "401 Invalid HMAC signature",
         "sealgate discover --key main",
-    ),
-    "API key as secret": fails(
-        "keys.main",
-        lambda setup: setup.has_key("main", *[setup.environ["SEALGATE_KEYS__MAIN__API_KEY"]] * 2),
-        "what is stored as the secret is the API key",
     ),
     "wrong encoding": fails(
         "keys.main",

@@ -72,7 +72,7 @@ PROVEN, LIKELY, POSSIBLE = Weight.PROVEN, Weight.LIKELY, Weight.POSSIBLE
 # (status, what the exchange said), what is known -> weight, words of the first cause, words of its fix
 USUAL, MAIN, ALONE = facts(), "keys.main.secret", "store the secret alone"
 OTHER_ACCEPTED, REFUSED_TOO = facts(others=Others(("alt",))), facts(others=ALT_REFUSED)
-IS_KEY, QUOTED = facts(shape=Shape(is_api_key=True)), facts(shape=Shape(is_wrapped=True))
+QUOTED = facts(shape=Shape(is_wrapped=True))
 TWO_LINES = facts(shape=Shape(has_lines=True))
 BEHIND = (401, outside(-7000))
 CASES: dict[str, tuple[tuple[int, str], Facts, Weight, str, str]] = {
@@ -88,7 +88,6 @@ CASES: dict[str, tuple[tuple[int, str], Facts, Weight, str, str]] = {
     "no key is accepted": (UNSIGNED, NONE_ACCEPTED, LIKELY, "[signing] is not", "sealgate discover"),
     "another is accepted": (UNSIGNED, OTHER_ACCEPTED, LIKELY, "or was replaced", MAIN),
     "two of three are refused": (UNSIGNED, TWO_REFUSED, LIKELY, "of main, spot are swapped", MAIN),
-    "API key as secret": (UNSIGNED, IS_KEY, PROVEN, "is the API key", MAIN),
     "quotes around it": (UNSIGNED, QUOTED, LIKELY, "around it", ALONE),
     "a second line": (UNSIGNED, TWO_LINES, LIKELY, "around it", ALONE),
     "key unknown": (UNKNOWN, USUAL, POSSIBLE, "mistyped, revoked or expired", "keys.main.api_key"),
@@ -310,7 +309,7 @@ def test_a_reply_that_is_no_json_comes_from_elsewhere() -> None:
     ("secret", "shape"),
     [
         (b"0123456789abcdef0123456789", Shape()),
-        (b"ak-public-1", Shape(is_api_key=True)),
+        (b"as-long-one", Shape()),
         (b"short", Shape(is_shorter=True)),
         (b'"0123456789abcdef"', Shape(is_wrapped=True)),
         (b" 0123456789abcdef", Shape(is_wrapped=True)),

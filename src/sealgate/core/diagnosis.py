@@ -29,7 +29,6 @@ class Shape:
     `has_lines`: a line ends inside it, as where a second value was pasted below.
     """
 
-    is_api_key: bool = False
     is_wrapped: bool = False
     is_shorter: bool = False
     has_lines: bool = False
@@ -38,7 +37,6 @@ class Shape:
 def shape_of(secret: bytearray, api_key: str) -> Shape:
     """Return the shape of a secret, which must not be empty."""
     return Shape(
-        is_api_key=secret == api_key.encode("ascii"),
         is_wrapped=secret[0] in _WRAPPING or secret[-1] in _WRAPPING,
         is_shorter=len(secret) < len(api_key),
         has_lines=b"\n" in secret.strip(),
@@ -129,7 +127,7 @@ def _key_unknown(_reply: WholeReply, facts: Facts) -> Causes:
     elif state is KeyState.INACTIVE:
         seen = "the exchange's list says that it is inactive"
         yield Cause(Weight.PROVEN, "the key was revoked", RENEW, seen)
-    if facts.shape.is_api_key or facts.shape.is_shorter:
+    if facts.shape.is_shorter:
         seen = "the secret is not longer than the API key"
         fix = f"swap keys.{alias}.api_key with what its secret points to"
         yield Cause(Weight.LIKELY, "API key and secret are swapped", fix, seen)
@@ -193,10 +191,6 @@ def _open_scheme(facts: Facts, fix: str) -> Causes:
 
 def _stored_wrongly(facts: Facts) -> Causes:
     fix = f"store the secret alone where keys.{facts.alias}.secret points"
-    if facts.shape.is_api_key:
-        yield Cause(
-            Weight.PROVEN, "what is stored as the secret is the API key", fix, "they are the same text"
-        )
     if facts.shape.is_wrapped:
         seen = "it begins or ends with a quote or a space"
     elif facts.shape.has_lines:

@@ -16,6 +16,7 @@ from sealgate.config.venues import is_scheme_open
 from sealgate.core.admission import Bot
 from sealgate.core.routes import Permission
 from sealgate.core.schemes import Encoding, SecretIs, SignedTarget, Way
+from sealgate.core.secret_forms import not_a_secret, not_a_token
 from sealgate.core.venues.venue import KeyMaterial, Venue
 from sealgate.gateway.keys.key import Secret, SigningKey
 from sealgate.gateway.keys.sources import SecretError, read_secret, wipe
@@ -61,9 +62,12 @@ def _read_tokens(config: Config, named: Mapping[str, Bot], environ: Mapping[str,
 
 def _digest(reference: str, environ: Mapping[str, str]) -> bytes:
     token = read_secret(reference, environ)
-    digest = hashlib.sha256(token).digest()
-    wipe(token)
-    return digest
+    try:
+        if (fault := not_a_token(token)) is not None:
+            raise SecretError(reference, *fault)
+        return hashlib.sha256(token).digest()
+    finally:
+        wipe(token)
 
 
 def _local_users(config: Config) -> frozenset[int] | None:
@@ -113,6 +117,9 @@ def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str
 
 def _material(config: Config, alias: str, secret: bytearray, environ: Mapping[str, str]) -> KeyMaterial:
     key = config.keys[alias]
+    fault = not_a_secret(secret, {one: other.api_key for one, other in config.keys.items()})
+    if fault is not None:
+        raise SecretError(key.secret, *fault)
     passphrase = read_passphrase(key.passphrase, environ) if key.passphrase else ""
     return KeyMaterial(key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms))
 
