@@ -9,10 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from rig.bot import request
 from rig.station import Station, running_station
-from rig.upstream import Upstream, say
-from rig.wire import reply
+from rig.upstream import Upstream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import parse_command
 from sealgate.cli.serving import running_control
@@ -140,9 +138,8 @@ async def test_a_reload(upstream: Upstream, tmp_path: Path) -> None:
 
 
 async def test_a_disabled_key_is_shown_and_resumed(upstream: Upstream, tmp_path: Path) -> None:
-    upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"Invalid API key"}')))
     async with running_desk(upstream, tmp_path) as desk:
-        await desk.station.ask(request())
+        desk.station.disable_key()
         assert (await desk.ask("/-/ready"))[0] == 503
         assert 'sealgate_key_active{key="main"} 0.0' in (await desk.ask("/metrics"))[1]
         await desk.tell("/-/resume", b'{"key": "main"}')

@@ -107,8 +107,10 @@ async def test_a_resume_says_what_it_changed(tmp_path: Path) -> None:
 
 async def test_a_resume_names_the_key_that_it_uses_again(tmp_path: Path) -> None:
     async with running_upstream() as upstream, running_desk(upstream, tmp_path) as desk:
-        upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail": "Invalid API key"}')))
+        invalid = say(reply(b"401 Unauthorized", b'{"detail": "Invalid API key"}'))
+        upstream.answers.extend([invalid, invalid])  # the second is the gateway's own read
         assert await desk.order() == (401, None)
+        await desk.program.line('"key_disabled"')
         code, told = await desk.tell("resume", "--key", "main")
         again = ["key main: used again from now on", "no orders are halted"]
         assert (code, told.splitlines()[1:]) == (0, again)

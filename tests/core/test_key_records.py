@@ -10,6 +10,7 @@ from rig.verdicts import judged
 from sealgate.core.findings import Level
 from sealgate.core.key_audit import OwnKey, audit
 from sealgate.core.key_breaker import (
+    DOUBT_GAP_S,
     FIRST_GAP_S,
     MANY_MISMATCHES,
     BreakerState,
@@ -435,7 +436,7 @@ def test_signatures_that_are_refused_in_a_row_are_trouble_and_disable_nothing() 
         assert health.trouble is None
         health = health.mismatched()
     assert health.trouble == "the exchange refused its last 3 signatures"
-    assert health.may_go(0.0)
+    assert health.fault is None
     assert health.answered(*reply(429), 0.0, 1.0).trouble is not None
     assert health.answered(*reply(400), 0.0, 1.0) == BreakerState()
     assert health.refused(KeyFault.INVALID, 0.0, 1.0).trouble is None
@@ -469,12 +470,53 @@ def disabled(now: float = 100.0) -> BreakerState:
     return BreakerState().refused(KeyFault.INVALID, now - 1, now)
 
 
-def test_a_healthy_key_goes_always() -> None:
+PROVEN = BreakerState().answered(*reply(200), 0.0, 1.0)
+
+
+def test_a_healthy_key_is_not_tried() -> None:
     health = BreakerState()
     assert health == BreakerState(None, 0.0, 0.0, 0)
-    assert health.may_go(0.0)
-    assert health.tried(0.0) is health
+    assert not health.is_trial_due(1e9)
     assert health.answered(*reply(404), 0.0, 1.0) is health
+
+
+def test_a_reply_that_speaks_against_a_key_disables_nothing_and_wants_a_read_at_once() -> None:
+    for good in (BreakerState(), PROVEN):
+        health = good.doubted(KeyFault.INVALID, 9.0, 10.0)
+        assert (health.fault, health.doubt) == (None, KeyFault.INVALID)
+        assert health.is_trial_due(10.0)
+        assert health.doubted(KeyFault.ADDRESS, 11.0, 12.0) is health
+        assert health.answered(*reply(503), 11.0, 12.0) is health
+
+
+def test_a_key_in_doubt_is_disabled_once_the_gateways_own_read_is_refused_too() -> None:
+    health = PROVEN.doubted(KeyFault.INVALID, 9.0, 10.0).tried(10.0)
+    refused = health.refused(KeyFault.ADDRESS, 10.0, 11.0)
+    assert (refused.fault, refused.doubt, refused.since) == (KeyFault.ADDRESS, None, 11.0)
+
+
+def test_one_refusal_of_the_gateways_own_disables_no_key_that_has_worked() -> None:
+    """As with a bot's: an exchange may say it by mistake. It is asked once more."""
+    assert PROVEN.refused(KeyFault.INVALID, 9.0, 10.0) is PROVEN
+    asked = PROVEN.doubted(KeyFault.INVALID, 9.0, 10.0)
+    assert asked.refused(KeyFault.INVALID, 9.0, 10.0) is asked
+    assert asked.refused(KeyFault.INVALID, 10.0, 11.0).fault is KeyFault.INVALID
+
+
+def test_any_reply_that_shows_that_the_key_was_taken_ends_the_doubt() -> None:
+    health = PROVEN.doubted(KeyFault.INVALID, 9.0, 10.0)
+    for status in (200, 404):
+        over = health.answered(*reply(status), 10.5, 11.0)
+        assert (over.doubt, over.is_trial_due(1e9)) == (None, False)
+        assert over.doubted(KeyFault.INVALID, 10.9, 11.1) is over  # sent before that was known
+    assert health.answered(*reply(200), 9.9, 11.0) is health
+
+
+def test_a_key_in_doubt_is_not_read_with_all_the_time() -> None:
+    health = PROVEN.doubted(KeyFault.INVALID, 9.0, 10.0).tried(10.0).answered(*reply(200), 10.0, 11.0)
+    again = health.doubted(KeyFault.INVALID, 12.0, 12.5)
+    assert not again.is_trial_due(10.0 + DOUBT_GAP_S - 0.1)
+    assert again.is_trial_due(10.0 + DOUBT_GAP_S)
 
 
 @pytest.mark.parametrize(
@@ -504,18 +546,18 @@ def test_a_key_is_unknown_until_it_is_proven_or_at_fault() -> None:
     assert proven.answered(*reply(200), 2.0, 3.0) is proven
     assert proven.answered(*reply(404), 2.0, 3.0) is proven
     assert proven.mismatched().answered(*reply(404), 2.0, 3.0) == proven
-    refused = proven.refused(KeyFault.INVALID, 2.0, 3.0)
+    refused = proven.doubted(KeyFault.INVALID, 1.5, 2.0).refused(KeyFault.INVALID, 2.0, 3.0)
     assert not refused.is_proven
     assert refused.answered(*reply(404), 3.0, 4.0).is_unknown
 
 
 def test_a_refused_key_rests_then_one_trial_goes() -> None:
     health = disabled(100.0)
-    assert not health.may_go(100.0 + FIRST_GAP_S - 0.1)
-    assert health.may_go(100.0 + FIRST_GAP_S)
+    assert not health.is_trial_due(100.0 + FIRST_GAP_S - 0.1)
+    assert health.is_trial_due(100.0 + FIRST_GAP_S)
     tried = health.tried(100.0 + FIRST_GAP_S)
-    assert not tried.may_go(100.0 + FIRST_GAP_S)
-    assert tried.may_go(100.0 + 2 * FIRST_GAP_S)  # nothing was heard of the trial
+    assert not tried.is_trial_due(100.0 + FIRST_GAP_S)
+    assert tried.is_trial_due(100.0 + 2 * FIRST_GAP_S)  # nothing was heard of the trial
 
 
 def test_the_distances_grow_and_have_an_end() -> None:
@@ -531,7 +573,7 @@ def test_the_distances_grow_and_have_an_end() -> None:
 
 def test_what_was_under_way_when_it_was_disabled_says_nothing_new() -> None:
     health = disabled(100.0)
-    assert health.refused(KeyFault.ADDRESS, 99.9, 100.5) is health
+    assert health.doubted(KeyFault.ADDRESS, 99.9, 100.5) is health
     assert health.answered(*reply(200), 99.9, 100.5) is health
 
 
@@ -551,12 +593,11 @@ def test_a_reply_that_may_come_before_the_key_was_looked_at_does_not_end_it(stat
 def test_a_trial_that_is_taken_ends_it(status: int) -> None:
     health = disabled(100.0).tried(105.0).answered(*reply(status), 105.0, 106.0)
     assert health.fault is None
-    assert health.may_go(106.0)
 
 
 def test_a_key_that_comes_and_goes_is_tried_ever_less() -> None:
     back = disabled(100.0).answered(*reply(200), 105.0, 106.0)
-    assert back.refused(KeyFault.INVALID, 106.5, 107.0).failures == 2
-    assert back.refused(KeyFault.INVALID, 110.5, 111.0).failures == 2
-    assert back.refused(KeyFault.INVALID, 111.5, 112.0).failures == 1
+    for doubted_at, failures in ((107.0, 2), (111.0, 2), (112.0, 1)):
+        health = back.doubted(KeyFault.INVALID, 106.5, doubted_at)
+        assert health.refused(KeyFault.INVALID, doubted_at, 120.0).failures == failures
     assert (back.since, back.trial_at) == (106.0, 0.0)

@@ -199,6 +199,9 @@ X-SERVICE-APIKEY = "{api_key}"
 X-SERVICE-TIMESTAMP = "{timestamp}"
 X-SERVICE-SIGNATURE = "{signature}"
 
+[reads]
+signed = "/v1/trade/symbols/list"
+
 [clock]
 path = "/v1/trade/time"
 

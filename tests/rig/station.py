@@ -8,9 +8,11 @@ from typing import Any
 
 from rig.bot import Bot, Reply, bot_at
 from rig.upstream import Upstream
+from rig.verdicts import judged
 from rig.wire import PATIENCE_S, let_pass
 from sealgate.config import Config
 from sealgate.core.outcome import Batch, Outcome
+from sealgate.gateway.platform.system import System
 from sealgate.gateway.runtime.gateway import Gateway, running_gateway
 from sealgate.sandbox.server import Sandbox
 
@@ -86,6 +88,13 @@ class Station:
         """Send one request on a connection of its own."""
         async with self.bot() as bot:
             return await bot.ask(raw)
+
+    def disable_key(self) -> None:
+        """Have the exchange call the key `main` invalid, to a bot and to the gateway's own read."""
+        breaker, now = self.gateway.generation.live_keys["main"].breaker, System.now()
+        refused = judged(401, b'{"detail":"Invalid API key"}')
+        breaker.observe(401, refused, now)
+        breaker.conclude(refused, now)
 
     async def until_all_hung_up(self) -> None:
         """Wait until the gateway has noticed that no bot is connected any more."""

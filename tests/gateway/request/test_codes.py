@@ -147,10 +147,14 @@ async def test_a_timestamp_that_a_code_refuses_goes_again_once(upstream: Upstrea
         assert station.gateway.status().clock.trouble == "a timestamp was refused right after a resync"
 
 
-async def test_a_key_that_a_code_calls_invalid_is_disabled(upstream: Upstream, tmp_path: Path) -> None:
+async def test_a_key_that_a_code_calls_invalid_is_disabled(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sealgate.gateway.runtime.key_care._LOOK_S", 0.01)
     async with coded(upstream, tmp_path) as station:
-        upstream.answers.append(say(code("50111")))
+        upstream.answers.extend([say(code("50111"))] * 2)  # the second to the gateway's own read
         assert met(await station.ask(ORDER)) == (200, "refused", None, "1")
+        await station.until(lambda: not station.gateway.status().keys[0].is_active)
         assert met(await station.ask(ORDER)) == (503, "not_sent", "key_disabled", "0")
 
 

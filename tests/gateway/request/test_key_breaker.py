@@ -40,19 +40,47 @@ def observe(
     return logs
 
 
-def test_one_request_is_the_trial_and_the_next_waits_for_it(host: HandHost, breaker: KeyBreaker) -> None:
-    observe(breaker, INVALID)
-    host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
-    breaker.pass_or_refuse()
-    with pytest.raises(Refusal) as refused:
-        breaker.pass_or_refuse()
-    assert refused.value.retry_after_s == FIRST_GAP_S
+def disable(breaker: KeyBreaker, host: HandHost) -> Sequence[Mapping[str, Any]]:
+    """Let the gateway's own read be refused; return what was logged."""
+    observe(breaker, INVALID, host.boot)
+    with capture_logs() as logs:
+        breaker.conclude(judged(*INVALID), host.boot)
+    return logs
+
+
+def test_a_reply_to_a_bot_disables_nothing(host: HandHost, breaker: KeyBreaker) -> None:
+    assert observe(breaker, INVALID, host.boot) == []
+    breaker.check()
+
+
+def test_a_disabled_key_lets_nobody_pass_and_says_when_it_is_tried(
+    host: HandHost, breaker: KeyBreaker
+) -> None:
+    disable(breaker, host)
+    for wait_s in (FIRST_GAP_S, 0.0, 0.0):
+        with pytest.raises(Refusal) as refused:
+            breaker.check()
+        assert refused.value.retry_after_s == wait_s
+        host.move(FIRST_GAP_S, FIRST_GAP_S, FIRST_GAP_S)
+    assert (breaker.try_again(), breaker.try_again()) == (True, False)
 
 
 def test_a_late_reply_to_what_was_sent_before_ends_no_rest(host: HandHost, breaker: KeyBreaker) -> None:
-    observe(breaker, INVALID)
+    disable(breaker, host)
     assert observe(breaker, TAKEN, host.boot - 1.0) == []
     assert breaker.state.fault is KeyFault.INVALID
+
+
+def test_a_permission_that_its_own_read_lacks_shows_that_the_key_is_known(
+    host: HandHost, breaker: KeyBreaker
+) -> None:
+    """Else a key that may trade and not read would stay disabled for ever."""
+    disable(breaker, host)
+    lacking = judged(403, b'{"detail": "API key lacks \'read\' permission"}')
+    with capture_logs() as logs:
+        breaker.conclude(lacking, host.boot)
+    assert [one["event"] for one in logs] == ["key_enabled"]
+    breaker.check()
 
 
 def test_refused_signatures_are_told_when_they_are_many(breaker: KeyBreaker) -> None:
@@ -63,14 +91,14 @@ def test_refused_signatures_are_told_when_they_are_many(breaker: KeyBreaker) -> 
         "signatures_refused",
         "the exchange refused its last 3 signatures",
     )
-    breaker.pass_or_refuse()
+    breaker.check()
 
 
 def test_the_gateways_own_read_tells_enough(breaker: KeyBreaker) -> None:
     observe(breaker, MISMATCH)
     with capture_logs() as logs:
-        breaker.confirm_mismatch()
-        breaker.confirm_mismatch()
+        breaker.conclude(judged(*MISMATCH), 0.0)
+        breaker.conclude(judged(*MISMATCH), 0.0)
     assert [one["cause"] for one in logs] == ["the exchange refused its last signature"]
 
 
@@ -90,7 +118,7 @@ async def test_what_waits_with_this_key_is_refused_and_nothing_else(host: HandHo
         context.breaker, context.ticket = owner, None if call is None else ticket(call)
         context.enter(Stage.QUEUE, 0.0)
         in_flight.begin(context, None)
-    (told,) = observe(breaker, INVALID)
+    (told,) = disable(breaker, host)
     assert told["refused"] == 1
     refused = {name: context.refusal.slug for name, context in contexts.items() if context.refusal}
     assert refused == {"signed": "key_disabled"}

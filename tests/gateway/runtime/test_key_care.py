@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gateway.clock.test_kept import EPOCH, HandHost
 from rig.admitted import answer
 from rig.generation import Scripted, generation_of
 from rig.station import ENVIRON, KEY, make_config
+from sealgate.config.venues import default_venue, venue_source
 from sealgate.core.clock import Sample
 from sealgate.core.key_breaker import FIRST_GAP_S
 from sealgate.core.key_records import KeyRecord
@@ -59,10 +61,10 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def scene(*answers: Answer | Exception, session: bool = True) -> AsyncIterator[Scene]:
+async def scene(*answers: Answer | Exception, session: bool = True, **tables: Any) -> AsyncIterator[Scene]:
     host = Leaping()
     key = {**KEY, "session": "env:SESSION"} if session else KEY
-    config = make_config("http://127.0.0.1:9", keys={"main": key})
+    config = make_config("http://127.0.0.1:9", keys={"main": key}, **tables)
     async with generation_of(config, host, {**ENVIRON, "SESSION": "tok-1"}) as tree:
         yield Scene(Scripted(tree, answers), host)
 
@@ -140,10 +142,16 @@ async def test_a_list_that_cannot_be_read_is_told_and_changes_nothing(
     assert [(line["event"], line["cause"]) for line in logs] == [(event, cause)]
 
 
+def disable(one: Scene) -> None:
+    """Let the gateway's own read have been refused."""
+    one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
+    one.breaker.conclude(INVALID.verdict, one.host.boot)
+
+
 async def test_a_key_that_rests_is_tried_when_it_is_due_and_once_for_each_gap() -> None:
     silent = Refusal("upstream_unreachable", "The exchange gave no answer: nobody there.")
     async with scene(silent, silent, session=False) as one:
-        one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
+        disable(one)
         await one.look(int(FIRST_GAP_S) - 1)
         assert one.pipeline.asked == []
         logs = await one.look(2)
@@ -167,25 +175,55 @@ RETRIED: dict[str, tuple[Answer, str, str]] = {
 @pytest.mark.parametrize(("reply", "event", "cause"), RETRIED.values(), ids=RETRIED)
 async def test_what_comes_of_trying_a_key_again_is_told(reply: Answer, event: str, cause: str) -> None:
     async with scene(reply, session=False) as one:
-        one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
+        disable(one)
         (told,) = await one.look(int(FIRST_GAP_S))
     assert (told["event"], told["log_level"], told["cause"]) == (event, "warning", cause)
 
 
-FIRST: dict[str, tuple[Answer | Exception, str | None]] = {
+DOUBTED: dict[str, tuple[Answer, str, str, str]] = {
+    "refused": (INVALID, "key_disabled", "error", "the exchange calls it invalid"),
+    "an answer that says nothing": (answer(503), "key_not_asked_about", "warning", "the answer was 503"),
+}
+
+
+@pytest.mark.parametrize(("reply", "event", "level", "cause"), DOUBTED.values(), ids=DOUBTED)
+async def test_a_key_that_a_reply_calls_invalid_is_asked_about_at_once(
+    reply: Answer, event: str, level: str, cause: str
+) -> None:
+    async with scene(reply, session=False) as one:
+        one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
+        (told,) = await one.look(2)
+        assert one.pipeline.asked == [("main", READ)]
+        assert (one.breaker.state.fault is not None) is (reply is INVALID)
+    assert (told["event"], told["log_level"], told["cause"]) == (event, level, cause)
+
+
+async def test_a_key_that_no_read_can_be_sent_with_stays_in_use(tmp_path: Path) -> None:
+    text = venue_source(default_venue())
+    assert text.count("\nsigned = ") == 1
+    (tmp_path / "readless.toml").write_text(text.replace("\nsigned = ", "\n# "), "utf-8")
+    async with scene(session=False, venue=str(tmp_path / "readless.toml")) as one:
+        one.breaker.observe(INVALID.status, INVALID.verdict, one.host.boot)
+        told = await one.look(2)
+        one.breaker.check()
+        assert one.pipeline.asked == []
+    (line,) = told
+    assert (line["event"], line["log_level"]) == ("key_refused", "error")
+    assert "reads.signed" in line["cause"]
+
+
+FIRST: dict[str, tuple[Answer | Exception, str]] = {
     "taken": (answer(200), "key_tried"),
     "an answer that says nothing": (answer(404), "key_not_proven"),
     "no answer": (Refusal("upstream_broken", "cut"), "key_not_proven"),
-    "a fault, which the breaker logs": (INVALID, None),
+    "a fault": (INVALID, "key_disabled"),
 }
 
 
 @pytest.mark.parametrize(("reply", "event"), FIRST.values(), ids=FIRST)
-async def test_a_key_of_which_nothing_is_known_is_tried_once(
-    reply: Answer | Exception, event: str | None
-) -> None:
+async def test_a_key_of_which_nothing_is_known_is_tried_once(reply: Answer | Exception, event: str) -> None:
     async with scene(reply, session=False) as one:
         one.untried.add("main")
-        logs = await one.look(60)
+        logs = await one.look(9)
         assert (one.pipeline.asked, one.untried) == ([("main", READ)], set())
-    assert [line["event"] for line in logs] == ([] if event is None else [event])
+    assert [line["event"] for line in logs] == [event]

@@ -1,4 +1,4 @@
-"""The circuit breaker of a key: it refuses requests while the exchange does not accept the key."""
+"""The circuit breaker of a key: it refuses requests while the exchange is known not to accept the key."""
 
 from typing import TYPE_CHECKING
 
@@ -37,39 +37,49 @@ class KeyBreaker:
         self.state = BreakerState()
         self.record: KeyRecord | None = None
 
-    def pass_or_refuse(self) -> None:
-        """Let a request pass, as the trial where the key is disabled. Raises Refusal `key_disabled`."""
-        if self.state.fault is None:
-            return
-        now = self._system.now()
-        if not self.state.may_go(now):
-            raise self._refusal(self.state.fault, now)
-        self.state = self.state.tried(now)
+    def check(self) -> None:
+        """Raise Refusal `key_disabled` while the exchange does not take the key."""
+        if self.state.fault is not None:
+            raise self._refusal(self.state.fault, self._system.now())
 
     def observe(self, status: int, verdict: Verdict, sent_at: float) -> None:
-        """Take in a reply to a signed request."""
+        """Take in a reply to a signed request; none disables the key by itself, see `conclude`."""
         before = self.state
-        if verdict.means in _HARMLESS and before.is_proven and not before.mismatches:
+        if verdict.means in _HARMLESS and before.is_proven and not before.mismatches and before.doubt is None:
             return
         now = self._system.now()
-        fault = key_fault(verdict)
-        if fault is not None:
-            self.state = before.refused(fault, sent_at, now)
+        doubt = key_fault(verdict)
+        if doubt is not None:
+            self.state = before.doubted(doubt, sent_at, now)
         elif is_mismatch(verdict):
             self.state = before.mismatched(verdict.advice)
         else:
             self.state = before.answered(status, verdict, sent_at, now)
-        self._log_trouble(before)
-        if before.fault is None and self.state.fault is not None:
-            self._disabled(self.state.fault, now)
-        elif before.fault is not None and self.state.fault is None:
-            log.info("key_enabled", key=self._alias)
+        self._log_change(before, now)
 
-    def confirm_mismatch(self) -> None:
-        """Take in that the gateway's own read was among the refused signatures, which tells enough."""
-        before = self.state
-        self.state = before.confirmed()
-        self._log_trouble(before)
+    def try_again(self) -> bool:
+        """Ask whether a signed read of the gateway's own is due, and count it as sent if it is."""
+        now = self._system.now()
+        if not self.state.is_trial_due(now):
+            return False
+        self.state = self.state.tried(now)
+        return True
+
+    def conclude(self, verdict: Verdict, asked_at: float) -> None:
+        """Take in what the reply to the gateway's own signed read tells beyond what any reply would.
+
+        A refusal confirms the doubt. A missing permission shows that the exchange knows the key: it is told
+        of reads that are harmless, and never of a key that does not exist.
+        """
+        before, now = self.state, self._system.now()
+        fault = key_fault(verdict)
+        if fault is not None:
+            self.state = before.refused(fault, asked_at, now)
+        elif is_mismatch(verdict):
+            self.state = before.confirmed()
+        elif verdict.means is Means.PERMISSION:
+            self.state = before.taken(now, is_proven=before.is_proven)
+        self._log_change(before, now)
 
     def enable(self) -> bool:
         """Use the key again at once; return whether it rested."""
@@ -79,10 +89,14 @@ class KeyBreaker:
         log.info("key_enabled", key=self._alias)
         return True
 
-    def _log_trouble(self, before: BreakerState) -> None:
+    def _log_change(self, before: BreakerState, now: float) -> None:
         if before.trouble is None and self.state.trouble is not None:
             fix = self.state.advice
             log.error("signatures_refused", key=self._alias, cause=self.state.trouble, fix=fix)
+        if before.fault is None and self.state.fault is not None:
+            self._disabled(self.state.fault, now)
+        elif before.fault is not None and self.state.fault is None:
+            log.info("key_enabled", key=self._alias)
 
     def _disabled(self, fault: KeyFault, now: float) -> None:
         refusal = self._refusal(fault, now)

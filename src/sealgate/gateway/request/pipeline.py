@@ -210,17 +210,14 @@ class Pipeline:
         return known
 
     def _check_standing(self, ticket: Ticket) -> None:
-        """Refuse what is halted, then what goes with a key that the exchange does not take at the moment.
-
-        In this order: the request that passes the second is the key's trial, so it must be one that may go.
-        """
+        """Refuse what is halted, and what goes with a key that the exchange does not take at the moment."""
         self._halting.check(ticket)
         if ticket.route.auth is _SIGNED:
-            self.generation.live_keys[ticket.key].breaker.pass_or_refuse()
+            self.generation.live_keys[ticket.key].breaker.check()
 
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext) -> Shared | None:
-        """Return what was sent a moment ago and is alike. A disabled key is tried at the exchange itself."""
-        if not context.may_share or self.generation.live_keys[ticket.key].breaker.state.fault is not None:
+        """Return what was sent a moment ago and is alike."""
+        if not context.may_share:
             return None
         return self._shared_reads.find(ticket, body, self._system.now())
 

@@ -1,4 +1,4 @@
-"""Looks after one key of a generation: tries it once, tries it again while disabled, and reads its expiry.
+"""Looks after one key of a generation: tries it once, again while in doubt or disabled, and reads its expiry.
 
 A key that the exchange has not accepted for any bot yet is tried once after the start, so that a wrong secret
 is reported before an order meets it. The reply is processed like the reply to a bot's request. Nothing waits
@@ -100,28 +100,35 @@ class KeyCare:
         """Look once a second."""
         while True:
             await self._system.sleep(_LOOK_S)
-            await self._try_disabled()
+            await self._try_again()
             await self._try_new()
             await self._read_due()
 
-    async def _try_disabled(self) -> None:
-        """Send a signed read if the key may be tried again; where bots came first, it is not due.
+    async def _try_again(self) -> None:
+        """Send a signed read if the key is in doubt or disabled, and the time has come.
 
-        Where the venue's file names none, the next request of a bot tries it.
-        One that is taken is logged by the breaker.
+        One that was disabled and is taken is logged by the breaker, as is one that is disabled now.
         """
         breaker = self._live_key.breaker
-        is_due = breaker.state.fault is not None and breaker.state.may_go(self._system.now())
-        if not is_due or not self._signed_read:
+        doubt, was_disabled = breaker.state.doubt, breaker.state.fault is not None
+        if not breaker.try_again():
             return
-        breaker.pass_or_refuse()
+        if doubt is not None and not self._signed_read:  # the key stays in use, see core/key_breaker.py
+            cause = f"{doubt.value}; the venue's file names no read in reads.signed that could confirm it"
+            log.error("key_refused", key=self._alias, cause=cause, fix=fix_of(doubt, self._alias))
+            return
         answer = await self._ask(self._signed_read)
-        fault = None if answer is None else key_fault(answer.verdict)
-        if fault is not None:
+        if answer is None:
+            return
+        fault = key_fault(answer.verdict)
+        if fault is not None and was_disabled:
             fix = fix_of(fault, self._alias)
             log.warning("key_still_disabled", key=self._alias, cause=fault.value, fix=fix)
-        elif answer is not None and breaker.state.fault is not None:
+        elif fault is None and (breaker.state.fault or breaker.state.doubt) is not None:
             self._log_unread(self._signed_read, answer)
+        elif fault is None and doubt is not None:
+            cause = f"in one reply, {doubt.value}; a later reply shows that the key is accepted"
+            log.warning("key_kept", key=self._alias, cause=cause)
 
     async def _try_new(self) -> None:
         """Send a signed read once the gateway was ready for a while and bots have learned nothing of the key.
@@ -148,9 +155,8 @@ class KeyCare:
         except Refusal as refusal:
             log.info("key_not_proven", key=self._alias, cause=refusal.detail)
             return
-        if is_mismatch(answer.verdict):
-            self._live_key.breaker.confirm_mismatch()
-        elif key_fault(answer.verdict) is None:  # a fault is logged by the breaker, as with any request
+        # A fault and a refused signature are logged by the breaker.
+        if not is_mismatch(answer.verdict) and key_fault(answer.verdict) is None:
             is_good = judge_key(answer.status, answer.verdict) is KeyVerdict.ACCEPTED
             event = "key_tried" if is_good else "key_not_proven"
             log.info(event, key=self._alias, cause=f"a signed read was answered {answer.status}")
@@ -189,7 +195,11 @@ class KeyCare:
         log.warning("key_not_asked_about", key=self._alias, path=path, cause=cause)
 
     async def _answer(self, path: str) -> Answer:
-        return await ask(self._pipeline, self._alias, path, Lane.READ, self._system)
+        asked_at = self._system.now()
+        answer = await ask(self._pipeline, self._alias, path, Lane.READ, self._system)
+        if path == self._signed_read:
+            self._live_key.breaker.conclude(answer.verdict, asked_at)
+        return answer
 
     def _warn(self, record: KeyRecord) -> None:
         now = self._pipeline.generation.clock.server_now()
