@@ -28,6 +28,7 @@ from sealgate.core.findings import Level, fail, warn
 from sealgate.core.key_breaker import MANY_MISMATCHES
 from sealgate.gateway.journal.file import Lock, connect, prepare
 from sealgate.gateway.journal.learned import LimitsTable
+from sealgate.gateway.journal.marks import Marks
 from sealgate.gateway.journal.nonces import NoncesTable
 from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.gateway.platform.system import System
@@ -143,6 +144,30 @@ async def test_nonces_that_a_wrong_clock_reserved_far_ahead(tmp_path: Path) -> N
     NoncesTable(file).raise_to("https://exchange.example ak-public-1 ms", ahead)
     [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
     assert "the nonces of main are reserved up to 7" in line
+
+
+async def test_a_journal_that_was_used_and_is_gone(tmp_path: Path) -> None:
+    file = tmp_path / "journal.db"
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has(JOURNAL__FILE=str(file))
+    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+    assert lines_of((await setup.check("--offline")).stdout, "warn  journal") == []
+    Marks(file, ()).leave()
+    [line] = lines_of((await setup.check("--offline")).stdout, "warn  journal")
+    assert f"{file}, which a gateway last opened on 2" in line
+    assert "is missing: the next start forgets halts, orders in doubt and used Idempotency-Keys" in line
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+async def test_a_journal_in_a_folder_of_another_user(tmp_path: Path) -> None:
+    folder = tmp_path / "of another"
+    folder.mkdir()
+    os.chown(folder, 4711, -1)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has(JOURNAL__FILE=str(folder / "journal.db"))
+    setup.has_key("main", "ak-public-1", "c2VjcmV0IG9mIGEga2V5")
+    [line] = lines_of((await setup.check("--offline")).stdout, "fail  journal")
+    assert "belongs to user 4711, neither this one nor root" in line
 
 
 async def test_the_nonce_of_a_check_is_above_those_of_the_gateway_before_it(tmp_path: Path) -> None:
@@ -469,6 +494,10 @@ DEGRADED: dict[str, tuple[dict[str, Any], str]] = {
     "no journal": (
         {"journal": {"trouble": "disk full", "is_refusing": False}},
         "orders are sent without a record: disk full",
+    ),
+    "a journal that was lost": (
+        {"journal": {"trouble": None, "is_refusing": False, "lost": "/j.db was missing at the start"}},
+        "/j.db was missing at the start",
     ),
     "not shared": (
         {"keys": [{"alias": "main", "sharing": SHARING, "disabled": None, "limits": []}]},

@@ -154,11 +154,24 @@ def test_a_journal_of_another_user_names_the_rule(tmp_path: Path) -> None:
     assert file.stat().st_uid == os.geteuid()
 
 
-def test_a_journal_in_a_folder_that_everybody_may_write_to_names_the_rule(tmp_path: Path) -> None:
+def test_a_journal_in_a_folder_that_others_may_write_to_names_the_rule(tmp_path: Path) -> None:
     (tmp_path / "for all").mkdir()
     (tmp_path / "for all").chmod(0o777)
     configure(tmp_path, "env:EXCHANGE_SECRET", f'[journal]\nfile = "{tmp_path}/for all/j.db"\n')
     told = refused(tmp_path)
-    assert "everybody may write in its folder; chmod o-w " in told
+    assert f"others may write to its folder '{tmp_path}/for all' (mode 0777); chmod go-w " in told
     mend(told, tmp_path)
-    assert (tmp_path / "for all").stat().st_mode & 0o002 == 0
+    assert (tmp_path / "for all").stat().st_mode & 0o022 == 0
+
+
+@only_root
+def test_a_journal_in_a_folder_of_another_user_names_the_rule(tmp_path: Path) -> None:
+    """Its owner could move the file away between two starts: a halt would be lifted, and keys used twice."""
+    folder = tmp_path / "of another"
+    folder.mkdir()
+    os.chown(folder, STRANGER, -1)
+    configure(tmp_path, "env:EXCHANGE_SECRET", f'[journal]\nfile = "{folder}/j.db"\n')
+    told = refused(tmp_path)
+    assert (
+        f"its folder '{folder}' belongs to user {STRANGER}, neither this one nor root; use a folder" in told
+    )

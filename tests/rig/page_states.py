@@ -116,6 +116,12 @@ STATES: dict[str, tuple[Change, tuple[str, ...]]] = {
         ),
         (f"The journal cannot be written: {_DISK}. Orders are refused until it can; reads",),
     ),
+    "a lost journal": (
+        lambda status: replace(
+            status, journal=JournalStatus(0, (), None, is_refusing=False, lost="j.db was missing")
+        ),
+        ("j.db was missing. If you did not remove it, stop the gateway",),
+    ),
     "degraded": (
         lambda status: _clock(
             replace(status, journal=JournalStatus(0, (), _DISK, is_refusing=False)), trouble=_NO_WAY

@@ -315,6 +315,8 @@ def _troubles(picture: Picture) -> Iterator[RenderableType]:
         yield Text(f"clock: {picture['clock']['trouble']}", style="bold red")
     if picture["journal"]["trouble"]:
         yield Text(f"the journal cannot be written: {picture['journal']['trouble']}", style="bold red")
+    if lost := picture["journal"].get("lost"):
+        yield Text(lost, style="bold red")
 
 
 def _errors(picture: Picture) -> Iterator[RenderableType]:

@@ -106,10 +106,11 @@ class JournalStatus:
     """The journal at one moment. `doubts` are the oldest of the `in_doubt` orders, as many as are shown.
 
     `trouble` is why nothing can be written, in words, None where all is well; `is_refusing` says that orders
-    are refused for it.
+    are refused for it. `lost` says that an earlier journal was gone at the start, in words.
     """
 
     in_doubt: int
     doubts: tuple[Doubt, ...]
     trouble: str | None
     is_refusing: bool
+    lost: str | None = None

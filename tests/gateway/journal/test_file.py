@@ -17,6 +17,10 @@ from sealgate.gateway.journal import JournalError, LimitsTable, orders
 from sealgate.gateway.journal.file import VERSION, Lock, connect, is_in_use, lock_file, prepare
 from sealgate.gateway.journal.orders import sent_row, settled_row
 
+STRANGER = 4711
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+
 
 def mode(file: Path) -> int:
     return stat.S_IMODE(file.stat().st_mode)
@@ -120,15 +124,33 @@ def test_a_cut_file_is_not_used(file: Path) -> None:
         prepare(file)
 
 
-@pytest.mark.parametrize(("bits", "is_fine"), [(0o755, True), (0o775, True), (0o777, False), (0o1777, True)])
-def test_a_folder_that_everybody_may_write(file: Path, bits: int, *, is_fine: bool) -> None:
+@pytest.mark.parametrize("bits", [0o777, 0o775, 0o772, 0o1777, 0o1775])
+def test_a_folder_that_others_may_write(file: Path, bits: int) -> None:
     file.parent.chmod(bits)
-    if is_fine:
+    with pytest.raises(JournalError) as caught:
         prepare(file)
-    else:
-        with pytest.raises(JournalError, match="everybody may write in its folder; chmod o-w"):
-            prepare(file)
-        assert not file.exists()
+    fix = "use a folder of this user" if bits & stat.S_ISVTX else f"chmod go-w {file.parent}"
+    assert f"others may write to its folder {file.parent} (mode {bits:04o}); {fix}" in str(caught.value)
+    assert not file.exists()
+
+
+@needs_root
+@pytest.mark.parametrize("bits", [0o700, 0o755, 0o1777])
+def test_a_folder_of_another_user(file: Path, bits: int) -> None:
+    file.parent.chmod(bits)
+    os.chown(file.parent, STRANGER, -1)
+    with pytest.raises(JournalError, match=f"belongs to user {STRANGER}, neither this one nor root"):
+        prepare(file)
+    assert not file.exists()
+
+
+@needs_root
+def test_a_link_of_another_user_on_the_way(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to("real")
+    os.chown(tmp_path / "link", STRANGER, -1, follow_symlinks=False)
+    with pytest.raises(JournalError, match=f"a link that belongs to user {STRANGER}"):
+        prepare(tmp_path / "link" / "journal.db")
 
 
 def test_a_folder_in_its_place(file: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from sealgate.gateway.keys import files as secret_files
 from sealgate.gateway.keys.sources import SecretError, read_secret
+from sealgate.gateway.platform import paths
 
 CANARY = "c4n4ry-0123456789abcdef"
 STRANGER = 4711
@@ -70,9 +71,9 @@ def test_links_are_followed_as_the_kernel_does(tmp_path: Path) -> None:
     (tmp_path / "a" / "foreign").symlink_to("/nowhere")
     os.chown(tmp_path / "a" / "foreign", STRANGER, -1, follow_symlinks=False)
     assert read_secret(f"file:{tmp_path}/a/into/../deep/secret", {}) == CANARY.encode()
-    found = [link for link, _ in secret_files._links(f"{tmp_path}/a/into/../deep/secret")]
+    found = [link for link, _ in paths._links(f"{tmp_path}/a/into/../deep/secret")]
     assert found == [tmp_path / "a" / "into"]
-    assert [*secret_files._links(str(secret))] == []
+    assert [*paths._links(str(secret))] == []
 
 
 def test_links_in_a_circle_are_told_by_the_kernel(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ export function notices(now, stream) {
   for (const key of now.keys) keyNotices(key, now.at_ms).forEach((text) => add("bad", text));
   for (const one of now.refusals.filter((one) => one.is_grave)) add("", `${one.words}, since ${timeOf(one.first_ms)}. ${one.advice}`);
   if (now.journal.trouble) add("bad", journalWords(now.journal));
+  if (now.journal.lost) add("bad", `${now.journal.lost}. If you did not remove it, stop the gateway, put the file back, and find out who did.`);
   if (now.requests === 0 && !now.not_ready.length) add("calm", "No bot has sent a request yet. Point a bot at the gateway's address instead of the exchange's, and leave out the signing.");
   return found;
 }

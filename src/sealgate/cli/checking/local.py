@@ -19,7 +19,9 @@ from sealgate.core.limits.memory import Snapshot, kept_in_words
 from sealgate.core.validity import Nonces
 from sealgate.core.vetting import vet_descriptors, vet_disk, vet_own_certificate
 from sealgate.gateway.journal import JournalError
+from sealgate.gateway.journal.file import check_way
 from sealgate.gateway.journal.learned import UNREAD_FIX, look_into
+from sealgate.gateway.journal.marks import LOST_FIX, WHAT_IS_LOST, Marks, places
 from sealgate.gateway.journal.nonces import FAR_FIX, FAR_S
 from sealgate.gateway.keys.files import SecretError, wipe
 from sealgate.gateway.keys.key import SigningKey
@@ -204,7 +206,9 @@ def look_at_descriptors(config: Config) -> Iterator[Finding]:
     yield vet_descriptors(limit, room, wanted)
 
 
-def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Finding]:
+def look_at_journal(
+    config: Config, environ: Mapping[str, str], learned: dict[str, Snapshot]
+) -> Iterator[Finding]:
     """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
     file = config.journal.file
     if file is None:
@@ -213,7 +217,9 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
         )
         return
     try:
-        yield from _opened(config, file, learned) if file.exists() else _to_be_made(file)
+        check_way(file)
+        lost = Marks(file, places(config, environ)).lost()
+        yield from _opened(config, file, learned) if file.exists() else _to_be_made(file, lost)
     except JournalError as error:
         yield found_wrong("journal", str(error))
     finding = vet_disk(str(file.parent), shutil.disk_usage(file.parent).free, config.journal.max_size)
@@ -221,8 +227,10 @@ def look_at_journal(config: Config, learned: dict[str, Snapshot]) -> Iterator[Fi
         yield finding
 
 
-def _to_be_made(file: Path) -> Iterator[Finding]:
-    if os.access(file.parent, os.W_OK | os.X_OK):
+def _to_be_made(file: Path, lost: str | None) -> Iterator[Finding]:
+    if lost is not None:
+        yield warn("journal", f"{lost}, is missing: the next start forgets {WHAT_IS_LOST}", LOST_FIX)
+    elif os.access(file.parent, os.W_OK | os.X_OK):
         yield ok("journal", f"{file} will be created at the first start")
     else:
         yield fail(

@@ -18,6 +18,7 @@ from sealgate.config.addresses import is_ip
 from sealgate.config.files import OFF, default_places
 from sealgate.core.findings import REACH, Finding, fail, ok, warn
 from sealgate.core.vetting import refused_certificate, vet_certificate
+from sealgate.gateway.journal.marks import LOST_FIX
 from sealgate.gateway.keys.files import SecretError
 from sealgate.gateway.keys.parts import read_redis
 from sealgate.gateway.platform import machine
@@ -186,6 +187,8 @@ def _degraded(status: Mapping[str, Any]) -> Iterator[Finding]:
         yield warn("gateway", f"clock: {trouble}", REACH)
     if journal["trouble"] is not None and not journal["is_refusing"]:
         yield warn("gateway", f"orders are sent without a record: {journal['trouble']}", "see its log")
+    if (lost := journal.get("lost")) is not None:
+        yield warn("gateway", lost, LOST_FIX)
     for key in status["keys"]:
         if (sharing := key.get("sharing")) is not None and sharing["degraded"]:
             text = f"the limit of key {key['alias']} is not shared: {sharing['degraded']}"

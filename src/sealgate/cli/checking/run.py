@@ -139,7 +139,7 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
     yield from look_at_reach(config)
     yield from local.look_at_descriptors(config)
-    yield from look_at_journal(config, learned)
+    yield from look_at_journal(config, environ, learned)
     if turn.running is None:
         yield from find_other(config, environ)
         yield from remembered_limits(config, learned)

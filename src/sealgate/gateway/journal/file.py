@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from sealgate.gateway.platform.machine import WRITABLE_BY_OTHERS, foreign, is_trusted
+from sealgate.gateway.platform.paths import WRITABLE_BY_OTHERS, foreign, is_trusted, way_fault
 
 # 1 had no orders, 2 no halts, 3 not who halted and why, 4 not what was sent, 5 no policies, 6 counted unsent
 VERSION = 7
@@ -89,7 +89,6 @@ LOCK_WAIT_S = 2.0  # for another writer: the memory of the limits, `sealgate ord
 _WAL_BYTES = 4 * 1024**2  # what the write-ahead log is cut to once it is checkpointed
 _INCREMENTAL = 2
 MODE = 0o600
-_OTHERS_WRITE = 0o002
 
 _BESIDE = ("", "-wal", "-shm", "-lock")  # the file itself, SQLite's two, and `lock_file`
 _NO_UTF_8 = "Could not decode"  # what Python says of a text, and repeats it
@@ -148,7 +147,7 @@ def connect_to_look(file: Path) -> sqlite3.Connection:
 def prepare(file: Path) -> None:
     """Make or check the file before it is first used. Raises JournalError."""
     with as_journal_error(file):
-        _check_folder(file)
+        check_way(file)
         _check_writers(file)
         with suppress(FileExistsError):  # one that exists is not opened: closing it would drop SQLite's locks
             os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
@@ -205,12 +204,10 @@ class Identity:
             raise JournalMovedError("another file is in its place")
 
 
-def _check_folder(file: Path) -> None:
-    """Refuse a folder where others could put a file of theirs in the journal's place."""
-    mode = file.parent.stat().st_mode
-    if mode & _OTHERS_WRITE and not mode & stat.S_ISVTX:
-        fix = f"chmod o-w {shlex.quote(os.fspath(file.parent))}"
-        raise JournalError(file, "everybody may write in its folder", fix)
+def check_way(file: Path) -> None:
+    """Refuse a path on which others could put another file in the journal's place. Raises JournalError."""
+    if (fault := way_fault(file, may_be_sticky=False)) is not None:
+        raise JournalError(file, *fault)
 
 
 def _check_writers(file: Path) -> None:

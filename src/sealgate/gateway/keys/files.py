@@ -1,8 +1,8 @@
 """Secrets in files: whose file it must be, and who must not be able to read or replace it.
 
 What is checked is what is read: the file is opened once. Links are followed, as Kubernetes changes a secret
-by swapping one (`NAME -> ..data/NAME`, `..data -> a dated folder`, all root's). Whoever owns a link, or may
-write to the folder of a link or of the file, chooses what is read: all of them must be this user's or root's.
+by swapping one (`NAME -> ..data/NAME`, `..data -> a dated folder`, all root's). `platform/paths.py` has the
+rule for the way to the file.
 """
 
 import contextlib
@@ -13,13 +13,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sealgate.config.references import split_command
-from sealgate.gateway.platform.machine import folder_fault, foreign, is_trusted
+from sealgate.gateway.platform.paths import foreign, is_trusted, way_fault
 
 MAX_BYTES = 64 * 1024
 _FORBIDDEN_BITS = 0o077
 _GROUP_READ = 0o040
-_MOST_LINKS = 40  # as the kernel counts, path_resolution(7)
-_FOLDER_MOUNT_FIX = "change that where it is mounted from"
 _MOUNT_FIX = "mount it with mode 0440 and a group of this user (Kubernetes: fsGroup; Docker: gid)"
 
 
@@ -180,35 +178,5 @@ def _check_credential(reference: str, found: os.stat_result) -> None:
 
 def _check_way(reference: str, path: str) -> None:
     """Refuse a path on which others could choose what is read. What is not there is left to open()."""
-    for link, owner in _links(path):
-        if not is_trusted(owner):
-            cause = f"leads through {link}, a link that {foreign(owner)}"
-            raise SecretError(reference, cause, "name the file itself")
-        _check_folder(reference, link)
-    _check_folder(reference, Path(os.path.realpath(path)))
-
-
-def _check_folder(reference: str, entry: Path) -> None:
-    """Refuse an entry that others could replace."""
-    with contextlib.suppress(OSError):
-        if (fault := folder_fault(entry.parent)) is not None:
-            cause, fix = fault
-            is_read_only = bool(os.statvfs(entry.parent).f_flag & os.ST_RDONLY)
-            raise SecretError(reference, cause, _FOLDER_MOUNT_FIX if is_read_only else fix)
-
-
-def _links(path: str) -> Iterator[tuple[Path, int]]:
-    """Yield every link on the way with its owner. What cannot be looked at is left to open()."""
-    here, ahead = Path("/"), [*reversed(Path(path).absolute().parts[1:])]
-    links = 0
-    with contextlib.suppress(OSError):
-        while ahead and links < _MOST_LINKS:
-            part = ahead.pop()
-            here = here.parent if part == ".." else here / part
-            if not stat.S_ISLNK((found := here.lstat()).st_mode):
-                continue
-            yield here, found.st_uid
-            links += 1
-            target = here.readlink()
-            here = Path("/") if target.is_absolute() else here.parent
-            ahead += reversed(target.parts[target.is_absolute() :])
+    if (fault := way_fault(path)) is not None:
+        raise SecretError(reference, *fault)

@@ -17,7 +17,8 @@ import structlog
 
 from sealgate.config import Address
 from sealgate.config.files import OFF, default_places, why_not_private
-from sealgate.gateway.platform.machine import StartError, folder_fault, process_of
+from sealgate.gateway.platform.machine import StartError, process_of
+from sealgate.gateway.platform.paths import way_fault
 
 BACKLOG = 1024
 _AHEAD_BYTES = 64 * 1024  # that the kernel takes of whoever connects; by itself it would take megabytes
@@ -135,7 +136,7 @@ def _make_folder(folder: Path, group: int | None) -> None:
 
 def _check_folder(path: Path) -> None:
     """Refuse a folder in which others could replace the socket; in a sticky one, as /tmp, they cannot."""
-    if (fault := folder_fault(path.parent)) is not None:
+    if (fault := way_fault(path)) is not None:
         cause, fix = fault
         own = f"use {path.parent / 'sealgate' / path.name}, whose folder the gateway creates"
         raise StartError(f"{_cannot(path)}: {cause}; {fix}, or {own}")

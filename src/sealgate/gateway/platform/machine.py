@@ -4,14 +4,11 @@ import asyncio
 import ctypes
 import os
 import resource
-import shlex
 import socket
-import stat
 import struct
 import sys
 from collections.abc import Callable, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import structlog
@@ -30,7 +27,6 @@ _XUCRED = struct.Struct("IIh2xI60x")  # version, user, number of groups, the fir
 _PID = struct.Struct("i")
 _LOOK_S = 1.0
 _CROWD = 50  # connections: as many have to have left since the last time
-WRITABLE_BY_OTHERS = 0o022
 _STATUS_EVERY_S = 5.0
 REDIS_MISSING = "the package redis is missing"
 REDIS_FIX = f"install redis, 5.2 or later, into {sys.prefix}"
@@ -156,33 +152,6 @@ class Memory:
             if most - now >= _CROWD:
                 most = now
                 await asyncio.to_thread(_trim, 0)
-
-
-def is_trusted(owner: int) -> bool:
-    """Return whether a file of this user is ours or root's."""
-    return owner in {os.geteuid(), 0}
-
-
-def foreign(owner: int) -> str:
-    """Return what is wrong with an owner who is not trusted, as it follows a file's name."""
-    return f"belongs to user {owner}, neither this one nor root"
-
-
-def folder_fault(folder: Path) -> tuple[str, str] | None:
-    """Return why others could replace what is in a folder, and how to mend it; None where they cannot.
-
-    In a sticky folder, such as /tmp, only the owner of an entry can replace it. Raises OSError.
-
-    One rule for sockets, secrets and the journal: who may write to a folder can replace what is in it.
-    """
-    found = folder.stat()
-    name = shlex.quote(os.fspath(folder))
-    if not is_trusted(found.st_uid):
-        return f"its folder {name} {foreign(found.st_uid)}", "use a folder of this user"
-    if found.st_mode & WRITABLE_BY_OTHERS and not found.st_mode & stat.S_ISVTX:
-        mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        return f"others may write to its folder {name} (mode {mode})", f"chmod go-w {name}"
-    return None
 
 
 class ServiceManager:

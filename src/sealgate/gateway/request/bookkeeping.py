@@ -4,6 +4,8 @@ The pipeline calls `begin` before anything waits, and before the first byte of e
 `signed` and `intent`; the handler calls `ended` at the end, whatever that is.
 """
 
+from dataclasses import replace
+
 from sealgate.core.admission import Ticket
 from sealgate.core.doubts import JournalStatus
 from sealgate.core.idempotency import Declined, Fresh, IdempotencyKeys, Name, digest
@@ -30,12 +32,14 @@ class Bookkeeping:
         journal: OrderJournal | None,
         system: System,
         nonces: NoncesKeeper | None = None,
+        lost: str | None = None,
     ) -> None:
         self._keys = keys
         self._nonces = nonces
         self._journal = journal
         self._system = system
         self._unknown = 0
+        self._lost = lost
 
     def begin(self, ticket: Ticket, body: bytes, sealer: Sealer, context: RequestContext) -> Reply | None:
         """Return the reply that a request with this Idempotency-Key got before, None if it is to be sent.
@@ -131,7 +135,8 @@ class Bookkeeping:
         """The journal at this moment; without one, only how many orders came into doubt since the start."""
         if self._journal is None:
             return JournalStatus(self._unknown, (), None, is_refusing=False)
-        return self._journal.status
+        status = self._journal.status
+        return status if self._lost is None else replace(status, lost=self._lost)
 
     async def close(self) -> None:
         """Write what is left."""

@@ -19,6 +19,7 @@ from sealgate.gateway.journal import (
     NoncesTable,
     OrderJournal,
 )
+from sealgate.gateway.journal.marks import Marks, places
 from sealgate.gateway.journal.order_journal import MOST_REPLAYS
 from sealgate.gateway.pacing import RateScheduler
 from sealgate.gateway.platform.system import System
@@ -30,7 +31,9 @@ from sealgate.gateway.request.halting import Halting
 _MOST_REPLAY_BYTES = 16 * 1024**2  # of one bot
 
 
-def build_books(config: Config, system: System, policies: PolicyMemory | None = None) -> Bookkeeping:
+def build_books(
+    config: Config, environ: Mapping[str, str], system: System, policies: PolicyMemory | None = None
+) -> Bookkeeping:
     """Open the journal, if there is one, and take up what it kept. Raises JournalError.
 
     `policies` take up how many orders each bot sent, which count once the exchange's time is known.
@@ -40,11 +43,15 @@ def build_books(config: Config, system: System, policies: PolicyMemory | None = 
     if journal.file is None:
         return Bookkeeping(replays, None, system)
     keeping = Keeping(journal.keep, journal.max_size, journal.on_failure == "refuse")
+    marks = Marks(journal.file, places(config, environ))
+    lost = marks.note()
     order_journal = OrderJournal(journal.file, keeping, system)
+    marks.leave()
     replays.restore(order_journal.recall(), system.now())
     if policies is not None:
         policies.undated = order_journal.recall_passed()
-    return Bookkeeping(replays, order_journal, system, NoncesKeeper(NoncesTable(journal.file), system))
+    nonces = NoncesKeeper(NoncesTable(journal.file), system)
+    return Bookkeeping(replays, order_journal, system, nonces, lost)
 
 
 def build_halting(config: Config, in_flight: InFlightRequests, system: System) -> Halting:

@@ -201,7 +201,7 @@ def build_services(
     generation = build_generation(config, read_parts(config, environ), system, in_flight)
     ends.push_async_callback(generation.upstream.close)
     log_policies(config, generation.rules.guards)
-    books = build_books(config, system, generation.rules.policies)
+    books = build_books(config, environ, system, generation.rules.policies)
     ends.push_async_callback(books.close)
     keeper = build_keeper(config, generation, system)
     if keeper is not None:
