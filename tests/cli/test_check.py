@@ -38,10 +38,44 @@ SIGNED_READ = b"/v1/trade/symbols/list"
 
 async def test_a_whole_set_up(tmp_path: Path) -> None:
     async with sandbox_setup(tmp_path) as setup:
+        token = setup.write("grid.token", "a-token-as-long-as-those-of-this-program-are")
+        setup.has(BOTS__GRID__TOKEN=f"file:{token}", JOURNAL__FILE=str(tmp_path / "journal.db"))
         result = await setup.check()
     assert result.exit_code == 0
     assert {line.split()[0] for line in result.stdout.splitlines()[:-1]} == {"ok"}
     assert "a signed read is accepted (GET /v1/trade/symbols/list" in result.stdout
+
+
+@pytest.mark.parametrize("has_file", [True, False])
+async def test_what_every_set_up_should_have_is_told_with_the_lines_to_paste(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, has_file: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    setup = a_setup(tmp_path, "https://exchange.example")
+    setup.has_key("main", "ak-public-1", "correct-horse-battery-staple")
+    if has_file:
+        setup.configure("")
+    result = await setup.check("--offline")
+    assert result.exit_code == 0
+    [bots], [journal] = (lines_of(result.stdout, f"warn  {area}") for area in ("bots", "journal"))
+    assert "every program on this machine may read and trade" in bots
+    assert "after a crash, nothing shows which orders were in flight" in journal
+    # They mend it as they stand.
+    pasted = [line.strip() for line in result.stdout.splitlines() if line.startswith("      ")]
+    make, *settings = pasted
+    assert make.startswith("(umask 077; sealgate token new > ")
+    setup.write(
+        Path(make.rpartition(" ")[2].rstrip(")")).name, "a-token-as-long-as-those-of-this-program-are"
+    )
+    if has_file:
+        setup.configure("\n".join(settings))
+    else:
+        setup.environ.update({line.partition("=")[0]: line.partition("=")[2] for line in settings})
+    result = await setup.check("--offline")
+    assert lines_of(result.stdout, "ok  bots")
+    assert lines_of(result.stdout, "ok  journal")
+    findings = json.loads((await setup.check("--offline", "--json")).stdout)["findings"]
+    assert {tuple(finding["paste"]) for finding in findings} == {()}
 
 
 async def test_only_reads_are_sent_and_few(tmp_path: Path) -> None:
@@ -77,7 +111,7 @@ async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) ->
         assert setup.upstream is not None
         assert [one.target for one in setup.upstream.received] == [b"/"]
         assert result.exit_code == 0, result.stdout
-        [clock] = [line for line in result.stdout.splitlines() if line.split()[1] == "clock"]
+        [clock] = [line for line in result.stdout.splitlines() if line[6:].startswith("clock ")]
         assert "by the Date header: the venue's file names no path for the time" in clock
         [key] = lines_of(result.stdout, "warn  keys.main")
         assert "names no signed read; name a GET that needs a key: --path /" in key

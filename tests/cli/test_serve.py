@@ -5,6 +5,7 @@ import contextlib
 import json
 import signal
 import socket
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -185,12 +186,50 @@ async def test_a_second_gateway_does_not_disturb_the_first(tmp_path: Path) -> No
             "a Sealgate gateway runs there already; stop it, or `sealgate reload`; for another exchange, set "
         )
         admin = event(program, "listening")["admin"].removeprefix("http://")
-        assert f"{told}listen.tcp" in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address)
+        others = {"SEALGATE_ADMIN__TCP": f"127.0.0.1:{free_port()}"}
+        assert f"{told}listen.tcp" in await refusal(tmp_path, SEALGATE_LISTEN__TCP=address, **others)
         assert f"{told}admin.tcp" in await refusal(tmp_path, SEALGATE_ADMIN__TCP=admin)
         async with asyncio.timeout(20):
             assert await status(f"http://{address}{TARGET}") == (200, None)
         asked = json.loads(await program.line("who-listens.sealgate.invalid"))
         assert (asked["event"], asked["reason"]) == ("request", "host_refused")
+
+
+WAYS = {
+    "by its admin socket": {"SEALGATE_ADMIN__UNIX": "admin.sock"},
+    "by the lock of the journal": {"SEALGATE_JOURNAL__FILE": "journal.db"},
+    "by both": {"SEALGATE_ADMIN__UNIX": "admin.sock", "SEALGATE_JOURNAL__FILE": "journal.db"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+async def test_a_second_one_says_that_the_first_runs_already(tmp_path: Path, way: dict[str, str]) -> None:
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))  # what is in it is ours alone
+    bots, admin = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    environ = {"SEALGATE_LISTEN__TCP": bots, "SEALGATE_ADMIN__TCP": admin}
+    environ |= {name: str(folder / file) for name, file in way.items()}
+    async with running_upstream() as upstream:
+        environ |= {"SEALGATE_BASE_URL": upstream.base_url}
+        async with serving(upstream, folder, **environ) as program:
+            line = await refusal(folder, **environ)
+            pid = program.process.pid
+            assert line == (
+                f"sealgate: error: already running: pid {pid}, at {bots}; apply changes to it with "
+                f"`sealgate reload`, or stop it (kill {pid}); for another exchange, give this gateway "
+                "addresses of its own"
+            )
+            program.tell(signal.SIGKILL)
+            await program.end()
+        async with serving(upstream, folder, **environ) as program:  # what a dead one left is in nobody's way
+            assert await status(f"http://{bots}{TARGET}") == (200, None)
+
+
+async def test_a_start_says_for_which_exchange_and_where(tmp_path: Path) -> None:
+    async with running_upstream() as upstream, serving(upstream, tmp_path) as program:
+        told = event(program, "listening")
+        assert (told["venue"], told["base_url"]) == ("service", upstream.base_url)
+        assert await status(told["page"]) == (200, None)
+        assert await status(f"{told['bots']}{TARGET}") == (200, None)
 
 
 async def test_a_wrong_secret_is_told_before_an_order_meets_it(tmp_path: Path) -> None:

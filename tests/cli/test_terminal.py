@@ -29,17 +29,28 @@ ENVIRON = {
 }
 
 
-def in_a_terminal(*arguments: str, **environ: str) -> str:
-    """Run the program with a terminal for its output, and return all of it."""
+def in_a_terminal(*arguments: str, until: str = "", **environ: str) -> str:
+    """Run the program with a terminal for its output, and return all of it.
+
+    `until` is a text behind which a program that goes on is ended.
+    """
     leader, follower = pty.openpty()
     with subprocess.Popen(
-        [PROGRAM, *arguments], stdin=follower, stdout=follower, stderr=follower, env=ENVIRON | environ
+        [PROGRAM, *arguments],
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        env=ENVIRON | environ,
+        cwd="/",
     ) as program:
         os.close(follower)
         output = b""
         try:
             while part := os.read(leader, 4096):
                 output += part
+                if until and until in output.decode():
+                    until = ""
+                    program.terminate()
         except OSError:  # the end of a terminal
             pass
         program.wait()
@@ -54,6 +65,21 @@ def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
     report = [*lines[: lines.index("")], lines[-1]]  # without the settings, which are a table
     assert len(report) > 5
     assert max(map(len, report)) <= columns
+
+
+def test_a_gateway_says_in_a_terminal_where_bots_connect(tmp_path: Path) -> None:
+    (tmp_path / "main.secret").write_text("correct-horse-battery-staple")
+    (tmp_path / "main.secret").chmod(0o600)
+    secret = {"SEALGATE_KEYS__MAIN__SECRET": f"file:{tmp_path / 'main.secret'}"}
+    output = in_a_terminal("serve", until="stop with", SEALGATE_VENUE="bybit", **secret)
+    [block] = re.findall(r"^Sealgate (.*?)\r\n\r\n", output, re.MULTILINE | re.DOTALL)
+    head, *lines = block.split("\r\n")
+    assert head.endswith(" for Bybit v5, https://exchange.example")
+    named = dict(re.split(r"  +", line.strip()) for line in lines)
+    assert named.keys() == {"bots", "live page", "stop with"}
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+", named["bots"])
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", named["live page"])
+    assert "listening" not in output
 
 
 def test_colours_in_a_terminal() -> None:

@@ -146,7 +146,6 @@ def configure_log(
 
     `wall` gives the time of a line, in epoch seconds. Lines go to `stream`, by default to stderr.
     """
-    is_console = style == "console" or (style == "auto" and sys.stderr.isatty())
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
@@ -155,7 +154,7 @@ def configure_log(
             structlog.processors.format_exc_info,
             redact,
             _in_order,
-            _console() if is_console else _JSON,
+            _console() if is_console(style) else _JSON,
             *([_for_journal] if is_journal(sys.stderr, os.environ) else []),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -165,6 +164,11 @@ def configure_log(
     # aiohttp and asyncio speak through the standard library, in sentences that may quote what a peer sent.
     logging.getLogger("aiohttp").setLevel(logging.CRITICAL)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
+
+def is_console(style: str) -> bool:
+    """Whether the log is for people: `style` is console, json or auto (console on a terminal)."""
+    return style == "console" or (style == "auto" and sys.stderr.isatty())
 
 
 def is_journal(stream: TextIO, environ: Mapping[str, str]) -> bool:

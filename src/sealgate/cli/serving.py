@@ -11,8 +11,9 @@ from typing import Any
 
 import structlog
 
+from sealgate import __version__
 from sealgate.admin.live import Live
-from sealgate.admin.log import RequestLog, buffered_stderr, configure_log
+from sealgate.admin.log import RequestLog, buffered_stderr, configure_log, is_console
 from sealgate.admin.log_stream import LogStream
 from sealgate.admin.metrics import Metrics
 from sealgate.admin.server import admin_app, control_app, notes
@@ -20,9 +21,17 @@ from sealgate.admin.serving import BACKLOG, running_app
 from sealgate.cli.loop import stop_event
 from sealgate.config import Address, Config, ConfigError
 from sealgate.config.starter import leftovers
+from sealgate.config.venues import venue_text
 from sealgate.errors import Refusal
+from sealgate.gateway.journal import JournalError
 from sealgate.gateway.listeners.sockets import bind, bind_admin
-from sealgate.gateway.platform.machine import ServiceManager, caller_of, forbid_core_dumps, room_for_admin
+from sealgate.gateway.platform.machine import (
+    ServiceManager,
+    StartError,
+    caller_of,
+    forbid_core_dumps,
+    room_for_admin,
+)
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.handler import Reader
 from sealgate.gateway.runtime.gateway import Controls, Gateway, running_gateway
@@ -37,7 +46,8 @@ _MOST_AT_ONCE = 8  # commands; they are a person's
 async def serve(load: Callable[[], Config]) -> None:
     """Run the gateway until a signal asks it to stop; `load` is called again for a reload.
 
-    Raises ConfigError, also where the example of the starter file would be sent to the exchange.
+    Raises ConfigError, also if the example of the starter file would be sent to the exchange, and StartError
+    if a gateway has one of its addresses already.
     """
     config = load()
     if lines := [f"{cause}; {fix}" for cause, fix in leftovers(config)]:
@@ -45,14 +55,22 @@ async def serve(load: Callable[[], Config]) -> None:
     with contextlib.closing(buffered_stderr()) as stream:
         configure_log(config.log.level, config.log.format, System().wall, stream)
         forbid_core_dumps()
-        await _serve(config, load, stream)
+        try:
+            await _serve(config, load, stream)
+        except (JournalError, StartError):
+            # The second of two gateways fails at the first thing that the other has: it is not to blame.
+            from sealgate.cli.checking.network import second_of
+
+            if (running := second_of(config, os.environ)) is not None:
+                raise StartError(running) from None
+            raise
 
 
 async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) -> None:
     stop = stop_event()
     async with running_with_admin(config, (RequestLog(stream),), load=load) as (gateway, admin):
         _reload_on_hangup(gateway)
-        log.info("listening", bots=" ".join(gateway.listeners.urls), admin=admin and f"http://{admin}")
+        _announce(gateway, admin, stream)
         if admin is not None and not admin.is_loopback:
             fix = "anyone who can connect can read it: restrict access by a firewall or network policy"
             log.warning("admin_is_open", address=str(admin), fix=fix)
@@ -68,6 +86,25 @@ async def _serve(config: Config, load: Callable[[], Config], stream: LogStream) 
         manager.notify("STOPPING=1")
         await gateway.drain()  # here, where the admin address still says so
     log.info("stopped")
+
+
+def _announce(gateway: Gateway, admin: Address | None, stream: LogStream) -> None:
+    """Say which exchange this is for, where bots connect and where the live page is."""
+    config, urls = gateway.config, gateway.listeners.urls
+    page = None if admin is None else f"http://{admin}/"
+    if not (is_console(config.log.format) and stream.isatty()):
+        log.info(
+            "listening",
+            venue=venue_text(config.venue),
+            base_url=str(config.base_url),
+            bots=" ".join(urls),
+            admin=admin and f"http://{admin}",
+            page=page,
+        )
+        return
+    rows = {"bots": " ".join(urls), "live page": page or "none (admin.tcp is off)", "stop with": "Ctrl-C"}
+    head = f"Sealgate {__version__} for {config.venue.title}, {config.base_url}"
+    stream.write("\n".join((head, *(f"  {name:<9}  {text}" for name, text in rows.items()), "", "")))
 
 
 def _in_words(gateway: Gateway) -> str:

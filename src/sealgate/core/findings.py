@@ -42,13 +42,17 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line. `causes` are all of them, most likely first, where `text` and `fix` name the first alone."""
+    """One line. `causes` are all of them, most likely first, where `text` and `fix` name the first alone.
+
+    `paste` are lines for the configuration, which stand below the line as they are.
+    """
 
     area: str
     level: Level
     text: str
     fix: str = ""
     causes: tuple[Cause, ...] = ()
+    paste: tuple[str, ...] = ()
 
 
 def ok(area: str, text: str) -> Finding:
@@ -56,9 +60,9 @@ def ok(area: str, text: str) -> Finding:
     return Finding(area, Level.OK, text)
 
 
-def warn(area: str, text: str, fix: str = "") -> Finding:
+def warn(area: str, text: str, fix: str = "", paste: tuple[str, ...] = ()) -> Finding:
     """Return a line about what works, and may not for long."""
-    return Finding(area, Level.WARN, text, fix)
+    return Finding(area, Level.WARN, text, fix, paste=paste)
 
 
 def fail(area: str, text: str, fix: str) -> Finding:

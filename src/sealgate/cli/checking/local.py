@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import shutil
 import socket
 import stat
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from sealgate.config import Address, Config
 from sealgate.config.addresses import is_loopback
+from sealgate.config.names import PREFIX
+from sealgate.config.settings import toml_text
 from sealgate.config.starter import leftovers
 from sealgate.core.diagnosis import Shape, shape_of
 from sealgate.core.findings import Finding, Level, fail, ok, warn
@@ -35,6 +38,8 @@ from sealgate.gateway.platform.system import System, random_token
 from sealgate.gateway.runtime.memory import nonces_place, subject
 from sealgate.gateway.runtime.rules import look_at_policy, policies
 from sealgate.gateway.upstream.pool import ConnectionSlots
+
+_ADD, _SET = "add this to the configuration", "set this variable for the gateway"
 
 
 @dataclass(frozen=True)
@@ -103,10 +108,15 @@ def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
         wipe(secret)
 
 
-def read_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield whether the bots' tokens can be read."""
+def read_tokens(config: Config, environ: Mapping[str, str], file: Path | None) -> Iterator[Finding]:
+    """Yield whether the bots' tokens can be read. `file` is the configuration's."""
     if not config.bots:
-        yield ok("bots", "none configured: every program on this machine may read and trade")
+        who = "every program on this machine" if config.listen.tcp else "every program of this user"
+        token = _beside(file, "grid.token")
+        make = f"(umask 077; sealgate token new > {shlex.quote(token)})"
+        fix = f"give each bot a token: run the first line, then {_ADD if file else _SET}"
+        lines = (make, *_to_paste(file, "bots.grid", "token", f"file:{token}"))
+        yield warn("bots", f"none configured: {who} may read and trade", fix, lines)
         return
     try:
         read_roster(config, environ)
@@ -206,15 +216,28 @@ def look_at_descriptors(config: Config) -> Iterator[Finding]:
     yield vet_descriptors(limit, room, wanted)
 
 
+def _beside(file: Path | None, name: str) -> str:
+    """Return the path of a file beside the configuration's, relative if both are in the working directory."""
+    folder = Path.cwd() if file is None else file.absolute().parent
+    return name if file is not None and folder == Path.cwd() else str(folder / name)
+
+
+def _to_paste(file: Path | None, table: str, name: str, value: str) -> tuple[str, ...]:
+    """Return the lines that make a setting: of the configuration file, or a variable if there is no file."""
+    if file is None:
+        return (f"{PREFIX}{table}__{name}".replace(".", "__").upper() + f"={value}",)
+    return f"[{table}]", f"{name} = {toml_text(value)}"
+
+
 def look_at_journal(
-    config: Config, environ: Mapping[str, str], learned: dict[str, Snapshot]
+    config: Config, environ: Mapping[str, str], learned: dict[str, Snapshot], configuration: Path | None
 ) -> Iterator[Finding]:
     """Yield lines about the journal; put the limits that it remembers into `learned`, by subject."""
     file = config.journal.file
     if file is None:
-        yield ok(
-            "journal", "none: after a crash, nothing shows which orders were in flight (set journal.file)"
-        )
+        text = "none: after a crash, nothing shows which orders were in flight, and halts are forgotten"
+        lines = _to_paste(configuration, "journal", "file", _beside(configuration, "journal.db"))
+        yield warn("journal", text, _ADD if configuration else _SET, lines)
         return
     try:
         check_way(file)

@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,10 @@ from sealgate.cli.frame import plain_cause
 from sealgate.config import Config
 from sealgate.config.addresses import is_ip
 from sealgate.config.files import OFF, default_places
+from sealgate.config.load import addresses_of
 from sealgate.core.findings import REACH, Finding, fail, ok, warn
 from sealgate.core.vetting import refused_certificate, vet_certificate
+from sealgate.gateway.journal.file import JournalError, process_that_uses
 from sealgate.gateway.journal.marks import LOST_FIX
 from sealgate.gateway.keys.files import SecretError
 from sealgate.gateway.keys.parts import read_redis
@@ -113,6 +115,39 @@ async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding |
 def ask_running(config: Config, environ: Mapping[str, str]) -> dict[str, Any] | None:
     """Return `/status.json` of a gateway with these addresses, None where none answers as one."""
     return _first_status(config, list(_by_tcp(config)) or _by_socket(config, environ))
+
+
+def second_of(config: Config, environ: Mapping[str, str]) -> str | None:
+    """Return that a gateway has one of these addresses already, and what to do; None if none has.
+
+    Its process is known by its admin socket or, without one, by the lock of the journal.
+    """
+    own = addresses_of(config.listen, config.admin).items()
+    for connection in (*_by_socket(config, environ), *_by_tcp(config)):
+        with closing(connection):
+            document = _status(connection, config.admin.hosts[0])
+            process = connection.process if document and isinstance(connection, UnixConnection) else None
+        theirs = document.get("addresses", {}) if document else {}
+        # Port 0 is another one at each start.
+        if any(theirs.get(setting) == at for setting, at in own if at and not at.endswith(":0")):
+            return _already_running(process or _user_of_journal(config), theirs)
+    return None
+
+
+def _already_running(process: int | None, addresses: Mapping[str, str]) -> str:
+    who = "a Sealgate gateway" if process is None else f"pid {process}"
+    where = addresses["listen.tcp"] or addresses["listen.unix"]
+    stop = "stop it" if process is None else f"stop it (kill {process})"
+    return (
+        f"already running: {who}, at {where}; apply changes to it with `sealgate reload`, or {stop}; for "
+        "another exchange, give this gateway addresses of its own"
+    )
+
+
+def _user_of_journal(config: Config) -> int | None:
+    with suppress(OSError, JournalError):
+        return None if config.journal.file is None else process_that_uses(config.journal.file)
+    return None
 
 
 def find_other(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -87,18 +87,19 @@ def line_width() -> int | None:
 
 def finding_lines(finding: Finding, width: int | None, *, explains: bool = False) -> Iterator[str]:
     """Yield the lines of a finding: level, area, text; then what to do about it, and the causes."""
+    indent = _INDENT + " " * (_AREA + 2)
     level = coloured(finding.level.value.ljust(_LEVEL), finding.level.value)
     head = f"{finding.area.ljust(_AREA)}  {finding.text}"
     if width is None:
         yield f"{level}  {head}" + (f"; {finding.fix}" if finding.fix else "")
     else:
-        indent = _INDENT + " " * (_AREA + 2)
         first, *rest = textwrap.wrap(
             head, width - len(_INDENT), break_long_words=False, break_on_hyphens=False
         )
         yield f"{level}  {first}"
         yield from _wrapped(" ".join(rest), indent, width)
         yield from _wrapped(f"-> {finding.fix}" if finding.fix else "", indent, width)
+    yield from (f"{_INDENT}{line}" for line in finding.paste)
     if explains:
         for number, cause in enumerate(finding.causes, 1):
             yield from _wrapped(_cause(number, cause), f"{_INDENT}  ", width or sys.maxsize, "   ")

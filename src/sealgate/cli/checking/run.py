@@ -56,6 +56,7 @@ class Round:
     """
 
     config: Config
+    file: Path | None
     target: Target | None
     report: Report
     environ: Mapping[str, str]
@@ -76,7 +77,7 @@ def check(options: CheckOptions, report: Report, environ: Mapping[str, str]) -> 
             report.add(local.found_wrong("configuration", line))
         return UNUSABLE
     config = loaded.config
-    turn = Round(config, _target(config, options.path), report, environ, _ours(config, environ))
+    turn = Round(config, loaded.file, _target(config, options.path), report, environ, _ours(config, environ))
     settings = effective(loaded)
     report.explain(settings)
     wrong = [*local.look_at_file(loaded.file), *local.look_for_leftovers(config)]
@@ -133,13 +134,13 @@ def _look_around(turn: Round) -> Iterator[Finding]:
     config, environ = turn.config, turn.environ
     learned: dict[str, Snapshot] = {}
     yield from local.read_keys(config, environ, turn.known)
-    yield from local.read_tokens(config, environ)
+    yield from local.read_tokens(config, environ, turn.file)
     yield from local.look_at_policies(config)
     yield from local.look_at_certificate(config)
     yield from local.look_at_addresses(config, environ, is_running=turn.running is not None)
     yield from look_at_reach(config)
     yield from local.look_at_descriptors(config)
-    yield from look_at_journal(config, environ, learned)
+    yield from look_at_journal(config, environ, learned, turn.file)
     if turn.running is None:
         yield from find_other(config, environ)
         yield from remembered_limits(config, learned)

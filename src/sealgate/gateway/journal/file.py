@@ -44,6 +44,7 @@ IN_DOUBT = "state = 'unknown'"
 SETTLED = "state NOT IN ('sent', 'unknown')"
 SETTLED_KIND = "CASE WHEN head IS NOT NULL THEN 0 WHEN digest IS NULL THEN 1 ELSE 2 END"  # see `SettledKind`
 
+_PID_BYTES = 20
 _HALTS = "bot TEXT, key TEXT, since_ms INTEGER NOT NULL"
 _HALTED_BY = ("uid INTEGER", "pid INTEGER", "reason TEXT NOT NULL DEFAULT ''")
 
@@ -287,11 +288,16 @@ class Lock:
 
     def _take(self, file: Path) -> None:
         if not _try_lock(file, self._descriptor, fcntl.LOCK_EX):
+            process = _holder(self._descriptor)
+            who = "another gateway uses it" if process is None else f"another gateway (pid {process}) uses it"
             raise JournalError(
                 file,
-                "another gateway uses it",
+                who,
                 "stop that one, or give each a file of its own, and one limits.redis if they share a key",
             )
+        with suppress(OSError):  # a full disk; the number is for people alone
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
 
     def release(self) -> None:
         """Let another have it."""
@@ -300,14 +306,41 @@ class Lock:
 
 def is_in_use(file: Path) -> bool:
     """Ask whether a gateway has the journal at this moment. Raises OSError, or JournalError."""
+    with _looking_at_lock(file) as descriptor:
+        return descriptor is not None and not _try_lock(file, descriptor, fcntl.LOCK_SH)
+
+
+def process_that_uses(file: Path) -> int | None:
+    """Return the process that has the journal at this moment, None if none has, or its number is not known.
+
+    Raises OSError, or JournalError.
+    """
+    with _looking_at_lock(file) as descriptor:
+        is_used = descriptor is not None and not _try_lock(file, descriptor, fcntl.LOCK_SH)
+        return _holder(descriptor) if descriptor is not None and is_used else None
+
+
+@contextmanager
+def _looking_at_lock(file: Path) -> Iterator[int | None]:
+    """Open the lock of a journal for reading, None if there is none."""
     try:
         descriptor = os.open(lock_file(file), os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        return False
+        yield None
+        return
     try:
-        return not _try_lock(file, descriptor, fcntl.LOCK_SH)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _holder(descriptor: int) -> int | None:
+    """Return the process that is named in a lock that is held, None if it names none.
+
+    A gateway in another container may have the number of this process.
+    """
+    text = os.pread(descriptor, _PID_BYTES, 0).strip()
+    return int(text) if text.isdigit() and int(text) != os.getpid() else None
 
 
 def lock_file(file: Path) -> Path:
