@@ -1,15 +1,16 @@
-"""What many tests begin with: a raw upstream, and a gateway before it, for each test that asks."""
+"""What many tests begin with: a raw upstream, and a gateway before it. Also skips what lacks a program."""
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from rig.fork_server import forking
+from rig.programs import ALL_PROGRAMS, PROGRAMS, MissingProgramError, lacking_in, lines_about, path_of
 from rig.station import Station, running_station
 from rig.tls import Authority
 from rig.upstream import Upstream, running_upstream
@@ -22,6 +23,38 @@ if sys.platform == "darwin":
 settings.register_profile("sealgate", deadline=None, max_examples=100)
 settings.register_profile("fast", deadline=None, max_examples=5)  # for scripts/test --fast
 settings.load_profile("sealgate")
+
+
+@contextmanager
+def _skipping_where_a_program_is_missing() -> Iterator[None]:
+    try:
+        yield
+    except MissingProgramError as error:
+        if os.environ.get(ALL_PROGRAMS) and PROGRAMS[error.program]:
+            pytest.fail(f"{error}, and {ALL_PROGRAMS} is set", pytrace=False)
+        pytest.skip(str(error))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    with _skipping_where_a_program_is_missing():
+        for mark in item.iter_markers("needs"):
+            for program in mark.args:
+                path_of(program)
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    with _skipping_where_a_program_is_missing():
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = terminalreporter.getreports("skipped")
+    reasons = (report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    for line in lines_about(lacking_in(reasons)):
+        terminalreporter.write_line(line)
 
 
 # These start programs by the hundred; elsewhere a start is itself what is looked at.

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -78,7 +77,7 @@ def test_python_can_read_it(block: Fence) -> None:
     compile(block.text, block.name, "exec")
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("block", blocks("js"))
 def test_node_can_read_it(block: Fence, tmp_path: Path) -> None:
     file = tmp_path / "recipe.mjs"

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -44,17 +43,16 @@ def blocks_of(*pages: Path) -> list[Fence]:
 def recipes(*pages: Path) -> Iterator[object]:
     """Yield each block that sends requests to the gateway, as the program that runs it and its text."""
     programs = {"python": [sys.executable, "-W", "error", "-"], "js": ["node", "--input-type=module", "-"]}
-    needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
     for block in blocks_of(*pages):
         name = f"{block.name}-{block.label or block.language}"
         if block.label == "place":  # a function alone: it has a test of its own
             continue
         if block.language in programs:
-            marks = (needs_node,) if block.language == "js" else ()
+            marks = (pytest.mark.needs("node"),) if block.language == "js" else ()
             yield pytest.param(programs[block.language], block.text, id=name, marks=marks)
         elif block.language == "sh" and block.text.startswith("curl"):
             text = block.text.replace("curl ", "curl -fsS ")
-            yield pytest.param(["sh", "-e"], text, id=name)
+            yield pytest.param(["sh", "-e"], text, id=name, marks=pytest.mark.needs("curl"))
 
 
 def shell_lines() -> list[str]:

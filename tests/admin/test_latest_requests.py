@@ -8,7 +8,7 @@ import pytest
 
 from rig.admin import Admin, running_live_admin
 from rig.bot import request
-from rig.chromium import PROGRAM, Page
+from rig.chromium import Page
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
@@ -109,10 +109,6 @@ async def press(page: Page, *keys: str) -> None:
         await page.call("Input.dispatchKeyEvent", type="keyUp", **values)
 
 
-needs_chromium = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
-
-
-@needs_chromium
 async def test_the_page_lists_them_filters_and_holds_them_by_keyboard_alone(
     station: Station, page: Page
 ) -> None:
@@ -149,7 +145,6 @@ async def test_the_page_lists_them_filters_and_holds_them_by_keyboard_alone(
     assert page.said == []
 
 
-@needs_chromium
 async def test_one_question_at_a_time_and_an_answer_that_is_cut_does_no_harm(
     station: Station, page: Page
 ) -> None:
@@ -167,7 +162,6 @@ async def test_one_question_at_a_time_and_an_answer_that_is_cut_does_no_harm(
     assert page.said == []
 
 
-@needs_chromium
 async def test_the_list_fits(station: Station, page: Page) -> None:
     station.upstream.answers.append(LOST)
     await station.ask(request(b"POST", b"/v1/trade/order", GRID, body=b"{}"))

@@ -7,14 +7,14 @@ import pytest
 
 from rig.admin import Admin, running_admin, running_live_admin
 from rig.bot import request
-from rig.chromium import PROGRAM, Page, running_chromium
+from rig.chromium import Page, running_chromium
 from rig.page_states import STATES, UNTRUE, running_feed
 from rig.station import Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import reply
 from sealgate.admin.metrics import Metrics
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed")
+pytestmark = pytest.mark.needs("chromium")
 
 TEXT = "document.body.innerText"
 

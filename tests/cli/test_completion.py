@@ -1,12 +1,12 @@
 """Completion as a shell asks for it: by the program itself, with variables that the script sets."""
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from rig.programs import path_of
 from sealgate.cli import COMMANDS
 
 PROGRAM = Path(sys.executable).parent / "sealgate"
@@ -56,5 +56,4 @@ def test_completing_a_command_imports_none() -> None:
 def test_the_script_is_one_of_its_shell(shell: str) -> None:
     done = subprocess.run([PROGRAM, "completion", shell], capture_output=True, text=True, check=True)
     assert "_SEALGATE_COMPLETE=" in done.stdout
-    if shutil.which(shell):
-        subprocess.run([shell, "-n", "-c", done.stdout], check=True)
+    subprocess.run([path_of(shell), "-n", "-c", done.stdout], check=True)

@@ -2,7 +2,6 @@ import asyncio
 import json
 import re
 import shlex
-import shutil
 import subprocess
 from base64 import b64decode, b64encode
 from pathlib import Path
@@ -179,7 +178,7 @@ def test_a_key_is_chosen_by_its_alias() -> None:
     assert signed("GET", TARGET, "--key", "alt", **TWO_KEYS)["headers"]["X-SERVICE-APIKEY"] == "ak-public-2"
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.needs("curl")
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
 async def test_the_curl_command_sends_what_was_signed(tmp_path: Path, method: str) -> None:
     body = tmp_path / "bo dy's"
@@ -198,7 +197,7 @@ async def test_the_curl_command_sends_what_was_signed(tmp_path: Path, method: st
     assert received.head.value(b"X-SERVICE-SIGNATURE") == expected.encode()
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+@pytest.mark.needs("curl")
 @pytest.mark.parametrize("encoding", ["hex", "base64"])
 @pytest.mark.parametrize("signed_target", ["path", "path_and_query"])
 async def test_the_sandbox_takes_the_curl_command(tmp_path: Path, encoding: Any, signed_target: Any) -> None:

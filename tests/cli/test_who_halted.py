@@ -95,7 +95,7 @@ def test_answer_log_status_and_top_say_who_when_and_why(tmp_path: Path, gateway:
     assert f"process {ended.pid}" in gateway.line("reloaded")["asked_by"]
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+@pytest.mark.needs("node")
 def test_the_page_says_who_when_and_why(tmp_path: Path, gateway: Gateway) -> None:
     ended = halted(tmp_path)
     shutil.copytree(Path(sealgate.__file__).parent / "admin" / "page", tmp_path / "page")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from rig.prometheus import PROMTOOL
+from rig.programs import path_of
 from rig.schemas import DEPLOY, compose_problems, documents
 from sealgate.cli import main
 from sealgate.config import load_config
@@ -101,13 +101,12 @@ def test_the_configuration_names_the_mounted_secrets(tmp_path: Path) -> None:
     assert seconds(SERVICES["gateway"]["stop_grace_period"]) > drains
 
 
-@pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
     """The files as they are mounted, with the paths that the configuration names."""
     for target, source in mounts("prometheus").items():
         if source.startswith("."):
             (tmp_path / Path(target).name).write_bytes((FOLDER / source).read_bytes())
-    command = [str(PROMTOOL), "check", "config", "prometheus.yml"]
+    command = [path_of("promtool"), "check", "config", "prometheus.yml"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("rules found") == 2

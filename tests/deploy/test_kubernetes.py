@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rig.container import needs
 from rig.image import DOCKERFILE, steps
+from rig.programs import path_of
 from rig.schemas import DEPLOY, documents, kubernetes_problems
 from sealgate.config import Config, load_config
 
@@ -19,7 +19,6 @@ POD: dict[str, Any] = PATCH["spec"]["template"]["spec"]
 GATEWAY: dict[str, Any] = POD["initContainers"][-1]
 [USER] = [step.text for step in steps(DOCKERFILE.read_text()) if step.name == "USER"]
 UID, GID = map(int, USER.split(":"))
-needs_kubectl = pytest.mark.skipif(not needs("kubectl"), reason="kubectl is not installed")
 
 
 def as_object(document: dict[str, Any]) -> dict[str, Any]:
@@ -131,12 +130,13 @@ def test_the_configuration_fits_the_pod(config: Config) -> None:
 
 
 def kustomized(folder: Path) -> list[dict[str, Any]]:
-    done = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [path_of("kubectl"), "kustomize", str(folder)], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return documents(done.stdout)
 
 
-@needs_kubectl
 def test_the_example_as_a_whole() -> None:
     objects = kustomized(FOLDER / "example")
     assert [problem for found in objects for problem in kubernetes_problems(found)] == []
@@ -180,7 +180,6 @@ spec:
 SELECTOR = "selector: {matchLabels: {app: other}}"
 
 
-@needs_kubectl
 @pytest.mark.parametrize(
     ("kind", "version", "label", "names"),
     [

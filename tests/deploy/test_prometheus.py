@@ -12,7 +12,8 @@ import pytest
 
 from rig.admin import running_admin
 from rig.bot import request
-from rig.prometheus import PROGRAM, PROMTOOL, Prometheus, running_prometheus
+from rig.programs import path_of
+from rig.prometheus import Prometheus, running_prometheus
 from rig.station import Station, running_station
 from rig.upstream import Upstream, running_upstream, say, say_and_close
 from rig.wire import OK, reply
@@ -23,8 +24,6 @@ FOLDER = ROOT / "deploy" / "prometheus"
 BOARD = json.loads((ROOT / "deploy" / "grafana" / "sealgate.json").read_text())
 NAMED = re.compile(r"(?<![:\w])sealgate_\w+")
 PARTS = re.compile(r"_(?:bucket|sum|count)$")
-
-promtool = pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
 
 
 def queries() -> list[str]:
@@ -42,7 +41,6 @@ def named(text: str) -> set[str]:
     return {name if name in known else PARTS.sub("", name) for name in NAMED.findall(text)}
 
 
-@promtool
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -54,7 +52,7 @@ def named(text: str) -> set[str]:
 )
 def test_promtool_takes_it(arguments: tuple[str, ...]) -> None:
     done = subprocess.run(
-        [str(PROMTOOL), *arguments], cwd=FOLDER, capture_output=True, text=True, check=False, timeout=60
+        [path_of("promtool"), *arguments], cwd=FOLDER, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -111,7 +109,7 @@ def filled(query: str) -> str:
 
 
 def _checked(exposition: bytes) -> "subprocess.CompletedProcess[bytes]":
-    command = [str(PROMTOOL), "check", "metrics"]
+    command = [path_of("promtool"), "check", "metrics"]
     return subprocess.run(
         command, input=exposition, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
@@ -131,7 +129,6 @@ async def scraped_station() -> AsyncIterator[tuple[Upstream, Station, Metrics, P
             yield upstream, station, metrics, prometheus
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
 async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
     async with scraped_station() as (upstream, station, metrics, prometheus):
         limited = say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.05"))
@@ -147,7 +144,6 @@ async def test_a_real_prometheus_answers_every_query_of_the_dashboard() -> None:
         assert await prometheus.ask('up{job="sealgate"} == 1')
 
 
-@pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
 async def test_a_real_prometheus_sees_what_comes_in_one_burst() -> None:
     """A burst between two scrapes, of a kind that was never seen before: strangers, and the first 429."""
     async with scraped_station() as (upstream, station, _, prometheus):

@@ -2,7 +2,6 @@
 
 import base64
 import os
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from rig.programs import path_of
 from rig.wire import PATIENCE_S
 
 _PAGE = 4096
@@ -54,10 +54,8 @@ def found_in(content: bytes, canary: bytes) -> Counter[str]:
 
 def core_of(process: int, folder: Path) -> bytes:
     """Return a core of a running process; skip the test where none can be had."""
-    if shutil.which("gcore") is None:
-        pytest.skip("gcore is not installed (Debian: gdb)")
     done = subprocess.run(
-        ["gcore", "-o", str(folder / "core"), str(process)],
+        [path_of("gcore"), "-o", str(folder / "core"), str(process)],
         capture_output=True,
         text=True,
         timeout=3 * PATIENCE_S,

@@ -5,7 +5,6 @@ import base64
 import contextlib
 import itertools
 import json
-import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
@@ -14,9 +13,9 @@ from typing import Any
 
 import aiohttp
 
+from rig.programs import path_of
 from rig.wire import PATIENCE_S, let_pass
 
-PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update"),
@@ -104,10 +103,9 @@ class Page:
 @contextlib.asynccontextmanager
 async def running_chromium() -> AsyncIterator[Page]:
     """Run it as long as the block lasts, with a profile of its own."""
-    assert PROGRAM is not None
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = await asyncio.create_subprocess_exec(
-            PROGRAM,
+            path_of("chromium"),
             *FLAGS,
             "--hide-scrollbars",
             f"--user-data-dir={folder}",

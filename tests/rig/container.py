@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,8 +92,3 @@ def container(
     made.make(image.workdir)
     made.path("/opt").symlink_to(image.path("/opt"))
     return made
-
-
-def needs(program: str) -> bool:
-    """Whether a program that this machine may lack is here."""
-    return shutil.which(program) is not None

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rig.programs import path_of
+
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "Dockerfile"
 # Where an absolute path can begin: not within a URL, nor after a name as in ./x or a/b.
@@ -106,7 +108,8 @@ class Image:
 
 
 def replayed(folder: Path) -> Image:
-    """Carry out the Dockerfile below a folder, and return its last stage."""
+    """Carry out the Dockerfile below a folder, and return its last stage. Raises MissingProgramError."""
+    path_of("cc")
     built: dict[str, Image] = {}
     image = Image(folder)
     for number, stage in enumerate(stages(steps(DOCKERFILE.read_text()))):

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import shutil
 import tempfile
 from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator
@@ -14,10 +13,9 @@ from typing import Any
 import aiohttp
 
 from rig.ports import free_port
+from rig.programs import path_of
 from rig.wire import PATIENCE_S, let_pass
 
-PROGRAM = shutil.which("prometheus")
-PROMTOOL = shutil.which("promtool")
 RULES = Path(__file__).parents[2] / "deploy" / "prometheus"
 
 
@@ -53,11 +51,10 @@ class Prometheus:
 @contextlib.asynccontextmanager
 async def running_prometheus(port: int) -> AsyncIterator[Prometheus]:
     """Scrape a gateway's admin port four times a second as long as the block lasts."""
-    assert PROGRAM is not None
     own = free_port()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         process = await asyncio.create_subprocess_exec(
-            PROGRAM,
+            path_of("prometheus"),
             f"--config.file={_config(Path(folder), port)}",
             f"--storage.tsdb.path={folder}/data",
             f"--web.listen-address=127.0.0.1:{own}",

@@ -1,17 +1,15 @@
-"""A redis-server of a test's own, on a free port, that can be killed and started again."""
+"""A Redis or Valkey server of a test's own, on a free port, that can be killed and started again."""
 
 import asyncio
 import contextlib
-import shutil
 import signal
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from rig.ports import free_port
+from rig.programs import path_of
 from rig.wire import PATIENCE_S, let_pass
-
-_PROGRAM = "redis-server"
 
 
 @dataclass
@@ -27,7 +25,7 @@ class RedisServer:
         return f"redis://127.0.0.1:{self.port}/0"
 
     async def start(self) -> None:
-        """Start it, and wait until it answers. Fails where the program is missing."""
+        """Start it, and wait until it answers. Raises MissingProgramError."""
         self._process = await asyncio.create_subprocess_exec(*command(self.port), stdout=DEVNULL)
         async with asyncio.timeout(PATIENCE_S):
             while not await _answers(self.port):
@@ -51,10 +49,18 @@ class RedisServer:
 
 
 def command(port: int) -> tuple[str, ...]:
-    """Return what starts one. Fails where the program is missing."""
-    program = shutil.which(_PROGRAM)
-    assert program, f"{_PROGRAM} is missing; on Debian and Ubuntu: apt install redis-server"
-    return (program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+    """Return what starts one. Raises MissingProgramError."""
+    return (
+        path_of("redis-server"),
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--save",
+        "",
+        "--appendonly",
+        "no",
+    )
 
 
 async def _answers(port: int) -> bool:

@@ -20,11 +20,12 @@ from gateway.bots.browser_pages import (
     WAYS_OF_AN_OWN_ORIGIN,
     WAYS_THAT_NEED_NO_LEAVE,
 )
-from rig.chromium import FLAGS, PROGRAM
+from rig.chromium import FLAGS
+from rig.programs import path_of
 from rig.station import Station
 from sealgate.core import admission
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="chromium is not installed (Debian: chromium)")
+pytestmark = pytest.mark.needs("chromium")
 
 BROWSING_S = 40.0
 OWN_FLAGS = (
@@ -101,7 +102,7 @@ async def running_site(page: str, station: Station) -> AsyncIterator[Site]:
 async def browse(url: str, site: Site, folder: Path) -> None:
     """Open a page in a new browser, and leave it when the page says that it is done."""
     browser = await asyncio.create_subprocess_exec(
-        str(PROGRAM),
+        path_of("chromium"),
         *FLAGS,
         *OWN_FLAGS,
         f"--user-data-dir={folder}",

@@ -5,8 +5,6 @@ It says back where a request ended, which path it saw and which target came.
 """
 
 import asyncio
-import os
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random  # noqa: TID251 - seeded
@@ -18,12 +16,12 @@ from gateway.bots.bad_requests import targets
 from gateway.bots.bad_requests.case import lines
 from rig.bot import Bot, Reply, bot_at
 from rig.ports import free_port
+from rig.programs import path_of
 from rig.station import Station, running_station
 from rig.upstream import Upstream
 from rig.wire import PATIENCE_S, let_pass
 
-NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-pytestmark = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (Debian: nginx-light)")
+pytestmark = pytest.mark.needs("nginx")
 
 CONFIG = """
 daemon off;
@@ -97,7 +95,9 @@ async def nginx(tmp_path: Path) -> AsyncIterator[int]:
     port = free_port()
     config = tmp_path / "nginx.conf"
     config.write_text(CONFIG.format(folder=tmp_path, port=port))
-    process = await asyncio.create_subprocess_exec(str(NGINX), "-e", tmp_path / "error.log", "-c", config)
+    process = await asyncio.create_subprocess_exec(
+        path_of("nginx"), "-e", tmp_path / "error.log", "-c", config
+    )
     try:
         await until_it_listens(port)
         yield port
