@@ -373,11 +373,14 @@ SANDBOX: dict[str, Case] = {
     "another server's address": fails(
         "base_url",
         path_of_its_own,
-        "has neither /v1/trade/time nor /v1/trade/symbols/list (404)",
-        "correct base_url",
+        "GET /v1/trade/time was answered 404 Not found, and GET /v1/trade/symbols/list was answered 404 Not",
+        "compare base_url with the exchange's documents",
     ),
     "wrong clock.path": fails(
-        "clock", has(CLOCK__PATH="/v1/time"), "the answer was 404", "correct clock.path"
+        "clock",
+        has(CLOCK__PATH="/v1/time"),
+        "GET /v1/time was answered 404 Not found, though GET /v1/trade/symbols/list was answered 401",
+        "look the path of the time up, and set clock.path",
     ),
     "wrong clock.field": fails(
         "clock", has(CLOCK__FIELD="/nowhere"), "no plausible time at /nowhere", "clock.field = "

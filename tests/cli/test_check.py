@@ -34,6 +34,9 @@ from sealgate.gateway.listeners.opening import OPEN_WIRE, OPEN_WIRE_FIX
 from sealgate.gateway.platform.system import System
 
 SIGNED_READ = b"/v1/trade/symbols/list"
+BLOCKED = "The Amazon CloudFront distribution is configured to block access from your country"
+LEGAL_REASONS = b"451 Unavailable For Legal Reasons"
+CLOUDFRONT = f"<HTML><TITLE>ERROR</TITLE><H1>403 ERROR</H1><HR>{BLOCKED}. <BR></HTML>".encode()
 
 
 async def test_a_whole_set_up(tmp_path: Path) -> None:
@@ -124,7 +127,10 @@ async def test_a_venue_whose_file_names_neither_time_nor_read(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("status", "fix"),
     [
-        (b"401 Unauthorized", "correct venue and base_url: it is not the address of Bybit v5"),
+        (
+            b"401 Unauthorized",
+            "compare venue and base_url with the exchange's documents (Bybit v5 is at https:",
+        ),
         (b"503 Service Unavailable", "run it again; if it persists, look at"),
     ],
 )
@@ -140,7 +146,33 @@ async def test_a_time_that_cannot_be_read_where_the_venue_says_how(
     assert "clock.path" not in line
 
 
-async def test_an_exchange_that_shuts_this_country_out_is_no_limit_to_wait_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("venue", "status", "body", "words"),
+    [
+        ("bybit", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
+        ("binance", LEGAL_REASONS, json.dumps({"msg": BLOCKED}).encode(), f"451 {BLOCKED}"),
+        ("htx", LEGAL_REASONS, b"", "451; nothing more was asked"),
+        # No path for the time: its own lines begin with any path at all.
+        ("bitfinex", b"403 Forbidden", CLOUDFRONT, f"403 {BLOCKED}; nothing more was asked"),
+    ],
+)
+async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
+    tmp_path: Path, venue: str, status: bytes, body: bytes, words: str
+) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE=venue)
+        setup.answers(lambda _: say(reply(status, body)))
+        result = await setup.check()
+        assert setup.upstream is not None
+        assert len(setup.upstream.received) == 1
+    assert result.exit_code == 1
+    [line] = [line for line in result.stdout.splitlines() if line.startswith("fail")]
+    assert line.split()[1] == "exchange"
+    assert f"the exchange does not serve this address (country?): {words}" in line
+    assert line.endswith("; ask the exchange whether it serves this country and network")
+
+
+async def test_a_firewall_that_says_nothing_of_a_country_may_be_either(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         setup.has(VENUE="bybit")
         setup.answers(lambda _: say(reply(b"403 Forbidden", b"<html>blocked</html>")))

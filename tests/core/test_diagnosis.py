@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from rig.verdicts import judged, verdict
-from sealgate.core.diagnosis import Facts, Others, Shape, WholeReply, causes_of, shape_of
+from sealgate.core.diagnosis import (
+    ASK_WHETHER_SERVED,
+    ITS_FAULT,
+    Facts,
+    Others,
+    Shape,
+    WholeReply,
+    causes_of,
+    refused_unsigned,
+    shape_of,
+)
 from sealgate.core.findings import REACH, RENEW, Finding, Level, Weight, blamed, sentence
 from sealgate.core.key_audit import CHECKS
 from sealgate.core.key_records import KeyRecord
@@ -409,6 +419,31 @@ def test_a_ban_is_told_in_the_exchanges_words() -> None:
     finding = limited("exchange", 418, ban, None)
     assert (finding.level, finding.fix[:12]) == (Level.FAIL, "wait a while")
     assert "(418 banned until 1800000000000)" in finding.text
+
+
+BLOCKED = b'{"detail": "access from your country is blocked."}'
+NOT_SERVED = "the exchange does not serve this address (country?): 403 access from your country is blocked"
+
+
+def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> None:
+    finding = limited("exchange", 403, judged(403, BLOCKED), None)
+    assert (finding.level, finding.text) == (Level.FAIL, f"{NOT_SERVED}; nothing more was asked")
+    assert finding.fix == ASK_WHETHER_SERVED
+    [cause] = causes_of(reply(403, BLOCKED), facts())
+    assert (cause.weight, cause.fix) == (LIKELY, ASK_WHETHER_SERVED)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "cause", "fix"),
+    [
+        (403, BLOCKED, NOT_SERVED, ASK_WHETHER_SERVED),
+        (404, b"", "the answer was 404", ""),
+        (429, b"", "the answer was 429", judged(429).advice),
+        (503, b"", "the answer was 503", ITS_FAULT),
+    ],
+)
+def test_a_read_that_needs_no_key_and_is_refused(status: int, content: bytes, cause: str, fix: str) -> None:
+    assert refused_unsigned(status, judged(status, content)) == (cause, fix)
 
 
 def test_a_public_path_makes_no_witness() -> None:

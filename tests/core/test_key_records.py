@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rig.verdicts import judged
-from sealgate.core.findings import Level
+from sealgate.core.findings import Level, fail
 from sealgate.core.key_audit import OwnKey, audit
 from sealgate.core.key_breaker import (
     DOUBT_GAP_S,
@@ -32,7 +32,7 @@ from sealgate.core.key_records import (
 )
 from sealgate.core.venues.replies import Verdict
 from sealgate.core.vetting import (
-    nothing_there,
+    Asked,
     refused_certificate,
     vet_certificate,
     vet_clock,
@@ -41,6 +41,7 @@ from sealgate.core.vetting import (
     vet_keep_alive,
     vet_listed,
     vet_own_certificate,
+    vet_paths,
     vet_record,
 )
 
@@ -384,19 +385,42 @@ def test_a_key_that_may_not_do_what_bots_may(
     assert words in finding.text
 
 
-def test_an_exchange_that_has_nothing_of_what_was_asked_for() -> None:
-    finding = nothing_there("https://exchange.example", "/v1/trade/time", "/v1/trade/symbols/list")
-    told = "https://exchange.example has neither /v1/trade/time nor /v1/trade/symbols/list (404)"
-    assert (finding.area, finding.level) == ("base_url", Level.FAIL)
-    assert finding.text.startswith(told)
-    assert finding.fix.startswith("correct base_url")
-
-
 INVALID = b'{"detail": "Invalid API key"}'
 ADDRESS = b'{"detail": "IP 203.0.113.7 not in API key whitelist"}'
 SIGNATURE = b'{"detail": "Invalid HMAC signature"}'
 TIMESTAMP = b'{"detail": "Timestamp outside recv_window (5000ms). Server time: 1700000000000"}'
 SCOPE = b'{"detail": "API key lacks \'trade\' permission"}'
+
+NO_TIME = Asked("GET /v1/trade/time", 404, judged(404))
+CLOCK = fail("clock", "/v1/trade/time: the answer was 404", "correct it")
+HOME = " (Mine is at https://mine.example)"
+
+
+def test_an_exchange_that_has_neither_of_two_paths() -> None:
+    read = Asked("GET /v1/trade/symbols/list", 404, judged(404))
+    base_url, clock = vet_paths(CLOCK, NO_TIME, read, "https://exchange.example", HOME)
+    both = "GET /v1/trade/time was answered 404, and GET /v1/trade/symbols/list was answered 404"
+    assert (base_url.area, base_url.level) == ("base_url", Level.FAIL)
+    assert base_url.text == f"https://exchange.example: {both}; is it the exchange's?"
+    assert base_url.fix.startswith("compare base_url with the exchange's documents (Mine is at https://mine")
+    assert clock is CLOCK
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told", "fix"),
+    [
+        (401, INVALID, "401 Invalid API key", "base_url seems to be right: look the path of the time up"),
+        (200, b"{}", "200", "base_url seems to be right: look the path of the time up"),
+        (403, b"<html>", "403", "compare base_url with the exchange's documents (Mine is at"),
+        (502, b"<html>", "502", "compare base_url with the exchange's documents (Mine is at"),
+    ],
+)
+def test_one_path_that_is_missing_proves_nothing(status: int, body: bytes, told: str, fix: str) -> None:
+    read = Asked("GET /v1/trade/x", status, judged(status, body))
+    [clock] = vet_paths(CLOCK, NO_TIME, read, "https://exchange.example", HOME)
+    assert (clock.area, clock.level) == ("clock", Level.FAIL)
+    assert clock.text == f"GET /v1/trade/time was answered 404, though GET /v1/trade/x was answered {told}"
+    assert clock.fix.startswith(fix)
 
 
 def reply(status: int) -> tuple[int, Verdict]:

@@ -11,7 +11,7 @@ Source: spec.md, Authentication and Errors.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sealgate.core.findings import RENEW, Cause, Weight
+from sealgate.core.findings import RENEW, Cause, Weight, error_words
 from sealgate.core.key_records import KeyRecord, KeyState
 from sealgate.core.server_time import stated_time
 from sealgate.core.venues.replies import Means, Verdict, doc_link
@@ -19,6 +19,8 @@ from sealgate.core.venues.replies import Means, Verdict, doc_link
 _WRAPPING = b"\"'` \t\r\n"
 _OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
 ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
+NOT_SERVED = "the exchange does not serve this address (country?)"
+ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
 _OTHER_SCHEME = "[signing] is not what the exchange takes"
 
 
@@ -94,10 +96,23 @@ class Facts:
 Causes = Iterator[Cause]
 
 
+def refused_unsigned(status: int, verdict: Verdict) -> tuple[str, str]:
+    """Return cause and fix of a read that was refused though it needs no key.
+
+    The fix is "" if the settings may be wrong. Only the words of a lasting refusal are in the cause: others
+    change from reply to reply, and each would be news in the log.
+    """
+    if verdict.means is Means.COUNTRY:
+        return f"{NOT_SERVED}: {error_words(status, verdict.words).rstrip('.')}", ASK_WHETHER_SERVED
+    if verdict.is_limited or verdict.means is Means.UNKNOWN:
+        return f"the answer was {status}", verdict.advice if verdict.is_limited else ITS_FAULT
+    return f"the answer was {status}", ""
+
+
 def causes_of(reply: WholeReply, facts: Facts) -> list[Cause]:
     """Return the causes of an error reply to a signed read, at least one."""
     kind = reply.verdict.kind
-    explain = _timestamp if reply.verdict.means is Means.TIMESTAMP else _EXPLAIN.get(kind)
+    explain = _BY_MEANS.get(reply.verdict.means) or _EXPLAIN.get(kind)
     if explain is None:
         explain = _BY_STATUS.get(reply.status, _unlisted) if kind == "other_4xx" else None
     return list(explain(reply, facts)) if explain else [_row(reply.verdict)]
@@ -288,6 +303,14 @@ def _unlisted(_reply: WholeReply, _facts: Facts) -> Causes:
     yield Cause(Weight.POSSIBLE, cause, "compare base_url with the exchange's documents")
 
 
+def _country(_reply: WholeReply, _facts: Facts) -> Causes:
+    yield Cause(Weight.LIKELY, NOT_SERVED, ASK_WHETHER_SERVED, "its reply says so")
+
+
+_BY_MEANS: dict[Means, Callable[[WholeReply, Facts], Causes]] = {
+    Means.TIMESTAMP: _timestamp,
+    Means.COUNTRY: _country,
+}
 _EXPLAIN: dict[str, Callable[[WholeReply, Facts], Causes]] = {
     "headers_missing": _headers,
     "key_invalid": _key_unknown,

@@ -139,6 +139,7 @@ _BY_KIND = {
     "timestamp_invalid": Verdict.CLOCK,
     "rate_limited": Verdict.LIMITED,
     "handshake_limited": Verdict.LIMITED,
+    "country_refused": Verdict.TROUBLE,
 }
 
 

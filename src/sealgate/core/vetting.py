@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
 
-from sealgate.core.diagnosis import ASK_WHETHER_SERVED, Facts, Others, WholeReply, causes_of
+from sealgate.core.diagnosis import (
+    ASK_WHETHER_SERVED,
+    Facts,
+    Others,
+    WholeReply,
+    causes_of,
+    refused_unsigned,
+)
 from sealgate.core.findings import RENEW, Finding, Level, blamed, error_words, fail, ok, warn
 from sealgate.core.key_audit import cannot_trade
 from sealgate.core.key_records import DAY_S, KeyRecord, KeyState, ListedKey
@@ -51,10 +58,39 @@ def vet_keep_alive(announced_s: float | None, keep_alive_s: float) -> Finding | 
     return warn("upstream.keep_alive", text, fix)
 
 
-def nothing_there(base_url: str, *paths: str) -> Finding:
-    """Return the line of an exchange that has none of the paths that were asked for."""
-    fix = "correct base_url; if it is right, upstream.prefix, clock.path and --path"
-    return fail("base_url", f"{base_url} has neither {' nor '.join(paths)} (404): is it the exchange's?", fix)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was sent without a signature, such as "GET /time", and the reply."""
+
+    request: str
+    status: int
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return f"{self.request} was answered {error_words(self.status, self.verdict.words).rstrip('.')}"
+
+    @property
+    def is_as_documented(self) -> bool:
+        """Whether the venue's file knows such a reply: then it is most likely the exchange's."""
+        return self.verdict.means is Means.DONE or bool(self.verdict.topic)
+
+
+def vet_paths(clock: Finding, time: Asked, read: Asked, base_url: str, home: str) -> Iterator[Finding]:
+    """Yield the lines of an exchange that has no such path of the time: `clock` alone would say too little.
+
+    `read` is another path, asked for without a signature; `home` says where the exchange is, "" if unknown.
+    """
+    if read.status == HTTPStatus.NOT_FOUND:
+        fix = (
+            f"compare base_url with the exchange's documents{home}; then upstream.prefix, clock.path, --path"
+        )
+        yield fail("base_url", f"{base_url}: {time}, and {read}; is it the exchange's?", fix)
+        yield clock
+        return
+    fix = f"compare base_url with the exchange's documents{home}; if it is right, correct clock.path"
+    if read.is_as_documented:
+        fix = "base_url seems to be right: look the path of the time up, and set clock.path"
+    yield replace(clock, text=f"{time}, though {read}", fix=fix)
 
 
 def vet_certificate(not_after: float, now: float) -> Finding:
@@ -178,7 +214,10 @@ def judge_reads(reads: Sequence[Read], *, is_public: bool) -> Iterator[Finding]:
 
 
 def limited(area: str, status: int, verdict: Verdict, retry_after_s: float | None) -> Finding:
-    """Return the line of a 429 or a ban, after which nothing more is sent."""
+    """Return the line of a 429, a ban or a country that is not served, after which nothing more is sent."""
+    if verdict.means is Means.COUNTRY:
+        cause, fix = refused_unsigned(status, verdict)
+        return fail(area, f"{cause}; nothing more was asked", fix)
     wait = f"wait {retry_after_s:.0f} s" if retry_after_s is not None else "wait a while"
     if verdict.means is Means.BANNED:
         said = error_words(status, verdict.words)

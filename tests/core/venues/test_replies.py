@@ -2,6 +2,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -90,6 +91,62 @@ def test_the_first_rule_that_matches_decides_and_else_the_status(
 ) -> None:
     verdict = judge_of(RULES).judge(status, json.dumps(body).encode())
     assert (verdict.means, verdict.kind) == (means, kind)
+
+
+CLOUDFRONT = b"""<HTML><HEAD><TITLE>ERROR: The request could not be satisfied</TITLE></HEAD><BODY>
+<H1>403 ERROR</H1>
+<HR noshade>The Amazon CloudFront distribution is configured to block access from your country.
+We can't connect to the server for this app or website at this time.<BR></BODY></HTML>"""
+BLOCKED = "The Amazon CloudFront distribution is configured to block access from your country"
+RESTRICTED = "Service unavailable from a restricted location according to the terms."
+BY_STATUS = '[[replies]]\nstatus = [403]\nmeans = "banned"\nkind = "banned"\n'
+BY_CODE = '[[replies]]\nstatus = [403]\nat = "/code"\nis = ["7"]\nmeans = "permission"\nkind = "lacks"\n'
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (403, CLOUDFRONT, f"{BLOCKED}."),
+        (403, gzip.compress(CLOUDFRONT), f"{BLOCKED}."),
+        (403, json.dumps({"error": BLOCKED}).encode(), BLOCKED),
+        (403, b"error code: 1009", "error code: 1009"),
+        (403, b"<p>The owner has banned the country or region your IP address is in (US).</p>", None),
+        (403, b'{"msg": "Not available in your region."}', None),
+        (451, json.dumps({"msg": RESTRICTED}).encode(), RESTRICTED),
+        (451, b"", ""),
+        (451, b"\xff", ""),
+    ],
+)
+@pytest.mark.parametrize("rules", ["", BY_STATUS, BY_CODE])
+def test_a_country_that_is_not_served_is_told_in_the_exchanges_words(
+    status: int, body: bytes, words: str | None, rules: str
+) -> None:
+    """Whatever a rule makes of the status alone, such as a ban: waiting for that would not help."""
+    judge = replace(judge_of(rules), words_at=("/msg",))
+    coding = b"gzip" if body.startswith(b"\x1f\x8b") else None
+    for is_order in (True, False):
+        verdict = judge.judge(status, body, coding, is_order=is_order)
+        assert (verdict.means, verdict.kind, verdict.is_limited) == (Means.COUNTRY, "country_refused", False)
+        assert words is None or verdict.words == words
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "means"),
+    [
+        (403, {"code": "7", "msg": "Not available in your country"}, Means.PERMISSION),
+        (403, {"msg": "country"}, Means.REFUSED),
+        (400, {"msg": "Not available in your country"}, Means.REFUSED),
+        (503, {"msg": "Not available in your country"}, Means.UNKNOWN),
+    ],
+)
+def test_a_code_and_a_status_say_more_than_words_of_a_country(
+    status: int, body: object, means: Means
+) -> None:
+    assert judge_of(BY_CODE).judge(status, json.dumps(body).encode()).means is means
+
+
+def test_a_page_that_is_longer_than_errors_are_is_not_searched() -> None:
+    assert judge_of("").judge(403, CLOUDFRONT + b" " * LONGEST_ERROR).means is Means.REFUSED
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"", b"\xff", b"[" * 50_000])
@@ -267,8 +324,8 @@ def test_every_kind_has_a_row_with_all_that_leads_to_it() -> None:
     more += '[[replies]]\nat = "/code"\nis = ["50012"]\nmeans = "limited"\nkind = "too_fast"\n'
     rows = judge_of(RULES + more).errors()
     own = ["too_fast", "signature", "outside", "banned", "unlisted"]
-    assert [*rows][:8] == [*own, "rate_limited", "other_4xx", "other_5xx"]
-    assert [*rows][8:] == ["unreachable", "connect_timeout", "lost", "late"]
+    assert [*rows][:9] == [*own, "rate_limited", "country_refused", "other_4xx", "other_5xx"]
+    assert [*rows][9:] == ["unreachable", "connect_timeout", "lost", "late"]
     assert rows["banned"].statuses == (418, 419)
     assert set(rows["too_fast"].words) == {"50011", "50012", "1"}
 

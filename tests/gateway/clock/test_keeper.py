@@ -86,17 +86,17 @@ class Restless(HandHost):
 class Kept:
     """A clock after the keeper took these replies in."""
 
-    def __init__(self, *replies: Answer | Failure | Exception, field: str = "") -> None:
+    def __init__(self, *replies: Answer | Failure | Exception, field: str = "", path: str = PATH) -> None:
         self.host = Restless()
         self.clock = KeptClock(ClockNeeds(is_required=True, grace_s=10.0, recv_window_ms=5000), self.host)
         self.exchange = Exchange(self.host, replies)
         self.host.clock, self.host.exchange = self.clock, self.exchange
-        self._field = field
+        self._field, self._path = field, path
         self.logs: Sequence[Any] = []
 
     async def run(self) -> "Kept":
         upstream: Any = self.exchange
-        keeper = ClockKeeper(TimeSource(PATH, self._field, 30.0), self.clock, upstream, self.host)
+        keeper = ClockKeeper(TimeSource(self._path, self._field, 30.0), self.clock, upstream, self.host)
         with capture_logs() as self.logs, pytest.raises(asyncio.CancelledError):
             await keeper.run()
         return self
@@ -137,6 +137,22 @@ TROUBLES = {
         "a reply of the exchange could not be processed",
     ),
 }
+
+
+BLOCKED = "access from your country is blocked"
+COUNTRY = f"the exchange does not serve this address (country?): 403 {BLOCKED}"
+
+
+@pytest.mark.parametrize("path", [PATH, ""], ids=["a path for the time", "the Date of any reply"])
+async def test_a_country_that_is_not_served_is_named_and_its_date_is_not_the_exchanges(path: str) -> None:
+    """The Date would be that of the network in front of it, and a gateway that has it would be ready."""
+    kept = Kept(answer(403, BLOCKED.encode(), DATE), path=path)
+    await kept.run()
+    assert kept.clock.offset_s() == 0.0
+    assert kept.clock.trouble == (f"{path}: {COUNTRY}" if path else COUNTRY)
+    assert kept.clock.not_ready == f"clock not synced: {kept.clock.trouble}"
+    [line] = kept.logs
+    assert line["fix"] == "ask the exchange whether it serves this country and network"
 
 
 @pytest.mark.parametrize(("reply", "trouble"), TROUBLES.values(), ids=TROUBLES)

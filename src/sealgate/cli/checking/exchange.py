@@ -11,9 +11,9 @@ from http import HTTPStatus
 from sealgate.cli.checking.local import Known
 from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
-from sealgate.config.venues import DEFAULT_VENUE, is_scheme_open, venue_text
+from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.core.attempts import Failure
-from sealgate.core.diagnosis import Facts, WholeReply
+from sealgate.core.diagnosis import ITS_FAULT, Facts, WholeReply, refused_unsigned
 from sealgate.core.findings import REACH, Finding, Level, error_words, fail, ok, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
@@ -22,13 +22,14 @@ from sealgate.core.target import Target
 from sealgate.core.validity import Nonces
 from sealgate.core.venues.replies import Means
 from sealgate.core.vetting import (
+    Asked,
     Read,
     judge_reads,
     limited,
-    nothing_there,
     vet_clock,
     vet_keep_alive,
     vet_listed,
+    vet_paths,
 )
 from sealgate.gateway.journal.nonces import nonce_of_command
 from sealgate.gateway.keys.key import Secret, bearer_line, by_session
@@ -40,13 +41,12 @@ from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
 _SAMPLES = 3
-_ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
 _NO_PATH = "the venue's file names no path for the time"
 _NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
 
-class LimitedError(Exception):
-    """A 429 or a ban: nothing more is sent. `finding` is its line."""
+class EndOfAskingError(Exception):
+    """A 429, a ban or a country that is not served: nothing more is sent. `finding` is its line."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Exchange:
         self._system = system
         self._clock = CommandClock(config.clock.field, system)
         self._listed: dict[str, Listed] = {}
-        self._is_time_missing = False
+        self._time_missing: Asked | None = None
         self._keep_alive_s: float | None = None  # the shortest that is announced
         self._nonce_words: dict[str, None] = {}
         self.accepted: set[str] = set()
@@ -90,13 +90,12 @@ class Exchange:
         is_public, end = False, None
         try:
             clock = await self._read_time()
-            if (nothing := await self._look_for_paths()) is not None:
-                yield nothing
-            yield clock
+            for line in await self._look_for_paths(clock):
+                yield line
             async for finding in self._read_lists(known):
                 yield finding
             is_public = await self._read_keys(known, reads)
-        except LimitedError as error:
+        except EndOfAskingError as error:
             end = error.finding
         except UnreachableError as error:
             end = fail("exchange", f"cannot be reached: {error}", REACH)
@@ -120,7 +119,7 @@ class Exchange:
     async def _ask(
         self, target: str, lines: bytes = b"", body: bytes = b"", method: str = "GET"
     ) -> Answer | Failure:
-        """Send a read and return the whole reply. Raises LimitedError and UnreachableError."""
+        """Send a read and return the whole reply. Raises EndOfAskingError and UnreachableError."""
         answer = await read(self._upstream, target, lines, body, method)
         if isinstance(answer, Failure):
             if answer.is_unsent:
@@ -128,9 +127,9 @@ class Exchange:
             return answer
         if (stated := answer.head.keep_alive_s) is not None:
             self._keep_alive_s = stated if self._keep_alive_s is None else min(stated, self._keep_alive_s)
-        if answer.verdict.is_limited:
+        if answer.verdict.is_limited or answer.verdict.means is Means.COUNTRY:
             limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
-            raise LimitedError(limited("exchange", answer.status, answer.verdict, limit.retry_after_s))
+            raise EndOfAskingError(limited("exchange", answer.status, answer.verdict, limit.retry_after_s))
         return answer
 
     async def _read_time(self) -> Finding:
@@ -163,21 +162,26 @@ class Exchange:
         sent = self._system.now()
         answer = await self._ask(self._config.clock.path)
         if isinstance(answer, Failure):
-            return answer.detail, _ITS_FAULT
-        self._is_time_missing = answer.status == HTTPStatus.NOT_FOUND
+            return answer.detail, ITS_FAULT
+        if answer.status == HTTPStatus.NOT_FOUND:
+            self._time_missing = Asked(f"GET {self._config.clock.path}", answer.status, answer.verdict)
         try:
             self._clock.take(answer, sent)
         except UnreadableTimeError as error:
-            is_its_fault = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-            return str(error), _ITS_FAULT if is_its_fault else self._fix_of_time()
+            _, fix = refused_unsigned(answer.status, answer.verdict)
+            return str(error), fix or self._fix_of_time()
         return None
 
     def _fix_of_time(self) -> str:
         """Return what to correct where something else than the time is answered."""
-        venue = self._config.venue
-        if venue.name == DEFAULT_VENUE or self._config.clock.path != venue.clock_path:
+        if not self._home() or self._config.clock.path != self._config.venue.clock_path:
             return "correct clock.path and clock.field, or base_url"
-        return f"correct venue and base_url: it is not the address of {venue.title}"
+        return f"compare venue and base_url with the exchange's documents{self._home()}"
+
+    def _home(self) -> str:
+        """Return where the venue's file says that the exchange is, "" if it does not."""
+        venue = self._config.venue
+        return f" ({venue.title} is at {venue.base_url})" if venue.base_url else ""
 
     async def _read_lists(self, known: Mapping[str, Known]) -> AsyncIterator[Finding]:
         """Ask for the list of keys with each session token, and yield a line for each key that has it."""
@@ -218,15 +222,16 @@ class Exchange:
         answer = await self._ask(target.raw, method=self._method)
         return isinstance(answer, Answer) and answer.verdict.means is Means.DONE
 
-    async def _look_for_paths(self) -> Finding | None:
-        """Return the line of an exchange that has neither the path of the time nor that of the read."""
-        target = self._target
-        if target is None or not self._is_time_missing:
-            return None
+    async def _look_for_paths(self, clock: Finding) -> list[Finding]:
+        """Return the line of the clock; if the path of the time is missing, with the answer of another."""
+        target, time = self._target, self._time_missing
+        if target is None or time is None:
+            return [clock]
         answer = await self._ask(target.raw, method=self._method)
-        if not isinstance(answer, Answer) or answer.status != HTTPStatus.NOT_FOUND:
-            return None
-        return nothing_there(str(self._config.base_url), self._config.clock.path, target.path)
+        if not isinstance(answer, Answer):
+            return [clock]
+        read = Asked(f"{self._method} {target.path}", answer.status, answer.verdict)
+        return list(vet_paths(clock, time, read, str(self._config.base_url), self._home()))
 
     async def _read(self, known: Known, target: Target) -> Read:
         key, sent = known.key, self._system.now()

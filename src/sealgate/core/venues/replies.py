@@ -17,7 +17,9 @@ from sealgate.errors import REASONS
 OK = 200
 MULTIPLE_CHOICES = 300
 BAD_REQUEST = 400
+FORBIDDEN = 403
 TOO_MANY_REQUESTS = 429
+UNAVAILABLE_FOR_LEGAL_REASONS = 451  # RFC 7725
 INTERNAL_SERVER_ERROR = 500
 BODILESS = frozenset({204, 304})  # whose head is the whole reply
 
@@ -32,6 +34,15 @@ _TIMED_OUT = re.compile(
     r"|(order|request|response|server|service|system) time-?out\b",
     re.IGNORECASE,
 )
+# What a 403 says if the exchange, or the network in front of it, does not serve the sender's country. Seen in
+# replies of Amazon CloudFront, Cloudflare (its error 1009), Binance and KuCoin (2026-11).
+_COUNTRY = re.compile(
+    r"access from your country|banned the country or region|error code: 1009\b"
+    r"|restricted (country|jurisdiction|location|region)"
+    r"|(un)?(available|served|supported)\b[^.<>]{0,40}\b(your|this) (country|jurisdiction|location|region)",
+    re.IGNORECASE,
+)
+_SENTENCE_END = re.compile(r'<[^<>]*>|[\n"]|(?<=[.!])\s')
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _TESTS = ("is", "not", "begins", "contains")
 _WAITS = ("wait_s", "wait", "scope")
@@ -64,6 +75,7 @@ class Means(StrEnum):
     KEY = "key"
     ADDRESS = "address"
     PERMISSION = "permission"
+    COUNTRY = "country"
     UNKNOWN = "unknown"
 
 
@@ -80,6 +92,7 @@ _WHOSE = {
     Means.REFUSED: Whose.BOT,
     Means.LIMITED: Whose.UPSTREAM,
     Means.BANNED: Whose.UPSTREAM,
+    Means.COUNTRY: Whose.UPSTREAM,
     Means.UNKNOWN: Whose.UPSTREAM,
 }
 _ADVICE = {
@@ -93,6 +106,7 @@ _ADVICE = {
     Means.KEY: "Compare `api_key` with the exchange's list: it may be mistyped, revoked or expired.",
     Means.ADDRESS: "Add this machine's public address to the key's list at the exchange.",
     Means.PERMISSION: "Give the key this permission at the exchange, or use another key.",
+    Means.COUNTRY: "Ask the exchange whether it serves this country and network: waiting does not help.",
     Means.UNKNOWN: "Look an order up before you send it again: it may have executed.",
 }
 
@@ -148,7 +162,7 @@ class Verdict:
 
 
 # By names of their own: Python 3.11 takes 130 ns longer for the member of an enumeration.
-_MEANS_DONE, _MEANS_UNKNOWN = Means.DONE, Means.UNKNOWN
+_MEANS_DONE, _MEANS_UNKNOWN, _MEANS_COUNTRY = Means.DONE, Means.UNKNOWN, Means.COUNTRY
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,13 +354,15 @@ class Judge:
         for rule in rules:
             text = rule.match(reader.texts(rule.at) if rule.at else ())
             if text is not None:
+                if not rule.at and status == FORBIDDEN and reader.country:  # it says more than its status
+                    return self._worded(_COUNTRY_REFUSED, _NOTHING, reader)
                 if self._may_have_executed(rule.means, reader, is_order=is_order):
                     return self._worded(_UNKNOWN, _NOTHING, reader)
                 return self._worded(rule.verdict, _found(rule, text), reader)
         says_all = not is_order and (is_head or status in BODILESS)
         if OK <= status < BAD_REQUEST and not says_all and self._is_unsaid(reader, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reader)
-        verdict = by_status(status)
+        verdict = _COUNTRY_REFUSED if status == FORBIDDEN and reader.country else by_status(status)
         if self._may_have_executed(verdict.means, reader, is_order=is_order):
             verdict = _UNKNOWN
         return self._worded(verdict, _NOTHING, reader)
@@ -378,7 +394,10 @@ class Judge:
     def _worded(self, verdict: Verdict, found: Mapping[str, str], reader: "_BodyReader") -> Verdict:
         if verdict.means is _MEANS_DONE:
             return verdict
-        words = next((text for at in self.words_at for text in reader.texts(at)), "")[:_MOST_WORDS]
+        words = next((text for at in self.words_at for text in reader.texts(at)), "")
+        if not words and verdict.means is _MEANS_COUNTRY:
+            words = reader.country
+        words = words[:_MOST_WORDS]
         return replace(verdict, found=found, words=words) if found or words else verdict
 
     def errors(self) -> dict[str, "ErrorRow"]:
@@ -390,7 +409,7 @@ class Judge:
                 statuses = dict.fromkeys((*row.statuses, *rule.statuses))
                 words = dict.fromkeys((*row.words, *sorted(rule.exact), *rule.begins, *rule.contains))
                 rows[rule.verdict.kind] = ErrorRow(row.verdict, tuple(statuses), tuple(words))
-        for verdict in (LIMITED, _REFUSED, _UNKNOWN, *NO_REPLY.values()):
+        for verdict in (LIMITED, _COUNTRY_REFUSED, _REFUSED, _UNKNOWN, *NO_REPLY.values()):
             rows.setdefault(verdict.kind, ErrorRow(verdict, (), ()))
         return rows
 
@@ -446,6 +465,12 @@ class _BodyReader:
         except (ValueError, RecursionError):
             return None
 
+    @cached_property
+    def country(self) -> str:
+        """The sentence that says that the sender's country is not served, "" without one."""
+        text = "" if self.is_long or self._plain is None else self._plain.decode("utf-8", "replace")
+        return next((one.strip() for one in _SENTENCE_END.split(text) if _COUNTRY.search(one)), "")
+
     def texts(self, at: str) -> tuple[str, ...]:
         """Return the texts of a field; several, where the pointer has a * for each of a list."""
         if at not in self._texts:
@@ -490,6 +515,7 @@ def _plain(value: object) -> str | None:
 
 _DONE = Verdict(Means.DONE, "", Whose.UPSTREAM, "")
 LIMITED = Verdict(Means.LIMITED, "rate_limited", Whose.UPSTREAM, _ADVICE[Means.LIMITED])
+_COUNTRY_REFUSED = Verdict(Means.COUNTRY, "country_refused", Whose.UPSTREAM, _ADVICE[Means.COUNTRY])
 _REFUSED = Verdict(
     Means.REFUSED, "other_4xx", Whose.BOT, "Read the reply: the venue's file has no rule for this error."
 )
@@ -502,6 +528,8 @@ def by_status(status: int) -> Verdict:
         return _DONE
     if status == TOO_MANY_REQUESTS:
         return LIMITED
+    if status == UNAVAILABLE_FOR_LEGAL_REASONS:
+        return _COUNTRY_REFUSED
     return _REFUSED if status < INTERNAL_SERVER_ERROR else _UNKNOWN
 
 

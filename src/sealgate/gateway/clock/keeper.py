@@ -13,10 +13,12 @@ import structlog
 
 from sealgate.core.attempts import Failure
 from sealgate.core.clock import Sample, Sampling
+from sealgate.core.diagnosis import refused_unsigned
 from sealgate.core.findings import REACH
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.routes import Lane
 from sealgate.core.server_time import ServerTime, UnreadableTimeError, parse_http_date, parse_server_time
+from sealgate.core.venues.replies import Means
 from sealgate.gateway.clock.kept import KeptClock
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.upstream.answer import Answer
@@ -88,7 +90,8 @@ class ClockKeeper:
             self._log(answer.detail, fix=REACH)
         else:
             trouble = self._read(answer, sent, self._system.now())
-            self._log(trouble, fix="check base_url, clock.path and clock.field")
+            _, fix = refused_unsigned(answer.status, answer.verdict)
+            self._log(trouble, fix=fix or "check base_url, clock.path and clock.field")
 
     def _read(self, answer: Answer, sent: float, received: float) -> str | None:
         """Take a reply of `/time` in; return what is wrong with it, None if nothing is."""
@@ -100,7 +103,8 @@ class ClockKeeper:
             found = time_in(answer, self._source.field)
         except UnreadableTimeError as error:
             self._sampling = self._sampling.failed(self._stated_wait(answer))
-            self._try_date(answer, sent, received)
+            if answer.verdict.means is not Means.COUNTRY:  # then it is the time of what stands in front of it
+                self._try_date(answer, sent, received)
             return f"{self._source.path}: {error}"
         self._sampling = self._sampling.taken((received - sent) / 2)
         self._field = found.field
@@ -109,6 +113,9 @@ class ClockKeeper:
 
     def _read_date(self, answer: Answer, sent: float, received: float) -> str | None:
         seconds = date_in(answer)
+        if answer.verdict.means is Means.COUNTRY:
+            self._sampling = self._sampling.failed(None)
+            return refused_unsigned(answer.status, answer.verdict)[0]
         if seconds is None or answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             self._sampling = self._sampling.failed(self._stated_wait(answer))
             return f"the exchange has no time path, and its answer {answer.status} has no Date"
@@ -151,5 +158,5 @@ def date_in(answer: Answer) -> float | None:
 def time_in(answer: Answer, field: str) -> ServerTime:
     """Return the time in a reply of `/time`; `field` is as in `TimeSource`. Raises UnreadableTimeError."""
     if answer.status != HTTPStatus.OK:
-        raise UnreadableTimeError(f"the answer was {answer.status}")
+        raise UnreadableTimeError(refused_unsigned(answer.status, answer.verdict)[0])
     return parse_server_time(answer.body, field)
