@@ -31,6 +31,7 @@ COMPILED = (
     "core/idempotency.py",
     "core/recent_reads.py",
     "core/routes.py",
+    "core/venues/own_parameters.py",
     "core/venues/scheme.py",
     "core/venues/templates.py",
     "core/validity.py",

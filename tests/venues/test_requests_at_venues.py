@@ -483,11 +483,23 @@ SPELLINGS = (
         *("+nonce", "%20nonce", "%2bnonce", "%252bnonce", "%256eonce", "nonce[]", "nonce%5B%5D"),
         *("nonce[a]", "[nonce]"),
     ),
-    *("Nonce", "N%6FNCE", "nonce+", "nonce%09", "?nonce", "nonce.x", "%EF%BD%8Eonce", "n%E2%80%8Bonce"),
+    *("note=a%26nonce%3D2&b", "note=a%2526nonce%253D2&b", "note=a%3Bnonce%3D2&b", "%c1%ae%c1%afnce"),
+    *(
+        "%e0%81%aeonce",
+        "note=a%C0%A6nonce%3D2&b",
+        "Nonce",
+        "N%6FNCE",
+        "nonce+",
+        "nonce%09",
+        "?nonce",
+        "nonce.x",
+        "%EF%BD%8Eonce",
+        "n%E2%80%8Bonce",
+    ),
 )
 IN_FORMS = (
     *("%00nonce", "nonce%00x", "pair=1;nonce", ";nonce", "\x00nonce", " nonce"),
-    *("\r\nnonce", "a=1&amp;nonce"),
+    *("\r\nnonce", "a=1&amp;nonce", "%u006eonce", "note=a%u0026nonce=2&b"),
 )
 
 
@@ -499,9 +511,28 @@ async def test_a_parameter_that_a_server_might_take_for_the_gateways_is_refused(
         if spelled in SPELLINGS:
             asked.append(await station.ask(post(f"/0/private/AddOrder?{spelled}=1", b"pair=XBTUSD")))
         assert {(one.reason, one.outcome) for one in asked} == {("bad_request", "not_sent")}
-        fine = b"nonces=1&my_nonce=2&pair=nonce&note=a%3Bnonce%3D1"
+        fine = b"nonces=1&my_nonce=2&pair=nonce&note=a%3Bnonces%3D1%26c"
         assert (await station.ask(post("/0/private/AddOrder", fine))).outcome == "done"
         assert len(upstream.received) == 1
+
+
+_PART = b'--x\r\nContent-Disposition: form-data; name="timestamp"\r\n\r\n1999999999999\r\n--x--\r\n'
+
+
+@pytest.mark.parametrize(
+    "venue", ["mexc", "bingx", "coinsph", "htx", "hashkey", "binance", "kraken", "toobit"]
+)
+async def test_a_body_that_is_neither_form_nor_json_hides_nothing(venue: str) -> None:
+    form = b"recvWindow=60000&timestamp=1999999999999&nonce=1&Timestamp=1"
+    async with running_upstream() as upstream, running_station(upstream, ENVIRON, **at(venue)) as station:
+        for body, content_type in (
+            (b"[a=1&" + form, "application/x-www-form-urlencoded"),
+            (b"{a=1&" + form, "application/json"),
+            (_PART, "multipart/form-data; boundary=x"),
+        ):
+            refused = await station.ask(post("/a", body, content_type))
+            assert (refused.status, refused.reason, refused.outcome) == (400, "bad_request", "not_sent")
+        assert upstream.received == []
 
 
 async def test_what_a_file_adds_is_the_gateways_also_where_it_cuts_nothing_out(tmp_path: Path) -> None:

@@ -11,16 +11,20 @@ import base64
 import binascii
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from urllib.parse import unquote_to_bytes
 
 from sealgate.core.routes import METHODS
 from sealgate.core.target import Target
 from sealgate.core.validity import PER_MS
 from sealgate.core.venues.document import FIELD_NAME, Table
+from sealgate.core.venues.own_parameters import (
+    BodyType,
+    OwnParameters,
+    cut_parameters,
+    looks_like_json,
+)
 from sealgate.core.venues.templates import (
     Mac,
     Ref,
@@ -82,7 +86,6 @@ _STAMPS: dict[str, Callable[[int], bytes]] = {
 # What each request brings, in the order of its values.
 _SLOTS = ("timestamp", "nonce", "path", "query", "target", "body")
 _QUERY, _BODY_SLOT = 3, 5
-_JSON_BEGINS = b"{["
 _KEY_NAMES = ("api_key", "passphrase", "uid", "recv_window", "host")
 _NAMES = (*_SLOTS, "method", "url", *_KEY_NAMES)
 _SIGNATURE = "signature"
@@ -333,7 +336,7 @@ class Sealer:
         }
 
     def sign(self, timestamp_ms: int, nonce: bytes, method: str, target: Target, body: bytes) -> Signed:
-        """Sign one attempt. Raises UnsignableError where the scheme has no way to sign such a request."""
+        """Sign one attempt. Raises UnsignableError if the scheme has no way to sign such a request."""
         plan = self._plan_of(method, body)
         if plan.is_plain:  # a quarter less instructions than by the way below, which would do, too
             values = [
@@ -354,6 +357,10 @@ class Sealer:
         sent += plan.form_end(values) if plan.form_end else b""
         raw = f"{target.path}?{query.decode('ascii')}" if query else target.path
         return plan.lines(values), raw, sent, bool(sent) and not body
+
+    def check_declared(self, body: bytes, declared: BodyType) -> None:
+        """Raise UnsignableError if a body of this type could hide parameters of the gateway."""
+        self._own.check_declared(body, declared)
 
     def bare(self, method: str, target: Target, body: bytes) -> tuple[str, bytes]:
         """Return target and body without the dummy parameters that `sign` cuts out of them.
@@ -395,7 +402,7 @@ class Sealer:
         return self._mac(_FINGERPRINT).hex()[:8]
 
     def _plan_of(self, method: str, body: bytes) -> _Plan:
-        return self._plans[method][0 if not body else 2 if body[0] in _JSON_BEGINS else 1]
+        return self._plans[method][0 if not body else 2 if looks_like_json(body) else 1]
 
     def _prepared(self, plan: _Plan, stamp: tuple[int, bytes], target: Target, body: bytes) -> Values:
         """Return all values but the signature and what follows from it.
@@ -411,8 +418,8 @@ class Sealer:
             )
         if plan.form or plan.form_end:
             body = cut_parameters(body, self.scheme.strips)
-        if body and body[0] not in _JSON_BEGINS:
-            self._own.check(body)
+        if body:
+            self._own.check_body(body)
         values = [self._stamp(stamp[0]), stamp[1], path, query, b"", body]
         query = plan.query(values) if plan.query else query
         if self.scheme.sorts_query:
@@ -514,52 +521,6 @@ def _found(part: Part, render: Render | None) -> Render:
 def _appending(text: Template | None, own: str) -> Template | None:
     """Put the bot's own before what a file adds, where the file does not say where it stands."""
     return text if text is None or own in names_in(text) else (Ref(own, ("amp",)), *text)
-
-
-_READ_TWICE = 2  # how often a server, and what is behind it, may undo percent escapes
-_MOST_NAMES, _LONGEST_NAME = 1024, 64  # of parameters, that are kept at hand
-# Left out before a name by one server or another, and where it ends: PHP and Rails make lists of name[].
-_NAME_READ = re.compile(r"[\x00-\x20?\[]*([^\x00\[\]]*).*", re.DOTALL)
-
-
-class OwnParameters:
-    """The parameters that are the gateway's alone, whatever way a bot may spell them."""
-
-    def __init__(self, names: Iterable[bytes]) -> None:
-        self._names = {name.decode("ascii").casefold().replace(".", "_") for name in names}
-        self._known: dict[bytes, bool] = {}
-
-    def check(self, query: bytes) -> None:
-        """Raise UnsignableError where a server could read a parameter of a query or form as the gateway's."""
-        if not self._names or not query:
-            return
-        known = self._known
-        for part in query.replace(b";", b"&").split(b"&"):
-            name = part.partition(b"=")[0]
-            is_own = known.get(name)
-            if is_own is None:
-                is_own = self._is_own(name)
-                if len(known) < _MOST_NAMES and len(name) <= _LONGEST_NAME:
-                    known[name] = is_own
-            if is_own:
-                raise UnsignableError("a parameter could be read as one that the gateway sets")
-
-    def _is_own(self, name: bytes) -> bool:
-        for _ in range(_READ_TWICE):
-            name = unquote_to_bytes(name.replace(b"+", b" "))
-        plain = unicodedata.normalize("NFKC", name.replace(b"+", b" ").decode("utf-8", "replace")).casefold()
-        seen = "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
-        read = _NAME_READ.sub(r"\1", seen, count=1).strip()
-        # PHP writes "_" for a dot or a space; others take what stands before the dot for the name of a group.
-        return bool({read.replace(".", "_").replace(" ", "_"), read.partition(".")[0]} & self._names)
-
-
-def cut_parameters(query: bytes, names: frozenset[bytes]) -> bytes:
-    """Cut out the parameters of these names, in any spelling; the others keep their bytes and order."""
-    parts = query.split(b"&") if names else []
-    kept = [part for part in parts if unquote_to_bytes(part.partition(b"=")[0]) not in names]
-    # What was cut out may have left an empty parameter beside it, which was the bot's library's.
-    return query if len(kept) == len(parts) else b"&".join(filter(None, kept))
 
 
 def _mac(scheme: Scheme, secret: bytearray) -> Mac:

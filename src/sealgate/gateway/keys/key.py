@@ -8,6 +8,7 @@ from sealgate.core.admission import Ticket
 from sealgate.core.headers import content_length
 from sealgate.core.routes import Auth
 from sealgate.core.target import Target
+from sealgate.core.venues.own_parameters import body_type
 from sealgate.core.venues.scheme import Sealer, Signed
 from sealgate.core.venues.templates import UnsignableError
 from sealgate.errors import Refusal
@@ -101,6 +102,10 @@ def sealed_request(
     raw, proof, (timestamp_ms, nonce) = ticket.target.raw, b"", stamp
     if ticket.route.auth is _SIGNED:
         try:
+            if body:
+                kept = ticket.head.kept
+                declared = body_type(kept.get(b"content-type"), kept.get(b"content-encoding"))
+                key.sealer.check_declared(body, declared)
             proof, raw, body, is_new_form = key.sealer.sign(
                 timestamp_ms, nonce, ticket.method, ticket.target, body
             )
