@@ -172,6 +172,7 @@ async def test_those_that_wait_are_refused_and_those_under_way_are_answered(upst
         await station.until(lambda: station.gateway.handler.inflight == 2)
         refuse.set()
         answer = await waiting.reply(b"POST")
+        assert station.gateway.status().keys[0].pause_s > 0  # it did not wait for the end of that
         assert (answer.reason, answer.outcome) == ("key_disabled", "not_sent")
         go.set()
         assert (await slow.reply(b"POST")).status == 200
@@ -223,6 +224,15 @@ async def test_resuming_uses_it_at_once(upstream: Upstream) -> None:
         upstream.otherwise = None
         await station.gateway.resume(Scope())
         assert (await station.ask(ORDER)).status == 200
+
+
+async def test_resuming_one_key_uses_no_other(upstream: Upstream) -> None:
+    async with running_station(upstream, ENVIRON, **BOTS) as station:
+        station.disable_key()
+        await station.gateway.resume(Scope(None, "alt"))
+        assert (await station.ask(read("main"))).reason == "key_disabled"
+        await station.gateway.resume(Scope(None, "main"))
+        assert (await station.ask(read("main"))).status == 200
 
 
 async def test_a_session_that_is_refused_says_nothing_of_the_key(upstream: Upstream) -> None:

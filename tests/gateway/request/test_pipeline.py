@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,8 +14,10 @@ from rig.admitted import answer, remainder, ticket
 from rig.compiled import needs_sources
 from rig.generation import generation_of
 from rig.station import make_config
+from rig.verdicts import judged
 from sealgate.core.attempts import Failure, FailureKind
 from sealgate.core.clock import Sample
+from sealgate.core.halts import Scope
 from sealgate.core.idempotency import IdempotencyKeys, ReplayBounds
 from sealgate.core.idle_connections import IdleCloses, IdleLife
 from sealgate.errors import Refusal
@@ -91,6 +93,18 @@ class Slow:
         await asyncio.Event().wait()
 
 
+class Meanwhile:
+    """A journal that writes at once, and lets something happen before it says so."""
+
+    def __init__(self) -> None:
+        self.happens: Callable[[], Awaitable[None]] | None = None
+
+    async def intent(self, _: Order) -> bool:
+        assert self.happens is not None
+        await self.happens()
+        return True
+
+
 class Ageing:
     """A journal whose writes take so many seconds each."""
 
@@ -108,7 +122,10 @@ class Ageing:
 
 @contextlib.asynccontextmanager
 async def pipeline_to(
-    *connections: Connection | Failure, book: Any = None, host: HandHost | None = None
+    *connections: Connection | Failure,
+    book: Any = None,
+    host: HandHost | None = None,
+    halting: Halting | None = None,
 ) -> AsyncIterator[Pipeline]:
     host = host or Hasty()
     async with generation_of(make_config("http://127.0.0.1:9"), host) as tree:
@@ -116,7 +133,8 @@ async def pipeline_to(
         upstream: Any = Exchange(connections)
         books = Bookkeeping(IdempotencyKeys(ReplayBounds(1, 1, 1.0)), book, host)
         reached = dataclasses.replace(tree, upstream=upstream)
-        yield Pipeline(reached, books, Halting(InFlightRequests(), None, host), host)
+        halting = halting or Halting(InFlightRequests(), None, host)
+        yield Pipeline(reached, books, halting, host)
 
 
 def admitted(one: Any = ORDER) -> RequestContext:
@@ -172,6 +190,35 @@ async def test_a_journal_in_which_every_timestamp_gets_too_old() -> None:
     async with pipeline_to(connection, book=Ageing(host, (1.7, 1.7)), host=host) as pipeline:
         context = admitted()
         with pytest.raises(Refusal, match=r"halted: The journal took 1\.7 s to record the order"):
+            await pipeline.deliver(ORDER, b"{}", context)
+    assert (context.attempts, connection.ends) == (0, ["released"])
+
+
+async def test_an_order_that_was_recorded_when_a_halt_came_is_not_sent() -> None:
+    journal, connection = Meanwhile(), Connection(OK)
+    halting = Halting(InFlightRequests(), None, Hasty())
+    async with pipeline_to(connection, book=journal, halting=halting) as pipeline:
+
+        async def halt() -> None:
+            await halting.halt(Scope())
+
+        journal.happens, context = halt, admitted()
+        with pytest.raises(Refusal, match="halted: Orders are halted"):
+            await pipeline.deliver(ORDER, b"{}", context)
+    assert (context.attempts, connection.ends) == (0, ["released"])
+
+
+async def test_an_order_that_was_recorded_when_its_key_was_disabled_is_not_sent() -> None:
+    journal, connection = Meanwhile(), Connection(OK)
+    async with pipeline_to(connection, book=journal) as pipeline:
+        breaker = pipeline.generation.live_keys["main"].breaker
+
+        async def disable() -> None:
+            breaker.conclude(judged(401, b'{"detail":"Invalid API key"}'), 0.0)
+
+        journal.happens, context = disable, admitted()
+        context.breaker = breaker
+        with pytest.raises(Refusal, match="key_disabled: The key main is disabled"):
             await pipeline.deliver(ORDER, b"{}", context)
     assert (context.attempts, connection.ends) == (0, ["released"])
 

@@ -12,6 +12,7 @@ from rig.wire import OK
 READ = request()
 CANCEL = request(b"DELETE", b"/v1/trade/order/1")
 ORDER = request(b"POST", b"/v1/trade/order", body=b'{"id":"1"}')
+KEYED = request(b"POST", b"/v1/trade/order", b"Idempotency-Key: k-1", body=b'{"id":"2"}')
 
 
 @pytest.mark.parametrize("message", [READ, ORDER, CANCEL], ids=["read", "order", "cancel"])
@@ -40,19 +41,20 @@ async def test_what_is_under_way_is_answered(upstream: Upstream, message: bytes)
 
 async def test_who_is_connected_is_served_but_for_orders(upstream: Upstream) -> None:
     go = asyncio.Event()
-    upstream.answers.append(hold_until(go, say(OK)))
     async with (
         running_station(upstream) as station,
         station.bot() as busy,
         station.bot() as reader,
         station.bot() as orderer,
         station.bot() as canceller,
+        station.bot() as asker,
     ):
-        idle = (reader, orderer, canceller)
-        for bot in idle:
+        for bot in (reader, orderer, canceller):
             assert (await bot.ask(request(target=b"/v1/trade/time"))).status == 200
+        first = await asker.ask(KEYED)
+        upstream.answers.append(hold_until(go, say(OK)))
         await busy.send(ORDER)
-        await upstream.until_received(1)
+        await upstream.until_received(2)
         drained = asyncio.ensure_future(station.gateway.drain())
         await station.until(lambda: station.gateway.pipeline.is_draining)
 
@@ -62,11 +64,13 @@ async def test_who_is_connected_is_served_but_for_orders(upstream: Upstream) -> 
             answer = await bot.ask(message)
             assert (answer.status, answer.outcome) == (200, "done")
             assert answer.closes
+        again = await asker.ask(KEYED)  # whose reply is known
+        assert (again.status, again.outcome, again.body) == (200, "done", first.body)
         go.set()
         assert (await busy.reply(b"POST")).outcome == "done"
         async with asyncio.timeout(20):
             await drained
-    assert upstream.receipts(b"/v1/trade/order") == 1
+    assert upstream.receipts(b"/v1/trade/order") == 2
 
 
 async def test_an_order_whose_bot_is_gone_is_finished_first(upstream: Upstream) -> None:

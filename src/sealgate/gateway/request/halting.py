@@ -50,10 +50,6 @@ class Halting:
         for halt in self.halts:
             log.warning("orders_halted", since_ms=halt.since_ms, **_logged(halt.scope, halt.origin))
 
-    def stops(self, ticket: Ticket) -> bool:
-        """Whether a request may not be sent."""
-        return bool(self.halts.by_scope) and _found(self.halts, ticket) is not None
-
     def check(self, ticket: Ticket) -> None:
         """Raise Refusal `halted` where a request may not be sent."""
         if self.halts.by_scope and (halt := _found(self.halts, ticket)) is not None:

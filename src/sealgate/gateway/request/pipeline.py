@@ -109,7 +109,6 @@ class Pipeline:
                 context.detail = passed
             else:
                 context.used = checks.guard.usage, passed
-        self._check_standing(ticket)
         answer = await self.deliver(ticket, body, context)
         if checks is not None and checks.prices is not None:
             _learn_prices(checks.prices, ticket, body, answer, context)
@@ -133,6 +132,7 @@ class Pipeline:
     async def deliver(self, ticket: Ticket, body: bytes, context: RequestContext) -> Answer:
         """Do all from the wait on, as often as it takes; the gateway's own requests come in here."""
         while True:
+            self._check_standing(ticket, context)
             shared = self._recent_read(ticket, body, context) if ticket.route.share_s else None
             permit = shared or self._pass_at_once(ticket, context) or await self._wait(ticket, body, context)
             if isinstance(permit, Shared):
@@ -148,7 +148,7 @@ class Pipeline:
                     attempt = connection
                 if permit.shared is not None and attempt is not None:
                     self._shared_reads.hand_round(permit.shared, attempt, ticket, body, context.request_id)
-                # Without one, a pause or a halt came between: nothing was sent, and it waits once more.
+                # Without one, a pause came between: nothing was sent, and it waits once more.
                 answer = None if attempt is None else self._learn(ticket, attempt, permit, context)
             if answer is not None:
                 return answer
@@ -209,10 +209,14 @@ class Pipeline:
             raise Refusal("draining", "The gateway is shutting down.")
         return known
 
-    def _check_standing(self, ticket: Ticket) -> None:
-        """Refuse what is halted, and what goes with a key that the exchange does not take at the moment."""
+    def _check_standing(self, ticket: Ticket, context: RequestContext) -> None:
+        """Raise Refusal `halted`, or `key_disabled` but for the gateway's own reads, which try such a key.
+
+        It is asked before each wait and again right before the first byte. Those that wait in between are
+        stopped by the halt and by the breaker themselves: see `InFlightRequests.stop`.
+        """
         self._halting.check(ticket)
-        if ticket.route.auth is _SIGNED:
+        if context.breaker is not None and ticket.route.auth is _SIGNED:
             self.generation.live_keys[ticket.key].breaker.check()
 
     def _recent_read(self, ticket: Ticket, body: bytes, context: RequestContext) -> Shared | None:
@@ -241,8 +245,7 @@ class Pipeline:
         return answer
 
     def _pass_at_once(self, ticket: Ticket, context: RequestContext) -> Permit | None:
-        """Return the permit of a request that need not wait. Raises Refusal `halted`."""
-        self._halting.check(ticket)
+        """Return the permit of a request that need not wait."""
         now, scheduler, is_clock_good = self._system.now(), self.generation.open_scheduler, True
         serial = ""
         if ticket.route.auth is not _OPEN:
@@ -327,10 +330,11 @@ class Pipeline:
             data = sealed_request(
                 self.generation.upstream.head, ticket, live_key.key, (stamp_ms, nonce), body
             )
+            self._check_standing(ticket, context)
         except BaseException:
             connection.release()
             raise
-        if permit.is_paused(now) or self._halting.stops(ticket):
+        if permit.is_paused(now):
             connection.release()
             return None
         is_too_old = permit.has_waited and not (

@@ -137,9 +137,7 @@ class Gateway:
         await self.generation.clock.wait_until_ready(self.system.now() + seconds)
 
     async def drain(self) -> None:
-        """Stop accepting, serve what may still come for the grace, answer what is in flight, close. Once."""
-        if self.pipeline.is_draining:
-            return
+        """Stop accepting, serve what may still come for the grace, answer what is in flight, close."""
         self.services.halting.is_draining = True
         self.listeners.close()
         await self.server.wait_until_empty(self.config.listen.drain)
