@@ -65,6 +65,7 @@ def test_what_the_documents_show_is_taken(text: str) -> None:
 
 RIGHT = [
     *('listen.tcp = ""', 'listen.tcp = "[::1]:8787"', "listen.max_body = 1000"),
+    *("cmd_env = []", 'cmd_env = ["OP_SERVICE_ACCOUNT_TOKEN", "VAULT_*"]'),
     *('listen.max_body = "512 kib"', "listen.unix_group = 1000", 'admin.unix = "off"'),
     *('upstream.prefix = "/"', "clock.grace = 0", 'clock.field = "/data/0/time"'),
     *('limits.known = ["1200/60s", "20/s", " 5 / 100 ms "]', 'keys.a-b_1.api_key = "x"'),
@@ -78,6 +79,7 @@ WRONG = [
     *("clock.interval = -1", 'limits.known = ["20 per second"]', 'limits.replay_429 = "some"'),
     *("limits.queue = 0", 'keys.alt.secret = "hunter2hunter2"', 'keys.alt.api_key = "a b"'),
     *('keys."a b".api_key = "x"', 'keys.alt.secrets = "env:S"', 'bots.grid.may = ["withdraw"]'),
+    *('cmd_env = ["*"]', 'cmd_env = ["A B"]', 'cmd_env = ["*_TOKEN"]', 'cmd_env = ["A=b"]'),
     *("bots.grid.weight = 0", 'bots.grid.token = "plain"'),
     *('[[routes]]\nlane = "read"', '[[routes]]\nmatch = "FETCH /v1/trade"\n'),
 ]

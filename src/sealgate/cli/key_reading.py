@@ -128,7 +128,8 @@ class _KeyLists:
                 f"keys.{asked[0]}.session is not set; store a session token and name it there, "
                 'as in session = "file:main.session"'
             )
-        tokens = {name: read_session(reference, os.environ) for name, reference in references.items()}
+        cmd_env = self._config.cmd_env
+        tokens = {name: read_session(one, os.environ, cmd_env) for name, one in references.items()}
         return {names[0]: token for token, names in by_session(tokens).items()}
 
     def _own(self) -> list[OwnKey]:

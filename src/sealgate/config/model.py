@@ -50,6 +50,7 @@ from sealgate.config.quantities import (
     AMOUNT,
     HEAVIEST,
     PERMISSIONS,
+    VARIABLES,
     parse_aliases,
     parse_amount,
     parse_amounts,
@@ -63,6 +64,7 @@ from sealgate.config.quantities import (
     parse_size,
     parse_symbols,
     parse_uid,
+    parse_variables,
     parse_weight,
 )
 from sealgate.config.references import parse_reference
@@ -477,6 +479,13 @@ class Config(BaseSettings):
     base_url: Annotated[
         BaseUrl, PlainValidator(parse_base_url), WithJsonSchema(_text("^https?://[^@?#\\s]+$"))
     ] = Field(description="The exchange's address: https, or http if it is on this machine.")
+    cmd_env: Annotated[
+        tuple[str, ...], PlainValidator(parse_variables), WithJsonSchema(_list(_whole(VARIABLES)))
+    ] = Field(
+        default=(),
+        description="Environment variables that programs of cmd: get besides PATH, HOME and the like.",
+        examples=["VAULT_*"],
+    )
     listen: Listen = Listen()
     admin: Admin = Admin()
     upstream: Upstream = Upstream()

@@ -27,6 +27,7 @@ _UNITS = {
     "GIB": 1024**3,
 }
 PERMISSIONS = ("read", "trade", "keys")
+VARIABLES = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?")
 _LIMIT = re.compile(r"(?P<requests>[0-9]{1,9}) */ *(?P<count>[0-9]{1,6}(\.[0-9]{1,3})?)? *(?P<unit>ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -132,6 +133,16 @@ def parse_hosts(value: object) -> tuple[str, ...]:
 def parse_aliases(value: object) -> tuple[str, ...]:
     """Parse a bot's keys: the first is its default."""
     return tuple(parse_name(alias) for alias in _strings(value))
+
+
+def parse_variables(value: object) -> tuple[str, ...]:
+    """Parse names of environment variables; one with a `*` at its end stands for all that begin so."""
+    names = _strings(value) if value else ()
+    if not all(VARIABLES.fullmatch(name) for name in names):
+        raise ValueError(
+            "has an entry that is not the name of a variable, or their beginning such as VAULT_*"
+        )
+    return names
 
 
 def parse_symbols(value: object) -> tuple[str, ...]:

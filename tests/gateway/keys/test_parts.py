@@ -1,7 +1,6 @@
 """From a configuration's references to keys, tokens and digests: what is read, refused and wiped."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[bytearray]:
     """Return what was read, to be looked at later."""
     seen: list[bytearray] = []
 
-    def noting(reference: str, environ: Mapping[str, str]) -> bytearray:
-        seen.append(read_secret(reference, environ))
+    def noting(reference: str, *others: Any) -> bytearray:
+        seen.append(read_secret(reference, *others))
         return seen[-1]
 
     monkeypatch.setattr(parts_module, "read_secret", noting)

@@ -6,14 +6,18 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from rig.station import make_config
 from sealgate.gateway.keys import files as secret_files
 from sealgate.gateway.keys import sources as secret_command
 from sealgate.gateway.keys.files import read_all
+from sealgate.gateway.keys.parts import read_parts
 from sealgate.gateway.keys.sources import MAX_BYTES, SecretError, read_secret, wipe
 
+URL = "https://exchange.example"
 CANARY = "c4n4ry-0123456789abcdef"
 
 
@@ -173,9 +177,54 @@ def test_a_variable_that_is_not_there(environ: dict[str, str], told: str) -> Non
 
 def test_a_command_runs_without_a_shell_and_with_nothing_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY", CANARY)
-    assert read_secret("cmd:printenv CANARY", os.environ) == CANARY.encode()
+    assert read_secret("cmd:printenv CANARY", os.environ, ("CANARY",)) == CANARY.encode()
     assert read_secret("cmd:echo '$HOME  *;'", os.environ) == b"$HOME  *;"
     assert "cmd:cat: is empty" in refusal("cmd:cat")
+
+
+def test_a_command_gets_only_the_environment_that_any_program_needs() -> None:
+    """Not the secrets of others that stand there, unless they are named."""
+    usual = {
+        "PATH": os.environ["PATH"],
+        "HOME": "/home/ops",
+        "USER": "ops",
+        "LANG": "C.UTF-8",
+        "LC_TIME": "C",
+        "TMPDIR": "/home/ops/tmp",
+        "XDG_RUNTIME_DIR": "/run/user/1",
+        "TZ": "UTC",
+    }
+    secrets = {
+        "EXCHANGE_SECRET": CANARY,
+        "VAULT_TOKEN": "v",
+        "VAULT_ADDR": "a",
+        "SEALGATE_X": "y",
+        "PATHS": "z",
+    }
+
+    def given(*cmd_env: str) -> dict[str, str]:
+        lines = read_secret("cmd:env", {**usual, **secrets}, cmd_env).decode().splitlines()
+        return dict(line.split("=", 1) for line in lines)
+
+    assert given() == usual
+    assert given("VAULT_ADDR", "ABSENT") == {**usual, "VAULT_ADDR": "a"}
+    assert given("VAULT_*") == {**usual, "VAULT_ADDR": "a", "VAULT_TOKEN": "v"}
+
+
+@pytest.mark.parametrize("place", ["secret", "passphrase", "session", "token", "redis"])
+def test_every_reference_of_a_configuration_gets_what_cmd_env_names(place: str) -> None:
+    environ = {"PATH": os.environ["PATH"], "S": "c2VjcmV0", "NEEDED": "redis://h:1/0"}
+    command = "cmd:printenv NEEDED"
+    key = {"api_key": "ak", "secret": "env:S", "passphrase": "env:S", "session": "env:S"}
+    tables: dict[str, Any] = {
+        "venue": "okx",
+        "keys": {"main": {**key, **({place: command} if place in key else {})}},
+        "bots": {"grid": {"token": command if place == "token" else "env:S"}},
+        "limits": {"redis": command if place == "redis" else ""},
+    }
+    read_parts(make_config(URL, **tables, cmd_env=["NEEDED"]), environ)
+    with pytest.raises(SecretError, match=r"cmd:printenv: ended with exit code 1; .+ in cmd_env"):
+        read_parts(make_config(URL, **tables), environ)
 
 
 def test_a_command_may_leave_a_process_behind() -> None:

@@ -101,7 +101,7 @@ def read_keys(config: Config, environ: Mapping[str, str], known: dict[str, Known
 
 def _read_key(config: Config, alias: str, environ: Mapping[str, str]) -> Known:
     key = config.keys[alias]
-    secret = read_secret(key.secret, environ)
+    secret = read_secret(key.secret, environ, config.cmd_env)
     try:
         return Known(key_with(config, alias, secret, environ), shape_of(secret, key.api_key))
     finally:
@@ -141,7 +141,7 @@ def _short_tokens(config: Config, environ: Mapping[str, str]) -> Iterator[Findin
     for name, bot in config.bots.items():
         if bot.token is None:
             continue
-        token = read_secret(bot.token, environ)
+        token = read_secret(bot.token, environ, config.cmd_env)
         if len(token) < usual:
             text = f"the token has {len(token)} characters; a random one has {usual}"
             yield warn(f"bots.{name}", text, "replace it with one that `sealgate token new` prints")

@@ -95,7 +95,7 @@ def _unreachable(cause: str, environ: Mapping[str, str]) -> Finding:
 async def look_at_redis(config: Config, environ: Mapping[str, str]) -> Finding | None:
     """Return what is to say of it, None where nothing is shared. Nothing is written there."""
     try:
-        url = read_redis(config.limits.redis, environ)
+        url = read_redis(config.limits.redis, environ, config.cmd_env)
     except SecretError as error:
         return found_wrong("limits.redis", str(error))
     if url is None:

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sealgate.config import Config
@@ -52,7 +52,7 @@ def _read_tokens(config: Config, named: Mapping[str, Bot], environ: Mapping[str,
     for name, settings in config.bots.items():
         if settings.token is None:
             continue
-        digest = _digest(settings.token, environ)
+        digest = _digest(settings.token, environ, config.cmd_env)
         if digest in tokens:
             cause = f"the bots {tokens[digest].name} and {name} have the same token"
             raise SecretError(settings.token, cause, "give each its own")
@@ -60,8 +60,8 @@ def _read_tokens(config: Config, named: Mapping[str, Bot], environ: Mapping[str,
     return tokens
 
 
-def _digest(reference: str, environ: Mapping[str, str]) -> bytes:
-    token = read_secret(reference, environ)
+def _digest(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str]) -> bytes:
+    token = read_secret(reference, environ, cmd_env)
     try:
         if (fault := not_a_token(token)) is not None:
             raise SecretError(reference, *fault)
@@ -94,13 +94,13 @@ def read_parts(config: Config, environ: Mapping[str, str]) -> Parts:
         read_roster(config, environ),
         keys,
         hashlib.sha256(certificates).digest(),
-        read_redis(config.limits.redis, environ),
+        read_redis(config.limits.redis, environ, config.cmd_env),
     )
 
 
 def build_key(config: Config, alias: str, environ: Mapping[str, str]) -> SigningKey:
     """Read a key's secrets. Raises SecretError."""
-    secret = read_secret(config.keys[alias].secret, environ)
+    secret = read_secret(config.keys[alias].secret, environ, config.cmd_env)
     try:
         return key_with(config, alias, secret, environ)
     finally:
@@ -111,7 +111,7 @@ def key_with(config: Config, alias: str, secret: bytearray, environ: Mapping[str
     """Make a key of its secret, which the caller wipes. Raises SecretError."""
     key = config.keys[alias]
     material = _material(config, alias, secret, environ)
-    session = read_session(key.session, environ) if key.session else None
+    session = read_session(key.session, environ, config.cmd_env) if key.session else None
     return _key(config, config.venue, material, alias, session)
 
 
@@ -120,7 +120,7 @@ def _material(config: Config, alias: str, secret: bytearray, environ: Mapping[st
     fault = not_a_secret(secret, {one: other.api_key for one, other in config.keys.items()})
     if fault is not None:
         raise SecretError(key.secret, *fault)
-    passphrase = read_passphrase(key.passphrase, environ) if key.passphrase else ""
+    passphrase = read_passphrase(key.passphrase, environ, config.cmd_env) if key.passphrase else ""
     return KeyMaterial(key.api_key, secret, passphrase, key.uid, str(key.recv_window_ms))
 
 
@@ -150,7 +150,7 @@ def build_candidates(
 
     Raises SecretError where the secret cannot be had.
     """
-    secret = read_secret(config.keys[alias].secret, environ)
+    secret = read_secret(config.keys[alias].secret, environ, config.cmd_env)
     keys: dict[tuple[Way, SignedTarget], SigningKey] = {}
     try:
         material = _material(config, alias, secret, environ)
@@ -167,17 +167,17 @@ def build_candidates(
     return keys
 
 
-def read_passphrase(reference: str, environ: Mapping[str, str]) -> str:
+def read_passphrase(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> str:
     """Read what a venue wants beside a secret. Raises SecretError."""
-    text = _text(reference, environ, "utf-8")
+    text = _text(reference, environ, cmd_env, "utf-8")
     if not text or not text.isprintable():
         raise SecretError(reference, "a passphrase must be printable text", "store it again")
     return text
 
 
-def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
+def read_session(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> Secret:
     """Read a session token. Raises SecretError."""
-    token = _text(reference, environ, "ascii")
+    token = _text(reference, environ, cmd_env, "ascii")
     if not token.isprintable() or not token or " " in token:
         raise SecretError(
             reference, "a session token must be printable ASCII without spaces", "store it again"
@@ -185,9 +185,9 @@ def read_session(reference: str, environ: Mapping[str, str]) -> Secret:
     return Secret(token)
 
 
-def _text(reference: str, environ: Mapping[str, str], encoding: str) -> str:
+def _text(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str], encoding: str) -> str:
     """Read a secret that is text, "" where it is none."""
-    buffer = read_secret(reference, environ)
+    buffer = read_secret(reference, environ, cmd_env)
     try:
         return buffer.decode(encoding)
     except UnicodeDecodeError:
@@ -196,11 +196,11 @@ def _text(reference: str, environ: Mapping[str, str], encoding: str) -> str:
         wipe(buffer)
 
 
-def read_redis(setting: str, environ: Mapping[str, str]) -> Secret | None:
+def read_redis(setting: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> Secret | None:
     """Return the URL of the Redis that is set, None where none is. Raises SecretError."""
     if not setting or is_redis_url(setting):
         return Secret(setting) if setting else None
-    url = read_secret(setting, environ)
+    url = read_secret(setting, environ, cmd_env)
     try:
         text = url.decode("ascii")
         check_redis_url(text)

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from sealgate.config.references import parse_reference, split_command, split_entry
 from sealgate.gateway.keys.files import (
@@ -26,15 +26,20 @@ from sealgate.gateway.keys.files import (
 )
 
 COMMAND_TIMEOUT_S = 10.0
+_BY_HAND = "run it by hand as this user to see what it says, and name the variables that it needs in cmd_env"
+# What any program may need of the environment, where other secrets may be. `cmd_env` adds to it.
+_ENVIRONMENT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_RUNTIME_DIR"),
+)
 
 
-def read_command(text: str, environ: Mapping[str, str]) -> bytearray:
-    """Read what a program prints. Raises SecretError."""
+def read_command(text: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> bytearray:
+    """Read what a program prints; `cmd_env` are further variables that it gets. Raises SecretError."""
     reference = f"cmd:{text}"
     reader, writer = os.pipe()
     try:
         try:
-            _run(reference, split_command(text), writer, environ)
+            _run(reference, split_command(text), writer, _narrowed(environ, cmd_env))
         finally:
             os.close(writer)
         # A process that the program left behind may still hold the pipe open: no waiting for its end.
@@ -44,7 +49,14 @@ def read_command(text: str, environ: Mapping[str, str]) -> bytearray:
         os.close(reader)
 
 
-def _run(reference: str, arguments: list[str], output: int, environ: Mapping[str, str]) -> None:
+def _narrowed(environ: Mapping[str, str], cmd_env: Sequence[str]) -> dict[str, str]:
+    names = (*_ENVIRONMENT, *cmd_env)
+    whole = frozenset(names)
+    beginnings = tuple(name.removesuffix("*") for name in names if name.endswith("*"))
+    return {name: text for name, text in environ.items() if name in whole or name.startswith(beginnings)}
+
+
+def _run(reference: str, arguments: list[str], output: int, environ: dict[str, str]) -> None:
     """Run a program with its output into a pipe, which nobody reads before it ends.
 
     So the output never becomes a bytes object; a program that prints more than the pipe holds (64 KiB on
@@ -57,7 +69,7 @@ def _run(reference: str, arguments: list[str], output: int, environ: Mapping[str
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.DEVNULL,
-            env=dict(environ),
+            env=environ,
             start_new_session=True,
         )
     except OSError as error:
@@ -68,7 +80,7 @@ def _run(reference: str, arguments: list[str], output: int, environ: Mapping[str
         _wait(reference, process)
     if process.returncode != 0:
         cause = f"ended with exit code {process.returncode}"
-        raise SecretError(reference, cause, "run it by hand as this user, to see what it says")
+        raise SecretError(reference, cause, _BY_HAND)
 
 
 def _wait(reference: str, process: "subprocess.Popen[bytes]") -> None:
@@ -86,19 +98,20 @@ def _wait(reference: str, process: "subprocess.Popen[bytes]") -> None:
 __all__ = ["MAX_BYTES", "SecretError", "read_secret", "wipe"]
 
 
-def read_secret(reference: str, environ: Mapping[str, str]) -> bytearray:
+def read_secret(reference: str, environ: Mapping[str, str], cmd_env: Sequence[str] = ()) -> bytearray:
     """Read the secret that a reference names; the caller wipes it after use.
 
     `file:` takes a path, relative to the working directory unless it is absolute; `env:` a variable of
-    `environ`; `cmd:` a program with arguments, run without a shell; `systemd:` the name of a credential;
-    `keyring:` service and name of an entry. One line end at the end of a file or of a program's output is not
-    part of the secret. Raises SecretError.
+    `environ`; `cmd:` a program with arguments, run without a shell, which gets what any program needs of
+    `environ`, and what `cmd_env` names; `systemd:` the name of a credential; `keyring:`
+    service and name of an entry. One line end at the end of a file or of a program's output is not part of
+    it. Raises SecretError.
     """
     try:
         scheme, _, rest = parse_reference(reference).partition(":")
     except ValueError as error:
         raise SecretError("secret", *str(error).split("; ", 1)) from None
-    return _READERS[scheme](rest, environ)
+    return read_command(rest, environ, cmd_env) if scheme == "cmd" else _READERS[scheme](rest, environ)
 
 
 def _read_environment(name: str, environ: Mapping[str, str]) -> bytearray:
@@ -130,7 +143,6 @@ def _read_keyring(text: str, _environ: Mapping[str, str]) -> bytearray:
 _READERS: dict[str, Callable[[str, Mapping[str, str]], bytearray]] = {
     "file": read_file,
     "env": _read_environment,
-    "cmd": read_command,
     "systemd": read_credential,
     "keyring": _read_keyring,
 }
