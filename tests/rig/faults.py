@@ -87,6 +87,8 @@ LOST: Faults = MappingProxyType(
         ),
         "no number for a length": lambda _: say(b"HTTP/1.1 200 OK\r\nContent-Length: -2\r\n\r\n{}"),
         "no number for a chunk's size": lambda _: say(CHUNKED + b"zz\r\n{}\r\n0\r\n\r\n"),
+        # RFC 9112 section 6.1: nobody knows what the sender means by it, however sound it looks.
+        "chunks in HTTP/1.0": lambda body: say(in_chunks(body).replace(b"HTTP/1.1", b"HTTP/1.0", 1)),
         "a head without end": lambda _: say(b"HTTP/1.1 200 OK\r\n" + b"X-One-More: x\r\n" * 1000),
         "garbage": lambda _: say(GARBAGE),
         "another protocol, closed": lambda _: say_and_close(b"SSH-2.0-OpenSSH_9.6\r\n"),

@@ -158,6 +158,15 @@ def test_a_coding_in_http_1_0_ends_the_connection() -> None:
     assert [event[0] for event in requests(chunked + ORDER)] == ["POST", "end"]
 
 
+@pytest.mark.parametrize("coding", [b"chunked", b"gzip, chunked"])
+@pytest.mark.parametrize("more", [b"", b"Content-Length: 2\r\n", b"Connection: keep-alive\r\n"])
+def test_a_reply_with_a_coding_in_http_1_0_is_not_believed(coding: bytes, more: bytes) -> None:
+    """RFC 9112 section 6.1: its framing is faulty, even if a Content-Length is present."""
+    head = b"HTTP/1.0 200 OK\r\n%bTransfer-Encoding: %b\r\n\r\n" % (more, coding)
+    for events in (reply(head + b"2\r\n{}\r\n0\r\n\r\n"), reply(*each(head + b"2\r\n{}\r\n0\r\n\r\n"))):
+        assert events == [("malformed", False)]
+
+
 def test_a_trailer_reaches_no_head() -> None:
     chunked = b"POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Service-Apikey: u\r\n\r\n"
     heads = [event for event in requests(chunked + ORDER + chunked) if event[0] == "POST"]

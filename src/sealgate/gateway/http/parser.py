@@ -381,6 +381,9 @@ class ReplyParser(_Parser):
                 self._refuse("it sent endless interim replies (1xx)")
             return
         self._look_at_fields()
+        # RFC 9112 section 6.1: the framing is faulty, even with a Content-Length. An order stays `unknown`.
+        if self._coding is not None and self._llhttp.get_http_version() != "1.1":
+            self._refuse("the reply is HTTP/1.0 with a transfer coding, so its end is not known")
         phrase = b"" if _UNPRINTABLE.search(self._line) else self._line
         head = RawReplyHead(status, phrase.decode("utf-8", "surrogateescape"), tuple(self._fields))
         # llhttp waits for a body behind the reply to a HEAD request, and cannot be told otherwise.
