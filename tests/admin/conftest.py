@@ -1,20 +1,32 @@
-"""A gateway with its admin address, and a browser that shows the live page."""
+"""A gateway with its admin address, a client of what it serves, and a browser that shows the live page."""
 
 from collections.abc import AsyncIterator
 
 import pytest
+from pytest_aiohttp import AiohttpClient
 
-from rig.admin import Admin, running_admin
+from rig.admin import Admin, Client, application, live_view, running_admin
 from rig.chromium import Page, running_chromium
 from rig.station import Station
+from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
 
 
 @pytest.fixture
-async def admin(station: Station) -> AsyncIterator[Admin]:
+def live(station: Station) -> Live:
+    return live_view(station)
+
+
+@pytest.fixture
+async def admin(station: Station, live: Live) -> AsyncIterator[Admin]:
     status = station.gateway.status
-    async with running_admin(status, Metrics(status)) as running:
+    async with running_admin(status, Metrics(status), live) as running:
         yield running
+
+
+@pytest.fixture
+async def client(station: Station, live: Live, aiohttp_client: AiohttpClient) -> Client:
+    return await aiohttp_client(application(station.gateway.status, live))
 
 
 @pytest.fixture

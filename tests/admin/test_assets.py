@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sealgate.admin
-from rig.admin import Admin
+from rig.admin import Admin, Client
 from rig.verdicts import ERRORS
 from sealgate.admin.views import load_assets
 
@@ -50,10 +50,10 @@ def test_nothing_stands_in_the_page_that_the_policy_forbids() -> None:
 
 
 @pytest.mark.parametrize("name", load_assets())
-async def test_it_is_served_with_its_type(admin: Admin, name: str) -> None:
-    answer = await admin.ask("/" if name == "index.html" else f"/page/{name}")
-    assert (answer.status, answer.text("Content-Type")) == (200, load_assets()[name].media_type)
-    assert answer.body == load_assets()[name].body
+async def test_it_is_served_with_its_type(client: Client, name: str) -> None:
+    answer = await client.get("/" if name == "index.html" else f"/page/{name}")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, load_assets()[name].media_type)
+    assert await answer.read() == load_assets()[name].body
 
 
 @pytest.mark.parametrize("path", ["/page/", "/page/none.js", "/page/../live.py", "/page/vendor/LICENSE"])
@@ -68,6 +68,6 @@ async def test_the_policy_allows_the_own_origin_alone(admin: Admin) -> None:
     assert set(rules.values()) == {"'self'", "'none'"}
 
 
-async def test_the_errors_are_explained(admin: Admin) -> None:
-    page = (await admin.ask("/errors")).body.decode()
+async def test_the_errors_are_explained(client: Client) -> None:
+    page = await (await client.get("/errors")).text()
     assert re.findall(r'<tr id="(\w+)">', page) == list(ERRORS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rig.admin import Admin, running_live_admin
+from rig.admin import Client
 from rig.bot import request
 from rig.chromium import Page
 from rig.station import ENVIRON, Station, running_station
@@ -27,25 +27,19 @@ async def station(upstream: Upstream) -> AsyncIterator[Station]:
         yield running
 
 
-@pytest.fixture
-async def admin(station: Station) -> AsyncIterator[Admin]:
-    async with running_live_admin(station) as running:
-        yield running
-
-
-async def requests(station: Station, admin: Admin) -> list[dict[str, Any]]:
+async def requests(station: Station, client: Client) -> list[dict[str, Any]]:
     station.gateway.reporter.flush()
-    answer = await admin.ask("/requests.json")
+    answer = await client.get("/requests.json")
     assert answer.status == 200
-    rows: list[dict[str, Any]] = json.loads(answer.body)["requests"]
+    rows: list[dict[str, Any]] = (await answer.json())["requests"]
     return rows
 
 
-async def test_each_request_with_what_became_of_it(station: Station, admin: Admin) -> None:
+async def test_each_request_with_what_became_of_it(station: Station, client: Client) -> None:
     station.upstream.answers.append(say(reply(b"429 Too Many Requests", b"{}", b"Retry-After: 0.3")))
     await station.ask(request(*READ, GRID, b"X-Gateway-Request-Id: the-read"))
     await station.ask(request(*READ))
-    refused, read = await requests(station, admin)
+    refused, read = await requests(station, client)
     assert (
         refused.items()
         >= {
@@ -74,22 +68,22 @@ async def test_each_request_with_what_became_of_it(station: Station, admin: Admi
     assert refused["at_ms"] >= read["at_ms"]
 
 
-async def test_no_token_query_or_body_is_in_it(station: Station, admin: Admin) -> None:
+async def test_no_token_query_or_body_is_in_it(station: Station, client: Client) -> None:
     target = b"/v1/trade/user/0xcanary/openOrders?canary=1"
     await station.ask(request(b"GET", target, GRID))
     await station.ask(request(b"POST", b"/v1/trade/order", GRID, body=b'{"canary": 1}'))
     station.gateway.reporter.flush()
-    body = (await admin.ask("/requests.json")).body
+    body = await (await client.get("/requests.json")).read()
     assert len(json.loads(body)["requests"]) == 2
     assert b"canary" not in body
     assert b"token-of" not in body
 
 
-async def test_the_oldest_give_way(station: Station, admin: Admin) -> None:
+async def test_the_oldest_give_way(station: Station, client: Client) -> None:
     async with station.bot() as bot:
         for number in range(MOST + 1):
             await bot.ask(request(*READ, GRID, b"X-Gateway-Request-Id: %d" % number))
-    rows = await requests(station, admin)
+    rows = await requests(station, client)
     assert [int(row["id"]) for row in rows] == [*range(MOST, 0, -1)]
 
 

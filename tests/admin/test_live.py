@@ -3,16 +3,17 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
+from pytest_aiohttp import AiohttpClient
 from structlog.testing import capture_logs
 
 from admin.test_picture import STATUS
-from rig.admin import Admin, running_admin, running_live_admin
-from rig.bot import request
+from rig.admin import Client, application, live_view, running_admin
+from rig.bot import bot_at, request
 from rig.station import ENVIRON, Station, running_station
 from rig.upstream import Upstream, say
 from rig.wire import PATIENCE_S, let_pass, reply
@@ -28,14 +29,15 @@ UNSIGNED = say(reply(b"401 Unauthorized", b'{"detail": "Invalid HMAC signature"}
 
 
 @pytest.fixture
-async def watched(upstream: Upstream) -> AsyncIterator[tuple[Station, Admin]]:
-    """Run a gateway whose live view reads its outcomes."""
+async def station(upstream: Upstream) -> AsyncIterator[Station]:
     bots = {"grid": {"token": "env:TOKEN", "weight": 3}}
-    async with (
-        running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as station,
-        running_live_admin(station, weights=lambda: {"grid": 3.0, "maker": 1.0}) as admin,
-    ):
-        yield station, admin
+    async with running_station(upstream, {**ENVIRON, "TOKEN": "token-of-grid"}, bots=bots) as running:
+        yield running
+
+
+@pytest.fixture
+def live(station: Station) -> Live:
+    return live_view(station, weights=lambda: {"grid": 3.0, "maker": 1.0})
 
 
 class Stream:
@@ -65,33 +67,33 @@ class Stream:
 
 
 @asynccontextmanager
-async def viewing(admin: Admin) -> AsyncIterator[Stream]:
-    async with (
-        aiohttp.ClientSession(read_bufsize=1 << 22) as session,
-        session.get(f"http://127.0.0.1:{admin.port}/events") as response,
-    ):
+async def viewing(client: Client) -> AsyncIterator[Stream]:
+    async with client.get("/events", read_bufsize=1 << 22) as response:
         assert response.status == 200
         assert response.headers["Content-Type"] == "text/event-stream"
         assert "default-src 'none'" in response.headers["Content-Security-Policy"]
         yield Stream(response)
 
 
-async def test_first_the_history_then_each_picture(watched: tuple[Station, Admin]) -> None:
-    _, admin = watched
-    async with viewing(admin) as stream:
+async def status_of(client: Client) -> dict[str, Any]:
+    document: dict[str, Any] = await (await client.get("/status.json")).json()
+    return document
+
+
+async def test_first_the_history_then_each_picture(client: Client) -> None:
+    async with viewing(client) as stream:
         name, history = await stream.next()
         assert (name, set(history)) == ("history", {"points", "now"})
         name, event = await stream.next()
         assert (name, set(event)) == ("picture", {"point", "now"})
-    async with viewing(admin) as later:
+    async with viewing(client) as later:
         _, history = await later.next()
         assert len(history["points"]) >= 1
 
 
-async def test_who_spends_and_what_went_wrong(watched: tuple[Station, Admin]) -> None:
-    station, admin = watched
+async def test_who_spends_and_what_went_wrong(station: Station, client: Client) -> None:
     station.upstream.answers.extend([LIMITED, UNSIGNED])
-    async with viewing(admin) as stream:
+    async with viewing(client) as stream:
         await station.ask(request(b"GET", b"/v1/trade/x", BOT))
         picture = await stream.until("errors")
     assert {error["kind"]: error["count"] for error in picture["errors"]} == {
@@ -109,15 +111,14 @@ async def test_who_spends_and_what_went_wrong(watched: tuple[Station, Admin]) ->
     assert picture["latency"]["upstream_p50_ms"] > 0
 
 
-async def test_a_step_of_the_exchanges_clock_is_said_to_be_one(watched: tuple[Station, Admin]) -> None:
+async def test_a_step_of_the_exchanges_clock_is_said_to_be_one(station: Station, client: Client) -> None:
     """By the time that somebody looks, the clock is fine again; what counts is what was known then."""
-    station, admin = watched
     upstream = station.upstream
     await station.until(lambda: len(upstream.asked_time) >= BURST)
     upstream.skew_ms = 3_600_000
     detail = b"Timestamp outside recv_window (5000ms). Server time: %d" % upstream.now_ms()
     upstream.answers.append(say(reply(b"401 Unauthorized", b'{"detail":"%b"}' % detail)))
-    async with viewing(admin) as stream:
+    async with viewing(client) as stream:
         with capture_logs() as logs:
             answer = await station.ask(request(b"GET", b"/v1/trade/x", BOT))
             (wrong,) = (await stream.until("errors"))["errors"]
@@ -129,44 +130,41 @@ async def test_a_step_of_the_exchanges_clock_is_said_to_be_one(watched: tuple[St
     assert told["advice"] == "Nothing to do: the gateway follows the exchange's clock."
 
 
-async def test_a_429_and_its_pause_are_points(watched: tuple[Station, Admin]) -> None:
-    station, admin = watched
+async def test_a_429_and_its_pause_are_points(station: Station, client: Client) -> None:
     station.upstream.answers.append(LIMITED)
-    async with viewing(admin) as stream:
+    async with viewing(client) as stream:
         await station.ask(request(b"GET", b"/v1/trade/x", BOT))
         await stream.until("errors")
-    async with viewing(admin) as later:
+    async with viewing(client) as later:
         _, history = await later.next()
     marks = [mark for point in history["points"] for mark in point["limited"]]
     assert [alias for alias, _ in marks] == ["main"]
     assert abs(marks[0][1] - history["points"][-1]["t"]) < 30
 
 
-async def test_the_status_is_the_same_data(watched: tuple[Station, Admin]) -> None:
-    station, admin = watched
+async def test_the_status_is_the_same_data(station: Station, client: Client) -> None:
     await station.ask(request(b"GET", b"/v1/trade/x", BOT))
-    async with viewing(admin) as stream:
+    async with viewing(client) as stream:
         _, event = await stream.next()
-    assert (await admin.ask("/status.json")).document().keys() == event["now"].keys()
+    assert (await status_of(client)).keys() == event["now"].keys()
 
 
-async def test_tasks_that_are_left_behind_show(watched: tuple[Station, Admin]) -> None:
-    _, admin = watched
-    before = (await admin.ask("/status.json")).document()["tasks"]
+async def test_tasks_that_are_left_behind_show(client: Client) -> None:
+    before = (await status_of(client))["tasks"]
     left = [asyncio.ensure_future(asyncio.Event().wait()) for _ in range(50)]
-    assert (await admin.ask("/status.json")).document()["tasks"] > before + 25
+    assert (await status_of(client))["tasks"] > before + 25
     for task in left:
         task.cancel()
 
 
 async def test_viewers_do_not_hold_up_the_end(station: Station) -> None:
     status = station.gateway.status
-    async with asyncio.timeout(PATIENCE_S):
-        async with running_admin(status, Metrics(status)) as admin, viewing(admin) as stream:
-            await stream.next()
-            ending = asyncio.create_task(stream.next())
-            await asyncio.wait((ending,), timeout=0.01)
-        ending.cancel()
+    async with asyncio.timeout(PATIENCE_S / 2), AsyncExitStack() as viewers:
+        async with running_admin(status, Metrics(status)) as admin:
+            viewer = await viewers.enter_async_context(bot_at("127.0.0.1", admin.port))
+            await viewer.send(request(target=b"/events"))
+            assert (await viewer.line()).startswith(b"HTTP/1.1 200 ")
+        await viewer.rest()
 
 
 def test_a_viewer_that_does_not_read_loses_the_oldest() -> None:
@@ -193,43 +191,42 @@ def status() -> Status:
 
 
 @pytest.fixture
-def live() -> Live:
+def still() -> Live:
     return Live(status, System())
 
 
 @pytest.fixture
-async def admin(live: Live) -> AsyncIterator[Admin]:
-    async with running_admin(status, Metrics(status), live) as running:
-        yield running
+async def visitor(still: Live, aiohttp_client: AiohttpClient) -> Client:
+    return await aiohttp_client(application(status, still))
 
 
 async def test_where_too_many_look_on_the_next_is_sent_away(
-    admin: Admin, live: Live, monkeypatch: pytest.MonkeyPatch
+    visitor: Client, still: Live, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sealgate.admin.live._MOST_VIEWERS", 1)
-    with live.broadcast.viewing():
-        reply = await admin.ask("/events")
-        assert live.broadcast.viewers == 1
-    assert (reply.status, reply.body) == (503, b"too many viewers\n")
+    with still.broadcast.viewing():
+        reply = await visitor.get("/events")
+        assert still.broadcast.viewers == 1
+    assert (reply.status, await reply.text()) == (503, "too many viewers\n")
 
 
-async def test_a_stream_is_no_page_to_look_ahead_at(admin: Admin, live: Live) -> None:
-    assert (await admin.ask("/events", method="HEAD")).status == 405
-    assert live.broadcast.viewers == 0
+async def test_a_stream_is_no_page_to_look_ahead_at(visitor: Client, still: Live) -> None:
+    assert (await visitor.head("/events")).status == 405
+    assert still.broadcast.viewers == 0
 
 
-async def test_a_viewer_that_leaves_is_no_failure(admin: Admin, live: Live) -> None:
+async def test_a_viewer_that_leaves_is_no_failure(visitor: Client, still: Live) -> None:
     failures: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: failures.append(context))
-    reader, writer = await asyncio.open_connection("127.0.0.1", admin.port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", visitor.port)
     writer.write(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
     await reader.readuntil(b"event: history")
     writer.close()
     await writer.wait_closed()
 
     async with asyncio.timeout(5):
-        while live.broadcast.viewers:
-            live.broadcast.publish(("picture", "{}"))
+        while still.broadcast.viewers:
+            still.broadcast.publish(("picture", "{}"))
             await let_pass(0)
     await let_pass(0)
     assert failures == []

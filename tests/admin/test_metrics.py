@@ -8,8 +8,9 @@ import aiohttp
 import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from pytest_aiohttp import AiohttpClient
 
-from rig.admin import Admin, running_admin
+from rig.admin import Client, application, live_view
 from rig.bot import request
 from rig.station import ENVIRON, Station, running_station, sandbox_config
 from rig.upstream import Upstream, hold_until, say, say_and_close
@@ -128,7 +129,7 @@ async def test_a_known_mix(upstream: Upstream) -> None:
 
 
 async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_sent(
-    upstream: Upstream,
+    upstream: Upstream, aiohttp_client: AiohttpClient
 ) -> None:
     kept = [{"match": "GET /v1/trade/symbols/list", "share_s": 60.0}]
     symbols = request(b"GET", b"/v1/trade/symbols/list")
@@ -138,8 +139,8 @@ async def test_reads_that_got_the_reply_of_another_count_as_served_and_not_as_se
             assert (await station.ask(symbols)).status == 200
         await station.ask(request())
         metrics(Batch(station.outcomes.all))
-        async with running_admin(station.gateway.status, metrics) as admin:
-            found = figures((await admin.ask("/metrics")).body.decode())
+        client = await aiohttp_client(application(station.gateway.status, live_view(station), metrics))
+        found = figures(await (await client.get("/metrics")).text())
     assert counts(found, "shared_reads_total") == {("main",): 3}
     assert counts(found, "sent_total") == {("local", "main", "read"): 2}
     assert sum(counts(found, "requests_total").values()) == 5
@@ -205,11 +206,11 @@ async def test_names_and_units(station: Station) -> None:
         assert all(sample.name.startswith(name) for sample in family.samples)
 
 
-async def test_a_scrape(admin: Admin) -> None:
-    answer = await admin.ask("/metrics")
+async def test_a_scrape(client: Client) -> None:
+    answer = await client.get("/metrics")
     assert answer.status == 200
-    assert (answer.text("Content-Type") or "").startswith("text/plain; version=0.0.4")
-    assert "sealgate_build_info" in parsed(answer.body.decode()) or b"sealgate_build_info" in answer.body
+    assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert "sealgate_build_info" in await answer.text()
 
 
 GOOD = {"symbol": "BTC", "side": "buy", "size": "0.001", "price": "65000"}

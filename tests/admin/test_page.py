@@ -1,11 +1,10 @@
 """A real browser loads the live page: no error, nothing from elsewhere, and the values change."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
-from rig.admin import Admin, running_admin, running_live_admin
+from rig.admin import Admin, running_admin
 from rig.bot import request
 from rig.chromium import Page, running_chromium
 from rig.page_states import STATES, UNTRUE, running_feed
@@ -17,13 +16,6 @@ from sealgate.admin.metrics import Metrics
 pytestmark = pytest.mark.needs("chromium")
 
 TEXT = "document.body.innerText"
-
-
-@pytest.fixture
-async def admin(station: Station) -> AsyncIterator[Admin]:
-    """Run an admin address whose live view reads the outcomes, unlike the usual one."""
-    async with running_live_admin(station) as running:
-        yield running
 
 
 def says(text: str) -> str:

@@ -2,17 +2,17 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 from collections.abc import AsyncIterator
 from itertools import product
 
 import pytest
+from pytest_aiohttp import AiohttpClient
 from structlog.testing import capture_logs
 
 from admin.test_metrics import figures
 from faults.test_descriptors import is_served_again
-from rig.admin import Admin, running_admin
+from rig.admin import Admin, Client, application, live_view, running_admin
 from rig.bot import bot_at, request
 from rig.held_memory import counting_held
 from rig.station import Station, running_station
@@ -26,7 +26,7 @@ PATHS = ("/", "/metrics", "/-/healthy", "/-/ready", "/status.json")
 FOR_SCRAPERS = ("/metrics", "/-/healthy", "/-/ready")
 
 
-async def test_ready_only_with_the_exchanges_time(upstream: Upstream) -> None:
+async def test_ready_only_with_the_exchanges_time(upstream: Upstream, aiohttp_client: AiohttpClient) -> None:
     go = asyncio.Event()
 
     async def tell(wire: Wire) -> None:
@@ -36,50 +36,54 @@ async def test_ready_only_with_the_exchanges_time(upstream: Upstream) -> None:
     upstream.time = tell
     async with running_station(upstream, synced=False) as station:
         status = station.gateway.status
-        async with running_admin(status, Metrics(status)) as admin:
-            before = await admin.ask("/-/ready")
-            assert before.status == 503
-            assert b"clock not synced" in before.body
-            assert (await admin.ask("/-/healthy")).status == 200
-            go.set()
-            await station.until(lambda: status().not_ready == ())
-            assert (await admin.ask("/-/ready")).status == 200
+        client = await aiohttp_client(application(status, live_view(station)))
+        before = await client.get("/-/ready")
+        assert before.status == 503
+        assert "clock not synced" in await before.text()
+        assert (await client.get("/-/healthy")).status == 200
+        go.set()
+        await station.until(lambda: status().not_ready == ())
+        assert (await client.get("/-/ready")).status == 200
 
 
-async def test_not_ready_while_draining(station: Station, admin: Admin) -> None:
-    assert (await admin.ask("/-/ready")).status == 200
+async def test_not_ready_while_draining(station: Station, client: Client) -> None:
+    assert (await client.get("/-/ready")).status == 200
     async with asyncio.timeout(20):
         await station.gateway.drain()
-    answer = await admin.ask("/-/ready")
+    answer = await client.get("/-/ready")
     assert answer.status == 503
-    assert b"shutting down" in answer.body
-    assert (await admin.ask("/-/healthy")).status == 200
+    assert "shutting down" in await answer.text()
+    assert (await client.get("/-/healthy")).status == 200
 
 
 async def test_ready_and_a_metric_say_so_where_all_signatures_are_refused(
-    station: Station, admin: Admin
+    station: Station, client: Client
 ) -> None:
+    async def read(path: str) -> str:
+        answer = await client.get(path)
+        assert answer.status == 200
+        return await answer.text()
+
     station.upstream.otherwise = say(reply(b"401 Unauthorized", b'{"detail":"Invalid HMAC signature"}'))
-    assert (await admin.ask("/-/ready")).body == b"ready\n"
+    assert await read("/-/ready") == "ready\n"
     with capture_logs() as logs:
         for _ in range(3):
             assert (await station.ask(request())).status == 401
-    answer = await admin.ask("/-/ready")
-    told = b"ready\nnote: the key main: the exchange refused its last 3 signatures\n"
-    assert (answer.status, answer.body) == (200, told)
+    told = "ready\nnote: the key main: the exchange refused its last 3 signatures\n"
+    assert await read("/-/ready") == told
     (line,) = [line for line in logs if line["event"] == "signatures_refused"]
     assert "sealgate discover" in line["fix"]
-    assert b'\nsealgate_key_signatures_refused{key="main"} 1.0\n' in (await admin.ask("/metrics")).body
+    assert '\nsealgate_key_signatures_refused{key="main"} 1.0\n' in await read("/metrics")
     station.upstream.otherwise = say(OK)
     assert (await station.ask(request())).status == 200
-    assert (await admin.ask("/-/ready")).body == b"ready\n"
-    assert b'\nsealgate_key_signatures_refused{key="main"} 0.0\n' in (await admin.ask("/metrics")).body
+    assert await read("/-/ready") == "ready\n"
+    assert '\nsealgate_key_signatures_refused{key="main"} 0.0\n' in await read("/metrics")
 
 
-async def test_the_status_as_json(station: Station, admin: Admin) -> None:
-    answer = await admin.ask("/status.json")
-    assert (answer.status, answer.text("Content-Type")) == (200, "application/json; charset=utf-8")
-    status = json.loads(answer.body)
+async def test_the_status_as_json(station: Station, client: Client) -> None:
+    answer = await client.get("/status.json")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json; charset=utf-8")
+    status = await answer.json()
     assert status["version"] == __version__
     assert status["base_url"] == station.upstream.base_url
     assert status["not_ready"] == []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import aiohttp
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import RawTestServer
+from pytest_aiohttp import AiohttpRawServer
 
 from rig import oracle
 from sealgate.cli.demo.bots import Client, Over, Setback, signed_by, with_token
@@ -53,12 +53,10 @@ class Bench:
 
 
 @pytest.fixture
-async def bench() -> AsyncIterator[Bench]:
+async def bench(aiohttp_raw_server: AiohttpRawServer) -> AsyncIterator[Bench]:
     exchange, over = Exchange(), asyncio.Event()
-    async with (
-        RawTestServer(exchange.answer) as server,
-        aiohttp.ClientSession(server.make_url("/")) as session,
-    ):
+    server = await aiohttp_raw_server(exchange.answer)
+    async with aiohttp.ClientSession(server.make_url("/")) as session:
         yield Bench(exchange, Client(session, with_token("t0"), StillHost(), over), over)
 
 

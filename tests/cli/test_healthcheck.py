@@ -1,12 +1,11 @@
 import asyncio
-from collections.abc import AsyncIterator
 from http.client import BadStatusLine
 from pathlib import Path
 from socket import gaierror
 
 import pytest
-from aiohttp import web
 from click.testing import CliRunner
+from pytest_aiohttp import AiohttpServer
 
 from sealgate.admin.live import Live
 from sealgate.admin.metrics import Metrics
@@ -60,19 +59,15 @@ class Answers:
 
 
 @pytest.fixture
-async def admin() -> AsyncIterator[Answers]:
+async def admin(aiohttp_server: AiohttpServer) -> Answers:
     answers = Answers()
     metrics = Metrics(lambda: answers.status)
     hosts = frozenset({"127.0.0.1", "gate.example"})
     app = admin_app(
         lambda: answers.status, metrics, Live(lambda: answers.status, System()), hosts, is_loopback=True
     )
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    answers.port = runner.addresses[0][1]
-    yield answers
-    await runner.cleanup()
+    answers.port = (await aiohttp_server(app)).port or 0
+    return answers
 
 
 async def test_a_ready_gateway(admin: Answers) -> None:

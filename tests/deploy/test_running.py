@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
+from pytest_aiohttp import AiohttpServer
 
 from rig.container import Container, container, free_ports
 from rig.image import Image
@@ -149,7 +150,9 @@ async def test_kubernetes_from_its_files_to_an_order(image: Image, tmp_path: Pat
     assert pod.path("/var/lib/sealgate/gateway/journal.db").exists()
 
 
-async def test_the_example_bot_outlives_a_gateway_that_is_away_and_one_that_refuses() -> None:
+async def test_the_example_bot_outlives_a_gateway_that_is_away_and_one_that_refuses(
+    aiohttp_server: AiohttpServer,
+) -> None:
     port = free_port()
     replies = iter([503, 200])
 
@@ -160,18 +163,13 @@ async def test_the_example_bot_outlives_a_gateway_that_is_away_and_one_that_refu
 
     app = web.Application()
     app.router.add_get("/v1/trade/symbols/list", symbols)
-    runner = web.AppRunner(app)
-    await runner.setup()
     environ = {"GATEWAY": f"http://127.0.0.1:{port}", "EVERY_S": "0.05"}
     bot_file = str(KUBERNETES / "example/bot.py")
-    try:
-        async with running_program(start=("-u", bot_file), environ=environ) as bot:
-            await bot.line("no reply: ")
-            await web.TCPSite(runner, "127.0.0.1", port).start()
-            assert await bot.line("not_sent") == "not_sent 503 reply 503"
-            assert await bot.line("done") == "done reply 200"
-    finally:
-        await runner.cleanup()
+    async with running_program(start=("-u", bot_file), environ=environ) as bot:
+        await bot.line("no reply: ")
+        await aiohttp_server(app, port=port)
+        assert await bot.line("not_sent") == "not_sent 503 reply 503"
+        assert await bot.line("done") == "done reply 200"
 
 
 # systemd.

@@ -475,7 +475,7 @@ LARGE_BODY = 300_000
 LET_GO = {
     "reset before it is read": (say_and_reset(), b"60000"),
     "cut while it is held": (say_and_close(reply(b"200 OK", b"x" * LARGE_BODY)[:200_000]), b"60000"),
-    "late": (say_and_stall(), b"50"),
+    "late": (say_and_stall(), b"300"),
 }
 
 

@@ -1,9 +1,12 @@
-"""The admin address of a gateway, on a real socket, and a raw client for it."""
+"""The admin address of a gateway, as it is served, with a raw client; and its application alone."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+
+from aiohttp import web
+from aiohttp.test_utils import TestClient
 
 from rig.bot import Reply, bot_at
 from rig.station import Station
@@ -15,6 +18,7 @@ from sealgate.config.venues import default_venue
 from sealgate.core.status import Status
 from sealgate.gateway.platform.system import System
 
+Client = TestClient[web.Request, web.Application]
 HOSTS = frozenset({"127.0.0.1", "localhost"})
 
 
@@ -43,23 +47,28 @@ async def running_admin(  # noqa: PLR0913 - each test sets one or two of them
     head_timeout_s: float = 10.0,
 ) -> AsyncIterator[Admin]:
     """Run the admin address as long as the block lasts."""
-    live = live or Live(status, System(), judge=lambda: default_venue().replies)
-    app = admin_app(status, metrics, live, HOSTS, is_loopback=is_loopback)
+    app = admin_app(status, metrics, live or _live(status), HOSTS, is_loopback=is_loopback)
     async with running_app(app, most, head_timeout_s) as protocol:
         server = await asyncio.get_running_loop().create_server(protocol, "127.0.0.1", port)
         with contextlib.closing(server):
             yield Admin(server.sockets[0].getsockname()[1])
 
 
-@contextlib.asynccontextmanager
-async def running_live_admin(
+def _live(status: Callable[[], Status], weights: Callable[[], Mapping[str, float]] = dict) -> Live:
+    return Live(status, System(), weights, judge=lambda: default_venue().replies)
+
+
+def live_view(
     station: Station,
     status: Callable[[], Status] | None = None,
     weights: Callable[[], Mapping[str, float]] = dict,
-) -> AsyncIterator[Admin]:
-    """Run an admin address whose live view reads a station's outcomes, unlike the usual one."""
-    status = status or station.gateway.status
-    live = Live(status, System(), weights)
+) -> Live:
+    """Return a live view that reads a station's outcomes."""
+    live = _live(status or station.gateway.status, weights)
     station.gateway.reporter.add(live)
-    async with running_admin(status, Metrics(status), live) as admin:
-        yield admin
+    return live
+
+
+def application(status: Callable[[], Status], live: Live, metrics: Metrics | None = None) -> web.Application:
+    """Return what the admin address serves, for pytest-aiohttp's client."""
+    return admin_app(status, metrics or Metrics(status), live, HOSTS, is_loopback=True)

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 API_KEY, SECRET, PASSPHRASE = "real-api-key", "real secret of the exchange", "real passphrase"
 _WINDOW_MS = 5_000
@@ -36,29 +37,21 @@ async def running_fake(name: str) -> AsyncIterator[Fake]:
     fake = Fake()
     answer = {"okx": _okx, "binance": _binance}[name]
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.BaseRequest) -> web.Response:
         body = (await request.read()).decode()
         fake.seen.append((request.method, request.path_qs, dict(request.headers)))
         return web.json_response(answer(fake, request, body))
 
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    fake.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with RawTestServer(handle) as server:
+        fake.base_url = f"http://127.0.0.1:{server.port}"
         yield fake
-    finally:
-        await runner.cleanup()
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _okx(fake: Fake, request: web.Request, body: str) -> dict[str, Any]:
+def _okx(fake: Fake, request: web.BaseRequest, body: str) -> dict[str, Any]:
     path = request.path.removeprefix("/api/v5/")
     if path.startswith(("public/", "market/")):
         is_spot = path == "public/instruments" and request.query.get("instType") == "SPOT"
@@ -91,7 +84,7 @@ def _refused(fake: Fake, why: str, answer: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _binance(fake: Fake, request: web.Request, body: str) -> Any:
+def _binance(fake: Fake, request: web.BaseRequest, body: str) -> Any:
     path = request.path
     open_to_all = {
         "/api/v3/time": {"serverTime": now_ms()},

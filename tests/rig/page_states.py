@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rig.admin import Admin, running_live_admin
+from rig.admin import Admin, live_view, running_admin
 from rig.station import Station
 from rig.verdicts import verdict
+from sealgate.admin.metrics import Metrics
 from sealgate.core.doubts import Doubt, JournalStatus
 from sealgate.core.halts import Halt, Halts, Origin, Scope
 from sealgate.core.limits.status import LimitStatus
@@ -187,5 +188,5 @@ async def running_feed(station: Station) -> AsyncIterator[Feed]:
         return feed.change(station.gateway.status())
 
     feed = Feed(Admin(0), STATES["ready"][0])
-    async with running_live_admin(station, status) as feed.admin:
+    async with running_admin(status, Metrics(status), live_view(station, status)) as feed.admin:
         yield feed

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from gateway.bots.browser_pages import (
     CROSS_ORIGIN,
@@ -44,7 +45,7 @@ class Site:
         self.is_done = asyncio.Event()
         self.turn = Turn()
 
-    async def answer(self, request: web.Request) -> web.Response:
+    async def answer(self, request: web.BaseRequest) -> web.Response:
         """Serve the page, or note what it says."""
         if request.path == "/done":
             self.is_done.set()
@@ -81,22 +82,18 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def running_site(page: str, station: Station) -> AsyncIterator[Site]:
     """Run the site and its port that turns. `page` may name `gateways` and `site`."""
     site = Site(page)
-    runner = web.ServerRunner(web.Server(site.answer))  # type: ignore[arg-type]
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    site.port = site.turn.before = runner.addresses[0][1]
-    site.turn.after = station.gateway.address.port
-    turn = await asyncio.start_server(site.turn.serve, "127.0.0.1", 0)
-    site.turn.port = turn.sockets[0].getsockname()[1]
-    gateways = [
-        f"http://{name}:{station.gateway.address.port}" for name in ("127.0.0.1", "localhost", "evil.test")
-    ]
-    site.page = page % {"gateways": json.dumps(gateways), "site": f"http://evil.test:{site.port}"}
-    try:
-        yield site
-    finally:
-        turn.close()
-        await runner.cleanup()
+    async with RawTestServer(site.answer) as server:
+        site.port = site.turn.before = server.port or 0
+        site.turn.after = station.gateway.address.port
+        turn = await asyncio.start_server(site.turn.serve, "127.0.0.1", 0)
+        site.turn.port = turn.sockets[0].getsockname()[1]
+        gateways = [
+            f"http://{name}:{station.gateway.address.port}"
+            for name in ("127.0.0.1", "localhost", "evil.test")
+        ]
+        site.page = page % {"gateways": json.dumps(gateways), "site": f"http://evil.test:{site.port}"}
+        with contextlib.closing(turn):
+            yield site
 
 
 async def browse(url: str, site: Site, folder: Path) -> None:
