@@ -1,6 +1,7 @@
 import base64
 import contextlib
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -19,14 +20,16 @@ from sealgate.core.admission import (
     asked_by,
     authenticate,
     authorise,
+    check_body,
     check_head,
     identify,
     request_id,
     trace_id,
 )
 from sealgate.core.headers import Head, HeaderRules
+from sealgate.core.order_terms import OrderShape
 from sealgate.core.policy import Checks, Policy, PolicyMemory
-from sealgate.core.routes import METHODS, Auth, Permission, RouteTable
+from sealgate.core.routes import METHODS, Auth, Permission, RouteRow, RouteTable
 from sealgate.core.target import host_name
 from sealgate.errors import Refusal
 
@@ -48,6 +51,32 @@ POLICIES = PolicyMemory()
 GUARD = POLICIES.guard("grid", Policy(symbols=frozenset({"BTC"})), "https://x")
 GUARDED = replace(RULES, policies=POLICIES, guards={"grid": GUARD}, prices=POLICIES.prices["https://x"])
 Fields = dict[str, str]
+
+
+MOVE = OrderShape(only=({("type",): re.compile("0?")},))
+MOVES = replace(RULES, routes=RouteTable([RouteRow("POST", "/move", needs=KEYS, trade_if=MOVE)]))
+
+
+def test_a_call_that_needs_keys_by_its_body_is_for_bots_that_trade_as_far_as_its_body_says() -> None:
+    def admitted(bot: Bot) -> Ticket:
+        return authorise(bot, "POST", "/v1/trade/move", Head({}, b""), MOVES)
+
+    assert admitted(GRID).checks == Checks(trade_if=MOVE)
+    assert admitted(CLERK).checks is None
+    with pytest.raises(Refusal, match="lacks the permission keys"):
+        admitted(WATCH)
+    check_body(admitted(GRID), MOVE, b'{"type": 0, "amt": "1"}')
+    for body in (
+        b"",
+        b"type=0",
+        b'{"type": 2}',
+        b'{"type": 0, "type": 2}',
+        b'{"Type": 2}',
+        b'{"type": false}',
+    ):
+        with pytest.raises(Refusal, match="the permission keys") as refused:
+            check_body(admitted(GRID), MOVE, body)
+        assert refused.value.slug == "bot_forbidden"
 
 
 @pytest.mark.parametrize(

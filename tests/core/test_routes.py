@@ -94,8 +94,8 @@ def test_what_only_resembles_the_apps_is_signed(path: str) -> None:
 
 
 GUARDED = [
-    RouteRow("POST", "/v2/Withdraw", needs=KEYS),
-    RouteRow("POST", "/v2/withdraw/{coin}", needs=KEYS),
+    RouteRow("POST", "/v2/Redeem", needs=KEYS),
+    RouteRow("POST", "/v2/redeem/{coin}", needs=KEYS),
     RouteRow("*", "/v2/subApi/**", needs=KEYS),
     RouteRow("GET", "/**", needs=TRADE),
 ]
@@ -104,30 +104,30 @@ GUARDED = [
 @pytest.mark.parametrize(
     "call",
     [
-        *("POST /v2/Withdraw", "POST /v2/withdraw", "POST /V2/WITHDRAW/", "POST /v2/withdraw.json"),
-        *("POST /v2/%57ithdraw", "POST /v2/WithDraw/btc", "HEAD /v2/subapi/list", "GET /v2/subApi/list"),
-        *("DELETE /v2/SUBAPI", "PUT /v2/withdraw", "DELETE /v2/WithDraw/btc"),
+        *("POST /v2/Redeem", "POST /v2/redeem", "POST /V2/REDEEM/", "POST /v2/redeem.json"),
+        *("POST /v2/%52edeem", "POST /v2/ReDeem/btc", "HEAD /v2/subapi/list", "GET /v2/subApi/list"),
+        *("DELETE /v2/SUBAPI", "PUT /v2/redeem", "DELETE /v2/ReDeem/btc"),
     ],
 )
 def test_what_needs_keys_needs_them_in_any_spelling(call: str) -> None:
     assert RouteTable(GUARDED).find(*call.split()).needs is KEYS
 
 
-@pytest.mark.parametrize("call", ["POST /v2/withdrawals", "POST /v2/order", "GET /v2/withdraw"])
+@pytest.mark.parametrize("call", ["POST /v2/redeemers", "POST /v2/order", "GET /v2/redeem"])
 def test_what_only_resembles_that_does_not(call: str) -> None:
     assert RouteTable(GUARDED).find(*call.split()).needs is TRADE
 
 
 def test_a_method_that_a_row_names_keeps_what_it_needs() -> None:
-    table = RouteTable([*GUARDED, RouteRow("DELETE", "/v2/withdraw/{coin}", needs=TRADE)])
-    needs = {method: table.find(method, "/v2/withdraw/btc").needs for method in ("POST", "PUT", "DELETE")}
+    table = RouteTable([*GUARDED, RouteRow("DELETE", "/v2/redeem/{coin}", needs=TRADE)])
+    needs = {method: table.find(method, "/v2/redeem/btc").needs for method in ("POST", "PUT", "DELETE")}
     assert needs == {"POST": KEYS, "PUT": KEYS, "DELETE": TRADE}
 
 
 def test_the_configuration_opens_one_call_that_needs_keys() -> None:
-    table = RouteTable(GUARDED, [CustomRoute("POST", "/v2/withdraw/BTC", needs=TRADE)])
-    assert table.find("POST", "/v2/withdraw/BTC").needs is TRADE
-    assert {table.find("POST", path).needs for path in ("/v2/withdraw/eth", "/v2/withdraw")} == {KEYS}
+    table = RouteTable(GUARDED, [CustomRoute("POST", "/v2/redeem/BTC", needs=TRADE)])
+    assert table.find("POST", "/v2/redeem/BTC").needs is TRADE
+    assert {table.find("POST", path).needs for path in ("/v2/redeem/eth", "/v2/redeem")} == {KEYS}
 
 
 def test_what_the_configuration_guards_is_guarded_in_any_spelling() -> None:
@@ -246,6 +246,108 @@ def test_a_literal_goes_before_a_placeholder_and_turns_back_where_it_leads_nowhe
     table = RouteTable(ROWS, rows)
     found = [table.find("GET", path).template for path in ("/a/b", "/a/z", "/a/b/c", "/a/b/d")]
     assert found == ["/a/b", "/a/{x}", "/a/{x}/c", "other"]
+
+
+PATTERNS = RouteTable(
+    [
+        RouteRow("POST", template)
+        for template in (
+            *("/{coin}_out", "/btc_{way}", "/btc_o{rest}", "/{any}", "/btc_out/now", "/**"),
+            *("/**/close", "/**/fast/close", "/a/{id}/x", "/a/**"),
+        )
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "template"),
+    [
+        ("/eth_out", "/{coin}_out"),
+        ("/btc_in", "/btc_{way}"),
+        ("/btc_out", "/btc_o{rest}"),  # six letters of it are the template's
+        ("/btc_o", "/btc_{way}"),  # a placeholder stands for one letter or more
+        ("/_out", "/{any}"),
+        ("/eth", "/{any}"),
+        ("/btc_out/now", "/btc_out/now"),
+        ("/eth_out/now", "/**"),
+        ("/x/close", "/**/close"),
+        ("/x/y/z/close", "/**/close"),
+        ("/x/fast/close", "/**/fast/close"),
+        ("/close", "/{any}"),
+        ("/x/close/y", "/**"),
+        ("/a/close", "/a/**"),  # from left to right, and literal segments go first
+        ("/a/7/x", "/a/{id}/x"),
+        ("/", "/{any}"),
+    ],
+)
+def test_templates_match_within_a_segment_and_over_several(path: str, template: str) -> None:
+    assert PATTERNS.find("POST", path).template == template
+
+
+@pytest.mark.parametrize(
+    "path", ["/v2/eth_out", "/v2/ETH_OUT", "/v2/eth-out", "/v2/eth_out.json", "/v2/eth_o%75t"]
+)
+def test_what_needs_keys_needs_them_in_any_spelling_of_a_part_of_a_segment(path: str) -> None:
+    assert RouteTable([RouteRow("POST", "/v2/{coin}_out", needs=KEYS)]).find("POST", path).needs is KEYS
+
+
+def test_a_long_path_is_looked_up_at_once() -> None:
+    assert PATTERNS.find("POST", "/a" * 4000 + "/close").template == "/a/**"
+    assert PATTERNS.find("POST", "/b" * 4000 + "/close").template == "/**/close"
+
+
+WORDS = RouteTable(
+    [
+        RouteRow("GET", "/act/**", needs=TRADE),  # an exchange where a GET does something
+        RouteRow("POST", "/book/**", needs=READ),
+        RouteRow("POST", "/open/**", auth=OPEN),
+        RouteRow("POST", "/margin/withdraw"),
+        RouteRow("DELETE", "/**", lane=Lane.CANCEL),
+    ],
+    [
+        CustomRoute("POST", "/bank/list", needs=READ),
+        CustomRoute("POST", "/pay/{who}/send", needs=TRADE),
+        CustomRoute("POST", "/pay/withdraw", cost=2.0),
+        CustomRoute("POST", "/{sub}/order", cost=2.0),
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "needs"),
+    [
+        ("POST /v3/Capital/With-Draw_Apply", KEYS),
+        ("PUT /v3/subAccount/7", KEYS),
+        ("PATCH /withdraw.json", KEYS),
+        ("POST /%EF%BD%97ithdraw", KEYS),  # which NFKC reads as a `w`
+        ("DELETE /v1/api-keys/7", KEYS),
+        ("GET /v3/capital/withdraw", READ),
+        ("HEAD /v3/capital/withdraw", READ),
+        ("GET /act/withdraw", KEYS),
+        ("HEAD /act/withdraw", KEYS),
+        ("GET /act/buy", TRADE),
+        ("POST /book/withdrawals", READ),
+        ("POST /open/withdraw", TRADE),  # which goes unsigned
+        ("POST /margin/withdraw", TRADE),  # which a row names
+        ("PUT /margin/withdraw", KEYS),
+        ("POST /orders/substitute", KEYS),
+        ("POST /orders/subscribe", TRADE),
+        ("PUT /orders/12fa34567890", TRADE),  # a number, and no word
+        ("PUT /orders/9d12fa3c-5e77-4b1e-8a52-1f2fa9c0d7e1", TRADE),
+        ("POST /bank/list", READ),
+        ("POST /pay/withdraw/send", TRADE),
+        ("POST /pay/withdraw", KEYS),  # a row that says nothing of what it needs opens nothing
+        ("POST /x/order", TRADE),
+        ("POST /gift/order", KEYS),
+    ],
+)
+def test_an_unnamed_call_whose_path_leads_out_of_the_account_needs_keys(call: str, needs: Permission) -> None:
+    assert WORDS.find(*call.split()).needs is needs
+
+
+def test_what_needs_keys_by_its_words_cancels_nothing() -> None:
+    route = WORDS.find("DELETE", "/v1/sub-account/7")
+    assert (route.needs, route.lane, route.is_cancel) == (KEYS, Lane.ORDER, False)
 
 
 def test_the_last_of_two_rows_counts() -> None:

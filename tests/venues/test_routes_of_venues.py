@@ -273,7 +273,7 @@ def test_a_halt_stops_what_trades_by_whatever_method_and_name(name: str, call: s
 _CANCEL = re.compile(r"cancel|kill_?switch$|/delete-(open-)?orders?$|/allOpenOrders$", re.IGNORECASE)
 # What takes back no order, or makes another one; of Bybit's and MEXC's those of other files.
 _NO_CANCEL = re.compile(
-    r"replace|withdraw|transfer|redeem|copy_?trader|-trader|loan|lend|borrow|c2c|invoice|qr_code|on_disconnect|cancel_status"
+    r"replace|withdraw|transfer|redeem|copy_?trader|-trader|otc|loan|lend|borrow|c2c|invoice|qr_code|on_disconnect|cancel_status"
     r"|^/(spot|contract|unified)/v3/private|^/api/v1/private/",
     re.IGNORECASE,
 )

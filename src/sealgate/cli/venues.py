@@ -330,7 +330,7 @@ def _routes(venue: Venue) -> str:
     }
     said = [f"{count} {name}" for name, count in counts.items() if count]
     text = f"{len(venue.routes)} in the file ({', '.join(said)}). " if said else ""
-    return f"{text}Everything else is signed, and classified by its method."
+    return f"{text}Everything else is signed, and classified by its method and the words in its path."
 
 
 def _replies(rules: tuple[Rule, ...]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from sealgate.core.headers import Head, HeaderRules
 from sealgate.core.idempotency import parse_key
 from sealgate.core.limits.claims import LONGEST_DEADLINE_MS
+from sealgate.core.order_terms import OrderShape, UnreadableError, read_orders
 from sealgate.core.policy import Checks, Guard, PolicyMemory, Prices, is_judged
 from sealgate.core.routes import METHODS, Auth, Permission, Route, RouteTable
 from sealgate.core.target import Target, host_name, parse_target
@@ -345,20 +346,34 @@ def authorise(bot: Bot, method: str, raw_target: str, head: Head, rules: Rules) 
     route = rules.routes.find(method, target.path[len(rules.prefix) :])
     if route.auth is Auth.APP_ONLY:
         raise Refusal("app_only", "The exchange allows this call only in its mobile app.")
-    if route.needs not in bot.may:
+    is_missing = route.needs not in bot.may
+    trade_if = route.trade_if if is_missing and Permission.TRADE in bot.may else None
+    if is_missing and trade_if is None:
         raise Refusal("bot_forbidden", f"The bot {bot.name} lacks the permission {route.needs.value}.")
-    checks = _checks(bot, route, head, rules)
+    checks = _checks(bot, route, head, rules, trade_if)
     return Ticket(bot, _choose_key(bot, head), route, method, target, head, _deadline_s(head), checks)
 
 
-def _checks(bot: Bot, route: Route, head: Head, rules: Rules) -> Checks | None:
+def check_body(ticket: Ticket, trade_if: OrderShape, body: bytes) -> None:
+    """Refuse a request that needs `keys` by its body, or could at some server; its bot has only `trade`."""
+    try:
+        read_orders(trade_if, ticket.target.query, body, ticket.head)
+    except UnreadableError:
+        raise Refusal(
+            "bot_forbidden",
+            f"The bot {ticket.bot.name} lacks the permission keys: this call needs only trade where its body "
+            "says what the venue's file names in trade_if, and this one does not.",
+        ) from None
+
+
+def _checks(bot: Bot, route: Route, head: Head, rules: Rules, trade_if: OrderShape | None) -> Checks | None:
     """Return what this request is looked at for, None where that is nothing."""
     guard = rules.guards.get(bot.name) if is_judged(route) else None
     prices = rules.prices if route.prices is not None and route.is_read else None
     valid = head.text(b"x-gateway-valid-ms") if is_judged(route) else None
-    if guard is None and prices is None and valid is None:
+    if guard is None and prices is None and valid is None and trade_if is None:
         return None
-    return Checks(guard, prices, 0 if valid is None else parse_valid_ms(valid))
+    return Checks(guard, prices, 0 if valid is None else parse_valid_ms(valid), trade_if)
 
 
 def _choose_key(bot: Bot, head: Head) -> str:

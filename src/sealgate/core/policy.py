@@ -353,13 +353,15 @@ def _judgeable(policy: Policy, route: Route, target: Target) -> OrderShape:
 class Checks:
     """What is looked at beyond the rules of all, for the few requests that ask for it.
 
-    `prices` are to learn from its reply. `valid_ms` is how long after its head was read an order may be
+    `trade_if`: what the body must say, as the bot lacks `keys`. `prices` are to learn from its reply.
+    `valid_ms` is how long after its head was read an order may be
     executed, 0: as long as its timestamp says.
     """
 
     guard: Guard | None = None
     prices: Prices | None = None
     valid_ms: int = 0
+    trade_if: OrderShape | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -1,20 +1,23 @@
 """Routes: what a method and a path need, how they are authenticated, and which lane they take.
 
 A table, compiled once into a tree of path segments, so that a look-up costs the depth of the path and not the
-number of routes. A literal segment goes before a `{placeholder}`; `**` stands for a whole subtree. Later rows
-replace earlier ones of the same template. What no row names gets its rule from the method alone. The rows are
-those of the venue's file, and then the configuration's.
+number of routes. A literal segment goes before one that is literal in part (`{coin}_withdrawal`, the one with
+more letters first), this before a `{placeholder}`, and this before `**`, which stands for the whole rest of a
+path or, within a template, for one segment or more. Later rows replace earlier ones of the same template.
+A path that no row names gets its rule from the method, and from the words in it. The rows are those of the
+venue's file, and then the configuration's.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from urllib.parse import unquote
 
 from sealgate.core.order_terms import OrderShape, PriceShape
+from sealgate.core.outward import leads_out
 
 
 class Auth(StrEnum):
@@ -50,7 +53,8 @@ class Route:
     `order` says where its orders have what a policy asks for, `prices` where its replies have prices.
     `is_cancel`: the venue's file names it, and it can do nothing but cancel. The lane alone says less.
     `share_s`: a reply to an identical request may be that old, in seconds; with 0 only those that wait go as
-    one, and None shares nothing.
+    one, and None shares nothing. `trade_if`: which bodies need only `trade`, though the route needs `keys`.
+    `is_named`: a row is about this very call, so that the words in its path do not count.
     """
 
     template: str
@@ -63,6 +67,8 @@ class Route:
     prices: PriceShape | None = field(default=None, compare=False)
     is_cancel: bool = field(default=False, compare=False)
     share_s: float | None = None
+    trade_if: OrderShape | None = field(default=None, compare=False)
+    is_named: bool = field(default=False, compare=False)
 
     @cached_property
     def is_read(self) -> bool:
@@ -74,6 +80,8 @@ _OTHER = "other"  # the template of a path that no row names
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _READ_METHODS = frozenset({"GET", "HEAD"})
 
+_PLACEHOLDER = re.compile(r"\{\w*\}")
+_LETTER = "\u01c3"  # for a placeholder, while its segment is reduced: a letter that no path has
 _NAME = re.compile(r"[\s.]*([\w-]*).*", re.DOTALL)
 
 
@@ -90,13 +98,48 @@ class RouteRow:
     is_bodiless: bool = False
     order: OrderShape | None = None
     prices: PriceShape | None = None
+    trade_if: OrderShape | None = None
 
 
 @dataclass(slots=True)
 class _Node:
+    """What may follow at one place of a path.
+
+    `patterns` are by what a segment begins and ends with, those with more letters first; behind `inner` is
+    what follows a `**` within a template.
+    """
+
     children: "dict[str, _Node]" = field(default_factory=dict)
+    patterns: "dict[tuple[str, str], _Node]" = field(default_factory=dict)
+    inner: "_Node | None" = None
     routes: dict[str, Route] = field(default_factory=dict)
     subtree: dict[str, Route] = field(default_factory=dict)
+
+    def behind(self, segment: str) -> "_Node":
+        """Return the node behind a segment of a template, and make it if there is none."""
+        if segment == "**":
+            self.inner = self.inner or _Node()
+            return self.inner
+        begins, is_placeholder, rest = segment.partition("{")
+        ends = rest.partition("}")[2]
+        if not is_placeholder:
+            return self.children.setdefault(segment, _Node())
+        if not begins and not ends:
+            return self.children.setdefault("{}", _Node())
+        node = self.patterns.setdefault((begins, ends), _Node())
+        self.patterns = dict(sorted(self.patterns.items(), key=lambda item: -len(item[0][0] + item[0][1])))
+        return node
+
+    def fitting(self, segment: str) -> "Iterator[_Node]":
+        """Yield the nodes behind a segment of a path."""
+        if (literal := self.children.get(segment)) is not None:
+            yield literal
+        for (begins, ends), node in self.patterns.items():
+            is_longer = len(segment) > len(begins) + len(ends)
+            if is_longer and segment.startswith(begins) and segment.endswith(ends):
+                yield node
+        if (any_segment := self.children.get("{}")) is not None and any_segment is not literal:
+            yield any_segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +172,8 @@ class RouteTable:
         self._other = {method: _other(method) for method in METHODS}
         self._other_cancel = {method: replace(self._other[method], lane=Lane.CANCEL) for method in METHODS}
         for change in custom:
-            standing = replace(self._search(change.method, change.template), template=change.template)
-            route = _changed(standing, change)
+            standing = self._search(change.method, _PLACEHOLDER.sub("{}", change.template))
+            route = _changed(replace(standing, template=change.template), change)
             _add(self._root, change.method, route, _segments(change.template))
             if _is_guarded(standing) or _is_guarded(route):
                 _add(self._guarded, change.method, route, _reduced_segments(change.template))
@@ -149,27 +192,35 @@ class RouteTable:
 
     def _search(self, method: str, path: str) -> Route:
         # RFC 9110 section 9.3.2: HEAD is GET without the content.
-        segments = _as_the_apps(_segments(path), self._apps)
         asked = "GET" if method == "HEAD" else method
+        segments = _as_the_apps(_segments(path), self._apps)
         plainest = list(map(_reduced, segments))
-        found = _search(self._guarded, plainest, asked) or _search(self._root, segments, asked)
-        if found is None and asked not in _READ_METHODS:
-            # Some frameworks take every method for the one that is named.
-            others = (_search(self._guarded, plainest, other) for other in METHODS)
-            found = next((route for route in others if route is not None and _is_guarded(route)), None)
-        if found is not None:
+        found = _search(self._guarded, plainest, 0, asked) or _search(self._root, segments, 0, asked)
+        # 1. A row that names the call, or whose path goes unsigned, decides.
+        if found is not None and (found.is_named or found.auth is not Auth.SIGNED):
             return found
-        return (self._other_cancel if path.endswith("/cancel") else self._other)[method]
+        # 2. Some frameworks take every method for the one that is named.
+        if asked not in _READ_METHODS:
+            for other in METHODS:
+                route = _search(self._guarded, plainest, 0, other)
+                if route is not None and _is_guarded(route):
+                    return route
+        # 3. A row for a whole tree decides, else the method. By its words, a path needs more.
+        if found is None:
+            found = (self._other_cancel if path.endswith("/cancel") else self._other)[method]
+        if found.needs is Permission.TRADE and _has_word(segments, plainest):
+            return replace(found, needs=Permission.KEYS, lane=Lane.ORDER, is_cancel=False)
+        return found
 
 
-def _add(node: _Node, method: str, route: Route, segments: Iterable[str]) -> None:
-    for segment in segments:
-        if segment == "**":
-            node.subtree[method] = route
-            return
-        name = "{}" if segment.startswith("{") else segment
-        node = node.children.setdefault(name, _Node())
-    node.routes[method] = route
+def _add(node: _Node, method: str, route: Route, segments: list[str]) -> None:
+    *before, last = segments
+    for segment in before:
+        node = node.behind(segment)
+    if last == "**":
+        node.subtree[method] = route
+    else:
+        node.behind(last).routes[method] = route
 
 
 def _is_guarded(route: Route) -> bool:
@@ -182,7 +233,10 @@ def _segments(path: str) -> list[str]:
 
 
 def _reduced_segments(template: str) -> list[str]:
-    return [name if name == "**" or name.startswith("{") else _reduced(name) for name in _segments(template)]
+    return [
+        name if name == "**" else _reduced(_PLACEHOLDER.sub(_LETTER, name)).replace(_LETTER, "{}")
+        for name in _segments(template)
+    ]
 
 
 def _as_the_apps(segments: list[str], apps: Iterable[list[str]]) -> list[str]:
@@ -207,19 +261,29 @@ def _is_like(segment: str, name: str) -> bool:
 @lru_cache(maxsize=1024)
 def _reduced(segment: str) -> str:
     """Return the name that a segment begins with, in its plainest spelling (Unicode NFKC, case folded)."""
+    return _NAME.sub(r"\1", _plain(segment)).replace("_", "-")
+
+
+def _plain(segment: str) -> str:
     text = unicodedata.normalize("NFKC", unquote(segment)).casefold()
-    seen = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
-    return _NAME.sub(r"\1", seen).replace("_", "-")
+    return "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
 
 
-def _search(node: _Node, segments: list[str], method: str) -> Route | None:
-    if not segments:
+def _has_word(segments: list[str], plainest: list[str]) -> bool:
+    """Ask whether a path leads out of the account by its words, also where a server cuts a segment's end."""
+    return leads_out("/" + "/".join(map(_plain, segments))) or leads_out("/" + "/".join(plainest))
+
+
+def _search(node: _Node, segments: list[str], at: int, method: str) -> Route | None:
+    if at == len(segments):
         return node.routes.get(method) or node.subtree.get(method)
-    for name in (segments[0], "{}"):
-        child = node.children.get(name)
-        found = _search(child, segments[1:], method) if child else None
-        if found is not None:
+    for child in node.fitting(segments[at]):
+        if (found := _search(child, segments, at + 1, method)) is not None:
             return found
+    if node.inner is not None:
+        for end in range(at + 1, len(segments)):
+            if (found := _search(node.inner, segments, end, method)) is not None:
+                return found
     return node.subtree.get(method)
 
 
@@ -230,7 +294,15 @@ def _changed(standing: Route, row: CustomRoute) -> Route:
     lane = row.lane or (Lane.READ if is_demoted else standing.lane)
     is_cancel = standing.is_cancel and lane is Lane.CANCEL
     cost = row.cost or standing.cost
-    changed = replace(standing, needs=needs, lane=lane, cost=cost, is_cancel=is_cancel)
+    changed = replace(
+        standing,
+        needs=needs,
+        lane=lane,
+        cost=cost,
+        is_cancel=is_cancel,
+        trade_if=standing.trade_if if row.needs is None else None,
+        is_named=standing.is_named or row.needs is not None,
+    )
     return _shared(changed, row.method, standing.share_s if row.share_s is None else row.share_s)
 
 
@@ -252,6 +324,8 @@ def _route(method: str, row: RouteRow) -> Route:
         row.order,
         row.prices,
         is_cancel,
+        trade_if=row.trade_if,
+        is_named=not row.template.endswith("**") and row.template != _OTHER,
     )
     return _shared(route, method, None)
 

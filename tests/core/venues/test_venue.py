@@ -437,6 +437,19 @@ prices = { each = "", symbol = "/s", price = "/p" }
     assert (order.prices, prices.order) == (None, None)
 
 
+def test_a_route_says_which_bodies_need_less() -> None:
+    text = """
+[[routes]]
+match = "POST /move"
+needs = "keys"
+trade_if = { in = "form", each = "/a", only = [{ "/type" = "0?" }], never = ["/user"] }
+"""
+    (route,) = read_venue("mine.toml", LEAST + text).routes
+    assert route.trade_if == OrderShape(
+        is_json=False, each=("a",), only=({("type",): re.compile("0?")},), never=(("user",),)
+    )
+
+
 COUNTER = '[[limits.counters]]\nheader = "X"\n'
 
 
@@ -525,6 +538,18 @@ def below(head: str, *rows: tuple[str, str]) -> list[tuple[str, str]]:
                 '[[routes]]\nmatch = "GET /a"\nlane = "fast"',
                 "7: lane = 'fast' is unknown; it may be , cancel, order, read",
             ),
+            *(
+                (
+                    f'[[routes]]\nmatch = "GET {path}"',
+                    f"6: 'GET {path}' is not a path whose segments are text",
+                )
+                for path in ("/a*", "/a/{b}{c}", "/a/{}", "/a//b", "/**/a/**/b", "/a/***", "/a/{b")
+            ),
+            (
+                ROUTE + 'trade_if = { only = [{ "/a" = "" }] }',
+                '7: trade_if needs needs = "keys": it says which bodies need less',
+            ),
+            (ROUTE + 'needs = "keys"\ntrade_if = { in = "json" }', "8: only is missing"),
             (ROUTE + 'prices = { symbol = "/s" }', "7: price is missing"),
         ),
         *below(

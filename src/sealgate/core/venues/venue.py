@@ -23,11 +23,12 @@ _TABLES = ("signing", "clock", "limits", "reads", "routes", "replies")
 _NAME = re.compile(r"[a-z0-9][a-z0-9\-]*")
 _URL = re.compile(r"https://[a-z0-9.\-]+(:\d+)?(/[\w.\-/]*[\w])?", re.ASCII)
 _PATH = re.compile(r"(/[\w.\-{}*:=,]+)+/?", re.ASCII)
+_TEMPLATE = re.compile(r"(/(\*\*|[\w.\-:=,]+|[\w.\-:=,]*\{\w+\}[\w.\-:=,]*))+/?", re.ASCII)
 _READ = re.compile(rf"{_PATH.pattern}(\?[\w.\-=&]+)?", re.ASCII)
 _LINK = re.compile(r"https://\S+")
 _LIMIT = re.compile(r"[1-9]\d*(\.\d+)?/[1-9]\d*(\.\d+)?s", re.ASCII)
 _RECV_WINDOW_MS = 5000  # where a file does not say: the shortest that is common
-_ROUTE_KEYS = ("match", "auth", "needs", "lane", "cost", "bodiless", "order", "prices")
+_ROUTE_KEYS = ("match", "auth", "needs", "trade_if", "lane", "cost", "bodiless", "order", "prices")
 _ORDER_PLACES = ("symbol", "size", "price", "trigger", "reduce_only", "kind", "side")
 _ORDER_LISTS = ("limit", "buys", "only", "reduce_only_if", "never", "beside")
 _ORDER_KEYS = ("in", "each", *_ORDER_PLACES, *_ORDER_LISTS, "contracts")
@@ -281,6 +282,24 @@ def _order_shape(row: Table) -> OrderShape | None:
     )
 
 
+def _trade_if(row: Table) -> OrderShape | None:
+    """Read which bodies of a route need only `trade`."""
+    if "trade_if" not in row.data:
+        return None
+    if row.data.get("needs") != Permission.KEYS:
+        raise row.error("trade_if", 'trade_if needs needs = "keys": it says which bodies need less')
+    table = row.table("trade_if", ("in", "each", "only", "never"))
+    if not table.tables("only"):
+        raise table.error(None, "only is missing")
+    return OrderShape(
+        is_json=table.text("in", "json", _IN) == "json",
+        in_query=table.data.get("in") == "parameters",
+        each=_rows_at(table),
+        only=_rows(table, "only"),
+        never=_places(table, "never"),
+    )
+
+
 def _places(table: Table, name: str) -> tuple[Path, ...]:
     for place in table.texts(name):
         if not POINTER.fullmatch(place):
@@ -326,8 +345,14 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                 raise row.error(
                     "match", f"{match!r} does not begin with a method ({', '.join(METHODS)} or *)"
                 )
-            if not _PATH.fullmatch(path) or not path.startswith(f"{prefix}/"):
+            if not path.startswith(f"{prefix}/"):
                 raise row.error("match", f"{match!r} is not under the prefix {prefix}/")
+            if not _TEMPLATE.fullmatch(path) or path.count("/**/") > 1:
+                raise row.error(
+                    "match",
+                    f"{match!r} is not a path whose segments are text with at most one {{name}}, or `**`; "
+                    "within a path, `**` may be there once",
+                )
             needs, lane = row.text("needs", "", ("", *Permission)), row.text("lane", "", ("", *Lane))
             yield RouteRow(
                 method,
@@ -339,4 +364,5 @@ def _routes(rows: Iterable[Table], prefix: str) -> Iterable[RouteRow]:
                 row.flag("bodiless"),
                 _order_shape(row),
                 _price_shape(row),
+                _trade_if(row),
             )

@@ -97,9 +97,11 @@ class Pipeline:
             body = await self._read(ticket, request, context)
         if body and ticket.route.is_bodiless:
             raise Refusal("bad_request", "A request to this path has no body at this exchange.")
+        checks = ticket.checks
+        if checks is not None and checks.trade_if is not None:
+            admission.check_body(ticket, checks.trade_if, body)
         if (known := self._recall(ticket, body, context)) is not None:
             return known
-        checks = ticket.checks
         if checks is not None and checks.valid_ms:
             self._limit_validity(ticket, checks.valid_ms, request.read_at or context.started, context)
         if checks is not None and checks.guard is not None:
