@@ -172,6 +172,60 @@ async def test_a_country_that_is_not_served_is_named_and_nothing_else_is_blamed(
     assert line.endswith("; ask the exchange whether it serves this country and network")
 
 
+SEVERAL = b'{"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"}'
+SAW = "203.0.113.5, which the exchange saw"
+
+
+def at_binance(accepted: bytes) -> Any:
+    """Return a script: all signed reads mean one of several things, but for one path."""
+
+    def act(request: Received) -> Act:
+        if request.target.startswith(b"/api/v3/time"):
+            return say(reply(b"200 OK", b'{"serverTime": %d}' % int(System().wall() * 1000)))
+        if not request.head.value(b"X-MBX-APIKEY"):
+            return say(reply(b"400 Bad Request", b'{"code": -2014, "msg": "API-key format invalid."}'))
+        is_accepted = bool(accepted) and request.target.startswith(accepted)
+        return say(reply(b"200 OK", b"{}") if is_accepted else reply(b"401 Unauthorized", SEVERAL))
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("accepted", "head", "first", "excluded"),
+    [
+        (
+            b"",
+            "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5, which can mean:",
+            "1. possible: the key lacks the permission for this request; give the key the permission for",
+            [],
+        ),
+        (
+            b"/api/v3/account",
+            "most likely the key lacks the permission for this request",
+            "1. likely: the key lacks the permission for this request (the other meanings are excluded)",
+            [f"the key's whitelist lacks {SAW} (GET /api/v3/account is accepted with this key)"],
+        ),
+    ],
+    ids=["no read is accepted", "the usual read is accepted"],
+)
+async def test_a_reply_for_several_things_lists_them_with_what_was_excluded(
+    tmp_path: Path, accepted: bytes, head: str, first: str, excluded: list[str]
+) -> None:
+    async with raw_setup(tmp_path) as setup:
+        setup.has(VENUE="binance")
+        setup.answers(at_binance(accepted))
+        result = await setup.check("--path", "/api/v3/openOrders")
+    assert result.exit_code == 1
+    [line] = lines_of(result.stdout, "fail  keys.main")
+    assert head in line
+    assert first in result.stdout
+    assert SAW in result.stdout
+    assert "certain" not in result.stdout
+    told = [one for one in result.stdout.splitlines() if ". unlikely: " in one]
+    assert any("the exchange shuts this address out" in one for one in told)
+    assert all(any(words in one for one in told) for words in excluded)
+
+
 async def test_a_firewall_that_says_nothing_of_a_country_may_be_either(tmp_path: Path) -> None:
     async with raw_setup(tmp_path) as setup:
         setup.has(VENUE="bybit")

@@ -9,7 +9,6 @@ import pytest
 from rig.verdicts import judged, verdict
 from sealgate.core.diagnosis import (
     ASK_WHETHER_SERVED,
-    ITS_FAULT,
     Facts,
     Others,
     Shape,
@@ -133,7 +132,13 @@ CASES: dict[str, tuple[tuple[int, str], Facts, Weight, str, str]] = {
         "no trade",
         "give the key the trade permission",
     ),
-    "permission without a name": ((403, "API key lacks it"), USUAL, PROVEN, "no read", "give the key"),
+    "permission without a name": (
+        (403, "API key lacks it"),
+        USUAL,
+        PROVEN,
+        "for this request",
+        "give the key",
+    ),
     "whitelist": (
         (403, IP.format("203.0.113.9")),
         USUAL,
@@ -297,7 +302,7 @@ def test_a_slow_way_is_told(round_trip_ms: int, told: str | None) -> None:
 def test_ipv6_is_a_second_cause() -> None:
     causes = causes_of(reply(403, body("IP 2001:db8::9 not in API key whitelist")), facts())
     assert [(cause.weight, cause.evidence) for cause in causes] == [
-        (Weight.PROVEN, ""),
+        (Weight.PROVEN, "the exchange says so"),
         (Weight.POSSIBLE, "2001:db8::9 is IPv6"),
     ]
 
@@ -421,6 +426,70 @@ def test_a_ban_is_told_in_the_exchanges_words() -> None:
     assert "(418 banned until 1800000000000)" in finding.text
 
 
+def of_several(means: Means, *others: Means, **found: str) -> WholeReply:
+    verdict = replace(judged(403, b"{}"), means=means, others=others, found=found, words="one of several")
+    return WholeReply(403, b"{}", verdict)
+
+
+NEITHER = of_several(Means.PERMISSION, Means.ADDRESS, Means.KEY, address="203.0.113.5")
+WITH_COUNTRY = of_several(Means.PERMISSION, Means.COUNTRY)
+UNLIKELY = Weight.UNLIKELY
+
+
+def weighed(reply: WholeReply, **known: Any) -> list[tuple[Weight, str, str]]:
+    causes = causes_of(reply, facts(venue="Mine", **known))
+    return [(cause.weight, cause.text, cause.evidence) for cause in causes]
+
+
+def test_a_reply_for_several_things_makes_none_of_them_certain() -> None:
+    assert weighed(NEITHER) == [
+        (POSSIBLE, "the key lacks the permission for this request", ""),
+        (POSSIBLE, "the key's whitelist lacks 203.0.113.5, which the exchange saw", ""),
+        (POSSIBLE, "the API key is mistyped, revoked or expired", ""),
+        (
+            POSSIBLE,
+            "the key is from another environment: a test network, demo trading or a regional site",
+            "",
+        ),
+    ]
+    [finding] = judgement(read(NEITHER))
+    assert finding.text == "a signed read was refused, 403 one of several, which can mean:"
+    assert (finding.fix, finding.lists_causes) == ("", True)
+
+
+def test_what_was_measured_counts_for_one_of_several_things() -> None:
+    first, *_ = sorted(weighed(NEITHER, shape=Shape(is_shorter=True)), reverse=True)
+    assert first == (LIKELY, "API key and secret are swapped", "the secret is not longer than the API key")
+
+
+def test_a_key_that_is_accepted_elsewhere_lacks_a_permission() -> None:
+    (first, *others) = weighed(NEITHER, accepted_read="GET /account", is_served=True)
+    assert first == (
+        LIKELY,
+        "the key lacks the permission for this request",
+        "the other meanings are excluded",
+    )
+    assert {weight for weight, *_ in others} == {UNLIKELY}
+    assert {seen for *_, seen in others} == {
+        "GET /account is accepted with this key",
+        "a read without a key was answered",
+    }
+    [finding] = judgement(Read("ak", facts(accepted_read="GET /account"), NEITHER))
+    assert finding.text.endswith("most likely the key lacks the permission for this request")
+    assert finding.lists_causes
+
+
+def test_an_address_that_is_served_excludes_the_country() -> None:
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY)] == [POSSIBLE, POSSIBLE]
+    assert [weight for weight, *_ in weighed(WITH_COUNTRY, is_served=True)] == [LIKELY, UNLIKELY]
+
+
+def test_a_signature_that_is_one_of_several_things_is_no_witness_against_another() -> None:
+    unsure = of_several(Means.SIGNATURE, Means.KEY)
+    main, _ = judgement(read(refused("Invalid HMAC signature")), read(unsure, "alt"))
+    assert not any("are swapped" in cause.text for cause in main.causes)
+
+
 BLOCKED = b'{"detail": "access from your country is blocked."}'
 NOT_SERVED = "the exchange does not serve this address (country?): 403 access from your country is blocked"
 
@@ -439,7 +508,7 @@ def test_a_country_that_is_not_served_is_no_limit_and_no_fault_of_the_key() -> N
         (403, BLOCKED, NOT_SERVED, ASK_WHETHER_SERVED),
         (404, b"", "the answer was 404", ""),
         (429, b"", "the answer was 429", judged(429).advice),
-        (503, b"", "the answer was 503", ITS_FAULT),
+        (503, b"", "the answer was 503", ""),
     ],
 )
 def test_a_read_that_needs_no_key_and_is_refused(status: int, content: bytes, cause: str, fix: str) -> None:

@@ -36,6 +36,13 @@ def test_the_cause_that_most_speaks_for_comes_first(causes: list[Cause], text: s
     assert [cause.weight for cause in finding.causes] == sorted((one.weight for one in causes), reverse=True)
 
 
+def test_a_line_names_no_cause_that_is_no_likelier_than_another() -> None:
+    finding = blamed("keys.main", "refused", [POSSIBLE, POSSIBLE])
+    assert (finding.text, finding.fix, finding.lists_causes) == ("refused, which can mean:", "", True)
+    assert not blamed("keys.main", "refused", [LIKELY, LIKELY]).lists_causes
+    assert blamed("keys.main", "refused", [LIKELY, POSSIBLE], lists=True).lists_causes
+
+
 def test_causes_of_one_weight_stay_in_their_order() -> None:
     other = Cause(Weight.LIKELY, "another", "fix")
     assert blamed("a", "b", [LIKELY, other]).causes == (LIKELY, other)

@@ -13,6 +13,7 @@ from sealgate.core.key_records import KeyRecord
 from sealgate.core.limits.status import LimitStatus, PacerStatus, SharingStatus
 from sealgate.core.routes import Lane
 from sealgate.core.status import ClockStatus, Status, Use, forecast, halt_status, key_status
+from sealgate.core.venues.replies import Means, Verdict
 
 LIMIT = LimitStatus(
     20.0, 1.0, 0.5, 3, is_foreign_use=False, words="about 20 per 1 s", low=20.0, high=20.0, next_step=""
@@ -237,6 +238,40 @@ def test_a_passphrase_that_the_exchange_names_is_blamed_before_the_secret() -> N
     assert evidence(refused, FRESH) == (
         "clock is fine (±4 ms), the exchange names the passphrase: most likely that is wrong"
     )
+
+
+SEVERAL = replace(verdict("permission_missing"), others=(Means.ADDRESS, Means.KEY))
+ELSEWHERE = "the key was accepted for other requests since the start"
+SAW = "the exchange saw the address 203.0.113.5"
+
+
+@pytest.mark.parametrize(
+    ("refused", "known", "words"),
+    [
+        (SEVERAL, FRESH, "the key has not been accepted since the start"),
+        (
+            SEVERAL,
+            WORKED,
+            f"{ELSEWHERE}: most likely it lacks a permission for this one",
+        ),
+        (
+            replace(verdict("key_invalid"), others=(Means.SIGNATURE,)),
+            WORKED,
+            ELSEWHERE,
+        ),
+        (
+            replace(SEVERAL, found={"address": "203.0.113.5"}),
+            FRESH,
+            f"the key has not been accepted since the start; {SAW}",
+        ),
+        (replace(verdict("ip_refused"), found={"address": "203.0.113.5"}), WORKED, SAW),
+        (verdict("ip_refused"), WORKED, ""),
+    ],
+)
+def test_a_reply_for_several_things_is_explained_by_what_the_key_was_accepted_for(
+    refused: Verdict, known: Known, words: str
+) -> None:
+    assert evidence(refused, known) == words
 
 
 @pytest.mark.parametrize("kind", ["timestamp_outside", "timestamp_invalid"])

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 DEFAULT = "service"
 
+_ONE_OF = "Log and page list what the reply can mean. `sealgate check` excludes what it can."
 _KINDS_HEAD = """\
 | kind | means | look at | venues | what to do |
 |---|---|---|---|---|
@@ -79,16 +80,27 @@ def _meant(meaning: Served | NotServed) -> str:
 
 def kinds_block() -> str:
     """Return the kinds of error that several venues share, or that come without a venue's rule."""
-    found: dict[str, tuple[Verdict, list[str]]] = {}
+    found: dict[str, tuple[list[Verdict], list[str]]] = {}
     for venue in map(venue_of, FILES):
         if venue.name != DEFAULT:
             for kind, row in venue.replies.errors().items():
-                _, names = found.setdefault(kind, (row.verdict, []))
+                verdicts, names = found.setdefault(kind, ([], []))
+                stated = [rule.verdict for rule in venue.replies.rules if rule.verdict.kind == kind]
+                verdicts += stated or [row.verdict]
                 names += [venue.name] if is_stated(venue, kind) else []
     return _KINDS_HEAD + "".join(
-        _row(_anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), verdict.advice)
-        for kind, (verdict, names) in sorted(found.items())
+        _kind_row(kind, verdicts, names) for kind, (verdicts, names) in sorted(found.items())
     )
+
+
+def _kind_row(kind: str, verdicts: list[Verdict], names: list[str]) -> str:
+    """Return the row of a kind; a verdict that means one thing alone explains it, if there is one."""
+    verdict = min(verdicts, key=lambda one: len(one.others))
+    if not verdict.others:
+        return _row(_anchored(kind), _meaning(verdict), verdict.whose.value, _named(names), verdict.advice)
+    every = dict.fromkeys(means for one in verdicts for means in (one.means, *one.others))
+    meanings = " or ".join(f"[{means}](#{means})" for means in every)
+    return _row(_anchored(kind), meanings, verdict.whose.value, _named(names), _ONE_OF)
 
 
 def is_stated(venue: Venue, kind: str) -> bool:

@@ -286,6 +286,100 @@ def judged(name: str, status: int, code: str) -> Means:
     return venue(name).replies.judge(status, body, is_order=True).means
 
 
+_SEVERAL: list[tuple[str, int, object, str, str]] = [
+    (
+        "binance",
+        401,
+        {"code": -2015, "msg": "Invalid API-key, IP, or permissions for action, request ip: 203.0.113.5"},
+        "permission address key",
+        "203.0.113.5",
+    ),
+    (
+        "binance",
+        400,
+        {"code": -2015, "msg": "Invalid API-key, IP, or permissions for action."},
+        "permission address key",
+        "",
+    ),
+    (
+        "okx",
+        401,
+        {"code": "50110", "msg": "Your IP 2001:db8::9 is not included in your API key's b68 IP whitelist."},
+        "address",
+        "2001:db8::9",
+    ),
+    ("okx", 401, {"code": "50114", "msg": "Invalid authorization"}, "permission key signature", ""),
+    (
+        "kucoin",
+        403,
+        {"code": "400006", "msg": "Invalid request ip, the current clientIp is:203.0.113.5"},
+        "address",
+        "203.0.113.5",
+    ),
+    (
+        "mexc",
+        400,
+        {"code": 700006, "msg": "IP [203.0.113.5] not in the ip white list"},
+        "address",
+        "203.0.113.5",
+    ),
+    ("mexc", 400, {"code": 700002, "msg": "Signature for this request is not valid."}, "signature key", ""),
+    (
+        "gate",
+        403,
+        {"label": "FORBIDDEN", "message": "Request IP not in whitelist: 203.0.113.5"},
+        "permission address",
+        "203.0.113.5",
+    ),
+    (
+        "gate",
+        403,
+        {"label": "IP_FORBIDDEN", "message": "Request IP not in whitelist: 2001:db8::9"},
+        "address",
+        "2001:db8::9",
+    ),
+    ("gate", 401, {"label": "INVALID_CREDENTIALS"}, "key signature", ""),
+    ("bybit", 200, {"retCode": 10007, "retMsg": "User authentication failed."}, "key signature", ""),
+    ("bybit", 200, {"retCode": 10024, "retMsg": "Compliance rules triggered"}, "permission country", ""),
+    ("bitget", 400, {"code": "40012", "msg": "apikey/password is incorrect"}, "signature key", ""),
+    ("kraken", 200, {"error": ["EAPI:Invalid key"]}, "key signature", ""),
+    ("kraken", 200, {"error": ["EGeneral:Permission denied"]}, "permission address", ""),
+    ("kucoin", 403, {"code": "400302", "msg": "Our services are currently unavailable in"}, "country", ""),
+    ("coinbase", 401, {"errors": [{"id": "authentication_error"}]}, "signature key address", ""),
+    (
+        "htx",
+        200,
+        {"err-code": "api-signature-not-valid", "err-msg": "Signature not valid: Incorrect Access key [x]"},
+        "key",
+        "",
+    ),
+    (
+        "htx",
+        200,
+        {"err-code": "api-signature-not-valid", "err-msg": "Signature not valid: API key has no permission"},
+        "permission",
+        "",
+    ),
+    (
+        "htx",
+        200,
+        {"err-code": "api-signature-not-valid", "err-msg": "Signature not valid: Verification failure [x]"},
+        "signature key",
+        "",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "status", "body", "meanings", "address"), _SEVERAL)
+def test_a_reply_for_several_things_means_all_of_them_and_states_the_address(
+    name: str, status: int, body: object, meanings: str, address: str
+) -> None:
+    verdict = venue(name).replies.judge(status, json.dumps(body).encode())
+    assert " ".join((verdict.means, *verdict.others)) == meanings
+    assert verdict.found.get("address", "") == address
+    assert not verdict.others or verdict.advice.startswith("One of: ")
+
+
 def test_a_ban_says_until_when() -> None:
     body = b'{"code": -1003, "msg": "Way too many requests; IP banned until 1790000000000."}'
     assert venue("binance").replies.judge(418, body).found == {"until": "1790000000000"}

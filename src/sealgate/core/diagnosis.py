@@ -9,7 +9,7 @@ Source: spec.md, Authentication and Errors.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sealgate.core.findings import RENEW, Cause, Weight, error_words
 from sealgate.core.key_records import KeyRecord, KeyState
@@ -20,7 +20,7 @@ _WRAPPING = b"\"'` \t\r\n"
 _OTHER_SECRET = "the secret belongs to another key, or was replaced"  # noqa: S105 - words
 ASK_WHETHER_SERVED = "ask the exchange whether it serves this country and network"
 NOT_SERVED = "the exchange does not serve this address (country?)"
-ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
+_SERVED = "a read without a key was answered"
 _OTHER_SCHEME = "[signing] is not what the exchange takes"
 
 
@@ -71,7 +71,8 @@ class Facts:
     where it has no session; `is_listed` False where it was read and lacks the key. `is_to_trade`: bots may
     trade with it. `scheme_is_default`: nobody has set `[signing]`. `path` is what was read, by `method`.
     `venue` names the file that says how requests are signed, "" where that is for the user to find out;
-    `wants` are the settings that a key there must have besides its secret.
+    `wants` are the settings that a key there must have besides its secret. `is_served`: a read that needs no
+    key was answered. `accepted_read` is another read that was accepted with this key, "" without one.
     """
 
     alias: str
@@ -91,6 +92,8 @@ class Facts:
     others: Others = field(default_factory=Others)
     venue: str = ""
     wants: tuple[str, ...] = ()
+    is_served: bool = False
+    accepted_read: str = ""
 
 
 Causes = Iterator[Cause]
@@ -104,18 +107,56 @@ def refused_unsigned(status: int, verdict: Verdict) -> tuple[str, str]:
     """
     if verdict.means is Means.COUNTRY:
         return f"{NOT_SERVED}: {error_words(status, verdict.words).rstrip('.')}", ASK_WHETHER_SERVED
-    if verdict.is_limited or verdict.means is Means.UNKNOWN:
-        return f"the answer was {status}", verdict.advice if verdict.is_limited else ITS_FAULT
-    return f"the answer was {status}", ""
+    return f"the answer was {status}", verdict.advice if verdict.is_limited else ""
 
 
 def causes_of(reply: WholeReply, facts: Facts) -> list[Cause]:
     """Return the causes of an error reply to a signed read, at least one."""
-    kind = reply.verdict.kind
-    explain = _BY_MEANS.get(reply.verdict.means) or _EXPLAIN.get(kind)
-    if explain is None:
-        explain = _BY_STATUS.get(reply.status, _unlisted) if kind == "other_4xx" else None
-    return list(explain(reply, facts)) if explain else [_row(reply.verdict)]
+    verdict = reply.verdict
+    if verdict.others:
+        return list(_several(reply, facts))
+    explain = _BY_KIND.get(verdict.kind) or _BY_MEANS.get(verdict.means)
+    if explain is None and verdict.kind == "other_4xx":
+        explain = _BY_STATUS.get(reply.status, _unlisted)
+    return list(explain(reply, facts)) if explain else [_row(verdict)]
+
+
+def _several(reply: WholeReply, facts: Facts) -> Causes:
+    """Yield the causes of a reply that means one of several things.
+
+    Nothing of it is certain, and nothing likelier than the rest, unless it was measured. If only one meaning
+    is not excluded, its causes are likely: exchanges give one reply for more than their documents say.
+    """
+    meanings = (reply.verdict.means, *reply.verdict.others)
+    excluded = {means: seen for means in meanings if (seen := _excluded(means, facts))}
+    is_one = len(excluded) == len(meanings) - 1
+    for means in meanings:
+        for cause in _BY_MEANS[means](reply, facts):
+            if means in excluded:
+                yield replace(cause, weight=Weight.UNLIKELY, evidence=excluded[means])
+            elif is_one:
+                seen = cause.evidence or "the other meanings are excluded"
+                yield replace(cause, weight=max(cause.weight, Weight.LIKELY), evidence=seen)
+            elif cause.evidence:
+                yield cause
+            else:
+                yield replace(cause, weight=min(cause.weight, Weight.POSSIBLE))
+    if Means.ADDRESS in meanings and facts.is_served:
+        yield Cause(Weight.UNLIKELY, "the exchange shuts this address out, whatever the key", "", _SERVED)
+
+
+def _excluded(means: Means, facts: Facts) -> str:
+    """Return what was seen that excludes a meaning, "" without it."""
+    if means is Means.COUNTRY and facts.is_served:
+        return _SERVED
+    if means is not Means.PERMISSION and facts.accepted_read:
+        return f"{facts.accepted_read} is accepted with this key"
+    return ""
+
+
+def _said(reply: WholeReply) -> tuple[Weight, str]:
+    """Return the weight and evidence of what the exchange itself says, unless it says several things."""
+    return (Weight.POSSIBLE, "") if reply.verdict.others else (Weight.PROVEN, "the exchange says so")
 
 
 def _row(verdict: Verdict) -> Cause:
@@ -150,6 +191,9 @@ def _key_unknown(_reply: WholeReply, facts: Facts) -> Causes:
         seen = "it is not in the list that its session token can read"
         yield Cause(Weight.LIKELY, "the API key is mistyped, or another user's", compare, seen)
     yield Cause(Weight.POSSIBLE, "the API key is mistyped, revoked or expired", compare)
+    if facts.venue:
+        where = "the key is from another environment: a test network, demo trading or a regional site"
+        yield Cause(Weight.POSSIBLE, where, "compare base_url with the site where the key was made")
 
 
 def _signature(reply: WholeReply, facts: Facts) -> Causes:
@@ -251,7 +295,8 @@ def _timestamp(reply: WholeReply, facts: Facts) -> Causes:
 def _clock(facts: Facts, seen: str) -> Causes:
     if facts.clock_error_ms is None:
         fix = "make clock.path answer, or set this machine's clock (NTP)"
-        yield Cause(Weight.PROVEN, "this machine's clock is wrong, and /time could not be read", fix, seen)
+        weight = Weight.PROVEN if seen else Weight.LIKELY
+        yield Cause(weight, "this machine's clock is wrong, and /time could not be read", fix, seen)
     else:
         fix = "correct clock.path and clock.field: they lead to a different time"
         bound = f"/time was read to ±{facts.clock_error_ms} ms"
@@ -264,15 +309,19 @@ def _apart(skew_ms: int) -> str:
 
 
 def _permission(reply: WholeReply, facts: Facts) -> Causes:
-    name = reply.verdict.found.get("permission", "read")
-    fix = f"give the key the {name} permission in the app, or configure another key as keys.{facts.alias}"
-    yield Cause(Weight.PROVEN, f"the key has no {name} permission", fix, "the exchange says so")
+    weight, seen = _said(reply)
+    name = reply.verdict.found.get("permission")
+    text = f"the key has no {name} permission" if name else "the key lacks the permission for this request"
+    which = f"the {name} permission in the app" if name else f"the permission for {facts.method} {facts.path}"
+    yield Cause(weight, text, f"give the key {which}, or configure another key as keys.{facts.alias}", seen)
 
 
 def _address(reply: WholeReply, _facts: Facts) -> Causes:
-    address = reply.verdict.found.get("address", "this machine's public address")
-    fix = f"add {address} to the key's whitelist in the app"
-    yield Cause(Weight.PROVEN, f"the whitelist lacks {address}, which the exchange saw", fix)
+    weight, seen = _said(reply)
+    stated = reply.verdict.found.get("address")
+    address = stated or "this machine's public address"
+    text = f"the key's whitelist lacks {address}{', which the exchange saw' if stated else ''}"
+    yield Cause(weight, text, f"add {address} to the key's whitelist in the app", seen)
     if ":" in address:
         fix = "add it, or let this machine reach the exchange by IPv4 alone"
         yield Cause(Weight.POSSIBLE, "the whitelist has IPv4 addresses only", fix, f"{address} is IPv6")
@@ -304,19 +353,19 @@ def _unlisted(_reply: WholeReply, _facts: Facts) -> Causes:
 
 
 def _country(_reply: WholeReply, _facts: Facts) -> Causes:
-    yield Cause(Weight.LIKELY, NOT_SERVED, ASK_WHETHER_SERVED, "its reply says so")
+    yield Cause(Weight.LIKELY, NOT_SERVED, ASK_WHETHER_SERVED)
 
 
 _BY_MEANS: dict[Means, Callable[[WholeReply, Facts], Causes]] = {
     Means.TIMESTAMP: _timestamp,
+    Means.SIGNATURE: _signature,
+    Means.KEY: _key_unknown,
+    Means.ADDRESS: _address,
+    Means.PERMISSION: _permission,
     Means.COUNTRY: _country,
 }
-_EXPLAIN: dict[str, Callable[[WholeReply, Facts], Causes]] = {
+_BY_KIND: dict[str, Callable[[WholeReply, Facts], Causes]] = {
     "headers_missing": _headers,
-    "key_invalid": _key_unknown,
-    "signature_invalid": _signature,
-    "permission_missing": _permission,
-    "ip_refused": _address,
     "address_mismatch": _other_user,
 }
 _BY_STATUS: dict[int, Callable[[WholeReply, Facts], Causes]] = {403: _stranger, 404: _nowhere}

@@ -30,6 +30,10 @@ class Known(NamedTuple):
 
 def evidence(verdict: Verdict, known: Known) -> str:
     """Return what is known about the cause, as a sentence without its end; "" where nothing is."""
+    if verdict.others:
+        return "; ".join(filter(None, (_one_of_several(verdict, known), _address(verdict))))
+    if verdict.means is Means.ADDRESS:
+        return _address(verdict)
     if verdict.means is Means.SIGNATURE and _PASSPHRASE in verdict.words.lower():
         return f"{_clock(known)}, the exchange names the passphrase: most likely that is wrong"
     explain = _EVIDENCE.get(verdict.kind)
@@ -41,6 +45,20 @@ def advice(verdict: Verdict, known: Known) -> str:
     if verdict.means is Means.TIMESTAMP and known.step_s is not None:
         return "Nothing to do: the gateway follows the exchange's clock."
     return verdict.advice
+
+
+def _one_of_several(verdict: Verdict, known: Known) -> str:
+    """Return what tells the meanings of a reply apart: a key that is accepted elsewhere is a good one."""
+    if not known.has_worked:
+        return "the key has not been accepted since the start"
+    accepted = "the key was accepted for other requests since the start"
+    is_permission = Means.PERMISSION in (verdict.means, *verdict.others)
+    return f"{accepted}: most likely it lacks a permission for this one" if is_permission else accepted
+
+
+def _address(verdict: Verdict) -> str:
+    address = verdict.found.get("address")
+    return f"the exchange saw the address {address}" if address else ""
 
 
 def _signature(known: Known) -> str:

@@ -44,7 +44,8 @@ class Cause:
 class Finding:
     """One line. `causes` are all of them, most likely first, where `text` and `fix` name the first alone.
 
-    `paste` are lines for the configuration, which stand below the line as they are.
+    `paste` are lines for the configuration, which stand below the line as they are. `lists_causes`: they are
+    shown without being asked for, as the reply meant one of several things.
     """
 
     area: str
@@ -53,6 +54,7 @@ class Finding:
     fix: str = ""
     causes: tuple[Cause, ...] = ()
     paste: tuple[str, ...] = ()
+    lists_causes: bool = False
 
 
 def ok(area: str, text: str) -> Finding:
@@ -70,12 +72,18 @@ def fail(area: str, text: str, fix: str) -> Finding:
     return Finding(area, Level.FAIL, text, fix)
 
 
-def blamed(area: str, text: str, causes: Iterable[Cause]) -> Finding:
-    """Return the line of a failure that has at least one cause, with the one that most speaks for."""
+def blamed(area: str, text: str, causes: Iterable[Cause], *, lists: bool = False) -> Finding:
+    """Return the line of a failure that has at least one cause, with the one that most speaks for.
+
+    If none of several is likelier than the others, the line names none. Then, or with `lists`, all are shown.
+    """
     ranked = tuple(sorted(causes, key=lambda cause: -cause.weight))
     first = ranked[0]
+    if len(ranked) > 1 and first.weight is ranked[1].weight is Weight.POSSIBLE:
+        return Finding(area, Level.FAIL, f"{text}, which can mean:", "", ranked, lists_causes=True)
     how_sure = "" if first.weight is Weight.PROVEN else "most likely " if len(ranked) > 1 else "probably "
-    return Finding(area, Level.FAIL, f"{text}: {how_sure}{first.text}", first.fix, ranked)
+    line = f"{text}: {how_sure}{first.text}"
+    return Finding(area, Level.FAIL, line, first.fix, ranked, lists_causes=lists)
 
 
 def worst(findings: Iterable[Finding]) -> Level:

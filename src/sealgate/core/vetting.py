@@ -232,7 +232,8 @@ def _judge(read: Read, reply: WholeReply, *, is_public: bool) -> Finding:
     area = read.area
     if reply.verdict.means is not Means.DONE:
         said = error_words(reply.status, reply.verdict.words, (read.api_key,))
-        return blamed(area, f"a signed read was refused, {said.rstrip('.')}", causes_of(reply, read.facts))
+        text, causes = f"a signed read was refused, {said.rstrip('.')}", causes_of(reply, read.facts)
+        return blamed(area, text, causes, lists=bool(reply.verdict.others))
     if reply.status >= HTTPStatus.MULTIPLE_CHOICES:
         fix = "write the address that it leads to as base_url: the gateway follows no redirects"
         return fail(area, f"the exchange redirects to another address ({reply.status})", fix)
@@ -258,4 +259,8 @@ def _is_accepted(read: Read) -> bool:
 
 
 def _is_signature_refused(read: Read) -> bool:
-    return read.reply is not None and read.reply.verdict.kind == "signature_invalid"
+    """Whether the signature is all that can be wrong."""
+    if read.reply is None:
+        return False
+    verdict = read.reply.verdict
+    return verdict.means is Means.SIGNATURE and verdict.kind != "headers_missing" and not verdict.others

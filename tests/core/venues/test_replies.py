@@ -388,6 +388,18 @@ def test_a_rule_may_stand_behind_what_leaves_it_something(first: str, second: st
             "9: scope = 'host' is unknown; it may be key, account, address",
         ),
         (
+            'status = [401]\nmeans = "key"\nor = ["refused"]\nkind = "x"',
+            "8: means and or must be different ones of signature, key, address, permission, country",
+        ),
+        (
+            'status = [401]\nmeans = "key"\nor = ["key"]\nkind = "x"',
+            "8: means and or must be different ones of ",
+        ),
+        (
+            'status = [401]\nor = ["key"]\nkind = "x"',
+            "7: means and or must be different ones of ",
+        ),
+        (
             'status = [400]\nkind = "x"\nwait_s = 5',
             "8: wait_s needs means = 'limited' or 'banned'",
         ),
@@ -468,6 +480,31 @@ def test_words_can_be_judged_under_another_status() -> None:
     assert judge.judge_words(400, "outside the window").means is Means.TIMESTAMP
     assert judge.judge_words(400, "else").means is Means.REFUSED
     assert judge.judge_words(200, "outside the window").means is Means.DONE
+
+
+SEVERAL = """
+[[replies]]
+at = "/code"
+is = ["7"]
+finds = { address = 'ip: ([0-9.]+)' }
+means = "permission"
+or = ["address", "key"]
+kind = "key_refused"
+"""
+
+
+def test_a_rule_for_several_things_names_them_all_and_finds_values_in_the_words() -> None:
+    judge = replace(judge_of(SEVERAL), words_at=("/msg",))
+    verdict = judge.judge(401, b'{"code": 7, "msg": "Key, IP or permission, your ip: 203.0.113.5."}')
+    assert (verdict.means, verdict.others) == (Means.PERMISSION, (Means.ADDRESS, Means.KEY))
+    assert verdict.found == {"address": "203.0.113.5."}
+    assert verdict.advice == (
+        "One of: the key lacks a permission; this machine's address is not in the key's list; "
+        "the API key is mistyped, revoked, expired or from another environment. "
+        "`sealgate check` excludes what it can."
+    )
+    assert judge.judge(401, b'{"code": 7, "msg": "No more."}').found == {}
+    assert judge.judge(401, b'{"code": 7}').found == {}
 
 
 def test_a_rule_says_how_long_to_wait_and_who_is_shut_out() -> None:

@@ -13,12 +13,12 @@ from sealgate.cli.key_reading import bots_may
 from sealgate.config import Config
 from sealgate.config.venues import is_scheme_open, venue_text
 from sealgate.core.attempts import Failure
-from sealgate.core.diagnosis import ITS_FAULT, Facts, WholeReply, refused_unsigned
+from sealgate.core.diagnosis import Facts, WholeReply
 from sealgate.core.findings import REACH, Finding, Level, error_words, fail, ok, warn
 from sealgate.core.key_records import KeyRecord, find_key
 from sealgate.core.limit_reply import limit_reply
 from sealgate.core.server_time import UnreadableTimeError
-from sealgate.core.target import Target
+from sealgate.core.target import Target, parse_target
 from sealgate.core.validity import Nonces
 from sealgate.core.venues.replies import Means
 from sealgate.core.vetting import (
@@ -41,6 +41,7 @@ from sealgate.gateway.upstream.answer import Answer
 from sealgate.gateway.upstream.pool import Upstream
 
 _SAMPLES = 3
+_ITS_FAULT = "run it again; if it persists, look at the network and the exchange's status page"
 _NO_PATH = "the venue's file names no path for the time"
 _NO_READ = "not tried at the exchange: the venue's file names no signed read"
 
@@ -80,6 +81,7 @@ class Exchange:
         self._clock = CommandClock(config.clock.field, system)
         self._listed: dict[str, Listed] = {}
         self._time_missing: Asked | None = None
+        self._is_served = False
         self._keep_alive_s: float | None = None  # the shortest that is announced
         self._nonce_words: dict[str, None] = {}
         self.accepted: set[str] = set()
@@ -130,6 +132,7 @@ class Exchange:
         if answer.verdict.is_limited or answer.verdict.means is Means.COUNTRY:
             limit = limit_reply(answer.verdict, answer.head.limit_fields, self._clock.server_now)
             raise EndOfAskingError(limited("exchange", answer.status, answer.verdict, limit.retry_after_s))
+        self._is_served = self._is_served or (not lines and answer.verdict.means is Means.DONE)
         return answer
 
     async def _read_time(self) -> Finding:
@@ -162,14 +165,14 @@ class Exchange:
         sent = self._system.now()
         answer = await self._ask(self._config.clock.path)
         if isinstance(answer, Failure):
-            return answer.detail, ITS_FAULT
+            return answer.detail, _ITS_FAULT
         if answer.status == HTTPStatus.NOT_FOUND:
             self._time_missing = Asked(f"GET {self._config.clock.path}", answer.status, answer.verdict)
         try:
             self._clock.take(answer, sent)
         except UnreadableTimeError as error:
-            _, fix = refused_unsigned(answer.status, answer.verdict)
-            return str(error), fix or self._fix_of_time()
+            is_its_fault = answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+            return str(error), _ITS_FAULT if is_its_fault else self._fix_of_time()
         return None
 
     def _fix_of_time(self) -> str:
@@ -234,17 +237,34 @@ class Exchange:
         return list(vet_paths(clock, time, read, str(self._config.base_url), self._home()))
 
     async def _read(self, known: Known, target: Target) -> Read:
-        key, sent = known.key, self._system.now()
+        key = known.key
+        answer, facts = await self._ask_signed(known, target)
+        if isinstance(answer, Failure):
+            return Read(key.api_key, facts, None, answer.detail)
+        if answer.verdict.others:
+            facts = replace(facts, accepted_read=await self._accepted_read(known, target))
+        return Read(key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))
+
+    async def _accepted_read(self, known: Known, refused: Target) -> str:
+        """Return the venue's usual read if that is another one and is accepted, "" if not."""
+        usual = self._config.venue.signed_read
+        if not usual or usual == refused.raw:
+            return ""
+        target = parse_target(usual, self._config.upstream.prefix)
+        answer, facts = await self._ask_signed(known, target)
+        is_accepted = isinstance(answer, Answer) and answer.verdict.means is Means.DONE
+        return f"{facts.method} {facts.path}" if is_accepted else ""
+
+    async def _ask_signed(self, known: Known, target: Target) -> tuple[Answer | Failure, Facts]:
+        """Send a signed read; return its reply, and what is known beside it."""
+        key, sent, method = known.key, self._system.now(), method_of_read(self._config, target)
         timestamp_ms = self._clock.timestamp_ms(sent)
         nonces = Nonces(key.sealer.scheme.nonce, self._system.unique, nonces_place(self._config, key.alias))
         nonce, words = nonce_of_command(self._config.journal.file, nonces, timestamp_ms)
         if words:
             self._nonce_words[words] = None
-        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, self._method, target), self._method)
-        facts = self._facts(known, target, timestamp_ms, round((self._system.now() - sent) * 1000))
-        if isinstance(answer, Failure):
-            return Read(key.api_key, facts, None, answer.detail)
-        return Read(key.api_key, facts, WholeReply(answer.status, answer.body, answer.verdict))
+        answer = await self._ask(*key.sign_read(timestamp_ms, nonce, method, target), method)
+        return answer, self._facts(known, target, timestamp_ms, round((self._system.now() - sent) * 1000))
 
     def _facts(self, known: Known, target: Target, timestamp_ms: int, round_trip_ms: int) -> Facts:
         key, config = known.key, self._config
@@ -262,8 +282,9 @@ class Exchange:
             is_to_trade="trade" in bots_may(config, key.alias),
             scheme_is_default=config.signing == type(config.signing)(),
             header_prefix=config.venue.header_prefix,
-            method=self._method,
+            method=method_of_read(config, target),
             path=target.path,
             venue="" if is_scheme_open(config.venue) else venue_text(config.venue),
+            is_served=self._is_served,
             wants=tuple(name for name in ("passphrase", "uid") if config.venue.signing.needs(name)),
         )

@@ -64,7 +64,8 @@ class Report:
             click.echo()
         counts = Counter(finding.level for finding in self.findings)
         parts = [f"{counts[level]} {level}" for level in Level if counts[level]]
-        more = "" if self._explains or not any(one.causes for one in self.findings) else "; more: --explain"
+        hides = any(one.causes and not one.lists_causes for one in self.findings)
+        more = "" if self._explains or not hides else "; more: --explain"
         click.echo(coloured(", ".join(parts), worst(self.findings).value) + more)
 
     def _document(self) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def finding_lines(finding: Finding, width: int | None, *, explains: bool = False
         yield from _wrapped(" ".join(rest), indent, width)
         yield from _wrapped(f"-> {finding.fix}" if finding.fix else "", indent, width)
     yield from (f"{_INDENT}{line}" for line in finding.paste)
-    if explains:
+    if explains or finding.lists_causes:
         for number, cause in enumerate(finding.causes, 1):
             yield from _wrapped(_cause(number, cause), f"{_INDENT}  ", width or sys.maxsize, "   ")
 
@@ -118,7 +119,8 @@ def _wrapped(text: str, indent: str, width: int, hanging: str = "") -> list[str]
 
 def _cause(number: int, cause: Cause) -> str:
     evidence = f" ({cause.evidence})" if cause.evidence else ""
-    return f"{number}. {_SURE[cause.weight]}: {cause.text}{evidence}; {cause.fix}"
+    fix = f"; {cause.fix}" if cause.weight is not Weight.UNLIKELY else ""
+    return f"{number}. {_SURE[cause.weight]}: {cause.text}{evidence}{fix}"
 
 
 def setting_lines(settings: Sequence[Effective]) -> Iterator[str]:

@@ -46,7 +46,7 @@ _SENTENCE_END = re.compile(r'<[^<>]*>|[\n"]|(?<=[.!])\s')
 _SLUG = re.compile(r"[a-z][a-z0-9_]{0,47}")
 _TESTS = ("is", "not", "begins", "contains")
 _WAITS = ("wait_s", "wait", "scope")
-REPLY_KEYS = ("status", "at", *_TESTS, "finds", *_WAITS, "means", "kind", "whose", "advice")
+REPLY_KEYS = ("status", "at", *_TESTS, "finds", *_WAITS, "means", "or", "kind", "whose", "advice")
 _FINDABLE = ("server_time", "recv_window", "address", "permission", "until")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 # How a header states a moment: as a time of the epoch, or as how far away it is.
@@ -111,6 +111,16 @@ _ADVICE = {
 }
 
 
+# The meanings that one reply may leave open, and what each of them would be.
+_OPEN = {
+    Means.SIGNATURE: "the secret or passphrase is not the key's",
+    Means.KEY: "the API key is mistyped, revoked, expired or from another environment",
+    Means.ADDRESS: "this machine's address is not in the key's list",
+    Means.PERMISSION: "the key lacks a permission",
+    Means.COUNTRY: "the exchange does not serve this address",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class WaitRule:
     """How long to wait after a refusal for the limit, where it is not said in the usual way.
@@ -134,7 +144,8 @@ class Verdict:
     """What one reply means, for all who ask. `kind` is "" where nothing is wrong.
 
     `found`: see `finds`. `words` are the exchange's own, "" where it has none; they are for people.
-    `topic` is the anchor in docs/errors.md.
+    `topic` is the anchor in docs/errors.md. `others` are what else such a reply can mean: the gateway goes by
+    `means`, but people must look at all of them.
     `is_limited`: the exchange refused it for its limit, and nothing is sent for a while.
     """
 
@@ -146,6 +157,7 @@ class Verdict:
     words: str = ""
     topic: str = ""
     wait: WaitRule = NO_WAIT_RULE
+    others: tuple[Means, ...] = ()
     is_limited: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -266,7 +278,8 @@ def _rule(table: Table) -> Rule:
     if kind in _OWN_KINDS:
         raise table.error("kind", f"kind = {kind!r} is one of the gateway's own kinds; choose another name")
     whose = Whose(table.text("whose", _WHOSE.get(means, Whose.SETUP), list(Whose)))
-    advice = table.text("advice", _ADVICE[means])
+    also = _also(table, means)
+    advice = table.text("advice", _one_of(means, *also) if also else _ADVICE[means])
     return Rule(
         statuses,
         at,
@@ -284,8 +297,20 @@ def _rule(table: Table) -> Rule:
             advice,
             topic=kind if table.document.is_built_in else means,
             wait=_wait_rule(table, means),
+            others=also,
         ),
     )
+
+
+def _also(table: Table, means: Means) -> tuple[Means, ...]:
+    texts = table.texts("or")
+    if texts and not (set(texts) <= _OPEN.keys() - {means} and means in _OPEN):
+        raise table.error("or", f"means and or must be different ones of {', '.join(_OPEN)}")
+    return tuple(map(Means, texts))
+
+
+def _one_of(*meanings: Means) -> str:
+    return f"One of: {'; '.join(map(_OPEN.__getitem__, meanings))}. `sealgate check` excludes what it can."
 
 
 def _wait_rule(table: Table, means: Means) -> WaitRule:
@@ -358,7 +383,7 @@ class Judge:
                     return self._worded(_COUNTRY_REFUSED, _NOTHING, reader)
                 if self._may_have_executed(rule.means, reader, is_order=is_order):
                     return self._worded(_UNKNOWN, _NOTHING, reader)
-                return self._worded(rule.verdict, _found(rule, text), reader)
+                return self._worded(rule.verdict, _found(rule, (text, self._words(reader))), reader)
         says_all = not is_order and (is_head or status in BODILESS)
         if OK <= status < BAD_REQUEST and not says_all and self._is_unsaid(reader, is_order=is_order):
             return self._worded(_UNKNOWN, _NOTHING, reader)
@@ -394,11 +419,14 @@ class Judge:
     def _worded(self, verdict: Verdict, found: Mapping[str, str], reader: "_BodyReader") -> Verdict:
         if verdict.means is _MEANS_DONE:
             return verdict
-        words = next((text for at in self.words_at for text in reader.texts(at)), "")
+        words = self._words(reader)
         if not words and verdict.means is _MEANS_COUNTRY:
             words = reader.country
         words = words[:_MOST_WORDS]
         return replace(verdict, found=found, words=words) if found or words else verdict
+
+    def _words(self, reader: "_BodyReader") -> str:
+        return next((text for at in self.words_at for text in reader.texts(at)), "")
 
     def errors(self) -> dict[str, "ErrorRow"]:
         """Return a row for each kind of error that there can be, those without a reply included."""
@@ -423,9 +451,13 @@ class ErrorRow:
     words: tuple[str, ...]
 
 
-def _found(rule: Rule, text: str) -> Mapping[str, str]:
-    matches = ((name, pattern.search(text)) for name, pattern in rule.finds)
-    found = {name: match[1] for name, match in matches if match}
+def _found(rule: Rule, texts: Iterable[str]) -> Mapping[str, str]:
+    """Return the values that a rule finds in the first of the texts that has them."""
+    found: dict[str, str] = {}
+    for name, pattern in rule.finds:
+        match = next(filter(None, map(pattern.search, texts)), None)
+        if match is not None:
+            found[name] = match[1]
     return MappingProxyType(found) if found else _NOTHING
 
 
