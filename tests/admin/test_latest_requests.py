@@ -43,7 +43,9 @@ async def test_each_request_with_what_became_of_it(station: Station, client: Cli
     assert (
         refused.items()
         >= {
-            "bot": "unknown",
+            "bot": "stranger",
+            "client": "127.0.0.1",
+            "user_agent": None,
             "status": 401,
             "outcome": "not_sent",
             "reason": "bot_unauthenticated",
@@ -55,6 +57,7 @@ async def test_each_request_with_what_became_of_it(station: Station, client: Cli
         >= {
             "id": "the-read",
             "bot": "grid",
+            "client": None,
             "key": "main",
             "method": "GET",
             "route": "/symbols/list",
@@ -66,6 +69,29 @@ async def test_each_request_with_what_became_of_it(station: Station, client: Cli
     )
     assert read["took_ms"] >= read["wait_ms"] > 0
     assert refused["at_ms"] >= read["at_ms"]
+
+
+async def test_a_stranger_is_known_by_its_address_and_program(station: Station, client: Client) -> None:
+    """What it calls itself is anybody's text: one line, not long, and nothing that a terminal acts on."""
+    wrong = b"Authorization: Bearer nonsense"
+    programs = {
+        b"curl/8.5.0": "curl/8.5.0",
+        b"a\tb\xe2\x80\xaec": "a b???c",
+        b"x" * 5000: "x" * 100 + "…",
+        b"": "",
+        b"bot token=canary-1 Bearer canary-2": "bot token=*** Bearer ***",
+    }
+    for program in programs:
+        assert (await station.ask(request(*READ, wrong, b"User-Agent: " + program))).status == 401
+    rows = await requests(station, client)
+    refused = [row for row in reversed(rows) if row["reason"] == "bot_unauthenticated"]
+    told = [(row["client"], row["user_agent"]) for row in refused]
+    assert told == [("127.0.0.1", text) for text in programs.values()]
+    [refusals] = (await (await client.get("/status.json")).json())["refusals"]
+    words = (
+        "stranger: 5 requests refused: bot_unauthenticated (the last: bot token=*** Bearer ***, 127.0.0.1)"
+    )
+    assert refusals["words"] == words
 
 
 async def test_no_token_query_or_body_is_in_it(station: Station, client: Client) -> None:

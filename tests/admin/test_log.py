@@ -56,7 +56,8 @@ def log_as(level: str, style: str) -> RequestLog:
 
 
 FAILED = changed(DONE, reason="upstream_broken", detail="The exchange gave no answer.", status=502)
-REFUSED = changed(DONE, reason="outside_prefix", detail="Outside.", status=404, bot=None, key=None, lane=None)
+STRANGERS = {"bot": None, "client": "192.0.2.7", "user_agent": "curl/8.5.0", "key": None, "lane": None}
+REFUSED = changed(DONE, reason="outside_prefix", detail="Outside.", status=404, **STRANGERS)
 
 
 @pytest.mark.parametrize("style", ["json", "console"])
@@ -111,7 +112,8 @@ def test_one_line_of_json_for_each_request(style: str, capsys: pytest.CaptureFix
         "added_ms": 1.0,
     }
     assert second["reason"] == "outside_prefix"
-    assert "bot" not in second
+    assert second["bot"] == "stranger"
+    assert (second["client"], second["user_agent"]) == ("192.0.2.7", "curl/8.5.0")
 
 
 def test_the_line_of_an_order_that_a_policy_only_observes_says_why(

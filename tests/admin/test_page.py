@@ -114,6 +114,19 @@ async def test_refusals_of_our_own_are_shown_by_bot_and_reason(station: Station,
     assert await page.read(says("refused here: local, any request"))
 
 
+async def test_a_stranger_is_shown_with_its_address_and_program(station: Station, page: Page) -> None:
+    program = b"User-Agent: evil/1 <img src=x onerror=alert(1)>"
+    reply_here = await station.ask(
+        request(b"GET", b"/v1/trade/order", program, b"Origin: http://evil.example")
+    )
+    assert reply_here.reason == "browser_refused"
+    await page.until(says("the last: evil/1 <img src=x onerror=alert(1)>, 127.0.0.1"))
+    assert await page.read(says("refused here: stranger, any request"))
+    assert await page.read("document.querySelectorAll('img[onerror]').length") == 0
+    await page.read("document.querySelector('#inspector summary').click()")
+    await page.until("document.querySelector('#requests td .dim')?.textContent.startsWith('evil/1 <img')")
+
+
 async def test_while_no_limit_is_known_the_chart_shows_what_is_sent(station: Station, page: Page) -> None:
     assert await page.read(says("Nothing was sent in the last five minutes"))
     await station.ask(request())

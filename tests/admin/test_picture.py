@@ -155,6 +155,8 @@ def test_what_the_gateway_refused_a_bot() -> None:
             "reason": "deadline_exceeded",
             "refused": 42,
             "asked": 42,
+            "client": None,
+            "user_agent": None,
             "words": "watcher: 42 of 42 reads refused: deadline_exceeded",
             "first_ms": (WALL - 60) * 1000,
             "last_ms": (WALL - 1) * 1000,

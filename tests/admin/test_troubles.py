@@ -194,12 +194,15 @@ def test_one_that_is_refused_before_its_route_is_known_is_one_of_all_requests() 
     assert words(refusals) == ["watcher: 1 of 3 requests refused: bot_forbidden"]
 
 
-def test_strangers_are_counted_and_said_to_be_unknown() -> None:
+def test_strangers_are_counted_and_told_by_where_the_latest_came_from() -> None:
     wrong_token = changed(LATE, bot=None, lane=None, reason="bot_unauthenticated", status=401)
-    refusals = taken((1.0, [wrong_token] * 7))
-    assert words(refusals) == ["unknown: 7 requests refused: bot_unauthenticated"]
-    refusals(Batch([changed(wrong_token, reason="host_refused", status=421)]), 1.5)
-    assert "unknown: 1 request refused: host_refused" in words(refusals)
+    latest = changed(wrong_token, client="192.0.2.7", user_agent="curl/8.5.0")
+    refusals = taken((1.0, [wrong_token] * 6 + [latest]))
+    assert words(refusals) == [
+        "stranger: 7 requests refused: bot_unauthenticated (the last: curl/8.5.0, 192.0.2.7)"
+    ]
+    refusals(Batch([changed(wrong_token, reason="host_refused", status=421, client="user 1001")]), 1.5)
+    assert "stranger: 1 request refused: host_refused (user 1001)" in words(refusals)
     record = refusals.latest()[-1]
     assert not record.is_grave(2.0)  # or anybody could turn the page yellow
     assert record.over_since(1.0 + QUIET_S) == 1.0

@@ -70,6 +70,16 @@ CONSISTENT: dict[str, Tree] = {
 }
 
 INCONSISTENT: dict[str, tuple[Tree, str, str]] = {
+    "a bot by the name of those that are none": (
+        {"keys": ONE, "bots": {"unknown": BOT}},
+        "bots.unknown",
+        "is the name of requests without a valid token",
+    ),
+    "a bot that would be taken for a stranger": (
+        {"keys": ONE, "bots": {"stranger": BOT}},
+        "bots.stranger",
+        "is the name of requests without a valid token",
+    ),
     "no key": ({}, "keys", "names no key"),
     "a window that the exchange does not let a key have": (
         {"venue": "okx", "keys": {"main": {**KEY, "passphrase": "env:P", "recv_window_ms": 5000}}},

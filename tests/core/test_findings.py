@@ -1,6 +1,18 @@
 import pytest
 
-from sealgate.core.findings import Cause, Finding, Level, Weight, blamed, fail, ok, span, warn, worst
+from sealgate.core.findings import (
+    Cause,
+    Finding,
+    Level,
+    Weight,
+    blamed,
+    fail,
+    ok,
+    program_named,
+    span,
+    warn,
+    worst,
+)
 from sealgate.gateway.keys.watch import Debounce
 
 
@@ -88,3 +100,18 @@ def test_what_was_acted_on_is_not_told_again() -> None:
     debounce.accept("b")
     assert not debounce.is_settled("b")
     assert not debounce.is_settled("b")
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        (b"curl/8.5.0", "curl/8.5.0"),
+        (b" \x1b[2J\r\nlevel=error\x00", "[2J  level=error"),
+        ("\u202e\u0430".encode(), "?????"),
+        (b"x" * 100, "x" * 100),
+        (b"x" * 5000, "x" * 100 + "…"),
+        (b"", ""),
+    ],
+)
+def test_a_program_is_named_in_a_short_line_that_no_terminal_acts_on(sent: bytes, shown: str) -> None:
+    assert program_named(sent) == shown

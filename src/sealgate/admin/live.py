@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from sealgate.admin.activity import Activity, Answering
+from sealgate.admin.log import redacted
 from sealgate.admin.picture import TICK_S, Picture, known_of
 from sealgate.admin.troubles import RefusalCounts, Troubles
 from sealgate.core.evidence import Known
-from sealgate.core.outcome import Batch, Outcome
+from sealgate.core.outcome import STRANGER, Batch, Outcome
 from sealgate.core.status import Status
 from sealgate.core.venues.replies import Judge
 
@@ -66,7 +67,9 @@ def row(outcome: Outcome, epoch_s: float) -> dict[str, Any]:
     return {
         "id": outcome.request_id,
         "at_ms": round((outcome.started + outcome.total_s + epoch_s) * 1000),
-        "bot": outcome.bot or "unknown",
+        "bot": outcome.bot or STRANGER,
+        "client": outcome.client,
+        "user_agent": outcome.user_agent and redacted(outcome.user_agent),
         "key": outcome.key,
         "method": outcome.method,
         "route": outcome.route,

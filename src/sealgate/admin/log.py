@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import structlog
 
 from sealgate.admin.log_stream import LogStream
-from sealgate.core.outcome import Batch, Conclusion, Outcome
+from sealgate.core.outcome import STRANGER, Batch, Conclusion, Outcome
 from sealgate.core.routes import Lane
 from sealgate.errors import REASONS, Fault
 
@@ -270,7 +270,7 @@ def _event(outcome: Outcome, timestamp: str, level: str) -> Event:
         "level": level,
         "event": "request",
         "id": outcome.request_id,
-        "bot": outcome.bot,
+        "bot": outcome.bot or STRANGER,
         "key": outcome.key,
         "method": outcome.method,
         "route": outcome.route,
@@ -315,6 +315,8 @@ def _labels_json(labels: tuple[str | int | None, ...]) -> str:
 def _rare(outcome: Outcome) -> Event:
     """Return what most requests do not have."""
     values: Event = {
+        "client": outcome.client,
+        "user_agent": outcome.user_agent,
         "reason": outcome.reason,
         "detail": outcome.detail,
         "broken": outcome.broken,

@@ -12,11 +12,10 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.registry import Collector
 
 from sealgate.admin.traffic import Durations, TrafficTotals
-from sealgate.core.outcome import Batch, Outcome
+from sealgate.core.outcome import STRANGERS_LABEL, Batch, Outcome
 from sealgate.core.status import Status
 
 _LONG = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
-STRANGER = "unknown"
 _OF_STRANGERS = ("bot_unauthenticated", "browser_refused", "host_refused")
 
 
@@ -100,7 +99,7 @@ class Metrics:
         self._status = status
         # From zero on: Prometheus takes what a new series starts with for its past, not for an increase.
         for reason in _OF_STRANGERS:
-            self._refusals.labels(STRANGER, reason)
+            self._refusals.labels(STRANGERS_LABEL, reason)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"sealgate_{name}_total", text, labels, registry=self._registry)
@@ -114,7 +113,7 @@ class Metrics:
     def _take_rare(self, outcome: Outcome, key: str) -> None:
         """Count what most requests do not have."""
         if outcome.reason is not None:
-            self._refusals.labels(outcome.bot or STRANGER, outcome.reason).inc()
+            self._refusals.labels(outcome.bot or STRANGERS_LABEL, outcome.reason).inc()
         if outcome.shared is not None:
             self._shared.labels(key).inc()
         for reason in outcome.resends:

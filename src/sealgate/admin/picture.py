@@ -174,6 +174,8 @@ class Picture:
             "reason": refusal.reason,
             "refused": refusal.refused,
             "asked": refusal.asked,
+            "client": refusal.client,
+            "user_agent": refusal.user_agent,
             "words": refusal.words,
             "first_ms": self._epoch_ms(refusal.first_at),
             "last_ms": self._epoch_ms(refusal.last_at),

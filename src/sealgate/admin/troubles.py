@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import structlog
 
+from sealgate.admin.log import redacted
 from sealgate.core.evidence import Known, advice, evidence
-from sealgate.core.outcome import Batch, Conclusion, Outcome, UpstreamError
+from sealgate.core.outcome import STRANGER, Batch, Conclusion, Outcome, UpstreamError
 from sealgate.core.routes import Lane
 from sealgate.core.venues.replies import Verdict, Whose, doc_link
 
@@ -23,7 +24,6 @@ _QUIET_S = 60.0
 
 log = structlog.get_logger("sealgate.upstream")
 QUIET_S = 60.0
-STRANGER = "unknown"  # a client that is no known bot, as in the metrics
 _RECENT_S = 300.0  # as in the alert SealgateBotRefused
 _MANY = 3  # fewer say nothing about a bot
 _OF_THE_EXCHANGE = frozenset({"upstream_unreachable", "upstream_broken", "upstream_timeout"})
@@ -142,7 +142,8 @@ class RefusalCount:
 
     `lane` is None where a request was refused before its route was known. `asked` counts the requests of that
     bot and lane since `first_at`, refused ones too. Times are by the clock of `now`; `passed_at` is when the
-    first request since `last_at` was not refused, None without one.
+    first request since `last_at` was not refused, None without one. `client` and `user_agent` are of the
+    latest one, if it was a stranger's.
     """
 
     bot: str
@@ -153,6 +154,8 @@ class RefusalCount:
     refused: int = 0
     asked: int = 0
     passed_at: float | None = None
+    client: str | None = None
+    user_agent: str | None = None
 
     def over_since(self, now: float) -> float | None:
         """Return since when it is over, None while it goes on. No request of a stranger ever passes."""
@@ -176,7 +179,9 @@ class RefusalCount:
         is_stranger = self.bot == STRANGER
         count = f"{self.refused}" if is_stranger else f"{self.refused} of {self.asked}"
         is_one = (self.refused if is_stranger else self.asked) == 1
-        return f"{self.bot}: {count} {what}{'' if is_one else 's'} refused: {self.reason}"
+        client = ", ".join(filter(None, (self.user_agent, self.client)))
+        who = f" ({'' if is_one else 'the last: '}{client})" if client else ""
+        return f"{self.bot}: {count} {what}{'' if is_one else 's'} refused: {self.reason}{who}"
 
 
 class RefusalCounts:
@@ -195,7 +200,7 @@ class RefusalCounts:
             bot = outcome.bot or STRANGER
             reason = _reason(outcome)
             if reason is not None:
-                self._refuse(bot, outcome.lane, reason, now)
+                self._refuse(bot, outcome, reason, now)
             if bot in self._by_bot:
                 self._count(bot, outcome.lane, now, is_refused=reason is not None)
 
@@ -204,12 +209,15 @@ class RefusalCounts:
         records = [record for by_reason in self._by_bot.values() for record in by_reason.values()]
         return sorted(records, key=lambda record: -record.last_at)
 
-    def _refuse(self, bot: str, lane: Lane | None, reason: str, now: float) -> None:
+    def _refuse(self, bot: str, outcome: Outcome, reason: str, now: float) -> None:
+        lane = outcome.lane
         records = self._by_bot.setdefault(bot, {})
         record = records.get((lane, reason))
         if record is None or record.over_since(now) is not None:
             record = records[lane, reason] = RefusalCount(bot, lane, reason, now, now)
         record.refused += 1
+        record.client = outcome.client
+        record.user_agent = outcome.user_agent and redacted(outcome.user_agent)
         record.last_at, record.passed_at = now, None
 
     def _count(self, bot: str, lane: Lane | None, now: float, *, is_refused: bool) -> None:

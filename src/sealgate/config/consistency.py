@@ -6,6 +6,7 @@ from sealgate.config.addresses import Address
 from sealgate.config.model import Config
 from sealgate.config.names import SettingPath
 from sealgate.config.problems import Problem
+from sealgate.core.outcome import STRANGER, STRANGERS_LABEL
 from sealgate.core.routes import RouteTable
 
 
@@ -113,6 +114,13 @@ def _bots_prove_themselves(config: Config) -> Iterator[Problem]:
             yield Problem(("bots", name, "uid"), f"is that of {owners[bot.uid]}, too; give each its own")
 
 
+def _bots_are_no_strangers(config: Config) -> Iterator[Problem]:
+    for name in (STRANGER, STRANGERS_LABEL):
+        if name in config.bots:
+            text = "is the name of requests without a valid token; choose another name for the bot"
+            yield Problem(("bots", name), text)
+
+
 def _local_bot_has_one_key(config: Config) -> Iterator[Problem]:
     if len(config.keys) > 1 and not config.bots:
         text = "names several keys, but no bot chooses one; add [bots.NAME] with token and key"
@@ -193,6 +201,7 @@ _CHECKS = (
     _tls_is_whole,
     _strangers_need_tokens,
     _bots_prove_themselves,
+    _bots_are_no_strangers,
     _local_bot_has_one_key,
     _bots_know_their_keys,
     _policies_say_something,

@@ -113,6 +113,11 @@ def in_one_line(words: str) -> str:
     return f"{printable[:_LONGEST]}…" if len(printable) > _LONGEST else printable
 
 
+def program_named(user_agent: bytes) -> str:
+    """Return a User-Agent, which anybody can send, as a person may read it: a short line of ASCII."""
+    return in_one_line(user_agent[: 2 * _LONGEST].decode("ascii", "replace").replace("\ufffd", "?")).strip()
+
+
 def span(seconds: float) -> str:
     """Return "12 s", "10 min" or "3 h": the largest unit that there is more than one of, down to "0.05 s"."""
     seconds = max(0.0, seconds)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sealgate.core.routes import Lane
 
 _KIND = attrgetter("bot", "key", "route", "method", "status", "conclusion", "lane", "attempts")
+# Who is no known bot: to people, and in the metrics, whose label is older. No bot may have these names.
+STRANGER, STRANGERS_LABEL = "stranger", "unknown"
 LARGEST_BODY = 256 * 1024  # of a reply that is kept
 
 
@@ -57,7 +59,8 @@ class UpstreamError(NamedTuple):
 class Outcome:
     """Everything the readers may want to know of one request. Times are `now`, durations are seconds.
 
-    The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger;
+    The pipeline fills it in, `end` completes it, and then nobody changes it. `bot` is None for a stranger, of
+    whom `client` has the address, or the user of a Unix socket, and `user_agent` the program, as it says;
     `key` is None where the request was refused before a key was chosen. `trace_id` is that of the bot's
     traceparent. `reason` is the slug of the gateway's own answer, None for the upstream's; `detail` says
     more of it, or why a policy that only observes would have refused an order. `has_hung_up` says
@@ -73,6 +76,7 @@ class Outcome:
         "bot",
         "bot_s",
         "broken",
+        "client",
         "conclusion",
         "detail",
         "has_hung_up",
@@ -91,6 +95,7 @@ class Outcome:
         "trace_id",
         "upstream_errors",
         "upstream_s",
+        "user_agent",
     )
 
     def __init__(self, request_id: str, method: str, started: float) -> None:
@@ -98,6 +103,8 @@ class Outcome:
         self.method = method
         self.started = started
         self.bot: str | None = None
+        self.client: str | None = None
+        self.user_agent: str | None = None
         self.trace_id: str | None = None
         self.key: str | None = None
         self.route = "other"

@@ -67,16 +67,20 @@ def peer_of(transport: asyncio.BaseTransport) -> Peer:
     return Peer(uid=user_of(sock))
 
 
-def origin_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
-    """Return where a connection comes from, as text: a user, or an address (of IPv6 the customer's part)."""
+def client_of(transport: asyncio.BaseTransport | None, peer: Peer) -> str:
+    """Return who is at the other end of a connection, as text: a user, or an address; "" if it is gone."""
     if peer.uid is not None:
         return f"user {peer.uid}"
     address = transport.get_extra_info("peername") if transport is not None else None
-    return _network(address[0]) if isinstance(address, tuple) else ""
+    return str(address[0]).partition("%")[0] if isinstance(address, tuple) else ""
 
 
-def _network(host: str) -> str:
-    address = ip_address(host.partition("%")[0])
+def origin_of(client: str) -> str:
+    """Return whom a client is counted with: all of an IPv6 address that a provider gives to one customer."""
+    try:
+        address = ip_address(client)
+    except ValueError:
+        return client
     if isinstance(address, IPv6Address) and not address.is_loopback:
         return str(IPv6Network((address, _ONE_CUSTOMER), strict=False))
     return str(address)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, cast
 import pytest
 
 from sealgate.core.admission import Peer
-from sealgate.gateway.bots import _common_name, origin_of, peer_of
+from sealgate.gateway.bots import _common_name, client_of, origin_of, peer_of
 from sealgate.gateway.platform.machine import caller_of, process_of
 
 
@@ -33,11 +33,11 @@ ORIGINS = {
 @pytest.mark.parametrize(("peer", "peername", "origin"), ORIGINS.values(), ids=ORIGINS)
 def test_where_a_connection_comes_from(peer: Peer, peername: object, origin: str) -> None:
     transport = cast("Any", Transport(peername))
-    assert origin_of(transport, peer) == origin
+    assert origin_of(client_of(transport, peer)) == origin
 
 
 def test_a_connection_that_is_no_more() -> None:
-    assert origin_of(None, Peer()) == ""
+    assert origin_of(client_of(None, Peer())) == ""
 
 
 class MacSocket:

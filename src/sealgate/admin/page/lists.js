@@ -1,6 +1,6 @@
 // What people must act on: notices, errors with advice, orders in doubt.
 import { el } from "./parts.js";
-import { countOf, number, span } from "./words.js";
+import { countOf, number, span, strangerWords } from "./words.js";
 
 export function notices(now, stream) {
   const found = [];
@@ -75,9 +75,10 @@ function errorRow(error, atMs) {
 }
 
 function refusalRow(refused, atMs) {
-  const times = refused.bot === "unknown" ? `${number(refused.refused)}×` : `${number(refused.refused)} of ${number(refused.asked)}`;
+  const times = refused.bot === "stranger" ? `${number(refused.refused)}×` : `${number(refused.refused)} of ${number(refused.asked)}`;
   const who = `refused here: ${refused.bot}, ${refused.lane ? `${refused.lane}s` : "any request"}`;
-  return wrongRow(refused, atMs, [el("code", "", refused.reason), el("div", "dim", who)], times, []);
+  const from = refused.client ? [el("div", "dim", `the last: ${strangerWords(refused)}`)] : [];
+  return wrongRow(refused, atMs, [el("code", "", refused.reason), el("div", "dim", who), ...from], times, []);
 }
 
 /** What is over says since when, and advises nothing. */

@@ -1,6 +1,6 @@
 // The latest requests. They are asked for only while the list is open, and stand still while somebody looks at them.
 import { el } from "./parts.js";
-import { countOf, ms } from "./words.js";
+import { countOf, ms, strangerWords } from "./words.js";
 
 const EVERY_MS = 1000;
 // How long an answer may take; the next question waits for it.
@@ -68,14 +68,14 @@ function table(rows) {
   return el("table", "", el("thead", "", head), el("tbody", "", ...rows.map(row)));
 }
 
-function row({ at_ms: at, bot, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
+function row({ at_ms: at, bot, client, user_agent: agent, status, outcome, method, route, id, wait_ms: wait, attempts, reason }) {
   const request = el("td", "request", el("code", "", `${method} ${route}`));
   request.title = id;
   return el(
     "tr",
     "",
     el("td", "dim", new Date(at).toLocaleTimeString("en-GB")),
-    el("td", "", bot),
+    el("td", "", bot, ...(client ? [el("div", "dim client", strangerWords({ client, user_agent: agent }))] : [])),
     el("td", "number", status),
     el("td", outcome, outcome),
     request,

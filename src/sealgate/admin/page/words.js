@@ -38,3 +38,6 @@ export const clock = (seconds) =>
   });
 
 export const countOf = (count, one, many) => `${count} ${count === 1 ? one : many}`;
+
+/** A stranger: its program, as it calls itself, and where it is. */
+export const strangerWords = ({ client, user_agent: agent }) => [agent, client].filter(Boolean).join(", ");

@@ -10,9 +10,10 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from sealgate.core.admission import WrongTokens
+from sealgate.core.findings import program_named
 from sealgate.core.outcome import Batch, Outcome
 from sealgate.errors import Refusal
-from sealgate.gateway.bots import origin_of
+from sealgate.gateway.bots import client_of, origin_of
 from sealgate.gateway.http.server import Incoming
 from sealgate.gateway.platform.system import System
 from sealgate.gateway.request.bookkeeping import Bookkeeping
@@ -103,7 +104,9 @@ class Handler:
             delay_s = self._delay_s(request, refusal)
             # What is no proper request may end elsewhere than where the parser took it to end.
             request.may_stay = request.may_stay and context.bot is not None and refusal.slug != "bad_request"
-            if context.bot is None:  # for strangers nothing is kept while they wait for their reply
+            if context.bot is None:  # for strangers little is kept while they wait for their reply
+                context.client = client_of(request.connection.transport, request.connection.peer)
+                context.user_agent = _user_agent(request)
                 request.release()
                 request.connection.take_no_more()
         except asyncio.CancelledError:
@@ -126,8 +129,13 @@ class Handler:
             return 0.0
         if not any(name.lower() == b"authorization" for name, _ in request.head.fields):
             return 0.0
-        bot = request.connection
-        return self._wrong_tokens.note(origin_of(bot.transport, bot.peer), self._system.now())
+        client = client_of(request.connection.transport, request.connection.peer)
+        return self._wrong_tokens.note(origin_of(client), self._system.now())
+
+
+def _user_agent(request: Incoming) -> str | None:
+    sent = [value for name, value in request.head.fields if name.lower() == b"user-agent"]
+    return program_named(sent[0]) if sent else None
 
 
 Reader = Callable[[Batch], None]
